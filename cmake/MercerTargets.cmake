@@ -1,0 +1,41 @@
+# mercer_library(<name> <folder> [SUBFOLDERS] [EXCLUDE <regex>...] [LINK <target>...])
+#   The library of one folder: all its .cc files (with SUBFOLDERS those of its direct subfolders too). A folder without .cc files,
+#   or without anything, becomes an interface library, so that dependents need not know the difference.
+function(mercer_library name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "SUBFOLDERS" "" "EXCLUDE;LINK")
+  mercer_glob(sources ${folder}/*.cc EXCLUDE ${arg_EXCLUDE})
+  if(arg_SUBFOLDERS)
+    mercer_glob(more ${folder}/*/*.cc EXCLUDE ${arg_EXCLUDE})
+    list(APPEND sources ${more})
+  endif()
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_link_libraries(${name} PUBLIC mercer_settings ${arg_LINK} PRIVATE mercer_warnings)
+    # A static library needs the headers of what it links, not its archives: compile folders side by side.
+    set_target_properties(${name} PROPERTIES OPTIMIZE_DEPENDENCIES ON)
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE mercer_settings ${arg_LINK})
+  endif()
+endfunction()
+
+# mercer_program(<name> <main.cc> [LINK <target>...]): build/<preset>/bin/<name>; left out with a note while its main.cc is missing.
+function(mercer_program name main)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})
+    message(STATUS "${name}: no ${main}, left out")
+    return()
+  endif()
+  add_executable(${name} ${main})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} mercer_settings mercer_warnings)
+endfunction()
+
+# mercer_glob(<variable> <pattern> [EXCLUDE <regex>...]): absolute paths; the build notices new and removed files by itself.
+function(mercer_glob variable pattern)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "EXCLUDE")
+  file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${pattern})
+  foreach(regex IN LISTS arg_EXCLUDE)
+    list(FILTER found EXCLUDE REGEX ${regex})
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,154 @@
+# Tests. Every folder under tests/ that holds *_test.cc becomes one GoogleTest program, named after its path:
+# tests/core/data -> bin/tests/core_data_test, tests/core/learners/lp_mkl -> bin/tests/core_learners_lp_mkl_test. Its tests carry the
+# folder's label, and the labels below. A test of a folder links that folder's library and what lies below it, nothing above.
+include(GoogleTest)
+set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
+
+set(test_folders_without_gtest e2e lint bench fuzz support fixtures data)
+set(concurrency_folders server/jobs server/storage server/blobs)  # label 'concurrency': what the tsan preset runs
+set(slow_folders integration fault e2e)                           # label 'slow': what the fast preset leaves out
+
+# Sources of tests that the core can build alone: with the server off, files that include server, client or proto are left out.
+function(mercer_core_sources variable)
+  set(kept "")
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} foreign REGEX "^#include [\"<](server|client|mercer|google|grpc|grpcpp|tests/support/server)/")
+    if(MERCER_BUILD_SERVER OR NOT foreign)
+      list(APPEND kept ${source})
+    endif()
+  endforeach()
+  set(${variable} ${kept} PARENT_SCOPE)
+endfunction()
+
+# mercer_test_libraries(<variable> <folder under tests/>): what its tests link.
+function(mercer_test_libraries variable folder)
+  set(libraries mercer_core)
+  if(folder MATCHES "^core/(training|learners/_template)$")
+    set(libraries mercer_template_learner)
+  elseif(folder MATCHES "^conformance")
+    set(libraries mercer_template_learner mercer_core)
+  elseif(folder MATCHES "^core/(base|data|kernels|features|objectives|solvers|training|learners)")
+    set(libraries mercer_${CMAKE_MATCH_1})
+  elseif(folder MATCHES "^core")
+    set(libraries mercer_core)
+  elseif(folder MATCHES "^server/storage")
+    set(libraries mercer_storage_sqlite mercer_storage_memory)
+  elseif(folder MATCHES "^server/blobs")
+    set(libraries mercer_blobs)
+  elseif(folder MATCHES "^server/jobs")
+    set(libraries mercer_jobs mercer_storage_sqlite mercer_storage_memory)
+  elseif(folder MATCHES "^server/api")
+    set(libraries mercer_test_support_server mercer_api mercer_storage_sqlite mercer_storage_memory mercer_learners)
+  elseif(folder MATCHES "^client")
+    set(libraries mercer_test_support_server mercer_cli)
+  elseif(MERCER_BUILD_SERVER)
+    set(libraries mercer_test_support_server mercer_app mercer_cli)
+  endif()
+  set(${variable} ${libraries} PARENT_SCOPE)
+endfunction()
+
+function(mercer_test_labels variable folder)
+  string(REGEX REPLACE "/.*" "" top ${folder})
+  set(labels ${folder} ${top})
+  string(REGEX MATCH "^[^/]+/[^/]+" two_levels ${folder})
+  if(two_levels IN_LIST concurrency_folders)
+    list(APPEND labels concurrency)
+  endif()
+  if(top IN_LIST slow_folders)
+    list(APPEND labels slow)
+  endif()
+  list(REMOVE_DUPLICATES labels)
+  set(${variable} ${labels} PARENT_SCOPE)
+endfunction()
+
+function(mercer_test_program folder sources)
+  string(REPLACE "/" "_" name ${folder}_test)
+  mercer_test_libraries(libraries ${folder})
+  mercer_test_labels(labels ${folder})
+  add_executable(${name} ${sources})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  # The support library precedes what it uses: it links no library of the core itself (see below).
+  target_link_libraries(${name} PRIVATE mercer_test_support ${libraries} GTest::gmock_main mercer_warnings)
+  if(MERCER_SANITIZE MATCHES "thread")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan/absl_synchronization.cc)
+  endif()
+  add_dependencies(mercer_tests ${name})
+  if("concurrency" IN_LIST labels)
+    add_dependencies(mercer_concurrency_tests ${name})
+  endif()
+  # The prefix keeps names apart: ctest merges the properties of tests with equal names.
+  gtest_discover_tests(${name} TEST_PREFIX ${folder}/ TEST_LIST ${name}_cases DISCOVERY_TIMEOUT 60
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                       PROPERTIES TIMEOUT 300 ENVIRONMENT "MERCER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  # gtest_discover_tests keeps only the first of several labels, so they are set when ctest reads the list of tests.
+  set(label_file ${PROJECT_BINARY_DIR}/labels/${name}.cmake)
+  file(CONFIGURE OUTPUT ${label_file} CONTENT "if(@name@_cases)
+  set_tests_properties(\${@name@_cases} PROPERTIES LABELS \"@labels@\")
+endif()
+" @ONLY)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY TEST_INCLUDE_FILES ${label_file})
+endfunction()
+
+# ------------------------------------------------------------------------------------------------------ support library
+# tests/support/*.cc. It links no library of the core, so that a test of core/base does not wait for the solvers: a test links the
+# support library first, then the libraries that its folder may use. What needs the server lies in tests/support/server/*.cc.
+mercer_library(mercer_test_support tests/support EXCLUDE "/mercer_solve[^/]*$"
+               LINK ${core_packages} mercer_openblas TBB::tbb nlohmann_json::nlohmann_json GTest::gmock)
+target_compile_definitions(mercer_test_support INTERFACE MERCER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+if(MERCER_BUILD_SERVER)
+  mercer_library(mercer_test_support_server tests/support/server LINK mercer_test_support mercer_proto)
+endif()
+
+# The example learner is no part of the program, but it is compiled and tested like those that are.
+mercer_library(mercer_template_learner core/learners/_template LINK mercer_training)
+
+# mercer-solve: trains from a JSON file without a server; used by tests to compare results across processes.
+mercer_glob(solve tests/support/mercer_solve*.cc)
+if(solve)
+  add_executable(mercer-solve ${solve})
+  target_link_libraries(mercer-solve PRIVATE mercer_core nlohmann_json::nlohmann_json mercer_warnings)
+endif()
+
+# ------------------------------------------------------------------------------------------------------- GoogleTest programs
+add_custom_target(mercer_tests)              # every test program
+add_custom_target(mercer_concurrency_tests)  # those with label 'concurrency'
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
+set(test_folders "")
+foreach(source IN LISTS test_sources)
+  cmake_path(GET source PARENT_PATH folder)
+  list(APPEND test_folders ${folder})
+endforeach()
+list(REMOVE_DUPLICATES test_folders)
+foreach(folder IN LISTS test_folders)
+  string(REGEX REPLACE "/.*" "" top ${folder})
+  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client)$"))
+    continue()
+  endif()
+  mercer_glob(sources tests/${folder}/*.cc)
+  mercer_core_sources(sources ${sources})
+  if(sources)
+    mercer_test_program(${folder} "${sources}")
+  endif()
+endforeach()
+
+# ------------------------------------------------------------------------------------------------------------ Python tests
+# tests/e2e/*.py runs the built programs, found through MERCER_BIN; tests/lint/*.py checks the tree. Files that start with '_' and
+# support modules named *_lib.py are only imported.
+function(mercer_python_tests folder)
+  mercer_glob(scripts tests/${folder}/*.py EXCLUDE "/_[^/]*$" "_lib\\.py$")
+  foreach(script IN LISTS scripts)
+    cmake_path(GET script STEM stem)
+    add_test(NAME ${folder}/${stem} COMMAND ${MERCER_PYTHON} ${script} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    mercer_test_labels(labels ${folder})
+    set_tests_properties(${folder}/${stem} PROPERTIES LABELS "${labels}" TIMEOUT 300 ENVIRONMENT
+      "MERCER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+  endforeach()
+endfunction()
+if(MERCER_PYTHON)
+  mercer_python_tests(lint)
+  if(MERCER_BUILD_SERVER)
+    mercer_python_tests(e2e)
+  endif()
+else()
+  message(STATUS "no /usr/bin/python3: the Python tests are left out")
+endif()

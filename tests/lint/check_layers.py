@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Checks the tree against the arrows of CONTRIBUTING.md: who may include whom, file sizes, one list per thing.
+
+Headers of all Debian packages share one include folder, so link lists alone cannot enforce the arrows.
+
+    tests/lint/check_layers.py [ROOT]     prints `file:line: error: ...`, exits 1 if there is any
+"""
+
+import pathlib
+import re
+import sys
+
+MAX_LINES = 500
+WARN_LINES = 400
+SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto")
+SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".ts"}
+UNCHECKED = ("tests/fixtures/", "tests/data/", "client/web/vendor/")
+CPP_SUFFIXES = {".h", ".cc", ".inc"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+LEARNER_LINE = re.compile(r"^\s*MERCER_LEARNER\((\w+)\)")
+
+# What each layer may include of ours, besides itself. Longest matching folder counts. 'proto' stands for generated headers.
+CORE = {
+    "core/base": (),
+    "core/data": ("core/base",),
+    "core/kernels": ("core/data",),
+    "core/features": ("core/data",),
+    "core/objectives": ("core/kernels", "core/features"),
+    "core/solvers": ("core/objectives",),
+    "core/training": ("core/solvers",),
+    "core/learners": ("core/training",),
+}
+OTHERS = {
+    "server/storage": ("core/base",),
+    "server/storage/sqlite": ("server/storage",),
+    "server/storage/memory": ("server/storage",),
+    "server/blobs": ("core/base",),
+    "server/jobs": ("server/storage", "server/blobs", "core/training"),
+    "server/api": ("server/jobs", "proto"),
+    "server/gateway": ("server/api",),
+    "server/app": ("server/gateway", "server/storage/sqlite", "server/storage/memory", "core/learners"),
+    "client": ("proto",),
+    "client/cpp": ("core/data", "proto"),
+    "tests/core": ("core/learners", "tests/support", "tests/conformance"),
+}
+ARROWS = {**CORE, **OTHERS}
+
+# Libraries from outside. In the core everything else is refused; elsewhere these are confined to the folders that own them.
+CORE_LIBRARIES = re.compile(r"^(Eigen/|absl/|hwy/|tbb/|oneapi/|coin/|sys/|(cblas|lapacke|zlib|png|unistd|fcntl|dlfcn)\.h$)")
+STANDARD_HEADER = re.compile(r"^[a-z_0-9]+$|^(c?(assert|errno|fenv|float|inttypes|limits|math|signal|std\w+|string|time)|stdlib|immintrin)\.h$")
+NOT_IN_CORE = {"iostream": "the core writes no log"}
+OWNED = (  # header, its owners
+    (re.compile(r"^(grpc|grpcpp)/"), ("server/api", "server/gateway", "server/app", "client", "tests")),
+    (re.compile(r"^google/protobuf/"), ("server/api", "server/gateway", "server/app", "client", "tests")),
+    (re.compile(r"^sqlite3"), ("server/storage/sqlite", "tests")),
+    (re.compile(r"^boost/"), ("server/gateway", "tests")),
+    (re.compile(r"^spdlog/"), ("server", "tests")),
+    (re.compile(r"^CLI/"), ("server/app", "client/cpp", "tests")),
+    (re.compile(r"^(nlohmann/|libsvm/|gtest/|gmock/|benchmark/)"), ("tests",)),
+)
+
+
+def inside(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def layer_of(path):
+    """The longest folder of ARROWS that holds `path`, or None."""
+    return max((folder for folder in ARROWS if inside(path, folder)), key=len, default=None)
+
+
+def reachable(layer):
+    """`layer` and every layer that its arrows lead to."""
+    found, queue = set(), [layer]
+    while queue:
+        current = queue.pop()
+        if current not in found:
+            found.add(current)
+            queue.extend(ARROWS.get(current, ()))
+    return found
+
+
+def target_layer(header):
+    """The layer that an included header of ours belongs to; None for headers from outside."""
+    if header.startswith(("mercer/v", "google/rpc/")):
+        return "proto"
+    if header.split("/")[0] in ("core", "server", "client"):
+        return layer_of(header) or header.rsplit("/", 1)[0]
+    if header.startswith("tests/"):
+        return "/".join(header.split("/")[:2])
+    return None
+
+
+def learner_of(path):
+    parts = path.split("/")
+    return parts[2] if path.startswith("core/learners/") and len(parts) > 3 else None
+
+
+def check_include(path, quote, header):
+    """The complaint about one include line, or None."""
+    layer, target = layer_of(path), target_layer(header)
+    if target is None and quote == '"' and "/" not in header:
+        return f'"{header}": name our headers from the root of the repository'
+    if target is not None:
+        if layer is None:
+            return None  # other tests and benchmarks may use everything
+        if target not in reachable(layer):
+            return f'{layer} may not include "{header}" ({target}); its arrows lead to {", ".join(sorted(reachable(layer) - {layer})) or "nothing"}'
+        here, there = learner_of(path), learner_of(header)
+        if here and there and here != there:
+            return f"learner {here} includes learner {there}; what two share moves down into core/solvers or core/objectives"
+        return None
+    return check_outside(path, header)
+
+
+def check_outside(path, header):
+    if inside(path, "core"):
+        if header in NOT_IN_CORE:
+            return f"<{header}>: {NOT_IN_CORE[header]}"
+        if not STANDARD_HEADER.match(header) and not CORE_LIBRARIES.match(header):
+            return f"<{header}>: not one of the core's few libraries"
+    for pattern, owners in OWNED:
+        if pattern.match(header) and not any(inside(path, owner) for owner in owners):
+            return f'<{header}>: belongs to {", ".join(owners)} only'
+    return None
+
+
+def check_file(root, file):
+    path = file.relative_to(root).as_posix()
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    errors, warnings = [], []
+    if len(lines) > MAX_LINES:
+        errors.append(f"{path}:{len(lines)}: error: {len(lines)} lines, at most {MAX_LINES}")
+    elif len(lines) > WARN_LINES:
+        warnings.append(f"{path}:{len(lines)}: warning: {len(lines)} lines, aim for {WARN_LINES}")
+    if file.suffix in CPP_SUFFIXES:
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            complaint = match and check_include(path, *match.groups())
+            if complaint:
+                errors.append(f"{path}:{number}: error: {complaint}")
+    return errors, warnings
+
+
+def check_learner_list(root):
+    """core/learners/learners.inc names exactly the folders of core/learners, each once."""
+    folder, listing = root / "core/learners", root / "core/learners/learners.inc"
+    if not folder.is_dir():
+        return []
+    present = {child.name for child in folder.iterdir() if child.is_dir() and child.name != "_template" and any(child.glob("*.cc"))}
+    text = listing.read_text().splitlines() if listing.is_file() else []
+    listed = [match.group(1) for match in map(LEARNER_LINE.match, text) if match]
+    where = "core/learners/learners.inc:1: error:"
+    return (
+        [f"{where} learner {name} has a folder but no line" for name in sorted(present - set(listed))]
+        + [f"{where} learner {name} has a line but no folder with sources" for name in sorted(set(listed) - present)]
+        + [f"{where} learner {name} is listed twice" for name in sorted(set(listed)) if listed.count(name) > 1]
+    )
+
+
+def check_tree(root):
+    errors, warnings = check_learner_list(root), []
+    for top in SOURCE_FOLDERS:
+        for file in sorted((root / top).rglob("*")):
+            path = file.relative_to(root).as_posix()
+            if file.suffix not in SIZED_SUFFIXES | CPP_SUFFIXES or path.startswith(UNCHECKED) or not file.is_file():
+                continue
+            more_errors, more_warnings = check_file(root, file)
+            errors += more_errors
+            warnings += more_warnings
+    return errors, warnings
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2])
+    errors, warnings = check_tree(root)
+    print(*warnings, *errors, f"layers: {len(errors)} errors, {len(warnings)} warnings", sep="\n")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
