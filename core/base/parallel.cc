@@ -1,0 +1,44 @@
+#include "core/base/parallel.h"
+
+#include <algorithm>
+
+#include <cblas.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+namespace mercer {
+
+class ParallelLoop::Arena {
+ public:
+  // Never more threads than processors: the result does not depend on their number, only the time
+  // does.
+  explicit Arena(int num_threads)
+      : arena(std::min(num_threads, tbb::info::default_concurrency())) {}
+  tbb::task_arena arena;
+};
+
+ParallelLoop::ParallelLoop(int num_threads) : num_threads_(std::max(1, num_threads)) {
+  openblas_set_num_threads(1);
+  if (num_threads_ > 1) {
+    arena_ = std::make_unique<Arena>(num_threads_);
+  }
+}
+
+ParallelLoop::~ParallelLoop() = default;
+
+void ParallelLoop::ForBlocks(Index size, Index block,
+                             const std::function<void(Index, Index)>& body) const {
+  const Index num_blocks = (size + block - 1) / block;
+  const auto run = [&](Index i) { body(i * block, std::min(size, (i + 1) * block)); };
+  if (arena_ == nullptr || num_blocks <= 1) {
+    for (Index i = 0; i < num_blocks; ++i) {
+      run(i);
+    }
+    return;
+  }
+  arena_->arena.execute(
+      [&] { tbb::parallel_for(Index{0}, num_blocks, run, tbb::simple_partitioner()); });
+}
+
+}  // namespace mercer

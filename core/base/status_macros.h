@@ -1,0 +1,30 @@
+// MERCER_RETURN_IF_ERROR(expression) and MERCER_ASSIGN_OR_RETURN(declaration, expression): leave
+// the enclosing function with the status when it is not OK.
+#pragma once
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#define MERCER_STATUS_CONCAT_INNER_(x, y) x##y
+#define MERCER_STATUS_CONCAT_(x, y) MERCER_STATUS_CONCAT_INNER_(x, y)
+
+#define MERCER_RETURN_IF_ERROR(expression)        \
+  do {                                            \
+    ::absl::Status mercer_status_ = (expression); \
+    if (!mercer_status_.ok()) {                   \
+      return mercer_status_;                      \
+    }                                             \
+  } while (false)
+
+#define MERCER_ASSIGN_OR_RETURN_IMPL_(result, declaration, expression) \
+  auto result = (expression);                                          \
+  if (!result.ok()) {                                                  \
+    return std::move(result).status();                                 \
+  }                                                                    \
+  declaration = *std::move(result)
+
+#define MERCER_ASSIGN_OR_RETURN(declaration, expression)                                         \
+  MERCER_ASSIGN_OR_RETURN_IMPL_(MERCER_STATUS_CONCAT_(mercer_status_or_, __LINE__), declaration, \
+                                expression)
