@@ -1,0 +1,36 @@
+// Finds the columns that a model was trained on in the rows at hand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/data/dataset.h"
+#include "core/data/preprocessing.h"
+
+namespace mercer {
+
+inline constexpr int32_t kUnseenCategory = -1;
+
+// Where a column of the model is found in the rows at hand.
+struct SourceColumn {
+  size_t block = 0;   // of the data set
+  Index column = -1;  // of the block; -1: beyond a sparse block's last column, so zero
+  std::vector<int32_t>
+      categories;  // categorical: the model's category of each code of the data set
+};
+
+// One source for each column of `transform`. By name when both sides have names, also when the rows
+// are cut into other blocks; else by position in the block of the same name, or in the only block
+// when the model has one block too. Errors: BAD_HEADER naming block and column.
+absl::StatusOr<std::vector<SourceColumn>> MatchColumns(const Dataset& dataset,
+                                                       const BlockTransform& transform,
+                                                       size_t num_model_blocks);
+
+// Name of a column of the model for messages: "block[3]" when it has none.
+std::string ShownColumn(const BlockTransform& block, size_t column);
+
+}  // namespace mercer

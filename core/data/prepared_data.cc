@@ -1,0 +1,61 @@
+#include "core/data/prepared_data.h"
+
+#include <utility>
+
+namespace mercer {
+namespace {
+
+// Rows `rows` and columns `columns` (empty: all) of `values`.
+SharedMatrix Select(const SharedMatrix& values, const std::vector<Index>& rows,
+                    const std::vector<Index>& columns) {
+  const auto view = values.view();
+  const Index num_columns = columns.empty() ? view.cols() : static_cast<Index>(columns.size());
+  RowMatrix selected(static_cast<Index>(rows.size()), num_columns);
+  for (Index i = 0; i < selected.rows(); ++i) {
+    const Index row = rows[static_cast<size_t>(i)];
+    if (columns.empty()) {
+      selected.row(i) = view.row(row);
+      continue;
+    }
+    for (Index j = 0; j < num_columns; ++j) {
+      selected(i, j) = view(row, columns[static_cast<size_t>(j)]);
+    }
+  }
+  return SharedMatrix(std::move(selected));
+}
+
+}  // namespace
+
+const PreparedBlock* PreparedData::FindBlock(std::string_view name) const {
+  for (const PreparedBlock& block : blocks) {
+    if (block.name == name) {
+      return &block;
+    }
+  }
+  return nullptr;
+}
+
+const SquareBlock* PreparedData::FindSquare(std::string_view name) const {
+  for (const SquareBlock& square : squares) {
+    if (square.name == name) {
+      return &square;
+    }
+  }
+  return nullptr;
+}
+
+PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
+                        const std::vector<Index>& square_columns) {
+  PreparedData selected;
+  selected.rows = static_cast<Index>(rows.size());
+  for (const PreparedBlock& block : data.blocks) {
+    selected.blocks.push_back({block.name, block.sources, Select(block.values, rows, {})});
+  }
+  for (const SquareBlock& square : data.squares) {
+    selected.squares.push_back(
+        {square.name, square.kind, Select(square.values, rows, square_columns)});
+  }
+  return selected;
+}
+
+}  // namespace mercer

@@ -1,0 +1,36 @@
+// Numeric features after preprocessing: what kernels and feature maps read.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/data/dataset.h"
+
+namespace mercer {
+
+struct PreparedBlock {
+  std::string name;
+  std::vector<std::string> sources;  // for each column the data set's column that it comes from (one-hot: several share one)
+  SharedMatrix values;               // rows x columns, finite
+};
+
+struct PreparedData {
+  Index rows = 0;
+  std::vector<PreparedBlock> blocks;
+  std::vector<SquareBlock> squares;  // rows x basis rows of the training set (training: rows x rows)
+  // Names the content for caches: equal keys mean equal values. Empty when the content is not to be cached.
+  std::string cache_key;
+
+  const PreparedBlock* FindBlock(std::string_view name) const;
+  const SquareBlock* FindSquare(std::string_view name) const;
+};
+
+// The rows `rows` as data of their own; square blocks keep the columns `square_columns` (training rows of a sub-problem; empty
+// keeps all).
+PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
+                        const std::vector<Index>& square_columns = {});
+
+}  // namespace mercer

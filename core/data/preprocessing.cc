@@ -1,0 +1,281 @@
+#include "core/data/preprocessing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "core/data/block_rows.h"
+#include "core/data/column_matcher.h"
+#include "core/data/reader_errors.h"
+
+namespace mercer {
+namespace {
+
+constexpr size_t kMaxExpandedBytes = size_t{1} << 33;
+
+// Maps the rows of one block.
+class BlockMapper {
+ public:
+  BlockMapper(const Dataset& dataset, const BlockTransform& transform,
+              const PreprocessingOptions& options, std::vector<SourceColumn> sources)
+      : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
+
+  absl::StatusOr<PreparedBlock> Map() {
+    PreparedBlock prepared;
+    prepared.name = transform_.name;
+    for (size_t i = 0; i < transform_.columns.size(); ++i) {
+      const ColumnTransform& column = transform_.columns[i];
+      prepared.sources.insert(prepared.sources.end(),
+                              column.categorical ? column.categories.size() : 1,
+                              ShownColumn(transform_, i));
+    }
+    const auto width = static_cast<Index>(prepared.sources.size());
+    MERCER_RETURN_IF_ERROR(CheckSize(width));
+    std::vector<BlockRows> readers;
+    for (const FeatureBlock& block : dataset_.blocks) {
+      readers.emplace_back(block);
+    }
+    RowMatrix out(dataset_.rows, width);
+    std::vector<const double*> rows(readers.size());
+    for (Index row = 0; row < dataset_.rows; ++row) {
+      for (const size_t b : UsedBlocks()) {
+        rows[b] = readers[b].Row(row);
+      }
+      MERCER_RETURN_IF_ERROR(MapRow(rows, row, out.data() + row * width));
+      if (options_.scaling == Scaling::kUnitNorm) {
+        Normalize(out.data() + row * width, width);
+      }
+    }
+    prepared.values = SharedMatrix(std::move(out));
+    return prepared;
+  }
+
+ private:
+  const std::vector<size_t>& UsedBlocks() {
+    if (used_blocks_.empty()) {
+      for (const SourceColumn& source : sources_) {
+        if (std::find(used_blocks_.begin(), used_blocks_.end(), source.block) ==
+            used_blocks_.end()) {
+          used_blocks_.push_back(source.block);
+        }
+      }
+    }
+    return used_blocks_;
+  }
+
+  // Blocks that grow by the map are refused before they are too large; others are no larger than
+  // the rows at hand.
+  absl::Status CheckSize(Index width) const {
+    const bool expands =
+        width > static_cast<Index>(transform_.columns.size()) ||
+        std::any_of(sources_.begin(), sources_.end(), [&](const SourceColumn& source) {
+          return dataset_.blocks[source.block].is_sparse;
+        });
+    const size_t bytes_of_row = static_cast<size_t>(width) * sizeof(double);
+    if (expands && bytes_of_row > 0 &&
+        static_cast<size_t>(dataset_.rows) > kMaxExpandedBytes / bytes_of_row) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("block ", Quoted(transform_.name), " with ", dataset_.rows, " rows and ",
+                       width, " dense columns needs more than ", kMaxExpandedBytes, " bytes"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MapRow(const std::vector<const double*>& rows, Index row, double* out) const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const SourceColumn& source = sources_[i];
+      const ColumnTransform& column = transform_.columns[i];
+      double value = source.column < 0 ? 0.0 : rows[source.block][source.column];
+      if (!column.categorical && std::isfinite(value)) {
+        *out = (value - column.offset) * column.factor;
+      } else {
+        MERCER_RETURN_IF_ERROR(MapSpecial(i, value, row, out));
+      }
+      const size_t width = column.categorical ? column.categories.size() : 1;
+      if (!column.categorical && !std::isfinite(*out)) {
+        return CellError(row + 1, ShownColumn(transform_, i),
+                         absl::StrCat(value, " is too large to be scaled"));
+      }
+      out += width;
+    }
+    return absl::OkStatus();
+  }
+
+  // Categories, missing values, infinities.
+  absl::Status MapSpecial(size_t i, double value, Index row, double* out) const {
+    const ColumnTransform& column = transform_.columns[i];
+    if (std::isinf(value)) {
+      return CellError(row + 1, ShownColumn(transform_, i), "the value is infinite");
+    }
+    const bool missing = std::isnan(value);
+    if (missing && options_.imputation == Imputation::kRefuse) {
+      return CellError(row + 1, ShownColumn(transform_, i),
+                       "the value is missing and the model imputes none");
+    }
+    if (!column.categorical) {
+      *out = (column.fill - column.offset) * column.factor;
+      return absl::OkStatus();
+    }
+    std::fill(out, out + column.categories.size(), 0.0);
+    const std::vector<int32_t>& categories = sources_[i].categories;
+    if (!missing && !(value >= 0 && value < static_cast<double>(categories.size()))) {
+      return CellError(row + 1, ShownColumn(transform_, i),
+                       absl::StrCat(value, " is no code of its categories"));
+    }
+    const int32_t category =
+        missing ? static_cast<int32_t>(column.fill) : categories[static_cast<size_t>(value)];
+    if (category != kUnseenCategory) {
+      out[category] = 1;
+      return absl::OkStatus();
+    }
+    if (options_.unseen_category == UnseenCategory::kAllZeros) {
+      return absl::OkStatus();
+    }
+    const SourceColumn& source = sources_[i];
+    const ColumnSchema& schema =
+        dataset_.blocks[source.block].columns[static_cast<size_t>(source.column)];
+    return CellError(row + 1, ShownColumn(transform_, i),
+                     absl::StrCat("training did not know the category ",
+                                  Quoted(schema.categories[static_cast<size_t>(value)])));
+  }
+
+  // Divides by the Euclidean norm, in a plain loop: its bits depend on the row alone, not on where
+  // it lies in memory. The largest entry is taken out first, so that the squares neither overflow
+  // nor vanish.
+  static void Normalize(double* row, Index width) {
+    double largest = 0;
+    for (Index j = 0; j < width; ++j) {
+      largest = std::max(largest, std::abs(row[j]));
+    }
+    if (largest == 0) {
+      return;
+    }
+    double squares = 0;
+    for (Index j = 0; j < width; ++j) {
+      row[j] /= largest;
+      squares += row[j] * row[j];
+    }
+    const double norm = std::sqrt(squares);
+    for (Index j = 0; j < width; ++j) {
+      row[j] /= norm;
+    }
+  }
+
+  const Dataset& dataset_;
+  const BlockTransform& transform_;
+  const PreprocessingOptions& options_;
+  std::vector<SourceColumn> sources_;
+  std::vector<size_t> used_blocks_;
+};
+
+void SaveColumn(const ColumnTransform& column, ByteWriter& writer) {
+  writer.WriteString(column.name);
+  writer.WriteBool(column.categorical);
+  writer.WriteStrings(column.categories);
+  writer.WriteDouble(column.fill);
+  writer.WriteDouble(column.offset);
+  writer.WriteDouble(column.factor);
+}
+
+ColumnTransform LoadColumn(ByteReader& reader) {
+  ColumnTransform column;
+  column.name = reader.ReadString();
+  column.categorical = reader.ReadBool();
+  column.categories = reader.ReadStrings();
+  column.fill = reader.ReadDouble();
+  column.offset = reader.ReadDouble();
+  column.factor = reader.ReadDouble();
+  const bool finite =
+      std::isfinite(column.fill) && std::isfinite(column.offset) && std::isfinite(column.factor);
+  const bool fill_exists =
+      column.fill >= 0 && column.fill < static_cast<double>(column.categories.size());
+  if (!finite || (column.categorical && !fill_exists)) {
+    reader.Fail();
+  }
+  return column;
+}
+
+template <typename Enum>
+Enum LoadEnum(ByteReader& reader, Enum last) {
+  const uint8_t value = reader.ReadUint8();
+  if (value > static_cast<uint8_t>(last)) {
+    reader.Fail();
+    return Enum{};
+  }
+  return static_cast<Enum>(value);
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset) const {
+  PreparedData prepared;
+  prepared.rows = dataset.rows;
+  for (const BlockTransform& transform : blocks_) {
+    MERCER_ASSIGN_OR_RETURN(std::vector<SourceColumn> sources,
+                            MatchColumns(dataset, transform, blocks_.size()));
+    BlockMapper mapper(dataset, transform, options_, std::move(sources));
+    MERCER_ASSIGN_OR_RETURN(PreparedBlock block, mapper.Map());
+    prepared.blocks.push_back(std::move(block));
+  }
+  for (const std::string& name : squares_) {
+    const SquareBlock* square = dataset.FindSquare(name);
+    if (square == nullptr) {
+      return HeaderError("", absl::StrCat("the rows have no square block ", Quoted(name)));
+    }
+    prepared.squares.push_back(*square);
+  }
+  return prepared;
+}
+
+Index Preprocessing::num_outputs() const {
+  size_t count = 0;
+  for (const BlockTransform& block : blocks_) {
+    for (const ColumnTransform& column : block.columns) {
+      count += column.categorical ? column.categories.size() : 1;
+    }
+  }
+  return static_cast<Index>(count);
+}
+
+void Preprocessing::Save(ByteWriter& writer) const {
+  writer.WriteUint8(static_cast<uint8_t>(options_.scaling));
+  writer.WriteUint8(static_cast<uint8_t>(options_.imputation));
+  writer.WriteUint8(static_cast<uint8_t>(options_.unseen_category));
+  writer.WriteStrings(options_.blocks);
+  writer.WriteUint64(blocks_.size());
+  for (const BlockTransform& block : blocks_) {
+    writer.WriteString(block.name);
+    writer.WriteUint64(block.columns.size());
+    for (const ColumnTransform& column : block.columns) {
+      SaveColumn(column, writer);
+    }
+  }
+  writer.WriteStrings(squares_);
+}
+
+absl::StatusOr<Preprocessing> Preprocessing::Load(ByteReader& reader) {
+  Preprocessing result;
+  result.options_.scaling = LoadEnum(reader, Scaling::kUnitNorm);
+  result.options_.imputation = LoadEnum(reader, Imputation::kMeanOrMostFrequent);
+  result.options_.unseen_category = LoadEnum(reader, UnseenCategory::kAllZeros);
+  result.options_.blocks = reader.ReadStrings();
+  const uint64_t num_blocks = reader.ReadUint64();
+  for (uint64_t b = 0; b < num_blocks && reader.ok(); ++b) {
+    BlockTransform& block = result.blocks_.emplace_back();
+    block.name = reader.ReadString();
+    const uint64_t num_columns = reader.ReadUint64();
+    for (uint64_t i = 0; i < num_columns && reader.ok(); ++i) {
+      block.columns.push_back(LoadColumn(reader));
+    }
+  }
+  result.squares_ = reader.ReadStrings();
+  if (!reader.ok()) {
+    return absl::DataLossError("the preprocessing of the model is damaged");
+  }
+  return result;
+}
+
+}  // namespace mercer

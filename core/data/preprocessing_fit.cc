@@ -1,0 +1,249 @@
+#include <cmath>
+#include <limits>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/data/block_rows.h"
+#include "core/data/preprocessing.h"
+#include "core/data/reader_errors.h"
+
+namespace mercer {
+namespace {
+
+// What one pass over the training rows tells about a column.
+struct ColumnStatistics {
+  Index num_known = 0;
+  double sum = 0;
+  double min = kInfinity;
+  double max = -kInfinity;
+  double largest_deviation = 0;  // max |x - mean|
+  double scaled_squares =
+      0;  // sum ((x - mean) / largest_deviation)^2: neither overflows nor underflows
+};
+
+std::string SourceName(const FeatureBlock& block, Index column) {
+  const auto i = static_cast<size_t>(column);
+  return i < block.columns.size() ? block.columns[i].name : "";
+}
+
+// For messages: the name, or block and position.
+std::string ShownName(const FeatureBlock& block, Index column) {
+  const std::string name = SourceName(block, column);
+  return name.empty() ? absl::StrCat(block.name, "[", column + 1, "]") : name;
+}
+
+class BlockFitter {
+ public:
+  BlockFitter(const FeatureBlock& block, const std::vector<Index>& rows,
+              const PreprocessingOptions& options)
+      : block_(block),
+        rows_(rows),
+        options_(options),
+        statistics_(static_cast<size_t>(block.num_columns())) {}
+
+  absl::StatusOr<BlockTransform> Fit() {
+    MERCER_RETURN_IF_ERROR(FirstPass());
+    if (options_.scaling == Scaling::kStandardize) {
+      DeviationPasses();
+    }
+    BlockTransform transform;
+    transform.name = block_.name;
+    for (Index column = 0; column < block_.num_columns(); ++column) {
+      ColumnTransform& added = transform.columns.emplace_back();
+      added.name = SourceName(block_, column);
+      const auto i = static_cast<size_t>(column);
+      if (statistics_[i].num_known == 0) {
+        return absl::InvalidArgumentError(absl::StrCat("block ", Quoted(block_.name), ", column ",
+                                                       Quoted(ShownName(block_, column)),
+                                                       ": no training row has a known value"));
+      }
+      if (IsCategorical(i)) {
+        MERCER_RETURN_IF_ERROR(FitCategories(i, added));
+      } else {
+        MERCER_RETURN_IF_ERROR(FitNumber(i, added));
+      }
+    }
+    return transform;
+  }
+
+ private:
+  bool IsCategorical(size_t column) const {
+    return column < block_.columns.size() && block_.columns[column].categorical;
+  }
+  static double Mean(const ColumnStatistics& column) {
+    return column.sum / static_cast<double>(column.num_known);
+  }
+
+  absl::Status FirstPass() {
+    counts_.resize(statistics_.size());
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
+    }
+    BlockRows reader(block_);
+    for (const Index row : rows_) {
+      const double* values = reader.Row(row);
+      for (size_t i = 0; i < statistics_.size(); ++i) {
+        MERCER_RETURN_IF_ERROR(AddValue(values[i], row, i));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddValue(double value, Index row, size_t i) {
+    ColumnStatistics& column = statistics_[i];
+    if (std::isfinite(value)) {
+      ++column.num_known;
+      column.sum += value;
+      column.min = std::min(column.min, value);
+      column.max = std::max(column.max, value);
+      if (!counts_[i].empty() && value >= 0 && value < static_cast<double>(counts_[i].size())) {
+        ++counts_[i][static_cast<size_t>(value)];
+      }
+      return absl::OkStatus();
+    }
+    const std::string name = ShownName(block_, static_cast<Index>(i));
+    if (std::isinf(value)) {
+      return CellError(row + 1, name, "the value is infinite");
+    }
+    return options_.imputation == Imputation::kRefuse
+               ? CellError(row + 1, name, "the value is missing; imputation can replace it")
+               : absl::OkStatus();
+  }
+
+  // A missing value is imputed by the mean, so that it deviates by zero.
+  void DeviationPasses() {
+    std::vector<double> means;
+    for (ColumnStatistics& column : statistics_) {
+      means.push_back(Mean(column));
+      column.largest_deviation = std::max(column.max - means.back(), means.back() - column.min);
+    }
+    BlockRows reader(block_);
+    for (const Index row : rows_) {
+      const double* values = reader.Row(row);
+      for (size_t i = 0; i < statistics_.size(); ++i) {
+        ColumnStatistics& column = statistics_[i];
+        if (column.largest_deviation > 0 && !std::isnan(values[i])) {
+          const double scaled = (values[i] - means[i]) / column.largest_deviation;
+          column.scaled_squares += scaled * scaled;
+        }
+      }
+    }
+  }
+
+  absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
+    const ColumnStatistics& column = statistics_[i];
+    const double mean = Mean(column);
+    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? mean : 0;
+    double width = 1;
+    if (options_.scaling == Scaling::kStandardize) {
+      transform.offset = mean;
+      width = column.largest_deviation *
+              std::sqrt(column.scaled_squares / static_cast<double>(rows_.size()));
+    } else if (options_.scaling == Scaling::kMinMax) {
+      transform.offset = column.min;
+      width = column.max - column.min;
+    }
+    const bool scaled =
+        options_.scaling == Scaling::kStandardize || options_.scaling == Scaling::kMinMax;
+    const bool constant =
+        column.min == column.max || !(width >= std::numeric_limits<double>::min());
+    transform.factor = !scaled ? 1 : constant ? 0 : 1 / width;
+    if (scaled && constant) {
+      transform.offset = column.min;
+    }
+    if (!std::isfinite(transform.fill) || !std::isfinite(transform.offset) ||
+        !std::isfinite(width)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", Quoted(block_.name), ", column ",
+                       Quoted(ShownName(block_, static_cast<Index>(i))), ": values between ",
+                       column.min, " and ", column.max, " are too large to be scaled"));
+    }
+    return absl::OkStatus();
+  }
+
+  // The categories that occur in training rows, in the order of the dictionary.
+  absl::Status FitCategories(size_t i, ColumnTransform& transform) const {
+    transform.categorical = true;
+    Index largest = 0;
+    for (size_t code = 0; code < counts_[i].size(); ++code) {
+      if (counts_[i][code] == 0) {
+        continue;
+      }
+      if (counts_[i][code] > largest) {
+        largest = counts_[i][code];
+        transform.fill = static_cast<double>(transform.categories.size());
+      }
+      transform.categories.push_back(block_.columns[i].categories[code]);
+    }
+    if (transform.categories.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "block ", Quoted(block_.name), ", column ",
+          Quoted(ShownName(block_, static_cast<Index>(i))), ": codes outside its categories"));
+    }
+    return absl::OkStatus();
+  }
+
+  const FeatureBlock& block_;
+  const std::vector<Index>& rows_;
+  const PreprocessingOptions& options_;
+  std::vector<ColumnStatistics> statistics_;
+  std::vector<std::vector<Index>> counts_;  // of each category, categorical columns only
+};
+
+absl::Status CheckBlockNames(const Dataset& dataset, const PreprocessingOptions& options) {
+  FieldViolations violations;
+  absl::flat_hash_set<std::string> seen;
+  for (size_t i = 0; i < options.blocks.size(); ++i) {
+    const std::string& name = options.blocks[i];
+    const bool known = dataset.FindBlock(name) != nullptr || dataset.FindSquare(name) != nullptr;
+    violations.Check(known, absl::StrCat("blocks[", i, "]"),
+                     absl::StrCat("the data set has no block ", Quoted(name)));
+    violations.Check(seen.insert(name).second, absl::StrCat("blocks[", i, "]"),
+                     absl::StrCat("names the block ", Quoted(name), " twice"));
+  }
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Preprocessing> Preprocessing::Fit(const Dataset& dataset,
+                                                 const std::vector<Index>& training_rows,
+                                                 const PreprocessingOptions& options) {
+  MERCER_RETURN_IF_ERROR(CheckBlockNames(dataset, options));
+  if (training_rows.empty()) {
+    return absl::InvalidArgumentError("preprocessing needs at least one training row");
+  }
+  for (const Index row : training_rows) {
+    if (row < 0 || row >= dataset.rows) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("training row ", row, " is outside the data set's ", dataset.rows));
+    }
+  }
+  const auto in_use = [&](const std::string& name) {
+    return options.blocks.empty() ||
+           std::find(options.blocks.begin(), options.blocks.end(), name) != options.blocks.end();
+  };
+  Preprocessing result;
+  result.options_ = options;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (in_use(block.name)) {
+      MERCER_ASSIGN_OR_RETURN(BlockTransform transform,
+                              BlockFitter(block, training_rows, options).Fit());
+      result.blocks_.push_back(std::move(transform));
+    }
+  }
+  for (const SquareBlock& square : dataset.squares) {
+    if (in_use(square.name)) {
+      result.squares_.push_back(square.name);
+    }
+  }
+  if (result.blocks_.empty() && result.squares_.empty()) {
+    return absl::InvalidArgumentError("the data set has no features");
+  }
+  return result;
+}
+
+}  // namespace mercer

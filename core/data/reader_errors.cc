@@ -1,0 +1,83 @@
+#include "core/data/reader_errors.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+
+namespace mercer {
+namespace {
+
+// Length of the well-formed UTF-8 sequence at the beginning of `text`, 0 when there is none (RFC
+// 3629, section 4).
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) {
+    return 1;
+  }
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
+    return 0;
+  }
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) {
+      return 0;
+    }
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = lead == 0xED && byte(1) >= 0xA0;
+  const bool too_large = lead == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+}  // namespace
+
+absl::Status CellError(Index row, std::string_view column, std::string_view what) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "row ", row, ", column ", Quoted(column), ": ", std::string(what))),
+                    "BAD_CELL", {{"row", absl::StrCat(row)}, {"column", std::string(column)}});
+}
+
+absl::Status RowError(Index row, std::string_view what) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat("row ", row, ": ", std::string(what))),
+                    "BAD_ROW", {{"row", absl::StrCat(row)}});
+}
+
+absl::Status HeaderError(std::string_view column, std::string_view what) {
+  ErrorMetadata metadata;
+  if (!column.empty()) {
+    metadata.emplace_back("column", std::string(column));
+  }
+  return WithReason(absl::InvalidArgumentError(absl::StrCat("header: ", std::string(what))),
+                    "BAD_HEADER", metadata);
+}
+
+absl::Status GzipError(std::string_view what) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat("gzip: ", std::string(what))),
+                    "BAD_GZIP");
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr size_t kShown = 40;
+  const std::string shown(text.substr(0, kShown));
+  const std::string escaped =
+      IsCleanText(text) && text.size() <= kShown ? shown : absl::CEscape(shown);
+  return absl::StrCat("'", escaped, "'", text.size() > kShown ? "..." : "");
+}
+
+bool IsCleanText(std::string_view text) {
+  while (!text.empty()) {
+    const unsigned char lead = static_cast<unsigned char>(text[0]);
+    const bool control =
+        (lead < 0x20 && lead != '\t' && lead != '\n' && lead != '\r') || lead == 0x7F;
+    const size_t length = control ? 0 : Utf8Length(text);
+    if (length == 0) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace mercer

@@ -1,0 +1,31 @@
+// The errors of the readers, each with its reason and the row (from 1, without the header) and
+// column in its metadata.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+// BAD_CELL: "row 17, column 'age': <what>".
+absl::Status CellError(Index row, std::string_view column, std::string_view what);
+// BAD_ROW: "row 17: <what>".
+absl::Status RowError(Index row, std::string_view what);
+// BAD_HEADER: "header: <what>"; `column` may be empty.
+absl::Status HeaderError(std::string_view column, std::string_view what);
+// BAD_GZIP.
+absl::Status GzipError(std::string_view what);
+
+// Text of a cell for a message: in quotes, with control and non-ASCII bytes escaped, cut after 40
+// bytes.
+std::string Quoted(std::string_view text);
+
+// Whether `text` is well-formed UTF-8 without control characters (tabs and line breaks are
+// allowed).
+bool IsCleanText(std::string_view text);
+
+}  // namespace mercer

@@ -1,0 +1,367 @@
+#include "core/data/preprocessing.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+#include "tests/core/data/data_test_util.h"
+
+namespace mercer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<Index> AllRows(const Dataset& dataset) {
+  std::vector<Index> rows(static_cast<size_t>(dataset.rows));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  return rows;
+}
+
+Dataset Csv(const std::string& text, std::vector<BlockColumns> blocks = {}) {
+  CsvOptions options;
+  options.allow_missing = true;
+  options.blocks = std::move(blocks);
+  auto dataset = ReadCsvText(text, options);
+  EXPECT_TRUE(dataset.ok()) << dataset.status();
+  return *std::move(dataset);
+}
+
+Dataset DenseRows(RowMatrix values, const std::string& block_name = "features") {
+  Dataset dataset;
+  dataset.rows = values.rows();
+  FeatureBlock block;
+  block.name = block_name;
+  block.values = SharedMatrix(std::move(values));
+  dataset.blocks.push_back(std::move(block));
+  return dataset;
+}
+
+Dataset WithoutFeatures() {
+  Dataset dataset;
+  dataset.rows = 1;
+  return dataset;
+}
+
+RowMatrix FitAndApply(const Dataset& dataset, const PreprocessingOptions& options) {
+  const auto fitted = Preprocessing::Fit(dataset, AllRows(dataset), options);
+  EXPECT_TRUE(fitted.ok()) << fitted.status();
+  const auto prepared = fitted->Apply(dataset);
+  EXPECT_TRUE(prepared.ok()) << prepared.status();
+  return prepared->blocks[0].values.view();
+}
+
+TEST(PreprocessingTest, StandardizedColumnsHaveMeanZeroAndUnitDeviation) {
+  RandomStream random(1, "preprocessing-test");
+  RowMatrix values(200, 3);
+  for (Index row = 0; row < values.rows(); ++row) {
+    values.row(row) << 1e12 + 1e6 * random.Normal(), 1e-12 * random.Normal(), 5 + random.Uniform();
+  }
+  const RowMatrix scaled = FitAndApply(DenseRows(values), {});
+  for (Index column = 0; column < 3; ++column) {
+    EXPECT_NEAR(scaled.col(column).mean(), 0, 1e-9) << column;
+    EXPECT_NEAR(scaled.col(column).squaredNorm() / 200, 1, 1e-9) << column;
+  }
+}
+
+TEST(PreprocessingTest, MinMaxFillsTheUnitInterval) {
+  const Dataset dataset = Csv("a,b\n-2,1e150\n6,3e150\n2,2e150\n");
+  PreprocessingOptions options;
+  options.scaling = Scaling::kMinMax;
+  EXPECT_TRUE(FitAndApply(dataset, options)
+                  .isApprox((RowMatrix(3, 2) << 0, 0, 1, 1, 0.5, 0.5).finished(), 1e-15));
+}
+
+TEST(PreprocessingTest, ExtremeButFiniteValuesStayFinite) {
+  const Dataset dataset = Csv("a,b\n1e300,1e-300\n-1e300,3e-300\n0,2e-300\n");
+  for (const Scaling scaling :
+       {Scaling::kNone, Scaling::kStandardize, Scaling::kMinMax, Scaling::kUnitNorm}) {
+    PreprocessingOptions options;
+    options.scaling = scaling;
+    EXPECT_TRUE(FitAndApply(dataset, options).allFinite()) << static_cast<int>(scaling);
+  }
+}
+
+TEST(PreprocessingTest, ConstantColumnsBecomeZeroAlsoForOtherValues) {
+  const Dataset training = Csv("a,b\n0.1,1\n0.1,2\n0.1,4\n");
+  const Dataset rows = Csv("a,b\n7,3\n");
+  for (const Scaling scaling : {Scaling::kStandardize, Scaling::kMinMax}) {
+    PreprocessingOptions options;
+    options.scaling = scaling;
+    EXPECT_EQ(FitAndApply(training, options).col(0), Eigen::Vector3d::Zero());
+    const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, options);
+    EXPECT_EQ(fitted->Apply(rows)->blocks[0].values.view()(0, 0), 0);
+  }
+}
+
+TEST(PreprocessingTest, UnitNormCoversTheWholeRowOfABlock) {
+  const Dataset dataset =
+      Csv("a,b,c\n3,4,x\n0,0,y\n1e200,1e200,x\n", {{"numbers", {"a", "b"}}, {"names", {"c"}}});
+  PreprocessingOptions options;
+  options.scaling = Scaling::kUnitNorm;
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const auto prepared = fitted->Apply(dataset);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  const double half = std::sqrt(0.5);
+  const RowMatrix expected = (RowMatrix(3, 2) << 0.6, 0.8, 0, 0, half, half).finished();
+  EXPECT_TRUE(prepared->FindBlock("numbers")->values.view().isApprox(expected, 1e-15));
+  EXPECT_EQ(prepared->FindBlock("names")->values.view(),
+            (RowMatrix(3, 2) << 1, 0, 0, 1, 1, 0).finished());
+}
+
+TEST(PreprocessingTest, OneHotColumnsStayZeroOrOneAndNameTheirSource) {
+  const Dataset dataset = Csv("color,size\nred,1\nblue,3\nred,5\n");
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, {});
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  EXPECT_EQ(fitted->num_outputs(), 3);
+  const auto prepared = fitted->Apply(dataset);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_THAT(prepared->blocks[0].sources, ElementsAre("color", "color", "size"));
+  const double step = std::sqrt(1.5);  // values 1, 3, 5: deviation sqrt(8/3)
+  const RowMatrix expected = (RowMatrix(3, 3) << 1, 0, -step, 0, 1, 0, 1, 0, step).finished();
+  EXPECT_TRUE(prepared->blocks[0].values.view().isApprox(expected, 1e-15));
+}
+
+TEST(PreprocessingTest, StatisticsComeFromTrainingRowsOnly) {
+  const Dataset dataset = Csv("a,c\n1,x\n3,y\n1000,z\n");
+  PreprocessingOptions options;
+  options.unseen_category = UnseenCategory::kAllZeros;
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  EXPECT_EQ(fitted->blocks()[0].columns[0].offset, 2);
+  EXPECT_EQ(fitted->blocks()[0].columns[0].factor, 1);
+  EXPECT_THAT(fitted->blocks()[0].columns[1].categories, ElementsAre("x", "y"));
+  EXPECT_EQ(RowMatrix(fitted->Apply(dataset)->blocks[0].values.view()),
+            (RowMatrix(3, 3) << -1, 1, 0, 1, 0, 1, 998, 0, 0).finished());
+}
+
+TEST(PreprocessingTest, UnseenCategoryIsRefusedWithItsRow) {
+  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {});
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const auto refused = fitted->Apply(Csv("c\ny\nw\n"));
+  EXPECT_EQ(Describe(refused.status()), "BAD_CELL row=2 column=c");
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("'w'"));
+}
+
+TEST(PreprocessingTest, CategoriesAreMatchedByNameNotByCode) {
+  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {});
+  EXPECT_EQ(RowMatrix(fitted->Apply(Csv("c\ny\nx\n"))->blocks[0].values.view()),
+            (RowMatrix(2, 2) << 0, 1, 1, 0).finished());
+}
+
+TEST(PreprocessingTest, MissingValuesAreRefusedWithRowAndColumn) {
+  EXPECT_EQ(Describe(Preprocessing::Fit(Csv("a,b\n1,2\n3,NA\n"), {0, 1}, {}).status()),
+            "BAD_CELL row=2 column=b");
+  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, {});
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,b\n1,2\nNA,2\n")).status()), "BAD_CELL row=2 column=a");
+}
+
+TEST(PreprocessingTest, ImputesMeanAndMostFrequentCategoryOfTraining) {
+  PreprocessingOptions options;
+  options.imputation = Imputation::kMeanOrMostFrequent;
+  options.scaling = Scaling::kNone;
+  const Dataset training = Csv("a,c\n1,x\nNA,y\n5,y\n6,NA\n100,x\n");
+  const auto fitted = Preprocessing::Fit(training, {0, 1, 2, 3}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  EXPECT_EQ(fitted->blocks()[0].columns[0].fill, 4);
+  EXPECT_EQ(RowMatrix(fitted->Apply(training)->blocks[0].values.view()),
+            (RowMatrix(5, 3) << 1, 1, 0, 4, 0, 1, 5, 0, 1, 6, 0, 1, 100, 1, 0).finished());
+  EXPECT_EQ(RowMatrix(fitted->Apply(Csv("a,c\nNA,NA\n1,x\n"))->blocks[0].values.view()).row(0),
+            Eigen::RowVector3d(4, 0, 1));
+}
+
+TEST(PreprocessingTest, TiesOfFrequencyGoToTheFirstCategory) {
+  PreprocessingOptions options;
+  options.imputation = Imputation::kMeanOrMostFrequent;
+  const auto fitted = Preprocessing::Fit(Csv("c\nq\np\n"), {0, 1}, options);
+  EXPECT_EQ(fitted->blocks()[0].columns[0].fill, 0);
+}
+
+TEST(PreprocessingTest, ImputedColumnHasUnitDeviation) {
+  PreprocessingOptions options;
+  options.imputation = Imputation::kMeanOrMostFrequent;
+  const RowMatrix scaled = FitAndApply(Csv("a\n1\nNA\n5\nNA\n9\n"), options);
+  EXPECT_NEAR(scaled.squaredNorm() / 5, 1, 1e-15);
+  EXPECT_EQ(scaled(1, 0), 0);
+}
+
+TEST(PreprocessingTest, ColumnWithoutAnyKnownValueIsRefused) {
+  PreprocessingOptions options;
+  options.imputation = Imputation::kMeanOrMostFrequent;
+  EXPECT_FALSE(Preprocessing::Fit(Csv("a,b\n1,NA\n2,NA\n"), {0, 1}, options).ok());
+}
+
+TEST(PreprocessingTest, InfinitiesAreRefused) {
+  RowMatrix values = RowMatrix::Ones(3, 2);
+  values(2, 1) = -std::numeric_limits<double>::infinity();
+  EXPECT_EQ(Describe(Preprocessing::Fit(DenseRows(values), {0, 1, 2}, {}).status()),
+            "BAD_CELL row=3 column=features[2]");
+  const auto fitted = Preprocessing::Fit(DenseRows(values), {0, 1}, {});
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  EXPECT_EQ(Describe(fitted->Apply(DenseRows(values)).status()),
+            "BAD_CELL row=3 column=features[2]");
+}
+
+TEST(PreprocessingTest, NamedColumnsAreMatchedByNameInAnyOrderAndBlock) {
+  PreprocessingOptions options;
+  options.scaling = Scaling::kNone;
+  const auto fitted = Preprocessing::Fit(
+      Csv("a,b\n1,2\n3,4\n", {{"left", {"a"}}, {"right", {"b"}}}), {0, 1}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const auto prepared = fitted->Apply(Csv("extra,b,a\n9,20,10\n"));
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->FindBlock("left")->values.view()(0, 0), 10);
+  EXPECT_EQ(prepared->FindBlock("right")->values.view()(0, 0), 20);
+}
+
+TEST(PreprocessingTest, UnnamedRowsAreMatchedByPosition) {
+  PreprocessingOptions options;
+  options.scaling = Scaling::kNone;
+  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, options);
+  const RowMatrix rows = (RowMatrix(1, 2) << 7, 8).finished();
+  EXPECT_EQ(RowMatrix(fitted->Apply(DenseRows(rows))->blocks[0].values.view()), rows);
+  EXPECT_EQ(RowMatrix(fitted->Apply(DenseRows(rows, "other"))->blocks[0].values.view()), rows);
+  const auto refused = fitted->Apply(DenseRows(RowMatrix::Ones(1, 3)));
+  EXPECT_EQ(Describe(refused.status()), "BAD_HEADER");
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("has 3 columns, the model's has 2"));
+}
+
+TEST(PreprocessingTest, ColumnMismatchNamesTheColumn) {
+  const auto fitted = Preprocessing::Fit(Csv("a,c\n1,x\n3,y\n"), {0, 1}, {});
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,d\n1,x\n")).status()), "BAD_HEADER column=c");
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\n1,2\n")).status()), "BAD_HEADER column=c");
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\nq,x\n")).status()), "BAD_HEADER column=a");
+  EXPECT_EQ(Describe(fitted->Apply(DenseRows(RowMatrix::Ones(1, 2))).status()),
+            "BAD_HEADER column=c");
+  EXPECT_FALSE(fitted->Apply(WithoutFeatures()).ok());
+}
+
+TEST(PreprocessingTest, SparseBlocksEqualTheirDenseForm) {
+  SvmlightOptions wide;
+  wide.num_columns = 12;
+  const std::string text = "1 1:2 5:4\n1 2:-1\n0 5:8 9:1\n";
+  const Dataset sparse = *ReadSvmlightText(text, wide);
+  ASSERT_TRUE(sparse.blocks[0].is_sparse);
+  RowMatrix dense = RowMatrix::Zero(3, 12);
+  dense(0, 0) = 2;
+  dense(0, 4) = 4;
+  dense(1, 1) = -1;
+  dense(2, 4) = 8;
+  dense(2, 8) = 1;
+  for (const Scaling scaling :
+       {Scaling::kNone, Scaling::kStandardize, Scaling::kMinMax, Scaling::kUnitNorm}) {
+    PreprocessingOptions options;
+    options.scaling = scaling;
+    EXPECT_EQ(FitAndApply(sparse, options), FitAndApply(DenseRows(dense), options))
+        << static_cast<int>(scaling);
+  }
+  const auto fitted = Preprocessing::Fit(sparse, {0, 1, 2}, {});
+  const auto narrow = fitted->Apply(*ReadSvmlightText("0 5:8 9:1\n"));
+  ASSERT_TRUE(narrow.ok()) << narrow.status();
+  EXPECT_EQ(narrow->blocks[0].values.view(), fitted->Apply(sparse)->blocks[0].values.view().row(2));
+  EXPECT_EQ(Describe(fitted->Apply(*ReadSvmlightText("0 13:1\n")).status()), "BAD_HEADER");
+}
+
+TEST(PreprocessingTest, HugeSparseBlocksAreRefused) {
+  Dataset dataset;
+  dataset.rows = 2000;
+  FeatureBlock block;
+  block.name = "wide";
+  block.is_sparse = true;
+  block.sparse.columns = 1'000'000;
+  block.sparse.row_starts.assign(2001, 0);
+  dataset.blocks.push_back(block);
+  const auto fitted = Preprocessing::Fit(dataset, {0}, {});
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  EXPECT_EQ(fitted->Apply(dataset).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(PreprocessingTest, UsesTheNamedBlocksOnly) {
+  Dataset dataset = Csv("a,b\n1,2\n3,4\n", {{"left", {"a"}}, {"right", {"b"}}});
+  dataset.squares.push_back(
+      {"kernel", SquareKind::kKernel, SharedMatrix(RowMatrix::Identity(2, 2))});
+  PreprocessingOptions options;
+  options.blocks = {"right", "kernel"};
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const auto prepared = fitted->Apply(dataset);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  EXPECT_EQ(prepared->FindBlock("left"), nullptr);
+  EXPECT_NE(prepared->FindBlock("right"), nullptr);
+  EXPECT_NE(prepared->FindSquare("kernel"), nullptr);
+  dataset.squares.clear();
+  EXPECT_FALSE(fitted->Apply(dataset).ok());
+  options.blocks = {"right", "middle", "right"};
+  const auto violations = GetFieldViolations(Preprocessing::Fit(dataset, {0, 1}, options).status());
+  ASSERT_EQ(violations.size(), 2u);
+  EXPECT_EQ(violations[0].field, "blocks[1]");
+  EXPECT_EQ(violations[1].field, "blocks[2]");
+}
+
+TEST(PreprocessingTest, RefusesEmptyTraining) {
+  const Dataset dataset = Csv("a\n1\n");
+  EXPECT_FALSE(Preprocessing::Fit(dataset, {}, {}).ok());
+  EXPECT_FALSE(Preprocessing::Fit(dataset, {1}, {}).ok());
+  EXPECT_FALSE(Preprocessing::Fit(WithoutFeatures(), {0}, {}).ok());
+}
+
+TEST(PreprocessingTest, TargetsAreNotNeededForPrediction) {
+  CsvOptions options;
+  options.roles["y"] = ColumnRole::kTarget;
+  const auto fitted = Preprocessing::Fit(*ReadCsvText("a,y\n1,2\n3,4\n", options), {0, 1}, {});
+  EXPECT_TRUE(fitted->Apply(*ReadCsvText("a\n5\n")).ok());
+}
+
+TEST(PreprocessingTest, SavedFormLoadsAndMapsAlike) {
+  const Dataset dataset = Csv("a,c\n1,x\nNA,y\n5,y\n");
+  PreprocessingOptions options{
+      Scaling::kMinMax, Imputation::kMeanOrMostFrequent, UnseenCategory::kAllZeros, {"features"}};
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options);
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  ByteWriter writer;
+  fitted->Save(writer);
+  ByteReader reader(writer.bytes());
+  const auto loaded = Preprocessing::Load(reader);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_TRUE(reader.AtEnd());
+  EXPECT_EQ(loaded->options().scaling, options.scaling);
+  EXPECT_EQ(loaded->options().imputation, options.imputation);
+  EXPECT_EQ(loaded->options().unseen_category, options.unseen_category);
+  EXPECT_EQ(loaded->options().blocks, options.blocks);
+  const Dataset rows = Csv("a,c\n2,w\nNA,NA\n3,y\n");
+  EXPECT_EQ(loaded->Apply(rows)->blocks[0].values.view(),
+            fitted->Apply(rows)->blocks[0].values.view());
+  ByteWriter again;
+  loaded->Save(again);
+  EXPECT_EQ(again.bytes(), writer.bytes());
+  for (size_t size = 0; size < writer.bytes().size(); ++size) {
+    ByteReader cut(std::string_view(writer.bytes()).substr(0, size));
+    EXPECT_FALSE(Preprocessing::Load(cut).ok()) << size;
+  }
+}
+
+TEST(PreprocessingTest, RowOfAModelDoesNotDependOnItsNeighbours) {
+  RandomStream random(2, "preprocessing-test");
+  RowMatrix values(20, 7);
+  for (Index i = 0; i < values.size(); ++i) {
+    values.data()[i] = random.Normal();
+  }
+  PreprocessingOptions options;
+  options.scaling = Scaling::kUnitNorm;
+  const Dataset all = DenseRows(values);
+  const auto fitted = Preprocessing::Fit(all, {0, 1, 2}, options);
+  const RowMatrix together = fitted->Apply(all)->blocks[0].values.view();
+  for (Index row = 0; row < 20; ++row) {
+    EXPECT_EQ(fitted->Apply(SelectRows(all, {row}))->blocks[0].values.view(), together.row(row))
+        << row;
+  }
+}
+
+}  // namespace
+}  // namespace mercer
