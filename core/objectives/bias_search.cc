@@ -1,0 +1,36 @@
+#include "core/objectives/bias_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+
+BiasInterval MakeBiasInterval(double low, double high) {
+  if (std::isfinite(low) && std::isfinite(high)) {
+    return {low, high, low + 0.5 * (high - low)};
+  }
+  return {low, high, std::isfinite(low) ? low : (std::isfinite(high) ? high : 0.0)};
+}
+
+BiasInterval MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps) {
+  std::sort(jumps.begin(), jumps.end(),
+            [](const SlopeJump& a, const SlopeJump& b) { return a.at < b.at; });
+  double total = std::abs(slope);
+  for (const SlopeJump& jump : jumps) {
+    total += jump.jump;
+  }
+  const double zero = 1e-13 * total;
+  double low = -kInfinity;  // meaningful once the slope has reached zero
+  for (const SlopeJump& jump : jumps) {
+    if (slope < -zero && slope + jump.jump >= -zero) {
+      low = jump.at;
+    }
+    slope += jump.jump;
+    if (slope > zero) {
+      return MakeBiasInterval(low, jump.at);
+    }
+  }
+  return MakeBiasInterval(low, kInfinity);
+}
+
+}  // namespace mercer

@@ -1,0 +1,24 @@
+// The minimisers of a convex piecewise linear function of one number.
+#pragma once
+
+#include <vector>
+
+#include "core/objectives/loss.h"
+
+namespace mercer {
+
+// From `at` upwards the slope of the function is larger by `jump` >= 0.
+struct SlopeJump {
+  double at;
+  double jump;
+};
+
+// All minimisers of the function whose slope is `slope` to the left of all jumps (any order). A
+// slope of magnitude below 1e-13 times the sum of |slope| and of all jumps counts as 0. An end
+// without a jump is infinite.
+BiasInterval MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps);
+
+// The interval with its midpoint chosen; the finite end when only one is, 0 for the whole line.
+BiasInterval MakeBiasInterval(double low, double high);
+
+}  // namespace mercer

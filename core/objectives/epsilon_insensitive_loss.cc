@@ -1,0 +1,56 @@
+#include "core/objectives/epsilon_insensitive_loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/objectives/bias_search.h"
+
+namespace mercer {
+
+double EpsilonInsensitiveLoss::Value(double target, double cost, double score) const {
+  return cost * std::max(0.0, std::abs(target - score) - epsilon_);
+}
+
+double EpsilonInsensitiveLoss::Slope(double target, double cost, double score) const {
+  if (std::abs(score - target) <= epsilon_) {
+    return 0.0;
+  }
+  return score > target ? cost : -cost;
+}
+
+double EpsilonInsensitiveLoss::Curvature(double /*target*/, double /*cost*/,
+                                         double /*score*/) const {
+  return 0.0;
+}
+
+double EpsilonInsensitiveLoss::Conjugate(double target, double cost, double slope) const {
+  return std::abs(slope) <= cost ? slope * target + epsilon_ * std::abs(slope) : kInfinity;
+}
+
+double EpsilonInsensitiveLoss::Prox(double target, double cost, double point, double step) const {
+  const double residual = point - target;
+  const double excess = std::abs(residual) - epsilon_;
+  return excess <= 0 ? point : point - std::copysign(std::min(excess, step * cost), residual);
+}
+
+Interval EpsilonInsensitiveLoss::DualBox(double /*target*/, double cost) const {
+  return {-cost, cost};
+}
+
+BiasInterval EpsilonInsensitiveLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                               ConstVectorRef scores) const {
+  std::vector<SlopeJump> jumps;
+  jumps.reserve(2 * static_cast<size_t>(targets.size()));
+  double slope = 0;
+  for (Index i = 0; i < targets.size(); ++i) {
+    if (costs(i) > 0) {
+      const double centre = targets(i) - scores(i);
+      jumps.push_back({centre - epsilon_, costs(i)});
+      jumps.push_back({centre + epsilon_, costs(i)});
+      slope -= costs(i);
+    }
+  }
+  return MinimizePiecewiseLinear(slope, std::move(jumps));
+}
+
+}  // namespace mercer

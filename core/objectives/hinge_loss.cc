@@ -1,0 +1,51 @@
+#include "core/objectives/hinge_loss.h"
+
+#include <algorithm>
+
+#include "core/objectives/bias_search.h"
+
+namespace mercer {
+
+double HingeLoss::Value(double target, double cost, double score) const {
+  return cost * std::max(0.0, 1.0 - target * score);
+}
+
+double HingeLoss::Slope(double target, double cost, double score) const {
+  return target * score < 1.0 ? -cost * target : 0.0;
+}
+
+double HingeLoss::Curvature(double /*target*/, double /*cost*/, double /*score*/) const {
+  return 0.0;
+}
+
+double HingeLoss::Conjugate(double target, double cost, double slope) const {
+  const double a = -target * slope;  // in [0, cost]
+  return a >= 0 && a <= cost ? -a : kInfinity;
+}
+
+double HingeLoss::Prox(double target, double cost, double point, double step) const {
+  const double margin = target * point;
+  return margin >= 1 ? point : target * std::min(1.0, margin + step * cost);
+}
+
+Interval HingeLoss::DualBox(double target, double cost) const {
+  return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
+}
+
+BiasInterval HingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                  ConstVectorRef scores) const {
+  std::vector<SlopeJump> jumps;
+  jumps.reserve(static_cast<size_t>(targets.size()));
+  double slope = 0;
+  for (Index i = 0; i < targets.size(); ++i) {
+    if (costs(i) > 0) {
+      jumps.push_back({targets(i) - scores(i), costs(i)});
+      slope -= targets(i) > 0
+                   ? costs(i)
+                   : 0.0;  // left of all jumps every positive sample is short of its margin
+    }
+  }
+  return MinimizePiecewiseLinear(slope, std::move(jumps));
+}
+
+}  // namespace mercer

@@ -1,0 +1,115 @@
+#include "core/objectives/logistic_loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+namespace {
+
+// 1 / (1 + exp(x)), accurate for both signs.
+double Sigmoid(double minus_x) {
+  return minus_x >= 0 ? 1.0 / (1.0 + std::exp(-minus_x))
+                      : std::exp(minus_x) / (1.0 + std::exp(minus_x));
+}
+
+// x log x with its limit 0 at 0.
+double EntropyTerm(double x) { return x > 0 ? x * std::log(x) : 0.0; }
+
+// A root of an increasing function inside [low, high] to the last bits: Newton's step when it stays
+// inside the bracket and the bracket shrinks, else bisection. `evaluate` sets value and derivative.
+template <typename Function>
+double IncreasingRoot(double low, double high, const Function& evaluate) {
+  double x = low + 0.5 * (high - low);
+  for (int trial = 0; trial < 200; ++trial) {
+    double value = 0;
+    double derivative = 0;
+    evaluate(x, value, derivative);
+    (value > 0 ? high : low) = x;
+    if (value == 0) {
+      return x;
+    }
+    double next = derivative > 0 ? x - value / derivative : low;
+    if (!(next > low && next < high) || trial % 4 == 3) {
+      next = low + 0.5 * (high - low);
+    }
+    if (next == x || !(next > low && next < high)) {
+      return x;
+    }
+    x = next;
+  }
+  return x;
+}
+
+}  // namespace
+
+double LogisticLoss::Value(double target, double cost, double score) const {
+  const double margin = target * score;
+  return cost *
+         (margin >= 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin);
+}
+
+double LogisticLoss::Slope(double target, double cost, double score) const {
+  return -cost * target * Sigmoid(-target * score);
+}
+
+double LogisticLoss::Curvature(double target, double cost, double score) const {
+  return cost * Sigmoid(target * score) * Sigmoid(-target * score);
+}
+
+double LogisticLoss::Conjugate(double target, double cost, double slope) const {
+  const double a = -target * slope;  // in [0, cost]
+  if (!(a >= 0 && a <= cost)) {
+    return kInfinity;
+  }
+  return cost > 0 ? cost * (EntropyTerm(a / cost) + EntropyTerm((cost - a) / cost)) : 0.0;
+}
+
+double LogisticLoss::Prox(double target, double cost, double point, double step) const {
+  // x - point + step slope(x) = 0, and the slope lies between 0 and -cost target.
+  const double end = point + step * cost * target;
+  return IncreasingRoot(std::min(point, end), std::max(point, end),
+                        [&](double x, double& value, double& derivative) {
+                          value = x - point + step * Slope(target, cost, x);
+                          derivative = 1.0 + step * Curvature(target, cost, x);
+                        });
+}
+
+Interval LogisticLoss::DualBox(double target, double cost) const {
+  return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
+}
+
+BiasInterval LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                     ConstVectorRef scores) const {
+  double positive = 0;
+  double negative = 0;
+  double smallest = kInfinity;
+  double largest = -kInfinity;
+  for (Index i = 0; i < targets.size(); ++i) {
+    if (costs(i) > 0) {
+      (targets(i) > 0 ? positive : negative) += costs(i);
+      smallest = std::min(smallest, scores(i));
+      largest = std::max(largest, scores(i));
+    }
+  }
+  if (positive == 0 && negative == 0) {
+    return {-kInfinity, kInfinity, 0.0};
+  }
+  if (positive == 0 || negative == 0) {
+    const double end = positive > 0 ? kInfinity : -kInfinity;
+    return {end, end, end};
+  }
+  // With all scores equal to s the root is log(positive / negative) - s; the slope is increasing in
+  // every score.
+  const double odds = std::log(positive / negative);
+  const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6,
+                                     [&](double b, double& value, double& derivative) {
+                                       for (Index i = 0; i < targets.size(); ++i) {
+                                         value += Slope(targets(i), costs(i), scores(i) + b);
+                                         derivative +=
+                                             Curvature(targets(i), costs(i), scores(i) + b);
+                                       }
+                                     });
+  return {root, root, root};
+}
+
+}  // namespace mercer

@@ -1,0 +1,73 @@
+#include "core/objectives/loss.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/objectives/epsilon_insensitive_loss.h"
+#include "core/objectives/hinge_loss.h"
+#include "core/objectives/logistic_loss.h"
+#include "core/objectives/square_loss.h"
+#include "core/objectives/squared_hinge_loss.h"
+
+namespace mercer {
+
+double Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                        double bias) const {
+  double sum = 0;
+  for (Index i = 0; i < targets.size(); ++i) {
+    sum += Value(targets(i), costs(i), scores(i) + bias);
+  }
+  return sum;
+}
+
+double Loss::DualValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef dual) const {
+  double sum = 0;
+  for (Index i = 0; i < targets.size(); ++i) {
+    sum -= Conjugate(targets(i), costs(i), -dual(i));
+  }
+  return sum;
+}
+
+void Loss::RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balanced,
+                      VectorRef dual) const {
+  double positive = 0;
+  double negative = 0;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = DualBox(targets(i), costs(i));
+    dual(i) = std::isfinite(dual(i)) ? std::clamp(dual(i), box.low, box.high) : 0.0;
+    (dual(i) > 0 ? positive : negative) += std::abs(dual(i));
+  }
+  if (!balanced || std::abs(positive - negative) <= 1e-13 * std::max(positive, negative)) {
+    return;  // a balanced dual keeps its bits
+  }
+  const double factor = std::min(positive, negative) / std::max(positive, negative);
+  for (Index i = 0; i < dual.size(); ++i) {
+    if (positive > negative ? dual(i) > 0 : dual(i) < 0) {
+      dual(i) *= factor;
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Loss>> MakeLoss(LossKind kind, double epsilon) {
+  switch (kind) {
+    case LossKind::kHinge:
+      return std::make_unique<HingeLoss>();
+    case LossKind::kEpsilonInsensitive:
+      if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("epsilon must be finite and >= 0, is ", epsilon));
+      }
+      return std::make_unique<EpsilonInsensitiveLoss>(epsilon);
+    case LossKind::kSquare:
+      return std::make_unique<SquareLoss>();
+    case LossKind::kSquaredHinge:
+      return std::make_unique<SquaredHingeLoss>();
+    case LossKind::kLogistic:
+      return std::make_unique<LogisticLoss>();
+  }
+  return absl::InvalidArgumentError("unknown loss");
+}
+
+}  // namespace mercer

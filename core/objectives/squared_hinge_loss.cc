@@ -1,0 +1,105 @@
+#include "core/objectives/squared_hinge_loss.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/objectives/bias_search.h"
+
+namespace mercer {
+namespace {
+
+// A sample counts while b is below (y = +1) or above (y = -1) t = y - score; its part of the slope
+// is then 2 c (b - t).
+struct BiasBreak {
+  double at;
+  double cost;
+  bool positive;
+};
+
+// Half the slope at b is weight b - moment, over the samples that count just below `b`.
+struct SlopeAt {
+  double weight = 0;
+  double moment = 0;
+};
+
+SlopeAt SlopeBelow(const std::vector<BiasBreak>& breaks, double b) {
+  SlopeAt slope;
+  for (const BiasBreak& sample : breaks) {
+    if (sample.positive ? sample.at >= b : sample.at < b) {
+      slope.weight += sample.cost;
+      slope.moment += sample.cost * (sample.at - b);
+    }
+  }
+  return slope;
+}
+
+}  // namespace
+
+double SquaredHingeLoss::Value(double target, double cost, double score) const {
+  const double slack = std::max(0.0, 1.0 - target * score);
+  return cost * slack * slack;
+}
+
+double SquaredHingeLoss::Slope(double target, double cost, double score) const {
+  return -2.0 * cost * target * std::max(0.0, 1.0 - target * score);
+}
+
+double SquaredHingeLoss::Curvature(double target, double cost, double score) const {
+  return target * score < 1.0 ? 2.0 * cost : 0.0;
+}
+
+double SquaredHingeLoss::Conjugate(double target, double cost, double slope) const {
+  const double a = -target * slope;  // >= 0
+  if (a < 0 || (cost <= 0 && a > 0)) {
+    return kInfinity;
+  }
+  return a > 0 ? -a + a * a / (4.0 * cost) : 0.0;
+}
+
+double SquaredHingeLoss::Prox(double target, double cost, double point, double step) const {
+  return target * point >= 1 ? point
+                             : (point + 2.0 * step * cost * target) / (1.0 + 2.0 * step * cost);
+}
+
+Interval SquaredHingeLoss::DualBox(double target, double cost) const {
+  if (cost <= 0) {
+    return {0.0, 0.0};
+  }
+  return target > 0 ? Interval{0.0, kInfinity} : Interval{-kInfinity, 0.0};
+}
+
+BiasInterval SquaredHingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores) const {
+  std::vector<BiasBreak> breaks;
+  double low = -kInfinity;  // every positive sample is free of loss from here up
+  double high = kInfinity;  // every negative one from here down
+  for (Index i = 0; i < targets.size(); ++i) {
+    if (costs(i) > 0) {
+      const double at = targets(i) - scores(i);
+      breaks.push_back({at, costs(i), targets(i) > 0});
+      (targets(i) > 0 ? low : high) = targets(i) > 0 ? std::max(low, at) : std::min(high, at);
+    }
+  }
+  if (low <= high) {
+    return MakeBiasInterval(low, high);
+  }
+  std::sort(breaks.begin(), breaks.end(),
+            [](const BiasBreak& a, const BiasBreak& b) { return a.at < b.at; });
+  // The first break at which the slope -2 (moment about the break) is >= 0; the root lies in the
+  // piece below it. At `low` all samples that count are negative ones, so such a break exists.
+  size_t first = 0;
+  size_t last = breaks.size() - 1;
+  while (first < last) {
+    const size_t middle = first + (last - first) / 2;
+    if (SlopeBelow(breaks, breaks[middle].at).moment <= 0) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  const SlopeAt slope = SlopeBelow(breaks, breaks[first].at);
+  const double root = breaks[first].at + (slope.weight > 0 ? slope.moment / slope.weight : 0.0);
+  return {root, root, root};
+}
+
+}  // namespace mercer
