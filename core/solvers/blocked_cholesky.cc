@@ -1,0 +1,105 @@
+#include "core/solvers/blocked_cholesky.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include <Eigen/Cholesky>
+#include <cblas.h>
+
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kPanel = 256;
+constexpr Index kTileRows = 2048;    // a tile update of 2048 x 256 x 256 is about 10 ms
+constexpr Index kRightColumns = 64;  // right-hand sides per task
+
+blasint ToInt(Index value) { return static_cast<blasint>(value); }
+
+// Subtracts the products of the panel's columns [k, k + width) from the columns [begin, end) of the
+// rest, lower triangle.
+void UpdateColumns(MatrixRef a, Index k, Index width, Index begin, Index end,
+                   const RunContext& context) {
+  const Index stride = a.outerStride();
+  const double* panel = a.data() + k * stride;
+  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, ToInt(end - begin), ToInt(width), -1.0,
+              panel + begin, ToInt(stride), 1.0, a.data() + begin * stride + begin, ToInt(stride));
+  for (Index row = end; row < a.rows() && !context.cancelled(); row += kTileRows) {
+    const Index rows = std::min(kTileRows, a.rows() - row);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, ToInt(rows), ToInt(end - begin),
+                ToInt(width), -1.0, panel + row, ToInt(stride), panel + begin, ToInt(stride), 1.0,
+                a.data() + begin * stride + row, ToInt(stride));
+  }
+}
+
+// x <- L^{-1} x or L^{-T} x, panel by panel, for some of the right-hand sides.
+void Substitute(const ConstMatrixRef& factor, bool transposed, MatrixRef x,
+                const RunContext& context) {
+  const Index n = factor.rows();
+  const Index panels = (n + kPanel - 1) / kPanel;
+  const blasint stride = ToInt(factor.outerStride());
+  const blasint x_stride = ToInt(x.outerStride());
+  const blasint columns = ToInt(x.cols());
+  for (Index p = 0; p < panels && !context.cancelled(); ++p) {
+    const Index k = (transposed ? panels - 1 - p : p) * kPanel;
+    const Index width = std::min(kPanel, n - k);
+    const double* diagonal = factor.data() + k * factor.outerStride() + k;
+    const Index below = n - k - width;
+    if (transposed && below > 0) {
+      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(width), columns, ToInt(below),
+                  -1.0, diagonal + width, stride, x.data() + k + width, x_stride, 1.0, x.data() + k,
+                  x_stride);
+    }
+    cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, transposed ? CblasTrans : CblasNoTrans,
+                CblasNonUnit, ToInt(width), columns, 1.0, diagonal, stride, x.data() + k, x_stride);
+    if (!transposed && below > 0) {
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToInt(below), columns, ToInt(width),
+                  -1.0, diagonal + width, stride, x.data() + k, x_stride, 1.0, x.data() + k + width,
+                  x_stride);
+    }
+  }
+}
+
+}  // namespace
+
+absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
+  const Index n = a.rows();
+  for (Index k = 0; k < n; k += kPanel) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index width = std::min(kPanel, n - k);
+    Matrix diagonal = a.block(k, k, width, width);
+    const Eigen::LLT<Eigen::Ref<Matrix>> llt(diagonal);
+    if (llt.info() != Eigen::Success) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the matrix is not positive definite: a pivot among rows ", k, " to ",
+                       k + width - 1, " is not positive"));
+    }
+    a.block(k, k, width, width).triangularView<Eigen::Lower>() = diagonal;
+    const Index rest = k + width;
+    const auto stride = ToInt(a.outerStride());
+    context.parallel().ForBlocks(n - rest, kTileRows, [&](Index begin, Index end) {
+      if (!context.cancelled()) {
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit,
+                    ToInt(end - begin), ToInt(width), 1.0, a.data() + k * a.outerStride() + k,
+                    stride, a.data() + k * a.outerStride() + rest + begin, stride);
+      }
+    });
+    context.parallel().ForBlocks(n - rest, kPanel, [&](Index begin, Index end) {
+      if (!context.cancelled()) {
+        UpdateColumns(a, k, width, rest + begin, rest + end, context);
+      }
+    });
+  }
+  return context.CheckCancelled();
+}
+
+absl::Status SolveCholesky(const ConstMatrixRef& factor, MatrixRef x, RunContext& context) {
+  context.parallel().ForBlocks(x.cols(), kRightColumns, [&](Index begin, Index end) {
+    Substitute(factor, false, x.middleCols(begin, end - begin), context);
+    Substitute(factor, true, x.middleCols(begin, end - begin), context);
+  });
+  return context.CheckCancelled();
+}
+
+}  // namespace mercer

@@ -1,0 +1,193 @@
+// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1,   A <= dual <= B, sum
+// dual = 0:
+//              the signed dual of the support vector machine (hinge: box [0, c(i)] or [-c(i), 0] by
+//              the sign of the target) and of support vector regression (epsilon-insensitive loss:
+//              box [-c(i), c(i)]).
+// Source       Fan, Chen, Lin: Working set selection using second order information for training
+// SVM. JMLR 6 (2005) 1889-1918;
+//              Chang, Lin: LIBSVM (shrinking); the specification of mixed-norm MKL, section (b.1).
+// Notation     h = K dual - targets; up(i) = -h(i) -+ epsilon is what raising dual(i) gains per
+// unit while dual(i) < B, down(i) what lowering costs. Differences  (1) stops by the certified
+// relative duality gap; (2) regression has one variable per sample with a kink at zero
+//              instead of two; (3) large problems run on float columns, and every round ends by
+//              recomputing h in double from the operator for what changed since the last round, so
+//              that rounding does not accumulate; the stop and the certificate look at double
+//              values only; (4) shrunk columns are stored compactly.
+// Guarantees   Box and bounds exact; dual never worse than the start. Same bits for every slicing
+// into steps, every save and
+//              restore, every cache size and number of threads.
+// Cost         Two kernel columns of the active samples per iteration.
+//
+//   SmoSolver solver(kernel, SmoOptions{});
+//   MERCER_RETURN_IF_ERROR(solver.Start({.loss = loss, .targets = labels, .costs = costs}, {},
+//   context)); while (!solver.done()) {
+//     MERCER_RETURN_IF_ERROR(solver.Step(10'000, context));
+//   }
+//   solver.dual(), solver.scores(), solver.certificate();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/kernels/kernel_operator.h"
+#include "core/objectives/loss.h"
+#include "core/solvers/smo_columns.h"
+#include "core/solvers/svm_certificate.h"
+
+namespace mercer {
+
+struct SmoOptions {
+  // Stop when the certified relative gap is at most this; 0: never for this reason.
+  double relative_gap = 1e-3;
+  // Stop when max up - min down over all samples, in units of the targets, is at most this; 0:
+  // never for this reason.
+  double kkt_tolerance = 0;
+  // 0: max(10^7, 100 n).
+  int64_t max_iterations = 0;
+  // Bytes for kernel columns. Changes time only.
+  size_t cache_bytes = size_t{1} << 30;
+  bool shrinking = true;
+};
+
+// n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual
+// 0.
+struct SmoProblem {
+  std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
+  Vector targets;
+  Vector costs;
+};
+
+// Any dual, made feasible by Start. Empty: zero.
+struct SmoWarmStart {
+  Vector dual = Vector();
+  // K dual for this dual as it is given. When given, Start multiplies K only with what feasibility
+  // changed; empty: unknown.
+  Vector scores = Vector();
+  // Start at the best multiple of the dual in the box (its product is known), as a change of C asks
+  // for.
+  bool rescale = false;
+};
+
+enum class SmoStop : uint8_t {
+  kRunning = 0,
+  kRelativeGap = 1,
+  kKktTolerance = 2,
+  kIterationLimit = 3,
+  kPrecision = 4,  // no pair of samples improves the dual any more in double precision; the gap
+                   // says how far it got
+};
+
+// One problem at a time; not thread-safe. The kernel must outlive the solver; its columns stay
+// cached between problems, so a path over costs should use one solver.
+class SmoSolver {
+ public:
+  SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
+  ~SmoSolver();
+
+  // Options of the problem at hand and of later ones.
+  void set_relative_gap(double relative_gap) { options_.relative_gap = relative_gap; }
+  void set_kkt_tolerance(double kkt_tolerance) { options_.kkt_tolerance = kkt_tolerance; }
+
+  // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
+  // (sizes, loss, labels other than -1 and +1, negative costs, values not finite), kCancelled.
+  absl::Status Start(const SmoProblem& problem, const SmoWarmStart& warm_start,
+                     RunContext& context);
+  // At most `max_iterations` further iterations. Errors: kCancelled, with the state as after the
+  // last finished iteration; kInvalidArgument when the kernel turns out to hold values that are not
+  // finite.
+  absl::Status Step(int64_t max_iterations, RunContext& context);
+  // Steps until done.
+  absl::Status Run(RunContext& context);
+
+  bool done() const { return state_.stop != SmoStop::kRunning; }
+  SmoStop stop() const { return state_.stop; }
+  int64_t iterations() const { return state_.iterations; }
+  // A negative curvature beyond rounding was met: the kernel is not positive semidefinite, and the
+  // result a stationary point. Gaps are no bounds then: the run ends at kkt_tolerance, or, when
+  // that is 0, at 1e-3 max |targets|.
+  bool not_psd() const { return state_.not_psd; }
+  const Vector& dual() const { return state_.dual; }
+  // K dual in double, as of the last certificate: equal to that of dual() once done.
+  const Vector& scores() const { return state_.base_scores; }
+  // Of base_dual: the last point whose products were computed in double; dual() itself once done.
+  const SvmCertificate& certificate() const { return state_.certificate; }
+
+  // Everything that decides the future except kernel, options and problem.
+  std::string SaveState() const;
+  // Continues where SaveState left; `problem` must be that of Start. Errors: kInvalidArgument
+  // (damaged, or of another size).
+  absl::Status RestoreState(const SmoProblem& problem, std::string_view state);
+
+ private:
+  struct State {
+    Vector dual;
+    Vector base_dual;           // scores of this point are known in double
+    Vector base_scores;         // K base_dual
+    std::vector<Index> active;  // samples under work, ascending
+    Vector residual;            // h of the active samples, in their order
+    int64_t iterations = 0;
+    int64_t next_shrink = 0;
+    int64_t next_estimate = 0;
+    double dual_value = 0;            // running value of the dual objective
+    double round_violation = 0;       // max up - min down at the last certificate
+    double expected_gap = kInfinity;  // only an estimate of the gap at or below this ends the round
+    double precision = 0;             // violations below this are rounding
+    int64_t stalled_rounds = 0;
+    bool single_precision = false;
+    bool not_psd = false;
+    SmoStop stop = SmoStop::kRunning;
+    SvmCertificate certificate;
+  };
+  struct Pair;
+
+  absl::Status SetProblem(const SmoProblem& problem);
+  absl::Status ReadDiagonal(RunContext& context);
+  absl::Status PlaceStart(const SmoWarmStart& warm_start, RunContext& context);
+  void RescaleStart();
+  absl::Status RefreshScores(RunContext& context);
+  void SetActive(std::vector<Index> active);
+  void ActivateAll();
+  absl::Status FinishRound(RunContext& context);
+  void JudgeRound(double expected_violation, double drift);
+
+  void SetBounds(Index position);
+  double Violation() const;
+  double KktTolerance() const;
+  double RoundTolerance() const;
+  int64_t EstimateInterval() const;
+  int64_t ShrinkInterval() const;
+  void TakeStep(Pair& pair);
+  absl::Status Iterate(int64_t count, RunContext& context, bool* round_over);
+  template <typename T>
+  absl::Status IterateOn(ColumnCache<T>& columns, const T* diagonal, int64_t count,
+                         RunContext& context, bool* round_over);
+  void Shrink();
+  double EstimateGap() const;
+  bool GapLooksReached();
+
+  const KernelOperator& kernel_;
+  SmoOptions options_;
+  SmoProblem problem_;
+  double epsilon_ = 0;
+  Vector lower_;
+  Vector upper_;
+  Vector diagonal_;  // of the kernel, all samples; empty until first used
+  State state_;
+  // Of the active samples, in their order: the extras of raising and lowering (+-infinity at a
+  // bound), and the diagonal.
+  Vector up_cost_;
+  Vector down_gain_;
+  Vector active_diagonal_;
+  Eigen::VectorXf active_diagonal_single_;
+  ColumnCache<double> columns_;
+  ColumnCache<float> single_columns_;
+};
+
+}  // namespace mercer

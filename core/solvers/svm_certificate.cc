@@ -1,0 +1,155 @@
+#include "core/solvers/svm_certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace mercer {
+namespace {
+
+// From `at` on the slope of the primal along the ray is larger by `jump`.
+struct RayJump {
+  double at;
+  double jump;
+};
+
+// Adds the slope at scale 0+ of c l(y, s g), g = f + b, as a function of s, to `slope`, and its
+// later jumps to `jumps`. Both losses are maxima of linear functions: slope -c |g| before the jumps
+// at which s g meets a kink.
+void AddRay(const Loss& loss, double target, double cost, double g, double& slope,
+            std::vector<RayJump>& jumps) {
+  const auto add_jump = [&](double at, double jump) {
+    if (at > 0) {
+      jumps.push_back({at, jump});
+    } else {
+      slope += jump;
+    }
+  };
+  if (g == 0 || cost == 0) {
+    return;
+  }
+  const double steep = cost * std::abs(g);
+  if (loss.kind() == LossKind::kHinge) {
+    const double margin = target * g;
+    if (margin > 0) {
+      slope -= steep;
+      add_jump(1.0 / margin, steep);
+    } else {
+      slope += steep;
+    }
+    return;
+  }
+  slope -= steep;
+  add_jump((target - loss.epsilon()) / g, steep);
+  add_jump((target + loss.epsilon()) / g, steep);
+}
+
+// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s (f(i) + b)): the slope s quadratic +
+// (steps) crosses zero.
+double BestPrimalScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                       ConstVectorRef scores, double bias, double quadratic) {
+  double slope = 0;
+  std::vector<RayJump> jumps;
+  jumps.reserve(static_cast<size_t>(targets.size()));
+  for (Index i = 0; i < targets.size(); ++i) {
+    AddRay(loss, targets(i), costs(i), scores(i) + bias, slope, jumps);
+  }
+  std::sort(jumps.begin(), jumps.end(),
+            [](const RayJump& a, const RayJump& b) { return a.at < b.at; });
+  double last = 0;
+  for (const RayJump& jump : jumps) {
+    if (slope + quadratic * jump.at >= 0) {
+      break;
+    }
+    slope += jump.jump;
+    last = jump.at;
+  }
+  return quadratic > 0 ? std::max(last, -slope / quadratic) : last;
+}
+
+// The largest s with s dual in the boxes, at least 1.
+double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                ConstVectorRef dual) {
+  double scale = kInfinity;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = loss.DualBox(targets(i), costs(i));
+    if (dual(i) != 0) {
+      scale = std::min(scale, (dual(i) > 0 ? box.high : box.low) / dual(i));
+    }
+  }
+  return std::max(scale, 1.0);
+}
+
+bool IsPiecewiseLinear(const Loss& loss) {
+  return loss.kind() == LossKind::kHinge || loss.kind() == LossKind::kEpsilonInsensitive;
+}
+
+// Takes the best feasible multiple of the dual.
+void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
+  const double quadratic = certificate.quadratic_form;
+  const double scale =
+      linear <= 0 ? 0.0 : (quadratic > 0 ? std::min(linear / quadratic, box_scale) : box_scale);
+  const double value = scale * linear - 0.5 * scale * scale * quadratic;
+  if (std::isfinite(scale) && value > certificate.dual) {
+    certificate.dual = value;
+    certificate.dual_scale = scale;
+  }
+}
+
+// Takes the best multiple of the function and its bias.
+void ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                 ConstVectorRef scores, SvmCertificate& certificate) {
+  const double quadratic = certificate.quadratic_form;
+  const double bias = certificate.bias.chosen;
+  const double scale = BestPrimalScale(loss, targets, costs, scores, bias, quadratic);
+  const Vector scaled = scale * (scores.array() + bias).matrix();
+  const double value =
+      0.5 * scale * scale * quadratic + loss.TotalValue(targets, costs, scaled, 0.0);
+  if (value < certificate.primal) {
+    certificate.primal = value;
+    certificate.primal_scale = scale;
+  }
+}
+
+}  // namespace
+
+double SvmCertificate::RelativeGap() const {
+  return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
+
+absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
+                                          ConstVectorRef costs, ConstVectorRef dual,
+                                          ConstVectorRef scores, bool with_bias) {
+  const Index n = targets.size();
+  if (costs.size() != n || dual.size() != n || scores.size() != n) {
+    return absl::InvalidArgumentError("targets, costs, dual and scores differ in size");
+  }
+  if (!dual.allFinite() || !scores.allFinite()) {
+    return absl::InvalidArgumentError("the dual or its kernel products are not finite");
+  }
+  SvmCertificate certificate;
+  certificate.quadratic_form = dual.dot(scores);
+  if (certificate.quadratic_form < 0 &&
+      certificate.quadratic_form > -1e-10 * dual.norm() * scores.norm()) {
+    certificate.quadratic_form = 0;
+  }
+  const double linear = loss.DualValue(targets, costs, dual);
+  if (!std::isfinite(linear)) {
+    return absl::InvalidArgumentError("the dual is outside its box");
+  }
+  if (with_bias) {
+    certificate.bias = loss.ExactBias(targets, costs, scores);
+  }
+  certificate.unscaled_dual = linear - 0.5 * certificate.quadratic_form;
+  certificate.unscaled_primal = 0.5 * certificate.quadratic_form +
+                                loss.TotalValue(targets, costs, scores, certificate.bias.chosen);
+  certificate.primal = certificate.unscaled_primal;
+  certificate.dual = certificate.unscaled_dual;
+  if (IsPiecewiseLinear(loss) && certificate.quadratic_form >= 0) {
+    ScaleDual(linear, BoxScale(loss, targets, costs, dual), certificate);
+    ScalePrimal(loss, targets, costs, scores, certificate);
+  }
+  return certificate;
+}
+
+}  // namespace mercer
