@@ -1,0 +1,55 @@
+// A symmetric positive semidefinite n x n matrix that may never be formed.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+
+namespace mercer {
+
+// Implementations are immutable and safe for concurrent use. Values do not depend on which entries
+// are asked for together.
+class KernelOperator {
+ public:
+  virtual ~KernelOperator() = default;
+
+  virtual Index size() const = 0;
+  // out = K x; x and out are n x c. Errors: kCancelled.
+  virtual absl::Status Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const = 0;
+  // out(i) = K(i, i).
+  virtual absl::Status Diagonal(VectorRef out, RunContext& context) const = 0;
+  // out(:, j) = K(:, columns[j]). Errors: kCancelled.
+  virtual absl::Status Columns(absl::Span<const Index> columns, MatrixRef out,
+                               RunContext& context) const = 0;
+  // out(i, j) = K(rows[i], columns[j]): what a Newton step on the free variables needs. Errors:
+  // kCancelled.
+  virtual absl::Status Block(absl::Span<const Index> rows, absl::Span<const Index> columns,
+                             MatrixRef out, RunContext& context) const = 0;
+  // The whole matrix when it is formed (column-major, n x n, 64-byte aligned columns not
+  // guaranteed), else null.
+  virtual const Matrix* Dense() const { return nullptr; }
+};
+
+// A formed Gram matrix; both triangles are filled.
+class DenseKernelOperator : public KernelOperator {
+ public:
+  explicit DenseKernelOperator(std::shared_ptr<const Matrix> gram) : gram_(std::move(gram)) {}
+
+  Index size() const override { return gram_->rows(); }
+  absl::Status Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const override;
+  absl::Status Diagonal(VectorRef out, RunContext& context) const override;
+  absl::Status Columns(absl::Span<const Index> columns, MatrixRef out,
+                       RunContext& context) const override;
+  absl::Status Block(absl::Span<const Index> rows, absl::Span<const Index> columns, MatrixRef out,
+                     RunContext& context) const override;
+  const Matrix* Dense() const override { return gram_.get(); }
+
+ private:
+  std::shared_ptr<const Matrix> gram_;
+};
+
+}  // namespace mercer

@@ -1,0 +1,157 @@
+#include "core/kernels/kernel_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+PairValue ValueOf(KernelType type) {
+  switch (type) {
+    case KernelType::kLinear:
+    case KernelType::kPolynomial:
+      return PairValue::kDotProduct;
+    case KernelType::kLaplacian:
+      return PairValue::kManhattan;
+    case KernelType::kChiSquare:
+      return PairValue::kChiSquare;
+    default:
+      return PairValue::kSquaredDistance;
+  }
+}
+
+absl::Status Violation(std::string field, std::string description) {
+  FieldViolations violations;
+  violations.Add(std::move(field), std::move(description));
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+bool IsSquareType(KernelType type) {
+  return type == KernelType::kPrecomputed || type == KernelType::kDistance;
+}
+
+bool HasBandwidth(KernelType type) { return IsExponential(type); }
+
+bool IsExponential(KernelType type) {
+  return type != KernelType::kLinear && type != KernelType::kPolynomial &&
+         type != KernelType::kPrecomputed;
+}
+
+double ExponentialRate(const KernelSpec& spec) {
+  const double rate = spec.type == KernelType::kGaussian ? 0.5 / spec.bandwidth / spec.bandwidth
+                                                         : 1.0 / spec.bandwidth;
+  return std::min(rate, std::numeric_limits<double>::max());
+}
+
+absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const PreparedData& data) {
+  const SquareKind kind =
+      spec.type == KernelType::kPrecomputed ? SquareKind::kKernel : SquareKind::kDistance;
+  const char* wanted = kind == SquareKind::kKernel ? "a precomputed kernel" : "a distance matrix";
+  if (!spec.block.empty()) {
+    const SquareBlock* square = data.FindSquare(spec.block);
+    if (square == nullptr || square->kind != kind) {
+      return Violation(
+          "block", absl::StrCat("'", spec.block, "' is not the name of ", wanted, " of the data"));
+    }
+    return square;
+  }
+  const SquareBlock* only = nullptr;
+  for (const SquareBlock& square : data.squares) {
+    if (square.kind == kind) {
+      if (only != nullptr) {
+        return Violation(
+            "block", absl::StrCat("must name one of the data's blocks: more than one is ", wanted));
+      }
+      only = &square;
+    }
+  }
+  if (only == nullptr) {
+    return Violation("block", absl::StrCat("the data has no block that is ", wanted));
+  }
+  return only;
+}
+
+absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data) {
+  KernelSource source;
+  if (IsSquareType(spec.type)) {
+    source.is_square = true;
+    source.square = spec.block;
+    if (!data.squares.empty()) {
+      MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(spec, data));
+      source.square = square->name;
+    }
+    return source;
+  }
+  source.value = ValueOf(spec.type);
+  absl::flat_hash_set<std::string> missing(spec.columns.begin(), spec.columns.end());
+  const absl::flat_hash_set<std::string> wanted = missing;
+  bool found_block = false;
+  for (size_t b = 0; b < data.blocks.size(); ++b) {
+    const PreparedBlock& block = data.blocks[b];
+    if (!spec.block.empty() && block.name != spec.block) {
+      continue;
+    }
+    found_block = true;
+    for (Index c = 0; c < block.values.cols(); ++c) {
+      const std::string& name = block.sources[static_cast<size_t>(c)];
+      if (wanted.empty() || wanted.contains(name)) {
+        source.columns.emplace_back(static_cast<Index>(b), c);
+        missing.erase(name);
+      }
+    }
+  }
+  if (!found_block) {
+    return Violation("block",
+                     spec.block.empty()
+                         ? "the data has no feature block"
+                         : absl::StrCat("'", spec.block, "' is not a feature block of the data"));
+  }
+  for (const std::string& name : spec.columns) {
+    if (missing.contains(name)) {
+      return Violation("columns", absl::StrCat("'", name, "' is not a column of the block"));
+    }
+  }
+  if (source.columns.empty()) {
+    return Violation("block", "the block has no columns");
+  }
+  return source;
+}
+
+RowMatrix GatherFeatures(const KernelSource& source, const PreparedData& data,
+                         const std::vector<Index>& rows) {
+  const Index n = rows.empty() ? data.rows : static_cast<Index>(rows.size());
+  RowMatrix features(n, static_cast<Index>(source.columns.size()));
+  for (Index i = 0; i < n; ++i) {
+    const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
+    for (size_t c = 0; c < source.columns.size(); ++c) {
+      const auto& [block, column] = source.columns[c];
+      features(i, static_cast<Index>(c)) =
+          data.blocks[static_cast<size_t>(block)].values.view()(row, column);
+    }
+  }
+  return features;
+}
+
+std::string SourceKey(const KernelSource& source) {
+  ByteWriter writer;
+  writer.WriteBool(source.is_square);
+  writer.WriteString(source.square);
+  writer.WriteUint8(static_cast<uint8_t>(source.value));
+  for (const auto& [block, column] : source.columns) {
+    writer.WriteInt64(block);
+    writer.WriteInt64(column);
+  }
+  return std::move(writer).Take();
+}
+
+}  // namespace mercer

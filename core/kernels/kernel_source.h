@@ -1,0 +1,51 @@
+// What a kernel reads: a kind of value of pairs of rows, and the columns or the square block that
+// it comes from. Kernels with equal sources share one computation of distances.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/data/prepared_data.h"
+#include "core/kernels/kernel_spec.h"
+#include "core/kernels/pair_values.h"
+
+namespace mercer {
+
+bool IsSquareType(KernelType type);
+bool HasBandwidth(KernelType type);
+// exp(-rate t) of the source's value t (of its square root for kEuclidean): everything but dot
+// products and given kernels.
+bool IsExponential(KernelType type);
+// The rate of an exponential kernel; finite for every valid bandwidth.
+double ExponentialRate(const KernelSpec& spec);
+
+struct KernelSource {
+  bool is_square = false;
+  std::string square;                             // square source: the name of its block
+  PairValue value = PairValue::kSquaredDistance;  // feature source
+  std::vector<std::pair<Index, Index>>
+      columns;  // feature source: (block, column) in the prepared data
+
+  friend bool operator==(const KernelSource&, const KernelSource&) = default;
+};
+
+// The source of `spec` in `data`. Square blocks are not looked up when `data` has none (a model's
+// basis). Errors: kInvalidArgument with violations of "block" and "columns".
+absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data);
+
+// The square block that `spec` reads: by its name, or with an empty name the only one of the right
+// kind. Errors as above.
+absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const PreparedData& data);
+
+// The values of a feature source: rows.size() (empty: all) x source.columns.size().
+RowMatrix GatherFeatures(const KernelSource& source, const PreparedData& data,
+                         const std::vector<Index>& rows);
+
+// Names the source within its data, for caches.
+std::string SourceKey(const KernelSource& source);
+
+}  // namespace mercer

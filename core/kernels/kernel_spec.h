@@ -1,0 +1,103 @@
+// What a user says about one kernel, and the generator of whole families of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/bytes.h"
+#include "core/base/run_context.h"
+#include "core/data/prepared_data.h"
+
+namespace mercer {
+
+enum class KernelType : uint8_t {
+  kLinear = 0,      // x'z
+  kPolynomial = 1,  // (scale x'z + offset)^degree
+  kGaussian = 2,    // exp(-|x - z|^2 / (2 bandwidth^2))
+  kLaplacian = 3,   // exp(-|x - z|_1 / bandwidth)
+  kChiSquare =
+      4,  // exp(-d / bandwidth), d = 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0
+  kEuclidean = 5,    // exp(-|x - z| / bandwidth)
+  kPrecomputed = 6,  // entries of a square block of kind kKernel
+  kDistance = 7,     // exp(-d / bandwidth), d from a square block of kind kDistance
+};
+
+// How a Gram matrix K over the n training rows is rescaled; the factor is recorded and applied to
+// new rows alike. The specification of mixed-norm MKL, section (d.7).
+enum class KernelScaling : uint8_t {
+  kNone = 0,
+  kTrace = 1,         // 1 / trace(K)
+  kMeanDiagonal = 2,  // n / trace(K)
+  kVariance = 3,      // 1 / (trace(K) / n - mean(K)), the variance in feature space; error when <=
+                      // 1e-12 trace(K) / n
+  kCentredTrace = 4,  // 1 / (trace(K) - sum(K) / n), the trace after centring
+};
+
+struct KernelNormalization {
+  // First k(x, z) / sqrt(k(x, x) k(z, z)); error when a k(x, x) <= 0. Not for square blocks.
+  bool unit_diagonal = false;
+  KernelScaling scaling = KernelScaling::kNone;
+
+  friend bool operator==(const KernelNormalization&, const KernelNormalization&) = default;
+};
+
+struct KernelSpec {
+  KernelType type = KernelType::kGaussian;
+  double bandwidth = 1.0;  // > 0, finite; unit: that of the distance it divides
+  int degree = 3;          // polynomial: 1 .. 20
+  double scale = 1.0;      // polynomial: > 0
+  double offset = 1.0;     // polynomial: >= 0
+  std::string block;  // feature or square block; empty: the only feature block, or, with several,
+                      // all of them side by side
+  std::vector<std::string> columns;  // names of the data set's columns in the block; empty: all
+  KernelNormalization normalization;
+
+  friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
+};
+
+std::string_view KernelTypeName(KernelType type);
+// "gaussian(bandwidth=1.5, columns=age)": for people; two different kernels of one family have
+// different names.
+std::string KernelName(const KernelSpec& spec);
+
+// Parameters in their ranges; violations name the field of the spec ("bandwidth").
+absl::Status ValidateKernelSpec(const KernelSpec& spec);
+
+void SaveKernelSpec(const KernelSpec& spec, ByteWriter& writer);
+KernelSpec LoadKernelSpec(ByteReader& reader);
+
+enum class BandwidthRule : uint8_t {
+  kList = 0,       // `bandwidths` as they are
+  kLogSpaced = 1,  // `count` values from `min_bandwidth` to `max_bandwidth`, equal ratios
+  kMedianMultiples =
+      2,  // the median distance of the training rows (per column set) times each of `bandwidths`
+};
+
+// One entry of a request's kernel list: a single kernel, or a family generated from it.
+struct KernelGrid {
+  KernelSpec prototype;  // its bandwidth is used by kList with an empty list
+  BandwidthRule rule = BandwidthRule::kList;
+  std::vector<double> bandwidths;
+  double min_bandwidth = 0;
+  double max_bandwidth = 0;
+  int count = 0;
+  // One kernel per column of the data set (and bandwidth) instead of one for all columns.
+  bool per_column = false;
+};
+
+inline constexpr size_t kMaxKernels = 100'000;
+
+// The kernels of `grids` in order: for each grid the column sets, for each the bandwidths.
+// Violations are named "kernels[i].bandwidth" and so on; more than kMaxKernels kernels, no kernel
+// at all, and unknown blocks or columns are errors. The median heuristic looks at `data` (at most
+// 2000 rows drawn with `seed`); a median of 0 is an error.
+absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
+                                                      const PreparedData& data, uint64_t seed,
+                                                      RunContext& context);
+
+}  // namespace mercer

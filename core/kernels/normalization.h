@@ -1,0 +1,29 @@
+// Normalisations of whole Gram matrices: the specification of mixed-norm MKL, section (d.7).
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/base/types.h"
+#include "core/kernels/kernel_spec.h"
+
+namespace mercer {
+
+// Sums of a Gram matrix K that decide its factor.
+struct GramSums {
+  Index rows = 0;
+  double trace = 0;
+  double total = 0;  // sum of all entries
+};
+
+// The factor by which `scaling` multiplies a kernel with these sums. Errors: kInvalidArgument when
+// the trace is <= 1e-300 or not finite, or the variance <= 1e-12 trace / n.
+absl::StatusOr<double> ScalingFactor(KernelScaling scaling, const GramSums& sums);
+
+// gram(i, j) / sqrt(gram(i, i) gram(j, j)); test rows: gram_test(t, i) / sqrt(self_test(t) gram(i,
+// i)). Errors: kInvalidArgument naming the row whose self-kernel is not positive.
+absl::Status NormalizeUnitDiagonal(MatrixRef gram, MatrixRef gram_test, ConstVectorRef self_test);
+
+// H K H with H = I - 11'/n; test rows: k(x, x_i) - mean_j k(x, x_j) - mean_j k(x_j, x_i) + mean K.
+void CentreGram(MatrixRef gram, MatrixRef gram_test);
+
+}  // namespace mercer

@@ -1,0 +1,24 @@
+// Values of pairs of rows from which kernels are computed: dot products and distances, entry by
+// entry (no matrix products), so that a pair's bits do not depend on the pairs beside it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+enum class PairValue : uint8_t {
+  kDotProduct = 0,
+  kSquaredDistance = 1,  // sum_c (x_c - z_c)^2
+  kManhattan = 2,        // sum_c |x_c - z_c|
+  kChiSquare = 3,        // 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0
+};
+
+// out[r * out_stride + c] = value of rows x[r] and z[c]. out_stride >= PaddedLength(z.rows()); the
+// padding is written with finite values. `packed` is scratch.
+void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,
+                       double* out, Index out_stride, std::vector<double>& packed);
+
+}  // namespace mercer

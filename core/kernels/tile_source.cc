@@ -1,0 +1,324 @@
+#include "core/kernels/tile_source.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include <cblas.h>
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/huge_pages.h"
+
+namespace mercer {
+namespace {
+
+// Up to this many columns squared distances are summed pair by pair, which is then as fast as a
+// matrix product.
+constexpr Index kDirectColumns = 16;
+// Columns per matrix product: at most 20 ms of work for one tile.
+constexpr Index kProductDepth = 8192;
+// A squared distance below this part of |x|^2 + |z|^2 has lost digits to cancellation and is summed
+// anew.
+constexpr double kCancellation = 1e-3;
+// |K - K'| above this part of max |K| is an error, not rounding.
+constexpr double kAsymmetry = 1e-8;
+
+double SquaredDistance(const double* x, const double* z, Index size) {
+  double sum = 0;
+  for (Index k = 0; k < size; ++k) {
+    sum += (x[k] - z[k]) * (x[k] - z[k]);
+  }
+  return sum;
+}
+
+absl::Status NotSymmetric(const SquareBlock& block, Index i, Index j) {
+  const auto values = block.values.view();
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "block '", block.name, "' is not symmetric: row ", i, ", column ", j,
+                        " is ", values(i, j), ", row ", j, ", column ", i, " is ", values(j, i))),
+                    "NOT_SYMMETRIC",
+                    {{"block", block.name}, {"row", absl::StrCat(i)}, {"column", absl::StrCat(j)}});
+}
+
+}  // namespace
+
+class TileSource::Producer {
+ public:
+  virtual ~Producer() = default;
+  // Fills tile (i, j), j <= i, padding included.
+  virtual void Fill(Index i, Index j, double* out) const = 0;
+  virtual double Diagonal(Index row) const = 0;
+};
+
+class TileSource::FeatureProducer : public TileSource::Producer {
+ public:
+  FeatureProducer(TileGrid grid, PairValue value, RowMatrix features)
+      : grid_(grid), value_(value), features_(std::move(features)), by_product_(UsesProduct()) {
+    if (by_product_ && value_ == PairValue::kSquaredDistance) {
+      // Distances do not change with the origin, their rounding does.
+      const Eigen::RowVectorXd means = features_.colwise().mean();
+      features_.rowwise() -= means;
+    }
+    squared_norms_.resize(features_.rows());
+    for (Index i = 0; i < features_.rows(); ++i) {
+      squared_norms_(i) =
+          mercer::Dot(features_.row(i).data(), features_.row(i).data(), features_.cols());
+    }
+  }
+
+  double Diagonal(Index row) const override {
+    return value_ == PairValue::kDotProduct ? squared_norms_(row) : 0.0;
+  }
+
+  void Fill(Index i, Index j, double* out) const override {
+    const auto x = features_.middleRows(grid_.Begin(i), grid_.Height(i));
+    const auto z = features_.middleRows(grid_.Begin(j), grid_.Height(j));
+    const Index stride = grid_.Stride(j);
+    if (by_product_) {
+      FillByProduct(i, j, out);
+    } else {
+      std::vector<double> packed;
+      ComputePairValues(value_, x, z, out, stride, packed);
+    }
+    if (i == j) {
+      for (Index r = 0; r < x.rows(); ++r) {
+        for (Index c = 0; c < r; ++c) {
+          out[c * stride + r] = out[r * stride + c];
+        }
+        out[r * stride + r] = Diagonal(grid_.Begin(i) + r);
+      }
+    }
+  }
+
+ private:
+  bool UsesProduct() const {
+    return value_ == PairValue::kDotProduct ||
+           (value_ == PairValue::kSquaredDistance && features_.cols() > kDirectColumns);
+  }
+
+  void FillByProduct(Index i, Index j, double* out) const {
+    const Index height = grid_.Height(i);
+    const Index width = grid_.Height(j);
+    const Index stride = grid_.Stride(j);
+    const double* x = features_.row(grid_.Begin(i)).data();
+    const double* z = features_.row(grid_.Begin(j)).data();
+    const auto leading = static_cast<int>(features_.cols());
+    const double factor = value_ == PairValue::kSquaredDistance ? -2.0 : 1.0;
+    for (Index begin = 0; begin < features_.cols(); begin += kProductDepth) {
+      const Index depth = std::min(kProductDepth, features_.cols() - begin);
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(height),
+                  static_cast<int>(width), static_cast<int>(depth), factor, x + begin, leading,
+                  z + begin, leading, begin == 0 ? 0.0 : 1.0, out, static_cast<int>(stride));
+    }
+    for (Index r = 0; r < height; ++r) {
+      std::fill(out + r * stride + width, out + (r + 1) * stride, 0.0);
+    }
+    if (value_ == PairValue::kSquaredDistance) {
+      AddNorms(i, j, out);
+    }
+  }
+
+  // out <- |x|^2 + |z|^2 + out, and pair by pair where that has lost digits. Clamped at 0 thereby.
+  void AddNorms(Index i, Index j, double* out) const {
+    const Index stride = grid_.Stride(j);
+    const double* z_norms = squared_norms_.data() + grid_.Begin(j);
+    for (Index r = 0; r < grid_.Height(i); ++r) {
+      const Index row = grid_.Begin(i) + r;
+      const double x_norm = squared_norms_(row);
+      double* values = out + r * stride;
+      const bool cancelled = AddNormsToRow(x_norm, z_norms, grid_.Height(j), kCancellation, values);
+      if (!cancelled) {
+        continue;
+      }
+      for (Index c = 0; c < grid_.Height(j); ++c) {
+        if (values[c] <= kCancellation * (x_norm + z_norms[c])) {
+          values[c] = SquaredDistance(features_.row(row).data(),
+                                      features_.row(grid_.Begin(j) + c).data(), features_.cols());
+        }
+      }
+    }
+  }
+
+  const TileGrid grid_;
+  const PairValue value_;
+  RowMatrix features_;
+  Vector squared_norms_;
+  const bool by_product_;
+};
+
+class TileSource::SquareProducer : public TileSource::Producer {
+ public:
+  SquareProducer(TileGrid grid, std::shared_ptr<const PreparedData> data, const SquareBlock& block,
+                 std::vector<Index> rows)
+      : grid_(grid), data_(std::move(data)), block_(block), rows_(std::move(rows)) {}
+
+  // Checks that the block is square and symmetric on the rows.
+  absl::Status Check(RunContext& context, bool& nonnegative) const {
+    const auto values = block_.values.view();
+    if (values.rows() != values.cols()) {
+      return WithReason(absl::InvalidArgumentError(
+                            absl::StrCat("block '", block_.name, "' has ", values.rows(),
+                                         " rows and ", values.cols(), " columns, must be square")),
+                        "NOT_SYMMETRIC", {{"block", block_.name}});
+    }
+    // Per row: its largest entry, the largest asymmetry and its column; the smallest entry,
+    // negated.
+    Matrix largest(grid_.size, 3);
+    std::vector<Index> worst(static_cast<size_t>(grid_.size), 0);
+    context.parallel().ForBlocks(grid_.size, TileGrid::kBlock, [&](Index begin, Index end) {
+      for (Index i = begin; i < end && !context.cancelled(); ++i) {
+        CheckRow(i, largest, worst);
+      }
+    });
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    nonnegative = largest.col(2).maxCoeff() <= 0;
+    const double limit = kAsymmetry * largest.col(0).maxCoeff();
+    for (Index i = 0; i < grid_.size; ++i) {
+      if (largest(i, 1) > limit) {
+        return NotSymmetric(block_, Row(worst[static_cast<size_t>(i)]), Row(i));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  double Diagonal(Index row) const override { return block_.values.view()(Row(row), Row(row)); }
+
+  void Fill(Index i, Index j, double* out) const override {
+    const auto values = block_.values.view();
+    const Index stride = grid_.Stride(j);
+    for (Index r = 0; r < grid_.Height(i); ++r) {
+      const Index row = Row(grid_.Begin(i) + r);
+      for (Index c = 0; c < grid_.Height(j); ++c) {
+        const Index column = Row(grid_.Begin(j) + c);
+        out[r * stride + c] = 0.5 * (values(row, column) + values(column, row));
+      }
+      std::fill(out + r * stride + grid_.Height(j), out + (r + 1) * stride, 0.0);
+    }
+  }
+
+ private:
+  Index Row(Index i) const { return rows_.empty() ? i : rows_[static_cast<size_t>(i)]; }
+
+  void CheckRow(Index i, Matrix& largest, std::vector<Index>& worst) const {
+    const auto values = block_.values.view();
+    double largest_entry = 0;
+    double asymmetry = 0;
+    double negated = 0;
+    for (Index j = 0; j <= i; ++j) {
+      const double lower = values(Row(i), Row(j));
+      const double upper = values(Row(j), Row(i));
+      largest_entry = std::max({largest_entry, std::abs(lower), std::abs(upper)});
+      negated = std::max({negated, -lower, -upper});
+      if (std::abs(lower - upper) > asymmetry) {
+        asymmetry = std::abs(lower - upper);
+        worst[static_cast<size_t>(i)] = j;
+      }
+    }
+    largest(i, 0) = largest_entry;
+    largest(i, 1) = asymmetry;
+    largest(i, 2) = negated;
+  }
+
+  const TileGrid grid_;
+  const std::shared_ptr<const PreparedData> data_;  // keeps block_ alive
+  const SquareBlock& block_;
+  const std::vector<Index> rows_;
+};
+
+namespace {
+
+absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& data,
+                              const RowMatrix& features, const std::vector<Index>& rows) {
+  for (Index i = 0; i < features.rows(); ++i) {
+    for (Index c = 0; c < features.cols(); ++c) {
+      if (features(i, c) < 0) {
+        const auto& [block, column] = source.columns[static_cast<size_t>(c)];
+        const std::string& name =
+            data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
+        const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
+        return WithReason(absl::InvalidArgumentError(
+                              absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
+                                           ": the chi-square distance needs entries >= 0")),
+                          "NEGATIVE_VALUE", {{"row", absl::StrCat(row)}, {"column", name}});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
+                                            std::shared_ptr<const PreparedData> data,
+                                            const std::vector<Index>& rows, bool store,
+                                            RunContext& context) {
+  TileSource result;
+  result.grid_.size = rows.empty() ? data->rows : static_cast<Index>(rows.size());
+  const TileGrid grid = result.grid_;
+  if (source.is_square) {
+    auto producer =
+        std::make_shared<SquareProducer>(grid, data, *data->FindSquare(source.square), rows);
+    MERCER_RETURN_IF_ERROR(producer->Check(context, result.nonnegative_));
+    result.producer_ = std::move(producer);
+  } else {
+    RowMatrix features = GatherFeatures(source, *data, rows);
+    if (source.value == PairValue::kChiSquare) {
+      MERCER_RETURN_IF_ERROR(CheckNotNegative(source, *data, features, rows));
+    }
+    result.producer_ = std::make_shared<FeatureProducer>(grid, source.value, std::move(features));
+  }
+  result.diagonal_.resize(grid.size);
+  for (Index i = 0; i < grid.size; ++i) {
+    result.diagonal_(i) = result.producer_->Diagonal(i);
+  }
+  if (!store) {
+    return result;
+  }
+
+  const std::shared_ptr<const Producer> producer = result.producer_;
+  const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Vector>> {
+    auto tiles = std::make_shared<Vector>(grid.PackedSize());
+    PreferHugePages(tiles->data(), static_cast<size_t>(tiles->size()) * sizeof(double));
+    context.parallel().ForBlocks(grid.num_tiles(), 1, [&](Index tile, Index) {
+      if (!context.cancelled()) {
+        const auto [i, j] = grid.Tile(tile);
+        producer->Fill(i, j, tiles->data() + grid.Offset(i, j));
+      }
+    });
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    return std::shared_ptr<const Vector>(std::move(tiles));
+  };
+  std::string key;
+  if (!data->cache_key.empty()) {
+    ByteWriter writer;
+    writer.WriteString("pair values");
+    writer.WriteString(data->cache_key);
+    writer.WriteString(SourceKey(source));
+    writer.WriteIndices(rows);
+    key = std::move(writer).Take();
+  }
+  const size_t bytes = static_cast<size_t>(grid.PackedSize()) * sizeof(double);
+  MERCER_ASSIGN_OR_RETURN(result.stored_, context.cache().GetOrMake<Vector>(key, bytes, make));
+  result.producer_ = nullptr;
+  return result;
+}
+
+TileView TileSource::View(Index i, Index j, std::vector<double>& scratch) const {
+  const Index row = std::max(i, j);
+  const Index column = std::min(i, j);
+  const Index stride = grid_.Stride(column);
+  const double* tile = nullptr;
+  if (stored_ != nullptr) {
+    tile = stored_->data() + grid_.Offset(row, column);
+  } else {
+    scratch.resize(static_cast<size_t>(grid_.Height(row) * stride));
+    producer_->Fill(row, column, scratch.data());
+    tile = scratch.data();
+  }
+  return i >= j ? TileView{tile, stride, 1} : TileView{tile, 1, stride};
+}
+
+}  // namespace mercer

@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/kernels/kernel_family.h"
+#include "tests/core/kernels/kernel_test_data.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kRows = 300;
+
+std::vector<KernelSpec> UnscaledKernels() {
+  std::vector<KernelSpec> kernels = MixedKernels();
+  for (KernelSpec& kernel : kernels) {
+    kernel.normalization.scaling = KernelScaling::kNone;
+  }
+  return kernels;
+}
+
+TEST(CrossKernelsTest, TrainingRowsReproduceTheFamily) {
+  const auto data = MixedData(kRows, 5);
+  RunContext context;
+  auto family = MakeExactKernelFamily(data, {}, MixedKernels(), context);
+  ASSERT_TRUE(family.ok()) << family.status();
+  auto cross = CrossKernels::Make(data, MixedKernels(), {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  EXPECT_EQ(cross->num_basis(), kRows);
+  const Index m = (*family)->num_kernels();
+  for (Index k = 0; k < m; ++k) {
+    const auto gram = (*family)->Combine(Vector::Unit(m, k), context);
+    ASSERT_TRUE(gram.ok()) << gram.status();
+    Matrix values(kRows, kRows);
+    const Vector weights = Vector::Unit(m, k) * (*family)->scales()(k);
+    ASSERT_TRUE(cross->Combine(*data, weights, values, context).ok());
+    const double error = (values - *(*gram)->Dense()).cwiseAbs().maxCoeff();
+    EXPECT_LE(error, 1e-12 * (*gram)->Dense()->cwiseAbs().maxCoeff()) << "kernel " << k;
+  }
+}
+
+TEST(CrossKernelsTest, NewRowsAgainstABasisOfSelectedRows) {
+  const auto training = MixedData(kRows, 5);
+  const std::vector<Index> selected = {4, 250, 17, 0, 299};
+  auto basis = std::make_shared<PreparedData>(SelectRows(*training, selected));
+  basis->squares.clear();
+  auto test = MixedData(70, 6);
+  test->squares.clear();
+  const RowMatrix square = RandomRows(70, kRows, 8, true);
+  test->squares.push_back({"K", SquareKind::kKernel, SharedMatrix(square)});
+  test->squares.push_back({"D", SquareKind::kDistance, SharedMatrix(square)});
+  auto cross = CrossKernels::Make(basis, UnscaledKernels(), selected);
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto m = static_cast<Index>(UnscaledKernels().size());
+  Vector weights = Vector::LinSpaced(m, 0.2, 1.0);
+  Matrix values(70, 5);
+  ASSERT_TRUE(cross->Combine(*test, weights, values, context).ok());
+  for (Index i = 0; i < 70; ++i) {
+    for (Index j = 0; j < 5; ++j) {
+      const Index row = selected[static_cast<size_t>(j)];
+      long double expected = 0;
+      for (Index k = 0; k < m; ++k) {
+        const KernelSpec spec = UnscaledKernels()[static_cast<size_t>(k)];
+        long double value = RawKernel(spec, *test, i, *training, row);
+        if (spec.normalization.unit_diagonal) {
+          value /= std::sqrt(RawKernel(spec, *test, i, *test, i) *
+                             RawKernel(spec, *training, row, *training, row));
+        }
+        expected += weights(k) * value;
+      }
+      EXPECT_NEAR(values(i, j), static_cast<double>(expected),
+                  1e-12 * std::abs(static_cast<double>(expected)) + 1e-11)
+          << i << ", " << j;
+    }
+  }
+}
+
+TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
+  const auto basis = MixedData(kRows, 5);
+  const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kGaussian, "wide", 9.0),
+                                           MakeSpec(KernelType::kLinear, "x")};
+  auto cross = CrossKernels::Make(basis, kernels, {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto test = MixedData(90, 6);
+  Matrix batch(90, kRows);
+  ASSERT_TRUE(cross->Combine(*test, Vector::Ones(2), batch, context).ok());
+  for (const Index row : {0, 31, 89}) {
+    const PreparedData alone = SelectRows(*test, {row});
+    Matrix single(1, kRows);
+    ASSERT_TRUE(cross->Combine(alone, Vector::Ones(2), single, context).ok());
+    EXPECT_TRUE((single.array() == batch.row(row).array()).all()) << "row " << row;
+  }
+}
+
+TEST(CrossKernelsTest, MissingBlocksAndWrongWidthsAreNamed) {
+  const auto basis = MixedData(20, 5);
+  auto cross = CrossKernels::Make(
+      basis, {MakeSpec(KernelType::kGaussian, "x"), MakeSpec(KernelType::kPrecomputed, "K")}, {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  Matrix out(20, 20);
+  PreparedData without = *basis;
+  without.squares.clear();
+  const absl::Status missing = cross->Combine(without, Vector::Ones(2), out, context);
+  ASSERT_EQ(missing.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(GetFieldViolations(missing).size(), 1U);
+  EXPECT_EQ(GetFieldViolations(missing)[0].field, "kernels[1].block");
+  EXPECT_TRUE(cross->Combine(without, Vector::Unit(2, 0), out, context).ok())
+      << "weight zero: not read";
+  PreparedData narrow = *basis;
+  narrow.squares[0].values = SharedMatrix(RandomRows(20, 19, 1));
+  EXPECT_EQ(cross->Combine(narrow, Vector::Ones(2), out, context).code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(CrossKernels::Make(basis, {MakeSpec(KernelType::kGaussian, "nowhere")}, {}).ok());
+}
+
+}  // namespace
+}  // namespace mercer

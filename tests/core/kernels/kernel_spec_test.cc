@@ -1,0 +1,210 @@
+#include "core/kernels/kernel_spec.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/core/kernels/kernel_test_data.h"
+
+namespace mercer {
+namespace {
+
+std::vector<std::string> Fields(const absl::Status& status) {
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    fields.push_back(violation.field);
+  }
+  return fields;
+}
+
+TEST(KernelSpecTest, SavedSpecsReadBackEqual) {
+  std::vector<KernelSpec> specs = MixedKernels();
+  specs[0].degree = 7;
+  specs[0].scale = 0.1;
+  specs[0].offset = 0.3;
+  for (const KernelSpec& spec : specs) {
+    ByteWriter writer;
+    SaveKernelSpec(spec, writer);
+    ByteReader reader(writer.bytes());
+    EXPECT_EQ(LoadKernelSpec(reader), spec) << KernelName(spec);
+    EXPECT_TRUE(reader.AtEnd());
+    for (size_t length = 0; length < writer.bytes().size(); ++length) {
+      ByteReader cut(std::string_view(writer.bytes()).substr(0, length));
+      LoadKernelSpec(cut);
+      EXPECT_FALSE(cut.ok()) << "cut after " << length << " bytes";
+    }
+  }
+}
+
+TEST(KernelSpecTest, DamagedTypeIsRefused) {
+  ByteWriter writer;
+  SaveKernelSpec(KernelSpec(), writer);
+  std::string bytes = writer.bytes();
+  bytes[0] = 77;
+  ByteReader reader(bytes);
+  LoadKernelSpec(reader);
+  EXPECT_FALSE(reader.ok());
+}
+
+TEST(KernelSpecTest, NamesTellKernelsApart) {
+  std::vector<KernelSpec> specs = MixedKernels();
+  specs.push_back(specs[0]);
+  specs.back().bandwidth = std::nextafter(specs[0].bandwidth, 1.0);
+  std::set<std::string> names;
+  for (const KernelSpec& spec : specs) {
+    names.insert(KernelName(spec));
+  }
+  EXPECT_EQ(names.size(), specs.size());
+  EXPECT_EQ(KernelName(MakeSpec(KernelType::kGaussian, "", 1.5)), "gaussian(bandwidth=1.5)");
+  EXPECT_EQ(KernelName(MakeSpec(KernelType::kLinear, "")), "linear");
+}
+
+TEST(KernelSpecTest, ParametersOutOfRangeAreNamed) {
+  for (const double bandwidth : {0.0, -1.0, kInfinity, std::nan("")}) {
+    EXPECT_EQ(Fields(ValidateKernelSpec(MakeSpec(KernelType::kLaplacian, "", bandwidth))),
+              std::vector<std::string>{"bandwidth"})
+        << bandwidth;
+    EXPECT_TRUE(ValidateKernelSpec(MakeSpec(KernelType::kLinear, "", bandwidth)).ok())
+        << "not used by the linear kernel";
+  }
+  KernelSpec polynomial = MakeSpec(KernelType::kPolynomial, "");
+  polynomial.degree = 21;
+  polynomial.scale = 0;
+  polynomial.offset = -1;
+  EXPECT_EQ(Fields(ValidateKernelSpec(polynomial)),
+            (std::vector<std::string>{"degree", "scale", "offset"}));
+  KernelSpec square = MakeSpec(KernelType::kPrecomputed, "K");
+  square.normalization.unit_diagonal = true;
+  square.columns = {"a"};
+  EXPECT_EQ(Fields(ValidateKernelSpec(square)),
+            (std::vector<std::string>{"columns", "normalization.unit_diagonal"}));
+}
+
+class KernelGridTest : public testing::Test {
+ protected:
+  std::vector<KernelSpec> Expand(const std::vector<KernelGrid>& grids) {
+    auto kernels = ExpandKernels(grids, *data_, 1, context_);
+    EXPECT_TRUE(kernels.ok()) << kernels.status();
+    return kernels.ok() ? *kernels : std::vector<KernelSpec>();
+  }
+  absl::Status Refused(const std::vector<KernelGrid>& grids) {
+    return ExpandKernels(grids, *data_, 1, context_).status();
+  }
+
+  std::shared_ptr<PreparedData> data_ = MixedData(50, 2);
+  RunContext context_;
+};
+
+TEST_F(KernelGridTest, ColumnSetsTimesBandwidthsInOrder) {
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.per_column = true;
+  grid.bandwidths = {0.5, 2.0};
+  const std::vector<KernelSpec> kernels = Expand({grid});
+  ASSERT_EQ(kernels.size(), 10U);
+  EXPECT_EQ(kernels[0].columns, std::vector<std::string>{"x0"});
+  EXPECT_EQ(kernels[0].bandwidth, 0.5);
+  EXPECT_EQ(kernels[1].bandwidth, 2.0);
+  EXPECT_EQ(kernels[9].columns, std::vector<std::string>{"x4"});
+}
+
+TEST_F(KernelGridTest, LogSpacedBandwidthsHaveEqualRatiosAndExactEnds) {
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kLogSpaced;
+  grid.min_bandwidth = 0.1;
+  grid.max_bandwidth = 100.0;
+  grid.count = 50;
+  const std::vector<KernelSpec> kernels = Expand({grid});
+  ASSERT_EQ(kernels.size(), 50U);
+  EXPECT_EQ(kernels.front().bandwidth, 0.1);
+  EXPECT_EQ(kernels.back().bandwidth, 100.0);
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    EXPECT_NEAR(kernels[i].bandwidth / kernels[i - 1].bandwidth, std::pow(1000.0, 1.0 / 49), 1e-12);
+  }
+}
+
+TEST_F(KernelGridTest, MedianMultiplesUseTheKernelsOwnDistance) {
+  for (const KernelType type :
+       {KernelType::kGaussian, KernelType::kLaplacian, KernelType::kEuclidean}) {
+    KernelGrid grid;
+    grid.prototype = MakeSpec(type, "x");
+    grid.rule = BandwidthRule::kMedianMultiples;
+    grid.bandwidths = {1.0, 4.0};
+    const std::vector<KernelSpec> kernels = Expand({grid});
+    std::vector<double> distances;
+    const auto x = data_->blocks[0].values.view();
+    for (Index i = 0; i < 50; ++i) {
+      for (Index j = 0; j < i; ++j) {
+        const auto difference = x.row(i) - x.row(j);
+        distances.push_back(type == KernelType::kLaplacian ? difference.lpNorm<1>()
+                                                           : difference.norm());
+      }
+    }
+    std::sort(distances.begin(), distances.end());
+    ASSERT_EQ(distances.size() % 2, 1U);
+    ASSERT_EQ(kernels.size(), 2U);
+    EXPECT_NEAR(kernels[0].bandwidth, distances[distances.size() / 2], 1e-13);
+    EXPECT_NEAR(kernels[1].bandwidth, 4.0 * distances[distances.size() / 2], 1e-12);
+  }
+}
+
+TEST_F(KernelGridTest, MedianOfManyRowsIsAFixedSample) {
+  data_ = MixedData(2500, 3);
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  grid.bandwidths = {1.0};
+  const std::vector<KernelSpec> first = Expand({grid});
+  const std::vector<KernelSpec> second = Expand({grid});
+  EXPECT_EQ(first, second);
+  // The median distance of five standard normal columns: root of twice the median of chi-square
+  // with 5 degrees of freedom.
+  EXPECT_NEAR(first[0].bandwidth, std::sqrt(2.0 * 4.351), 0.05);
+}
+
+TEST_F(KernelGridTest, ZeroMedianIsAnError) {
+  data_->blocks[0].values = SharedMatrix(RowMatrix(RowMatrix::Ones(50, 5)));
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  EXPECT_EQ(Fields(Refused({grid})), std::vector<std::string>{"kernels[0].bandwidths"});
+}
+
+TEST_F(KernelGridTest, EveryBadFieldIsNamed) {
+  KernelGrid list;
+  list.prototype = MakeSpec(KernelType::kGaussian, "x");
+  list.bandwidths = {1.0, -2.0};
+  KernelGrid spaced = list;
+  spaced.rule = BandwidthRule::kLogSpaced;
+  spaced.min_bandwidth = 2.0;
+  spaced.max_bandwidth = 1.0;
+  KernelGrid linear = list;
+  linear.prototype.type = KernelType::kLinear;
+  KernelGrid elsewhere;
+  elsewhere.prototype = MakeSpec(KernelType::kGaussian, "nowhere");
+  const std::vector<std::string> expected = {"kernels[0].bandwidths[1]", "kernels[1].max_bandwidth",
+                                             "kernels[1].count", "kernels[2].bandwidths",
+                                             "kernels[3].block"};
+  EXPECT_EQ(Fields(Refused({list, spaced, linear, elsewhere})), expected);
+}
+
+TEST_F(KernelGridTest, NoKernelAndTooManyKernelsAreRefused) {
+  EXPECT_EQ(Fields(Refused({})), std::vector<std::string>{"kernels"});
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kLogSpaced;
+  grid.min_bandwidth = 0.1;
+  grid.max_bandwidth = 1.0;
+  grid.count = 1'000'000;
+  EXPECT_EQ(Fields(Refused({grid})), std::vector<std::string>{"kernels"});
+  grid.count = 99'999;
+  KernelGrid one;
+  one.prototype = MakeSpec(KernelType::kLinear, "x");
+  EXPECT_EQ(Expand({grid, one}).size(), kMaxKernels);
+  EXPECT_FALSE(Refused({grid, one, one}).ok());
+}
+
+}  // namespace
+}  // namespace mercer
