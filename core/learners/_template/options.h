@@ -1,0 +1,14 @@
+// Options of the template learner.
+#pragma once
+
+#include "core/base/options.h"
+
+namespace mercer::template_learner {
+
+struct TemplateLearnerOptions {
+  double C = 1.0;
+
+  static const OptionSchema<TemplateLearnerOptions>& Fields();
+};
+
+}  // namespace mercer::template_learner

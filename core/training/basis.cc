@@ -1,0 +1,57 @@
+#include "core/training/basis.h"
+
+#include <algorithm>
+
+namespace mercer {
+
+std::vector<std::string> BlockNames(const PreparedData& data) {
+  std::vector<std::string> names;
+  for (const PreparedBlock& block : data.blocks) {
+    names.push_back(block.name);
+  }
+  return names;
+}
+
+std::vector<std::string> BlocksOfKernels(const PreparedData& inputs,
+                                         const std::vector<KernelSpec>& kernels) {
+  std::vector<bool> read(inputs.blocks.size(), false);
+  for (const KernelSpec& kernel : kernels) {
+    if (ReadsSquare(kernel)) {
+      continue;
+    }
+    for (size_t b = 0; b < inputs.blocks.size(); ++b) {
+      // A kernel without a block reads all blocks side by side.
+      read[b] = read[b] || kernel.block.empty() || kernel.block == inputs.blocks[b].name;
+    }
+  }
+  std::vector<std::string> names;
+  for (size_t b = 0; b < inputs.blocks.size(); ++b) {
+    if (read[b]) {
+      names.push_back(inputs.blocks[b].name);
+    }
+  }
+  return names;
+}
+
+std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
+                                                const std::vector<Index>& rows,
+                                                const std::vector<std::string>& blocks) {
+  if (!std::all_of(rows.begin(), rows.end(),
+                   [&](Index row) { return row >= 0 && row < inputs.rows; })) {
+    return nullptr;
+  }
+  PreparedData view;  // shares the memory of the blocks
+  view.rows = inputs.rows;
+  for (const std::string& name : blocks) {
+    const PreparedBlock* block = inputs.FindBlock(name);
+    if (block == nullptr) {
+      return nullptr;
+    }
+    view.blocks.push_back(*block);
+  }
+  auto selected = std::make_shared<PreparedData>(SelectRows(view, rows));
+  selected->cache_key.clear();
+  return selected;
+}
+
+}  // namespace mercer

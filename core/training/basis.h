@@ -1,0 +1,30 @@
+// The rows that kernel terms refer to, taken from a table of inputs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data/prepared_data.h"
+#include "core/kernels/kernel_spec.h"
+
+namespace mercer {
+
+// True for kernels that read a square block.
+inline bool ReadsSquare(const KernelSpec& kernel) {
+  return kernel.type == KernelType::kPrecomputed || kernel.type == KernelType::kDistance;
+}
+
+std::vector<std::string> BlockNames(const PreparedData& data);
+
+// Names of the feature blocks of `inputs` that `kernels` read, in the order of `inputs`.
+std::vector<std::string> BlocksOfKernels(const PreparedData& inputs,
+                                         const std::vector<KernelSpec>& kernels);
+
+// The rows `rows` of the named feature blocks of `inputs`, copied; no square blocks. Null when a
+// block or a row does not exist.
+std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
+                                                const std::vector<Index>& rows,
+                                                const std::vector<std::string>& blocks);
+
+}  // namespace mercer

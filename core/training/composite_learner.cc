@@ -1,0 +1,318 @@
+#include "core/training/composite_learner.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/function_encoding.h"
+#include "core/training/run_training.h"
+#include "core/training/step_report_encoding.h"
+
+namespace mercer {
+namespace {
+
+// The sub-problem of one output.
+TrainingProblem SplitOutput(const TrainingProblem& problem, Index output) {
+  const TaskData& task = problem.tasks[0];
+  std::vector<Index> kept;  // positions in task.rows
+  for (Index i = 0; i < task.targets.rows(); ++i) {
+    if (problem.kind == TargetKind::kRegression || task.targets(i, output) != 0) {
+      kept.push_back(i);
+    }
+  }
+  TrainingProblem part;
+  part.kind = problem.kind;
+  part.kernels = problem.kernels;
+  part.seed = problem.seed;
+  part.relative_gap = problem.relative_gap;
+  TaskData& data = part.tasks.emplace_back();
+  data.name = task.name;
+  data.inputs = task.inputs;
+  data.targets = task.targets.col(output)(kept);
+  data.costs = task.costs(kept);
+  for (const Index i : kept) {
+    data.rows.push_back(task.rows[static_cast<size_t>(i)]);
+  }
+  return part;
+}
+
+// One output's run. At most one has a live learner; the others rest as (state, point).
+struct Part {
+  bool begun = false;
+  StepReport report;   // of its last step
+  std::string state;   // empty before the first collection
+  TrainedPoint point;  // with `state`
+};
+
+bool Finished(const StepReport& report, double relative_gap) {
+  return report.stop.has_value() || (report.has_model && report.accuracy <= relative_gap);
+}
+
+class CompositeLearner : public Learner {
+ public:
+  CompositeLearner(const LearnerEntry& entry, OptionValues options, double relative_gap)
+      : entry_(entry), options_(std::move(options)), relative_gap_(relative_gap) {}
+
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
+    problem_ = &problem;
+    parts_.resize(static_cast<size_t>(problem.tasks[0].targets.cols()));
+    return Open(0, nullptr);
+  }
+
+  // Each step is a step of one part, or ends the work on a part, or takes up another: so a
+  // cancelled step leaves the state of the step before it.
+  absl::StatusOr<StepReport> Step(RunContext& context) override {
+    const size_t next = NextPart();
+    if (learner_ != nullptr && next != live_) {
+      MERCER_RETURN_IF_ERROR(Collect(context));
+      return Report();
+    }
+    if (learner_ == nullptr) {
+      MERCER_RETURN_IF_ERROR(Open(next, &context));
+    }
+    MERCER_ASSIGN_OR_RETURN(parts_[live_].report, learner_->Step(context));
+    parts_[live_].begun = true;
+    return Report();
+  }
+
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
+    std::vector<ModelFunction> functions;
+    TrainedPoint merged;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      TrainedPoint point;
+      if (learner_ != nullptr && p == live_) {
+        MERCER_ASSIGN_OR_RETURN(point, learner_->CurrentModel(context));
+      } else {
+        point = parts_[p].point;
+      }
+      merged.summary.kernel_names = point.summary.kernel_names;
+      AppendColumns(point.summary.kernel_weights, merged.summary.kernel_weights);
+      merged.witness.children.push_back(std::move(point.witness));
+      functions.push_back(std::move(point.function));
+    }
+    merged.function = MergeOutputs(functions);
+    merged.summary.num_support_vectors = CountSupportVectors(merged.function);
+    return merged;
+  }
+
+  std::string SaveState() const override {
+    ByteWriter writer;
+    writer.WriteUint64(parts_.size());
+    for (const Part& part : parts_) {
+      writer.WriteBool(part.begun);
+      WriteReport(part.report, writer);
+      writer.WriteString(part.state);
+      if (!part.state.empty()) {
+        WritePoint(part.point, writer);
+      }
+    }
+    writer.WriteBool(learner_ != nullptr);
+    writer.WriteUint64(live_);
+    writer.WriteString(learner_ != nullptr ? learner_->SaveState() : std::string());
+    return std::move(writer).Take();
+  }
+
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& context) override {
+    const absl::Status damaged = absl::DataLossError("not the state of these sub-problems");
+    ByteReader reader(state);
+    if (reader.ReadUint64() != static_cast<uint64_t>(problem.tasks[0].targets.cols())) {
+      return damaged;
+    }
+    problem_ = &problem;
+    parts_.assign(static_cast<size_t>(problem.tasks[0].targets.cols()), Part());
+    for (Part& part : parts_) {
+      part.begun = reader.ReadBool();
+      part.report = ReadReport(reader);
+      part.state = reader.ReadString();
+      if (!part.state.empty()) {
+        part.point = ReadPoint(*problem.tasks[0].inputs, reader);
+      }
+    }
+    const bool live = reader.ReadBool();
+    const uint64_t position = reader.ReadUint64();
+    const std::string live_state = reader.ReadString();
+    if (!reader.AtEnd() || position >= parts_.size()) {
+      return damaged;
+    }
+    live_ = static_cast<size_t>(position);
+    learner_.reset();
+    return live ? Restore(live_, live_state, context) : absl::OkStatus();
+  }
+
+ private:
+  // In order; when all are finished and more accuracy is wanted, the worst of those that can go on.
+  size_t NextPart() const {
+    size_t worst = parts_.size();
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      if (!Finished(parts_[p].report, relative_gap_)) {
+        return p;
+      }
+      if (!parts_[p].report.stop.has_value() &&
+          (worst == parts_.size() || parts_[p].report.accuracy > parts_[worst].report.accuracy)) {
+        worst = p;
+      }
+    }
+    return worst < parts_.size() ? worst : live_;
+  }
+
+  absl::Status MakeLearner(size_t part) {
+    live_ = part;
+    live_problem_ =
+        std::make_unique<TrainingProblem>(SplitOutput(*problem_, static_cast<Index>(part)));
+    MERCER_ASSIGN_OR_RETURN(learner_, entry_.create(options_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Restore(size_t part, std::string_view state, RunContext& context) {
+    MERCER_RETURN_IF_ERROR(MakeLearner(part));
+    const absl::Status restored = learner_->RestoreState(*live_problem_, state, context);
+    if (!restored.ok()) {
+      learner_.reset();
+    }
+    return restored;
+  }
+
+  // A part that has rested is restored, for which `context` is needed.
+  absl::Status Open(size_t part, RunContext* context) {
+    if (!parts_[part].state.empty()) {
+      return Restore(part, parts_[part].state, *context);
+    }
+    MERCER_RETURN_IF_ERROR(MakeLearner(part));
+    const absl::Status started = learner_->Start(*live_problem_, nullptr);
+    if (!started.ok()) {
+      learner_.reset();
+    }
+    return started;
+  }
+
+  // Puts the live part to rest and frees its memory.
+  absl::Status Collect(RunContext& context) {
+    Part& part = parts_[live_];
+    if (part.report.has_model) {
+      MERCER_ASSIGN_OR_RETURN(part.point, learner_->CurrentModel(context));
+    }
+    part.state = learner_->SaveState();
+    learner_.reset();
+    return absl::OkStatus();
+  }
+
+  // The parts so far as one run: sums of bounds, the worst accuracy.
+  StepReport Report() const {
+    StepReport total;
+    total.primal = 0;
+    total.dual = 0;
+    total.accuracy = 0;
+    total.has_model = true;
+    bool all_stopped = true;
+    StopReason reason = StopReason::kConverged;
+    for (const Part& part : parts_) {
+      const StepReport& report = part.report;
+      total.has_model = total.has_model && report.has_model;
+      all_stopped = all_stopped && report.stop.has_value();
+      reason = Worse(reason, report.stop.value_or(StopReason::kConverged));
+      total.fraction += (Finished(report, relative_gap_) ? 1.0 : report.fraction) /
+                        static_cast<double>(parts_.size());
+      if (!part.begun) {
+        continue;
+      }
+      total.primal += report.primal;
+      total.dual += report.dual;
+      total.accuracy = std::max(total.accuracy, report.accuracy);
+      total.active_kernels = std::max(total.active_kernels, report.active_kernels);
+      total.support_vectors = std::max(total.support_vectors, report.support_vectors);
+      total.inner_iterations += report.inner_iterations;
+    }
+    total.stage = parts_[live_].report.stage;
+    // A part that can do no more, and has not converged, ends the run when the others are done.
+    if (all_stopped || (AllFinished() && reason != StopReason::kConverged)) {
+      total.stop = reason;
+    }
+    return total;
+  }
+
+  bool AllFinished() const {
+    return std::all_of(parts_.begin(), parts_.end(),
+                       [&](const Part& part) { return Finished(part.report, relative_gap_); });
+  }
+
+  // The reason of two parts together: one that has not reached its accuracy speaks for both.
+  static StopReason Worse(StopReason a, StopReason b) {
+    const auto rank = [](StopReason reason) {
+      return reason == StopReason::kConverged ? 0 : reason == StopReason::kObjectiveZero ? 1 : 2;
+    };
+    return rank(b) > rank(a) ? b : a;
+  }
+
+  static void AppendColumns(const Matrix& columns, Matrix& matrix) {
+    const Index before = matrix.cols();
+    matrix.conservativeResize(columns.rows(), before + columns.cols());
+    matrix.rightCols(columns.cols()) = columns;
+  }
+
+  static Index CountSupportVectors(const ModelFunction& function) {
+    Index count = 0;
+    for (size_t b = 0; b < function.bases.size(); ++b) {
+      std::vector<bool> used(static_cast<size_t>(function.bases[b].data->rows), false);
+      for (const KernelTerm& term : function.kernel_terms) {
+        for (Index j = 0; term.basis == static_cast<int>(b) && j < term.coefficients.cols(); ++j) {
+          for (Eigen::SparseMatrix<double>::InnerIterator entry(term.coefficients, j); entry;
+               ++entry) {
+            used[static_cast<size_t>(entry.row())] = true;
+          }
+        }
+      }
+      count += std::count(used.begin(), used.end(), true);
+    }
+    return count;
+  }
+
+  const LearnerEntry& entry_;
+  const OptionValues options_;
+  const double relative_gap_;
+  const TrainingProblem* problem_ = nullptr;
+  std::vector<Part> parts_;
+  size_t live_ = 0;
+  std::unique_ptr<TrainingProblem> live_problem_;
+  std::unique_ptr<Learner> learner_;  // of the part live_; null between two parts
+};
+
+}  // namespace
+
+std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
+  std::vector<TrainingProblem> parts;
+  for (Index output = 0; output < problem.tasks[0].targets.cols(); ++output) {
+    parts.push_back(SplitOutput(problem, output));
+  }
+  return parts;
+}
+
+std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
+                                              const OptionValues& options, double relative_gap) {
+  return std::make_unique<CompositeLearner>(entry, options, relative_gap);
+}
+
+absl::StatusOr<Certificate> VerifyComposite(const LearnerEntry& entry, const OptionValues& options,
+                                            const TrainingProblem& problem, const Witness& witness,
+                                            RunContext& context) {
+  const Index num_outputs = problem.tasks[0].targets.cols();
+  if (static_cast<Index>(witness.children.size()) != num_outputs) {
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrCat("the witness has ", witness.children.size(),
+                                       " parts, the problem has ", num_outputs, " outputs")),
+                      "WITNESS_MISMATCH");
+  }
+  std::vector<Certificate> certificates;
+  for (Index output = 0; output < num_outputs; ++output) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const TrainingProblem part = SplitOutput(problem, output);
+    MERCER_ASSIGN_OR_RETURN(certificates.emplace_back(),
+                            VerifyWitness(entry, options, part,
+                                          witness.children[static_cast<size_t>(output)], context));
+  }
+  return SumCertificates(certificates);
+}
+
+}  // namespace mercer

@@ -1,0 +1,29 @@
+// One learner per output: one-vs-all, one-vs-one, several regression targets. Sub-problems run in
+// order, each to its own accuracy, and are reported as one run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/training/learner.h"
+#include "core/training/output_coding.h"
+
+namespace mercer {
+
+// The sub-problems of `problem` (one task whose targets hold one column per output): for one-vs-one
+// the rows of the two classes only (targets of 0 mark rows that an output does not see), else all
+// rows.
+std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem);
+
+// `entry` must outlive the learner.
+std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
+                                              const OptionValues& options, double relative_gap);
+
+// The certificate of a composite's witness: the children's, summed.
+absl::StatusOr<Certificate> VerifyComposite(const LearnerEntry& entry, const OptionValues& options,
+                                            const TrainingProblem& problem, const Witness& witness,
+                                            RunContext& context);
+
+}  // namespace mercer

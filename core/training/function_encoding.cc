@@ -1,0 +1,141 @@
+#include "core/training/function_encoding.h"
+
+#include "core/training/basis.h"
+#include "core/training/encoding.h"
+
+namespace mercer {
+namespace {
+
+void WriteBasisRows(const PreparedData& data, ByteWriter& writer) {
+  writer.WriteInt64(data.rows);
+  writer.WriteUint64(data.blocks.size());
+  for (const PreparedBlock& block : data.blocks) {
+    writer.WriteString(block.name);
+    writer.WriteStrings(block.sources);
+    writer.WriteRowMatrix(block.values.view());
+  }
+}
+
+std::shared_ptr<const PreparedData> ReadBasisRows(ByteReader& reader) {
+  auto data = std::make_shared<PreparedData>();
+  data->rows = reader.ReadInt64();
+  const uint64_t count = reader.ReadUint64();
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    PreparedBlock& block = data->blocks.emplace_back();
+    block.name = reader.ReadString();
+    block.sources = reader.ReadStrings();
+    block.values = SharedMatrix(reader.ReadRowMatrix());
+  }
+  return data;
+}
+
+void WriteTerms(const ModelFunction& function, ByteWriter& writer) {
+  writer.WriteUint64(function.kernel_terms.size());
+  for (const KernelTerm& term : function.kernel_terms) {
+    writer.WriteInt64(term.basis);
+    writer.WriteUint64(term.kernels.size());
+    for (const KernelSpec& kernel : term.kernels) {
+      SaveKernelSpec(kernel, writer);
+    }
+    writer.WriteIndices({term.outputs.begin(), term.outputs.end()});
+    writer.WriteMatrix(term.weights);
+    WriteSparse(term.coefficients, writer);
+  }
+  writer.WriteVector(function.bias);
+}
+
+void ReadTerms(ByteReader& reader, ModelFunction& function) {
+  const uint64_t num_terms = reader.ReadUint64();
+  for (uint64_t t = 0; t < num_terms && reader.ok(); ++t) {
+    KernelTerm& term = function.kernel_terms.emplace_back();
+    term.basis = static_cast<int>(reader.ReadInt64());
+    const uint64_t num_kernels = reader.ReadUint64();
+    for (uint64_t k = 0; k < num_kernels && reader.ok(); ++k) {
+      term.kernels.push_back(LoadKernelSpec(reader));
+    }
+    for (const Index output : reader.ReadIndices()) {
+      term.outputs.push_back(static_cast<int>(output));
+    }
+    term.weights = reader.ReadMatrix();
+    term.coefficients = ReadSparse(reader);
+  }
+  function.bias = reader.ReadVector();
+}
+
+}  // namespace
+
+void WriteFunction(const ModelFunction& function, ByteWriter& writer) {
+  writer.WriteUint64(function.bases.size());
+  for (const Basis& basis : function.bases) {
+    writer.WriteIndices(basis.training_rows);
+    WriteBasisRows(*basis.data, writer);
+  }
+  WriteTerms(function, writer);
+}
+
+ModelFunction ReadFunction(ByteReader& reader) {
+  ModelFunction function;
+  const uint64_t num_bases = reader.ReadUint64();
+  for (uint64_t b = 0; b < num_bases && reader.ok(); ++b) {
+    Basis& basis = function.bases.emplace_back();
+    basis.training_rows = reader.ReadIndices();
+    basis.data = ReadBasisRows(reader);
+  }
+  ReadTerms(reader, function);
+  return function;
+}
+
+void WriteSummary(const ModelSummary& summary, ByteWriter& writer) {
+  writer.WriteStrings(summary.kernel_names);
+  writer.WriteMatrix(summary.kernel_weights);
+  writer.WriteInt64(summary.num_support_vectors);
+}
+
+ModelSummary ReadSummary(ByteReader& reader) {
+  ModelSummary summary;
+  summary.kernel_names = reader.ReadStrings();
+  summary.kernel_weights = reader.ReadMatrix();
+  summary.num_support_vectors = reader.ReadInt64();
+  return summary;
+}
+
+void WritePoint(const TrainedPoint& point, ByteWriter& writer) {
+  writer.WriteUint64(point.function.bases.size());
+  for (const Basis& basis : point.function.bases) {
+    writer.WriteIndices(basis.training_rows);
+    if (basis.training_rows.empty()) {
+      WriteBasisRows(*basis.data, writer);
+    } else {
+      writer.WriteStrings(BlockNames(*basis.data));
+    }
+  }
+  WriteTerms(point.function, writer);
+  WriteSummary(point.summary, writer);
+  writer.WriteString(SaveWitness(point.witness));
+}
+
+TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
+  TrainedPoint point;
+  const uint64_t num_bases = reader.ReadUint64();
+  for (uint64_t b = 0; b < num_bases && reader.ok(); ++b) {
+    Basis& basis = point.function.bases.emplace_back();
+    basis.training_rows = reader.ReadIndices();
+    basis.data = basis.training_rows.empty()
+                     ? ReadBasisRows(reader)
+                     : SelectBasis(inputs, basis.training_rows, reader.ReadStrings());
+    if (basis.data == nullptr) {
+      reader.Fail();
+    }
+  }
+  ReadTerms(reader, point.function);
+  point.summary = ReadSummary(reader);
+  absl::StatusOr<Witness> witness = LoadWitness(reader.ReadString());
+  if (!witness.ok()) {
+    reader.Fail();
+    return {};
+  }
+  point.witness = *std::move(witness);
+  return point;
+}
+
+}  // namespace mercer

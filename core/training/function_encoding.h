@@ -1,0 +1,23 @@
+// The encoding of a model's function, in model files and in checkpoints.
+#pragma once
+
+#include "core/base/bytes.h"
+#include "core/data/prepared_data.h"
+#include "core/training/learner.h"
+#include "core/training/model.h"
+
+namespace mercer {
+
+void WriteFunction(const ModelFunction& function, ByteWriter& writer);
+// Only the encoding is checked; CheckModel checks what it says.
+ModelFunction ReadFunction(ByteReader& reader);
+
+void WriteSummary(const ModelSummary& summary, ByteWriter& writer);
+ModelSummary ReadSummary(ByteReader& reader);
+
+// A trained point as a checkpoint stores it: basis rows that are training rows are stored by number
+// and taken from `inputs` again.
+void WritePoint(const TrainedPoint& point, ByteWriter& writer);
+TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader);
+
+}  // namespace mercer

@@ -1,0 +1,101 @@
+// A learner: one training run as a sequence of resumable steps.
+//
+// To add a learner: one folder in core/learners/ with an options struct, a Learner, and an entry
+// function; one line in core/learners/learners.inc; one message in the API; its tests.
+// core/learners/_template is a compiled example.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/options.h"
+#include "core/base/run_context.h"
+#include "core/training/certificate.h"
+#include "core/training/model.h"
+#include "core/training/problem.h"
+#include "core/training/stop_reason.h"
+#include "core/training/witness.h"
+
+namespace mercer {
+
+// How far a run is after a step.
+struct StepReport {
+  std::string stage;  // "solve", "weights", ...: one word for dashboards
+  double fraction =
+      0;  // of the whole run, an estimate in [0, 1]; never decreases by contract of RunTraining
+  double primal = kInfinity;    // best upper bound so far
+  double dual = -kInfinity;     // best lower bound so far
+  double accuracy = kInfinity;  // the learner's own measure, compared with RunLimits::relative_gap
+  Index active_kernels =
+      0;  // kernels (features) with a weight other than 0; 0 when the learner has none
+  Index support_vectors = 0;       // rows with a coefficient other than 0
+  Index inner_iterations = 0;      // of the inner solver, cumulative
+  bool has_model = false;          // CurrentModel may be called
+  std::optional<StopReason> stop;  // set when the learner cannot or need not go on
+};
+
+// A solution: the function and what its certificate is recomputed from.
+struct TrainedPoint {
+  ModelFunction function;
+  Witness witness;
+  ModelSummary summary;
+};
+
+// A solution of a related problem to start from: other costs, a neighbouring class or fold. Rows
+// are matched by number.
+struct WarmStart {
+  const TrainedPoint* point = nullptr;
+  const TrainingProblem* problem = nullptr;  // the problem that `point` solves
+};
+
+// Start or RestoreState, then Step until done. Not thread-safe.
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  // Validates and stores; allocates nothing large. `problem` (and a warm start, until the first
+  // Step returns) must outlive the learner. Errors: kInvalidArgument.
+  virtual absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) = 0;
+  // One slice of work, about 0.2 s where the mathematics allows it. Errors: kCancelled (the state
+  // is that before the step), kInvalidArgument for data that cannot be trained on.
+  virtual absl::StatusOr<StepReport> Step(RunContext& context) = 0;
+  // The best solution so far; valid once has_model.
+  virtual absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const = 0;
+  // Everything that decides the future as of the end of the last whole step: a restored run gives
+  // the same bits.
+  virtual std::string SaveState() const = 0;
+  // Errors: kDataLoss (not a state of this learner and problem), kCancelled.
+  virtual absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                                    RunContext& context) = 0;
+};
+
+// One line of the registry: everything the framework and the service know about a learner.
+struct LearnerEntry {
+  std::string name;     // "lp_mkl"
+  std::string title;    // "lp-norm multiple kernel learning"
+  std::string summary;  // one paragraph: what it does, when to use it, cost, source
+  std::vector<OptionField> fields;
+  bool classification = true;
+  bool regression = false;
+  bool uses_kernels = true;  // takes a list of kernels
+  bool single_kernel_default =
+      false;  // without kernels in the request: one Gaussian with the median bandwidth
+  std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
+  // Recomputes the certificate of `witness` from the data, by code that shares nothing with the
+  // solver.
+  std::function<absl::StatusOr<Certificate>(const OptionValues&, const TrainingProblem&,
+                                            const Witness&, RunContext&)>
+      verify;
+  // Upper bound on the bytes of a run, known before anything is allocated; at most three times the
+  // truth of the largest run that the same options and shape admit.
+  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
+};
+
+}  // namespace mercer

@@ -1,0 +1,101 @@
+// The one shape of a model:
+//
+//   f_o(x) = bias_o + sum_g sum_{k in g} eta(k, o) K_k(x, Z_g) A_g[:, o]                   o =
+//   outputs (classes, pairs, tasks)
+//
+// A kernel term g has basis rows Z_g shared by its kernels, weights eta (normalisation factors
+// folded in) and coefficients A_g. Exact machines: the support vectors. Factored, never expanded.
+// docs/formats/model.md describes the stored form.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include <Eigen/SparseCore>
+
+#include "core/base/options.h"
+#include "core/base/types.h"
+#include "core/data/metrics.h"
+#include "core/data/preprocessing.h"
+#include "core/kernels/kernel_spec.h"
+#include "core/training/certificate.h"
+#include "core/training/output_coding.h"
+#include "core/training/stop_reason.h"
+
+namespace mercer {
+
+// Rows that kernel terms refer to: the blocks that their kernels read, and nothing else.
+struct Basis {
+  std::shared_ptr<const PreparedData> data;  // rows of the basis; no square blocks
+  // For each basis row its number among the training rows (precomputed kernels read that column).
+  // Empty for landmarks that are not training rows.
+  std::vector<Index> training_rows;
+};
+
+struct KernelTerm {
+  int basis = 0;                             // index into ModelFunction::bases
+  std::vector<KernelSpec> kernels;           // those with a weight other than 0 in some output
+  std::vector<int> outputs;                  // the outputs that the term contributes to, ascending
+  Matrix weights;                            // kernels x outputs of the term: eta, scale folded in
+  Eigen::SparseMatrix<double> coefficients;  // basis rows x outputs of the term
+};
+
+// The function that a learner has found.
+struct ModelFunction {
+  std::vector<Basis> bases;
+  std::vector<KernelTerm> kernel_terms;
+  Vector bias;  // one per output
+
+  Index num_outputs() const { return bias.size(); }
+};
+
+// Puts the outputs of `parts` side by side. Bases of training rows are united.
+ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts);
+
+// Makes a one-output function from coefficients over `rows` of `inputs`: rows of coefficient 0 and
+// kernels of weight 0 are left out. `weights(k)` includes the normalisation factor.
+ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<Index>& rows,
+                                 const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
+                                 ConstVectorRef coefficients, double bias);
+
+// What a learner says about its solution besides the function; the evaluator never reads it.
+struct ModelSummary {
+  std::vector<std::string> kernel_names;  // all kernels of the problem
+  Matrix kernel_weights;  // kernels x outputs, as the learner defines them (normalised kernels)
+  Index num_support_vectors = 0;  // basis rows with a coefficient other than 0, over all outputs
+};
+
+struct Model {
+  std::string learner;
+  OptionValues options;  // every option of the learner, defaults included
+  std::string target;    // name of the target column
+  Preprocessing preprocessing;
+  OutputCoding coding;
+  ModelFunction function;
+  ModelSummary summary;
+  Certificate certificate;
+  StopReason stop_reason = StopReason::kConverged;
+  std::vector<Metric>
+      metrics;  // on held-out rows, "held_out.accuracy", or mean over folds, "folds.accuracy"
+  Index num_training_rows = 0;
+  // Columns that the square blocks of rows to predict must have: the rows of the training data set.
+  Index num_square_columns = 0;
+  uint64_t seed = 0;
+  std::string code_version;
+};
+
+// Checks that the parts of a model fit together: shapes, indices, parameter ranges, finite numbers.
+// Errors: kDataLoss.
+absl::Status CheckModel(const Model& model);
+
+inline constexpr int kModelFormatVersion = 1;
+
+std::string SaveModel(const Model& model);
+// Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason NEWER_FORMAT (written
+// by a newer version).
+absl::StatusOr<Model> LoadModel(std::string_view bytes);
+
+}  // namespace mercer

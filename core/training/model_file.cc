@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "core/training/basis.h"
+#include "core/training/encoding.h"
+#include "core/training/function_encoding.h"
+#include "core/training/model.h"
+
+namespace mercer {
+namespace {
+
+constexpr std::string_view kMagic = "MRCRMODL";
+
+absl::Status Inconsistent(std::string_view what) {
+  return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
+}
+
+absl::Status CheckBasis(const Basis& basis) {
+  if (basis.data == nullptr || basis.data->rows < 0 || !basis.data->squares.empty()) {
+    return Inconsistent("a basis has no rows");
+  }
+  for (const PreparedBlock& block : basis.data->blocks) {
+    if (block.values.rows() != basis.data->rows || !block.values.view().allFinite() ||
+        static_cast<Index>(block.sources.size()) != block.values.cols()) {
+      return Inconsistent("a block of a basis has another shape than its basis");
+    }
+  }
+  const auto& rows = basis.training_rows;
+  if (!rows.empty() && (static_cast<Index>(rows.size()) != basis.data->rows ||
+                        *std::min_element(rows.begin(), rows.end()) < 0)) {
+    return Inconsistent("the row numbers of a basis do not fit its rows");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTerm(const KernelTerm& term, const Model& model) {
+  const ModelFunction& function = model.function;
+  if (term.basis < 0 || static_cast<size_t>(term.basis) >= function.bases.size()) {
+    return Inconsistent("a kernel term names a basis that does not exist");
+  }
+  const Basis& basis = function.bases[static_cast<size_t>(term.basis)];
+  const auto num_kernels = static_cast<Index>(term.kernels.size());
+  const auto num_outputs = static_cast<Index>(term.outputs.size());
+  int previous = -1;
+  for (const int output : term.outputs) {
+    if (output <= previous || output >= function.num_outputs()) {
+      return Inconsistent("a kernel term names an output that does not exist");
+    }
+    previous = output;
+  }
+  if (num_kernels == 0 || num_outputs == 0 || term.weights.rows() != num_kernels ||
+      term.weights.cols() != num_outputs || !term.weights.allFinite()) {
+    return Inconsistent("the weights of a kernel term do not fit its kernels and outputs");
+  }
+  if (term.coefficients.rows() != basis.data->rows || term.coefficients.cols() != num_outputs ||
+      !term.coefficients.isCompressed() || !term.coefficients.coeffs().allFinite()) {
+    return Inconsistent("the coefficients of a kernel term do not fit its basis and outputs");
+  }
+  for (const KernelSpec& kernel : term.kernels) {
+    if (!ValidateKernelSpec(kernel).ok()) {
+      return Inconsistent("a kernel has a parameter out of range");
+    }
+    if (ReadsSquare(kernel) &&
+        (basis.training_rows.empty() ||
+         *std::max_element(basis.training_rows.begin(), basis.training_rows.end()) >=
+             model.num_square_columns)) {
+      return Inconsistent("a precomputed kernel has no row numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void WriteMetrics(const std::vector<Metric>& metrics, ByteWriter& writer) {
+  writer.WriteUint64(metrics.size());
+  for (const Metric& metric : metrics) {
+    writer.WriteString(metric.name);
+    writer.WriteDouble(metric.value);
+  }
+}
+
+std::vector<Metric> ReadMetrics(ByteReader& reader) {
+  std::vector<Metric> metrics;
+  const uint64_t count = reader.ReadUint64();
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    Metric& metric = metrics.emplace_back();
+    metric.name = reader.ReadString();
+    metric.value = reader.ReadDouble();
+  }
+  return metrics;
+}
+
+}  // namespace
+
+absl::Status CheckModel(const Model& model) {
+  if (model.function.num_outputs() != model.coding.num_outputs() ||
+      !model.function.bias.allFinite()) {
+    return Inconsistent("the biases do not fit the outputs");
+  }
+  for (const Basis& basis : model.function.bases) {
+    MERCER_RETURN_IF_ERROR(CheckBasis(basis));
+  }
+  for (const KernelTerm& term : model.function.kernel_terms) {
+    MERCER_RETURN_IF_ERROR(CheckTerm(term, model));
+  }
+  return absl::OkStatus();
+}
+
+std::string SaveModel(const Model& model) {
+  ByteWriter writer;
+  writer.WriteString(model.learner);
+  WriteOptionValues(model.options, writer);
+  writer.WriteString(model.target);
+  model.preprocessing.Save(writer);
+  model.coding.Save(writer);
+  WriteFunction(model.function, writer);
+  WriteSummary(model.summary, writer);
+  SaveCertificate(model.certificate, writer);
+  WriteEnum(model.stop_reason, writer);
+  WriteMetrics(model.metrics, writer);
+  writer.WriteInt64(model.num_training_rows);
+  writer.WriteInt64(model.num_square_columns);
+  writer.WriteUint64(model.seed);
+  writer.WriteString(model.code_version);
+  return FramePayload(kMagic, kModelFormatVersion, writer.bytes());
+}
+
+absl::StatusOr<Model> LoadModel(std::string_view bytes) {
+  MERCER_ASSIGN_OR_RETURN(const std::string_view payload,
+                          UnframePayload(kMagic, kModelFormatVersion, "model", bytes));
+  ByteReader reader(payload);
+  Model model;
+  model.learner = reader.ReadString();
+  model.options = ReadOptionValues(reader);
+  model.target = reader.ReadString();
+  absl::StatusOr<Preprocessing> preprocessing = Preprocessing::Load(reader);
+  if (!preprocessing.ok()) {
+    return Inconsistent(std::string(preprocessing.status().message()));
+  }
+  model.preprocessing = *std::move(preprocessing);
+  model.coding = OutputCoding::Load(reader);
+  model.function = ReadFunction(reader);
+  model.summary = ReadSummary(reader);
+  model.certificate = LoadCertificate(reader);
+  model.stop_reason = ReadEnum(StopReason::kObjectiveZero, reader);
+  model.metrics = ReadMetrics(reader);
+  model.num_training_rows = reader.ReadInt64();
+  model.num_square_columns = reader.ReadInt64();
+  model.seed = reader.ReadUint64();
+  model.code_version = reader.ReadString();
+  if (!reader.AtEnd()) {
+    return Inconsistent("its content is inconsistent");
+  }
+  MERCER_RETURN_IF_ERROR(CheckModel(model));
+  return model;
+}
+
+}  // namespace mercer

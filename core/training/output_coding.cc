@@ -1,0 +1,244 @@
+#include "core/training/output_coding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/base/errors.h"
+#include "core/training/encoding.h"
+
+namespace mercer {
+namespace {
+
+// The text of the label in one row; the row must hold one.
+std::string LabelText(const RoleColumn& labels, Index row) {
+  const double value = labels.values(row);
+  if (labels.schema.categorical) {
+    return labels.schema.categories[static_cast<size_t>(value)];
+  }
+  return FormatLabel(value);
+}
+
+absl::Status MissingLabel(const RoleColumn& labels, Index row) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", labels.schema.name,
+                                              "': the target is missing")),
+      "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", labels.schema.name}});
+}
+
+absl::Status CheckClassCount(const RoleColumn& labels, const std::vector<std::string>& classes) {
+  if (classes.size() > OutputCoding::kMaxClasses) {
+    return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                          "target column '", labels.schema.name, "' has ", classes.size(),
+                          " classes; at most ", OutputCoding::kMaxClasses, " are allowed")),
+                      "TOO_MANY_CLASSES", {{"column", labels.schema.name}});
+  }
+  if (classes.size() < 2) {
+    const std::string only =
+        classes.empty() ? "no rows" : absl::StrCat("only the class '", classes[0], "'");
+    return WithReason(absl::InvalidArgumentError(
+                          absl::StrCat("target column '", labels.schema.name, "' has ", only,
+                                       " in the training rows; two classes are needed")),
+                      "ONE_CLASS", {{"column", labels.schema.name}});
+  }
+  return absl::OkStatus();
+}
+
+// Position of the largest value, the first of equals.
+int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStride<>>& values) {
+  Index best = 0;
+  for (Index i = 1; i < values.size(); ++i) {
+    if (values(i) > values(best)) {
+      best = i;
+    }
+  }
+  return static_cast<int>(best);
+}
+
+}  // namespace
+
+std::string FormatLabel(double label) {
+  if (label == std::floor(label) && std::abs(label) < 1e15) {
+    return absl::StrCat(static_cast<int64_t>(label));
+  }
+  for (int digits = 1; digits < 17; ++digits) {
+    const std::string text = absl::StrFormat("%.*g", digits, label);
+    double back = 0;
+    if (absl::SimpleAtod(text, &back) && back == label) {
+      return text;
+    }
+  }
+  return absl::StrFormat("%.17g", label);
+}
+
+absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
+                                                      const std::vector<Index>& rows,
+                                                      CodingChoice choice) {
+  std::set<double> values;  // codes of categories, or the labels themselves
+  for (const Index row : rows) {
+    if (std::isnan(labels.values(row))) {
+      return MissingLabel(labels, row);
+    }
+    values.insert(labels.values(row) + 0.0);  // -0 and 0 are one label
+  }
+  OutputCoding coding;
+  for (const double value : values) {
+    coding.classes_.push_back(labels.schema.categorical
+                                  ? labels.schema.categories[static_cast<size_t>(value)]
+                                  : FormatLabel(value));
+  }
+  if (labels.schema.categorical) {
+    std::sort(coding.classes_.begin(), coding.classes_.end());
+  }
+  const absl::Status counted = CheckClassCount(labels, coding.classes_);
+  if (!counted.ok()) {
+    return counted;
+  }
+  if (coding.classes_.size() == 2) {
+    coding.kind_ = CodingKind::kBinary;
+  } else {
+    coding.kind_ =
+        choice == CodingChoice::kOneVsOne ? CodingKind::kOneVsOne : CodingKind::kOneVsAll;
+  }
+  return coding;
+}
+
+Index OutputCoding::num_outputs() const {
+  const auto count = static_cast<Index>(classes_.size());
+  switch (kind_) {
+    case CodingKind::kRegression:
+    case CodingKind::kBinary:
+      return 1;
+    case CodingKind::kOneVsAll:
+      return count;
+    case CodingKind::kOneVsOne:
+      return count * (count - 1) / 2;
+  }
+  return 1;
+}
+
+std::pair<int, int> OutputCoding::Pair(Index output) const {
+  int first = 0;
+  auto left = static_cast<Index>(classes_.size()) - 1;  // pairs whose smaller class is `first`
+  while (output >= left && left > 0) {
+    output -= left;
+    --left;
+    ++first;
+  }
+  return {first, first + 1 + static_cast<int>(output)};
+}
+
+std::string OutputCoding::OutputName(Index output) const {
+  switch (kind_) {
+    case CodingKind::kRegression:
+      return "target";
+    case CodingKind::kBinary:
+      return classes_[1];
+    case CodingKind::kOneVsAll:
+      return classes_[static_cast<size_t>(output)];
+    case CodingKind::kOneVsOne: {
+      const auto [first, second] = Pair(output);
+      return absl::StrCat(classes_[static_cast<size_t>(first)], " vs ",
+                          classes_[static_cast<size_t>(second)]);
+    }
+  }
+  return "";
+}
+
+std::vector<int> OutputCoding::Classes(const RoleColumn& labels) const {
+  std::unordered_map<std::string, int> by_text;
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    by_text.emplace(classes_[i], static_cast<int>(i));
+  }
+  std::map<double, int> by_value;  // so that each distinct label is formatted once
+  std::vector<int> result(static_cast<size_t>(labels.values.size()), -1);
+  for (Index row = 0; row < labels.values.size(); ++row) {
+    const double value = labels.values(row) + 0.0;
+    if (std::isnan(value)) {
+      continue;
+    }
+    const auto [known, inserted] = by_value.try_emplace(value, -1);
+    if (inserted) {
+      const auto found = by_text.find(LabelText(labels, row));
+      known->second = found == by_text.end() ? -1 : found->second;
+    }
+    result[static_cast<size_t>(row)] = known->second;
+  }
+  return result;
+}
+
+std::vector<int> OutputCoding::Decide(const ConstMatrixRef& values) const {
+  std::vector<int> decided;
+  if (kind_ == CodingKind::kRegression) {
+    return decided;
+  }
+  decided.resize(static_cast<size_t>(values.rows()));
+  Matrix votes;
+  Matrix margin_sums;
+  if (kind_ == CodingKind::kOneVsOne) {
+    Vote(values, &votes, &margin_sums);
+  }
+  for (Index row = 0; row < values.rows(); ++row) {
+    int& decision = decided[static_cast<size_t>(row)];
+    if (kind_ == CodingKind::kBinary) {
+      decision = values(row, 0) >= 0 ? 1 : 0;
+    } else if (kind_ == CodingKind::kOneVsAll) {
+      decision = FirstLargest(values.row(row));
+    } else {
+      decision = 0;
+      for (Index c = 1; c < votes.cols(); ++c) {
+        const bool more = votes(row, c) > votes(row, decision);
+        const bool tie = votes(row, c) == votes(row, decision);
+        if (more || (tie && margin_sums(row, c) > margin_sums(row, decision))) {
+          decision = static_cast<int>(c);
+        }
+      }
+    }
+  }
+  return decided;
+}
+
+void OutputCoding::Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* margin_sums) const {
+  const auto count = static_cast<Index>(classes_.size());
+  votes->setZero(values.rows(), count);
+  margin_sums->setZero(values.rows(), count);
+  Index output = 0;
+  for (Index first = 0; first < count; ++first) {
+    for (Index second = first + 1; second < count; ++second, ++output) {
+      for (Index row = 0; row < values.rows(); ++row) {
+        const double value = values(row, output);
+        (*votes)(row, value > 0 ? first : second) += 1;
+        (*margin_sums)(row, first) += value;
+        (*margin_sums)(row, second) -= value;
+      }
+    }
+  }
+}
+
+void OutputCoding::Save(ByteWriter& writer) const {
+  WriteEnum(kind_, writer);
+  writer.WriteStrings(classes_);
+}
+
+OutputCoding OutputCoding::Load(ByteReader& reader) {
+  OutputCoding coding;
+  coding.kind_ = ReadEnum(CodingKind::kOneVsOne, reader);
+  coding.classes_ = reader.ReadStrings();
+  const size_t count = coding.classes_.size();
+  const bool sane = coding.kind_ == CodingKind::kRegression ? count == 0
+                    : coding.kind_ == CodingKind::kBinary   ? count == 2
+                                                            : count >= 2 && count <= kMaxClasses;
+  if (!sane) {
+    reader.Fail();
+    return {};
+  }
+  return coding;
+}
+
+}  // namespace mercer

@@ -1,0 +1,68 @@
+// Evaluates a model on new rows.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/data/dataset.h"
+#include "core/kernels/kernel_family.h"
+#include "core/training/model.h"
+
+namespace mercer {
+
+struct PredictOptions {
+  // Also each kernel's share of each decision value; costs one kernel evaluation per kernel instead
+  // of one per term.
+  bool contributions = false;
+};
+
+struct Prediction {
+  Matrix decision_values;    // rows x outputs
+  std::vector<int> classes;  // classification: index into coding.classes(), one per row
+  std::vector<std::string> contribution_names;  // kernels, then "bias"
+  std::vector<Matrix>
+      contributions;  // on request, per name: rows x outputs; they add up to the decision values
+};
+
+// Immutable and safe for concurrent use.
+class Predictor {
+ public:
+  // Errors: kDataLoss when the model is inconsistent.
+  static absl::StatusOr<std::unique_ptr<Predictor>> Make(std::shared_ptr<const Model> model);
+
+  const Model& model() const { return *model_; }
+  // Bytes that the model occupies in memory.
+  size_t MemoryBytes() const;
+
+  // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
+  // value), kCancelled.
+  absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
+                                     RunContext& context) const;
+  // The same for rows that are already preprocessed.
+  absl::StatusOr<Prediction> PredictPrepared(const PreparedData& rows,
+                                             const PredictOptions& options,
+                                             RunContext& context) const;
+
+ private:
+  explicit Predictor(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+
+  absl::Status Contribute(const PreparedData& rows, Prediction& prediction,
+                          RunContext& context) const;
+
+  std::shared_ptr<const Model> model_;
+  std::vector<CrossKernels> cross_kernels_;  // one per kernel term
+  Index chunk_rows_ = 1024;                  // rows evaluated at a time
+};
+
+// Metrics of predictions against the known targets `labels` (a column of the same rows): accuracy,
+// balanced_accuracy, auc (binary, when both classes occur) or rmse, r2. Rows with labels that the
+// coding does not know count as wrong (auc leaves them out); rows whose target is missing are left
+// out; without any other row there is no metric.
+std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
+                                       const RoleColumn& labels);
+
+}  // namespace mercer

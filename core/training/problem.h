@@ -1,0 +1,49 @@
+// What a learner is given: numeric inputs, targets, costs, kernels. Made by the recipe (recipe.h)
+// from a data set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/data/prepared_data.h"
+#include "core/kernels/kernel_spec.h"
+
+namespace mercer {
+
+enum class TargetKind : uint8_t { kClassification = 0, kRegression = 1 };
+
+// One task: rows of one table of inputs with their targets.
+struct TaskData {
+  std::string name;
+  std::shared_ptr<const PreparedData> inputs;
+  std::vector<Index>
+      rows;  // rows of `inputs` in this task, ascending; the numbers a model's basis refers to
+  Matrix targets;  // rows x outputs; classification: -1 or +1
+  Vector costs;    // one per row, >= 0: sample weight times class weight; the learner multiplies by
+                   // its C
+};
+
+// Single-task learners look at tasks[0] alone.
+struct TrainingProblem {
+  TargetKind kind = TargetKind::kClassification;
+  std::vector<TaskData> tasks;
+  std::vector<KernelSpec> kernels;
+  uint64_t seed = 0;
+  // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
+  // is RunTraining's business.
+  double relative_gap = 1e-3;
+};
+
+// Sizes known before any row is read: what a memory estimate depends on.
+struct ProblemShape {
+  Index rows = 0;     // training rows of the largest sub-problem
+  Index columns = 0;  // feature columns after preprocessing
+  Index kernels = 0;
+  Index sources = 0;  // distinct column sets among the kernels
+  Index outputs = 1;  // sub-problems: classes, pairs
+};
+
+}  // namespace mercer

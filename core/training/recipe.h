@@ -1,0 +1,87 @@
+// From a request to a model: target, output coding, preprocessing, split, kernels, training,
+// verification, metrics.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/options.h"
+#include "core/base/run_context.h"
+#include "core/data/dataset.h"
+#include "core/data/preprocessing.h"
+#include "core/data/splits.h"
+#include "core/kernels/kernel_spec.h"
+#include "core/training/learner.h"
+#include "core/training/model.h"
+#include "core/training/run_training.h"
+
+namespace mercer {
+
+enum class ValidationKind : uint8_t { kNone = 0, kHoldOut = 1, kFolds = 2 };
+
+struct ValidationOptions {
+  ValidationKind kind = ValidationKind::kNone;
+  double fraction = 0.25;  // kHoldOut: share of rows held out, in (0, 1)
+  int folds = 5;           // kFolds: 2 .. rows; the model itself is trained on all rows
+};
+
+enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };
+
+struct TrainingRecipe {
+  std::string learner;
+  OptionValues options;
+  std::vector<KernelGrid> kernels;
+  std::string target;  // name of the target column; empty: the only column with that role
+  // Classification unless the target column is numeric and this says regression.
+  TargetKind kind = TargetKind::kClassification;
+  CodingChoice coding = CodingChoice::kAuto;
+  PreprocessingOptions preprocessing;
+  ValidationOptions validation;
+  ClassWeighting class_weighting =
+      ClassWeighting::kNone;  // kBalanced: n / (classes * rows of the class)
+  std::map<std::string, double>
+      class_weights;  // kExplicit: by label, >= 0; classes not named weigh 1
+  uint64_t seed = 0;
+  RunLimits limits;
+};
+
+// Everything that can be checked without the rows: option ranges, kernel parameters, validation,
+// limits. Violations are named as in TrainingRecipe ("kernels[3].bandwidth", "options.C", ...).
+absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe);
+
+// Upper bound on the bytes of the run, the data set's own included.
+absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                            const Dataset& dataset);
+
+struct TrainedModel {
+  Model model;
+  Witness witness;
+};
+
+// Trains. Deterministic in (recipe, dataset): the same bits for every number of threads and after
+// any number of interruptions. `state` is empty, or the last string given to the observer's
+// OnCheckpoint. `code_version` is recorded in model and checkpoints; a checkpoint of another
+// version is kFailedPrecondition with reason OTHER_VERSION. `dataset_digest` names the content of
+// the data set for caches; may be empty. Other errors: kInvalidArgument (data that cannot be
+// trained on), kCancelled, kFailedPrecondition with reason NO_MODEL.
+struct RecipeRun {
+  const LearnerEntry* entry = nullptr;
+  const TrainingRecipe* recipe = nullptr;
+  const Dataset* dataset = nullptr;
+  std::string dataset_digest;
+  std::string code_version;
+};
+absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
+                                       RunContext& context, RunObserver& observer);
+
+// Recomputes the certificate of a trained model from its data set, recipe and witness. Errors:
+// kFailedPrecondition (witness or data do not fit the model), kCancelled.
+absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model,
+                                        const Witness& witness, RunContext& context);
+
+}  // namespace mercer

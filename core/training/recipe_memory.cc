@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/base/status_macros.h"
+#include "core/training/basis.h"
+#include "core/training/recipe.h"
+#include "core/training/recipe_problem.h"
+
+namespace mercer {
+namespace {
+
+// Columns after preprocessing: one per numeric column, one per category.
+Index PreparedColumns(const FeatureBlock& block) {
+  Index count = block.columns.empty() ? block.num_columns() : 0;
+  for (const ColumnSchema& column : block.columns) {
+    count += column.categorical ? static_cast<Index>(column.categories.size()) : 1;
+  }
+  return count;
+}
+
+Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const std::vector<std::string>& used = recipe.preprocessing.blocks;
+  Index count = 0;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (used.empty() || std::find(used.begin(), used.end(), block.name) != used.end()) {
+      count += PreparedColumns(block);
+    }
+  }
+  return count;
+}
+
+// Columns of the data set that a kernel with this prototype reads.
+Index CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
+  if (!prototype.columns.empty()) {
+    return static_cast<Index>(prototype.columns.size());
+  }
+  Index count = 0;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (prototype.block.empty() || prototype.block == block.name) {
+      count += block.num_columns();
+    }
+  }
+  return count;
+}
+
+void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
+                  ProblemShape& shape) {
+  std::set<std::string> sources;
+  for (const KernelGrid& grid : grids) {
+    const Index per_set = grid.rule == BandwidthRule::kLogSpaced
+                              ? std::max(grid.count, 1)
+                              : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
+    const Index sets =
+        grid.per_column ? std::max<Index>(CountKernelColumns(grid.prototype, dataset), 1) : 1;
+    shape.kernels += per_set * sets;
+    // Kernels of different types on equal columns may share a source; counting them apart errs
+    // upwards.
+    KernelSpec source = grid.prototype;
+    source.bandwidth = 1;
+    source.normalization = {};
+    if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
+      shape.sources += sets;
+    }
+  }
+}
+
+// Outputs, and rows of the largest sub-problem.
+void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
+  if (recipe.kind == TargetKind::kRegression) {
+    return;
+  }
+  std::map<double, Index> counts;
+  for (Index row = 0; row < target.values.size(); ++row) {
+    if (!std::isnan(target.values(row))) {
+      ++counts[target.values(row)];
+    }
+  }
+  const auto classes = static_cast<Index>(counts.size());
+  if (classes <= 2 || classes > static_cast<Index>(OutputCoding::kMaxClasses)) {
+    return;
+  }
+  shape.outputs = classes;
+  if (recipe.coding == CodingChoice::kOneVsOne) {
+    shape.outputs = classes * (classes - 1) / 2;
+    std::vector<Index> sizes;
+    for (const auto& [label, count] : counts) {
+      sizes.push_back(count);
+    }
+    std::sort(sizes.rbegin(), sizes.rend());
+    shape.rows = std::min(shape.rows, sizes[0] + sizes[1]);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                            const Dataset& dataset) {
+  MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
+  ProblemShape shape;
+  Index training_rows = dataset.rows;
+  if (recipe.validation.kind == ValidationKind::kHoldOut) {
+    const double kept = (1 - recipe.validation.fraction) * static_cast<double>(dataset.rows);
+    training_rows = std::clamp<Index>(static_cast<Index>(std::ceil(kept)) + 1, 1, dataset.rows);
+  }
+  shape.rows = training_rows;
+  shape.columns = CountColumns(recipe, dataset);
+  if (entry.uses_kernels) {
+    CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);
+  }
+  CountOutputs(recipe, *target, shape);
+  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, entry.estimate_memory(options, shape));
+
+  const auto rows = static_cast<size_t>(dataset.rows);
+  const auto columns = static_cast<size_t>(shape.columns);
+  const auto outputs = static_cast<size_t>(shape.outputs);
+  // The prepared table, its training rows for the median heuristic or the basis of the model, and
+  // the model's encoded form.
+  size_t table_bytes = 4 * rows * columns * sizeof(double);
+  for (const SquareBlock& square : dataset.squares) {
+    table_bytes +=
+        static_cast<size_t>(square.values.rows() * square.values.cols()) * sizeof(double);
+  }
+  // Targets, decision values, duals of points at rest and of their witnesses, saved once in a
+  // checkpoint.
+  const size_t output_bytes = rows * outputs * 8 * sizeof(double);
+  const size_t kernel_bytes =
+      static_cast<size_t>(shape.kernels) * (3 * sizeof(KernelSpec) + outputs * 4 * sizeof(double));
+  constexpr size_t kFixedBytes = size_t{1} << 20;
+  return learner_bytes + dataset.MemoryBytes() + table_bytes + output_bytes + kernel_bytes +
+         kFixedBytes;
+}
+
+}  // namespace mercer

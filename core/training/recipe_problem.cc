@@ -1,0 +1,332 @@
+#include "core/training/recipe_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/basis.h"
+
+namespace mercer {
+namespace {
+
+// FNV-1a, twice with different starts: names preprocessing in cache keys.
+std::string ContentHash(std::string_view bytes) {
+  uint64_t first = 14695981039346656037ULL;
+  uint64_t second = 1099511628211ULL ^ bytes.size();
+  for (const char byte : bytes) {
+    first = (first ^ static_cast<uint8_t>(byte)) * 1099511628211ULL;
+    second = (second ^ static_cast<uint8_t>(byte)) * 11400714819323198485ULL;
+  }
+  return absl::StrCat(absl::Hex(first), absl::Hex(second));
+}
+
+absl::Status CheckRegressionTargets(const RoleColumn& target, const std::vector<Index>& rows) {
+  for (const Index row : rows) {
+    if (!std::isfinite(target.values(row))) {
+      return WithReason(
+          absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", target.schema.name,
+                                                  "': the target is missing")),
+          "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", target.schema.name}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// rows x outputs; -1, +1, and 0 for rows that a pair does not see.
+Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) {
+  const auto rows = static_cast<Index>(classes.size());
+  Matrix targets = Matrix::Zero(rows, coding.num_outputs());
+  for (Index output = 0; output < targets.cols(); ++output) {
+    const auto [first, second] =
+        coding.kind() == CodingKind::kOneVsOne ? coding.Pair(output) : std::pair<int, int>(-1, -1);
+    for (Index i = 0; i < rows; ++i) {
+      const int c = classes[static_cast<size_t>(i)];
+      switch (coding.kind()) {
+        case CodingKind::kBinary:
+          targets(i, output) = c == 1 ? 1 : -1;
+          break;
+        case CodingKind::kOneVsAll:
+          targets(i, output) = c == static_cast<int>(output) ? 1 : -1;
+          break;
+        case CodingKind::kOneVsOne:
+          targets(i, output) = c == first ? 1 : c == second ? -1 : 0;
+          break;
+        case CodingKind::kRegression:
+          break;
+      }
+    }
+  }
+  return targets;
+}
+
+absl::StatusOr<Vector> SampleWeights(const Dataset& dataset, const std::vector<Index>& rows) {
+  Vector weights = Vector::Ones(static_cast<Index>(rows.size()));
+  const RoleColumn* column = dataset.FindColumn(ColumnRole::kWeight);
+  if (column == nullptr) {
+    return weights;
+  }
+  if (column->schema.categorical) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight column '", column->schema.name, "' is not numeric"));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double weight = column->values(rows[i]);
+    if (!(weight >= 0) || !std::isfinite(weight)) {
+      return WithReason(absl::InvalidArgumentError(
+                            absl::StrCat("row ", rows[i] + 1, ", column '", column->schema.name,
+                                         "': the weight must be >= 0, is ", weight)),
+                        "BAD_WEIGHT",
+                        {{"row", absl::StrCat(rows[i] + 1)}, {"column", column->schema.name}});
+    }
+    weights(static_cast<Index>(i)) = weight;
+  }
+  if (weights.maxCoeff() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("weight column '", column->schema.name,
+                                                   "': all weights of the training rows are 0"));
+  }
+  return weights;
+}
+
+// Weight of each class of the coding.
+absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
+                                                 const OutputCoding& coding,
+                                                 const std::vector<int>& classes) {
+  std::vector<double> weights(coding.classes().size(), 1.0);
+  if (recipe.class_weighting == ClassWeighting::kBalanced) {
+    std::vector<double> counts(weights.size(), 0.0);
+    for (const int c : classes) {
+      counts[static_cast<size_t>(c)] += 1;
+    }
+    for (size_t c = 0; c < weights.size(); ++c) {
+      weights[c] =
+          static_cast<double>(classes.size()) / (static_cast<double>(weights.size()) * counts[c]);
+    }
+  }
+  if (recipe.class_weighting == ClassWeighting::kExplicit) {
+    for (size_t c = 0; c < weights.size(); ++c) {
+      const auto given = recipe.class_weights.find(coding.classes()[c]);
+      weights[c] = given == recipe.class_weights.end() ? 1.0 : given->second;
+    }
+    if (*std::max_element(weights.begin(), weights.end()) == 0) {
+      return FieldError("class_weights", "all classes weigh 0");
+    }
+  }
+  return weights;
+}
+
+// Targets, coding and costs of the training rows.
+absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipeProblem& made) {
+  const TrainingRecipe& recipe = *run.recipe;
+  TaskData& task = made.problem.tasks[0];
+  MERCER_ASSIGN_OR_RETURN(task.costs, SampleWeights(*run.dataset, task.rows));
+  if (recipe.kind == TargetKind::kRegression) {
+    made.coding = OutputCoding::Regression();
+    task.targets = target.values(task.rows);
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(made.coding, OutputCoding::FromLabels(target, task.rows, recipe.coding));
+  const std::vector<int> all_classes = made.coding.Classes(target);
+  std::vector<int> classes;
+  for (const Index row : task.rows) {
+    classes.push_back(all_classes[static_cast<size_t>(row)]);
+  }
+  task.targets = CodeTargets(made.coding, classes);
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> weights,
+                          ClassWeights(recipe, made.coding, classes));
+  for (size_t i = 0; i < classes.size(); ++i) {
+    task.costs(static_cast<Index>(i)) *= weights[static_cast<size_t>(classes[i])];
+  }
+  return absl::OkStatus();
+}
+
+// Fits on the training rows, applies to all. Rows held out by the recipe may hold categories that
+// training does not know; the model's own rule for them is meant for other rows.
+absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made) {
+  const std::vector<Index>& rows = made.problem.tasks[0].rows;
+  MERCER_ASSIGN_OR_RETURN(made.preprocessing,
+                          Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing));
+  Preprocessing applied = made.preprocessing;
+  if (static_cast<Index>(rows.size()) < run.dataset->rows &&
+      run.recipe->preprocessing.unseen_category == UnseenCategory::kRefuse) {
+    PreprocessingOptions options = run.recipe->preprocessing;
+    options.unseen_category = UnseenCategory::kAllZeros;
+    MERCER_ASSIGN_OR_RETURN(applied, Preprocessing::Fit(*run.dataset, rows, options));
+  }
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset));
+  if (!run.dataset_digest.empty()) {
+    ByteWriter writer;
+    applied.Save(writer);
+    prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(writer.bytes()));
+  }
+  made.inputs = std::make_shared<const PreparedData>(std::move(prepared));
+  made.problem.tasks[0].inputs = made.inputs;
+  return absl::OkStatus();
+}
+
+absl::Status AddKernels(const RecipeRun& run, RecipeProblem& made, RunContext& context) {
+  if (!run.entry->uses_kernels) {
+    return absl::OkStatus();
+  }
+  const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe);
+  const bool looks_at_rows = std::any_of(grids.begin(), grids.end(), [](const KernelGrid& grid) {
+    return grid.rule == BandwidthRule::kMedianMultiples;
+  });
+  const std::vector<Index>& rows = made.problem.tasks[0].rows;
+  const bool all_rows = static_cast<Index>(rows.size()) == made.inputs->rows;
+  const uint64_t seed = run.recipe->seed;
+  absl::StatusOr<std::vector<KernelSpec>> kernels;
+  if (looks_at_rows && !all_rows) {
+    kernels = ExpandKernels(grids, SelectRows(*made.inputs, rows, rows), seed, context);
+  } else {
+    kernels = ExpandKernels(grids, *made.inputs, seed, context);
+  }
+  if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
+    return FieldError(
+        "kernels", absl::StrCat("none given, and the default, one Gaussian kernel with the median "
+                                "distance as its bandwidth, cannot be made: ",
+                                kernels.status().message()));
+  }
+  MERCER_ASSIGN_OR_RETURN(made.problem.kernels, std::move(kernels));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FieldError(std::string_view field, std::string_view description) {
+  FieldViolations violations;
+  violations.Add(std::string(field), std::string(description));
+  return violations.ToStatus();
+}
+
+absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const OptionValues& given) {
+  OptionValues complete;
+  FieldViolations violations;
+  for (const OptionField& field : entry.fields) {
+    complete[field.name] = field.default_value;
+  }
+  for (const auto& [name, value] : given) {
+    const auto field =
+        std::find_if(entry.fields.begin(), entry.fields.end(),
+                     [&, &wanted = name](const OptionField& one) { return one.name == wanted; });
+    if (field == entry.fields.end()) {
+      violations.Add(name, absl::StrCat("unknown option of learner '", entry.name, "'"));
+      continue;
+    }
+    OptionValue converted = value;
+    const absl::Status checked = CheckOptionValue(*field, converted);
+    if (violations.Check(checked.ok(), name, std::string(checked.message()))) {
+      complete[name] = std::move(converted);
+    }
+  }
+  if (!violations.empty()) {
+    return violations.ToStatus();
+  }
+  return complete;
+}
+
+absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset) {
+  std::string known;
+  const RoleColumn* found = nullptr;
+  int count = 0;
+  for (const RoleColumn& column : dataset.role_columns) {
+    if (column.role != ColumnRole::kTarget) {
+      continue;
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", "'", column.schema.name, "'");
+    if (recipe.target.empty() || column.schema.name == recipe.target) {
+      found = &column;
+      ++count;
+    }
+  }
+  if (known.empty()) {
+    return FieldError("target", "the data set has no target column");
+  }
+  if (found == nullptr) {
+    return FieldError("target",
+                      absl::StrCat("no target column '", recipe.target, "'; there are: ", known));
+  }
+  if (count > 1) {
+    return FieldError(
+        "target", absl::StrCat("the data set has several target columns, name one of: ", known));
+  }
+  if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
+    return FieldError("target", absl::StrCat("column '", found->schema.name,
+                                             "' is categorical; regression needs numbers"));
+  }
+  return found;
+}
+
+std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  if (!recipe.kernels.empty() || !entry.single_kernel_default) {
+    return recipe.kernels;
+  }
+  KernelGrid grid;
+  grid.prototype.type = KernelType::kGaussian;
+  grid.rule = BandwidthRule::kMedianMultiples;
+  grid.bandwidths = {1.0};
+  return {grid};
+}
+
+absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
+                                                const std::vector<Index>& rows,
+                                                RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(*run.recipe, *run.dataset));
+  RecipeProblem made;
+  made.problem.kind = run.recipe->kind;
+  made.problem.seed = run.recipe->seed;
+  made.problem.relative_gap = run.recipe->limits.relative_gap;
+  made.problem.tasks.emplace_back().rows = rows;
+  MERCER_RETURN_IF_ERROR(AddTargets(run, *target, made));
+  MERCER_RETURN_IF_ERROR(AddInputs(run, made));
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  MERCER_RETURN_IF_ERROR(AddKernels(run, made, context));
+  return made;
+}
+
+absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
+                                              const RoleColumn& target) {
+  std::vector<Index> all(static_cast<size_t>(dataset.rows));
+  std::iota(all.begin(), all.end(), Index{0});
+  if (recipe.kind == TargetKind::kRegression) {
+    MERCER_RETURN_IF_ERROR(CheckRegressionTargets(target, all));
+  }
+  if (recipe.validation.kind == ValidationKind::kNone) {
+    return std::vector<Split>();
+  }
+  std::vector<int> classes;
+  if (recipe.kind == TargetKind::kClassification) {
+    MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
+                            OutputCoding::FromLabels(target, all, recipe.coding));
+    classes = coding.Classes(target);
+  }
+  if (recipe.validation.kind == ValidationKind::kHoldOut) {
+    absl::StatusOr<Split> split =
+        HoldOutSplit(dataset.rows, recipe.validation.fraction, classes, recipe.seed);
+    if (!split.ok()) {
+      return FieldError("validation.fraction", std::string(split.status().message()));
+    }
+    return std::vector<Split>{*std::move(split)};
+  }
+  absl::StatusOr<std::vector<Split>> folds =
+      KFoldSplits(dataset.rows, recipe.validation.folds, classes, recipe.seed);
+  if (!folds.ok()) {
+    return FieldError("validation.folds", std::string(folds.status().message()));
+  }
+  return folds;
+}
+
+std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,
+                                     const std::vector<Split>& splits) {
+  if (recipe.validation.kind == ValidationKind::kHoldOut) {
+    return splits[0].training;
+  }
+  std::vector<Index> all(static_cast<size_t>(dataset.rows));
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
+}
+
+}  // namespace mercer

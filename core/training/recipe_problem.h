@@ -1,0 +1,52 @@
+// The training problem of a recipe on some rows of its data set: what RunRecipe trains on and
+// VerifyModel checks against.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/training/recipe.h"
+
+namespace mercer {
+
+// Error about one field of a recipe.
+absl::Status FieldError(std::string_view field, std::string_view description);
+
+// Every option of `entry`: those given, else their defaults. Errors: kInvalidArgument naming each
+// bad option.
+absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const OptionValues& given);
+
+// Errors: kInvalidArgument naming the field "target" (no such column, several, text for
+// regression).
+absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset);
+
+// The kernels to expand: the recipe's, or the learner's default.
+std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe);
+
+struct RecipeProblem {
+  OutputCoding coding;
+  Preprocessing preprocessing;
+  std::shared_ptr<const PreparedData> inputs;  // all rows of the data set
+  TrainingProblem problem;                     // one task: the training rows
+};
+
+// Everything is learned from `rows` alone: classes, statistics, class weights, median distances.
+// Errors: kInvalidArgument, kCancelled.
+absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
+                                                const std::vector<Index>& rows,
+                                                RunContext& context);
+
+// The splits of the recipe: none, one, or one per fold. Errors: kInvalidArgument (a row without a
+// target; fields "validation.*").
+absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
+                                              const RoleColumn& target);
+
+// The rows that the model itself is trained on.
+std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,
+                                     const std::vector<Split>& splits);
+
+}  // namespace mercer

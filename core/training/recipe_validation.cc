@@ -1,0 +1,119 @@
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/training/recipe.h"
+#include "core/training/recipe_problem.h"
+
+namespace mercer {
+namespace {
+
+void CheckBandwidth(double bandwidth, const std::string& field, FieldViolations& violations) {
+  violations.Check(bandwidth > 0 && std::isfinite(bandwidth), field,
+                   absl::StrCat("must be > 0 and finite, is ", bandwidth));
+}
+
+// How many kernels a grid makes for each column set; at least 1.
+size_t KernelsPerColumnSet(const KernelGrid& grid) {
+  if (grid.rule == BandwidthRule::kLogSpaced) {
+    return static_cast<size_t>(std::max(grid.count, 1));
+  }
+  return std::max<size_t>(grid.bandwidths.size(), 1);
+}
+
+void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations& violations) {
+  KernelSpec prototype = grid.prototype;
+  const bool generated = grid.rule != BandwidthRule::kList || !grid.bandwidths.empty();
+  if (generated) {
+    prototype.bandwidth = 1;  // not used
+  }
+  violations.AddAll(field, ValidateKernelSpec(prototype));
+  for (size_t i = 0; grid.rule != BandwidthRule::kLogSpaced && i < grid.bandwidths.size(); ++i) {
+    CheckBandwidth(grid.bandwidths[i], absl::StrCat(field, ".bandwidths[", i, "]"), violations);
+  }
+  if (grid.rule == BandwidthRule::kLogSpaced) {
+    CheckBandwidth(grid.min_bandwidth, field + ".min_bandwidth", violations);
+    CheckBandwidth(grid.max_bandwidth, field + ".max_bandwidth", violations);
+    violations.Check(grid.count >= 1, field + ".count",
+                     absl::StrCat("must be >= 1, is ", grid.count));
+  }
+}
+
+void CheckKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                  FieldViolations& violations) {
+  if (!entry.uses_kernels) {
+    violations.Check(recipe.kernels.empty(), "kernels",
+                     absl::StrCat("learner '", entry.name, "' takes no kernels"));
+    return;
+  }
+  if (recipe.kernels.empty()) {
+    violations.Check(entry.single_kernel_default, "kernels",
+                     absl::StrCat("learner '", entry.name, "' needs at least one kernel"));
+    return;
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < recipe.kernels.size(); ++i) {
+    CheckGrid(recipe.kernels[i], absl::StrCat("kernels[", i, "]"), violations);
+    count += KernelsPerColumnSet(recipe.kernels[i]);
+  }
+  violations.Check(
+      count <= kMaxKernels, "kernels",
+      absl::StrCat("at most ", kMaxKernels, " kernels are allowed, these are ", count));
+}
+
+void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                 FieldViolations& violations) {
+  const bool regression = recipe.kind == TargetKind::kRegression;
+  violations.Check(regression ? entry.regression : entry.classification, "kind",
+                   absl::StrCat("learner '", entry.name, "' does not do ",
+                                regression ? "regression" : "classification"));
+  if (regression) {
+    violations.Check(recipe.coding == CodingChoice::kAuto, "coding",
+                     "is for classification; this is regression");
+    violations.Check(recipe.class_weighting == ClassWeighting::kNone, "class_weighting",
+                     "is for classification; this is regression");
+  }
+  if (recipe.class_weighting == ClassWeighting::kExplicit) {
+    violations.Check(!recipe.class_weights.empty(), "class_weights",
+                     "explicit weights are asked for, none is given");
+  }
+  for (const auto& [label, weight] : recipe.class_weights) {
+    violations.Check(weight >= 0 && std::isfinite(weight),
+                     absl::StrCat("class_weights[", label, "]"),
+                     absl::StrCat("must be >= 0 and finite, is ", weight));
+  }
+}
+
+void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) {
+  const ValidationOptions& validation = recipe.validation;
+  if (validation.kind == ValidationKind::kHoldOut) {
+    violations.Check(validation.fraction > 0 && validation.fraction < 1, "validation.fraction",
+                     absl::StrCat("must be in (0, 1), is ", validation.fraction));
+  }
+  if (validation.kind == ValidationKind::kFolds) {
+    violations.Check(validation.folds >= 2, "validation.folds",
+                     absl::StrCat("must be >= 2, is ", validation.folds));
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  FieldViolations violations;
+  const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
+  // The learner itself knows more than ranges.
+  violations.AddAll("options", options.ok() ? entry.create(*options).status() : options.status());
+  CheckTarget(entry, recipe, violations);
+  CheckKernels(entry, recipe, violations);
+  CheckValidation(recipe, violations);
+  const RunLimits& limits = recipe.limits;
+  violations.Check(limits.relative_gap > 0 && limits.relative_gap < 1, "limits.relative_gap",
+                   absl::StrCat("must be in (0, 1), is ", limits.relative_gap));
+  violations.Check(limits.max_iterations >= 1, "limits.max_iterations",
+                   absl::StrCat("must be >= 1, is ", limits.max_iterations));
+  violations.Check(limits.max_time > absl::ZeroDuration(), "limits.max_time", "must be > 0");
+  return violations.ToStatus();
+}
+
+}  // namespace mercer

@@ -1,0 +1,222 @@
+#include "core/training/run_training.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/composite_learner.h"
+
+namespace mercer {
+namespace {
+
+bool FitsProblem(const TrainingProblem& problem, const Witness& witness) {
+  if (!witness.children.empty() || witness.tasks.size() != problem.tasks.size()) {
+    return false;
+  }
+  for (size_t t = 0; t < witness.tasks.size(); ++t) {
+    const TaskWitness& task = witness.tasks[t];
+    if (task.dual.rows() != static_cast<Index>(problem.tasks[t].rows.size()) ||
+        task.dual.cols() != 1 || task.bias.size() != 1 || !task.dual.allFinite() ||
+        !task.bias.allFinite()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the loop itself must remember over an interruption.
+struct LoopState {
+  int64_t iterations = 0;
+  double target = 0;  // accuracy at which the learner's result is verified
+  int64_t tightenings = 0;
+  double fraction = 0;
+};
+
+class TrainingLoop {
+ public:
+  TrainingLoop(const LearnerEntry& entry, const OptionValues& options, Learner& learner,
+               const TrainingProblem& problem, const RunLimits& limits, RunObserver& observer)
+      : entry_(entry),
+        options_(options),
+        learner_(learner),
+        problem_(problem),
+        limits_(limits),
+        observer_(observer),
+        deadline_(absl::Now() + limits.max_time) {
+    loop_.target = limits.relative_gap;
+  }
+
+  absl::Status Begin(std::string_view state, RunContext& context) {
+    if (state.empty()) {
+      return learner_.Start(problem_, nullptr);
+    }
+    ByteReader reader(state);
+    loop_.iterations = reader.ReadInt64();
+    loop_.target = reader.ReadDouble();
+    loop_.tightenings = reader.ReadInt64();
+    loop_.fraction = reader.ReadDouble();
+    const std::string learner_state = reader.ReadString();
+    if (!reader.AtEnd()) {
+      return absl::DataLossError("not the state of a training run");
+    }
+    return learner_.RestoreState(problem_, learner_state, context);
+  }
+
+  absl::StatusOr<TrainingOutcome> Run(RunContext& context) {
+    for (;;) {
+      MERCER_ASSIGN_OR_RETURN(const StepReport report, Step(context));
+      const std::optional<StopReason> reason = WhyStop(report);
+      if (!reason.has_value()) {
+        Checkpoint();
+        continue;
+      }
+      if (!report.has_model) {
+        return WithReason(absl::FailedPreconditionError(
+                              absl::StrCat("the run ended (", std::string(StopReasonName(*reason)),
+                                           ") before there was a model")),
+                          "NO_MODEL", {{"stop_reason", std::string(StopReasonName(*reason))}});
+      }
+      MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, Conclude(*reason, context));
+      const bool go_on = *reason == StopReason::kConverged && !report.stop.has_value() &&
+                         outcome.stop_reason != StopReason::kConverged &&
+                         loop_.tightenings < kMaxTightenings;
+      if (!go_on) {
+        return outcome;
+      }
+      Tighten(report.accuracy, VerifiedAccuracy(outcome.certificate));
+    }
+  }
+
+ private:
+  absl::StatusOr<StepReport> Step(RunContext& context) {
+    absl::Status status = context.CheckCancelled();
+    if (status.ok()) {
+      absl::StatusOr<StepReport> report = learner_.Step(context);
+      if (report.ok()) {
+        ++loop_.iterations;
+        const double fraction =
+            std::isnan(report->fraction) ? 0.0 : std::min(report->fraction, 1.0);
+        loop_.fraction = std::max(loop_.fraction, fraction);
+        report->fraction = loop_.fraction;
+        observer_.OnProgress({loop_.iterations, *report, "train"});
+        return report;
+      }
+      status = report.status();
+    }
+    if (absl::IsCancelled(status)) {
+      Checkpoint();  // a cancelled step has left the state of the step before it
+    }
+    return status;
+  }
+
+  void Checkpoint() {
+    if (!observer_.WantsCheckpoint()) {
+      return;
+    }
+    ByteWriter writer;
+    writer.WriteInt64(loop_.iterations);
+    writer.WriteDouble(loop_.target);
+    writer.WriteInt64(loop_.tightenings);
+    writer.WriteDouble(loop_.fraction);
+    writer.WriteString(learner_.SaveState());
+    observer_.OnCheckpoint(std::move(writer).Take());
+  }
+
+  std::optional<StopReason> WhyStop(const StepReport& report) {
+    if (report.stop.has_value()) {
+      return report.stop;
+    }
+    if (report.has_model && report.accuracy <= loop_.target) {
+      return StopReason::kConverged;
+    }
+    if (observer_.StopRequested()) {
+      return StopReason::kStopRequested;
+    }
+    if (loop_.iterations >= limits_.max_iterations) {
+      return StopReason::kIterationLimit;
+    }
+    if (absl::Now() >= deadline_) {
+      return StopReason::kTimeLimit;
+    }
+    return std::nullopt;
+  }
+
+  // Of the sums over the outputs and of the worst output.
+  static double VerifiedAccuracy(const Certificate& certificate) {
+    return std::max(certificate.accuracy, certificate.worst_accuracy);
+  }
+
+  absl::StatusOr<TrainingOutcome> Conclude(StopReason reason, RunContext& context) {
+    TrainingOutcome outcome;
+    MERCER_ASSIGN_OR_RETURN(outcome.point, learner_.CurrentModel(context));
+    if (!verifying_) {
+      verifying_ = true;
+      observer_.OnVerifying();
+    }
+    MERCER_ASSIGN_OR_RETURN(outcome.certificate, VerifyWitness(entry_, options_, problem_,
+                                                               outcome.point.witness, context));
+    outcome.iterations = loop_.iterations;
+    outcome.stop_reason = HonestReason(reason, outcome.certificate);
+    return outcome;
+  }
+
+  // kConverged is what the certificate says, not what the learner says.
+  StopReason HonestReason(StopReason reason, const Certificate& certificate) const {
+    if (certificate.kind == CertificateKind::kNone || reason == StopReason::kObjectiveZero ||
+        reason == StopReason::kStopRequested) {
+      return reason;
+    }
+    if (VerifiedAccuracy(certificate) <= limits_.relative_gap) {
+      return StopReason::kConverged;
+    }
+    return reason == StopReason::kConverged ? StopReason::kNumericalLimit : reason;
+  }
+
+  void Tighten(double reported, double verified) {
+    const double excess = std::isfinite(verified) ? limits_.relative_gap / verified : 0;
+    const double from = reported > 0 ? std::min(reported, loop_.target) : loop_.target;
+    loop_.target = from * std::clamp(excess / 2, 0.01, 0.5);
+    ++loop_.tightenings;
+  }
+
+  const LearnerEntry& entry_;
+  const OptionValues& options_;
+  Learner& learner_;
+  const TrainingProblem& problem_;
+  const RunLimits& limits_;
+  RunObserver& observer_;
+  const absl::Time deadline_;
+  LoopState loop_;
+  bool verifying_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
+                                          const TrainingProblem& problem, const Witness& witness,
+                                          RunContext& context) {
+  if (problem.tasks[0].targets.cols() > 1) {
+    return VerifyComposite(entry, options, problem, witness, context);
+  }
+  if (!FitsProblem(problem, witness)) {
+    return WithReason(absl::FailedPreconditionError("the witness does not fit the training rows"),
+                      "WITNESS_MISMATCH");
+  }
+  return entry.verify(options, problem, witness, context);
+}
+
+absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const OptionValues& options,
+                                            Learner& learner, const TrainingProblem& problem,
+                                            const RunLimits& limits, std::string_view state,
+                                            RunContext& context, RunObserver& observer) {
+  TrainingLoop loop(entry, options, learner, problem, limits, observer);
+  MERCER_RETURN_IF_ERROR(loop.Begin(state, context));
+  return loop.Run(context);
+}
+
+}  // namespace mercer

@@ -1,0 +1,71 @@
+// The only training loop: limits, cancellation, progress, checkpoints, stopping by accuracy, final
+// verification.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "core/base/run_context.h"
+#include "core/training/learner.h"
+
+namespace mercer {
+
+struct RunLimits {
+  double relative_gap = 1e-3;  // stop when the learner's accuracy is at most this; in (0, 1)
+  int64_t max_iterations = 1'000'000;  // steps; >= 1
+  absl::Duration max_time =
+      absl::InfiniteDuration();  // from the call; > 0; a resumed run is given what is left
+};
+
+// One progress event.
+struct ProgressEvent {
+  int64_t iteration = 0;  // steps done, from 1; continues after a resume
+  StepReport report;
+  std::string phase;  // "train", or "fold 2 of 5"
+};
+
+// Told of progress by the thread that trains. Calls must return quickly.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void OnProgress(const ProgressEvent& event) = 0;
+  // Asked after every step, and once more when the run is cancelled; a true answer is followed by
+  // OnCheckpoint.
+  virtual bool WantsCheckpoint() { return false; }
+  virtual void OnCheckpoint(std::string state) { (void)state; }
+  // Called once when the verification starts.
+  virtual void OnVerifying() {}
+  // True when the user asked to end now with the best model so far. Asked after every step.
+  virtual bool StopRequested() { return false; }
+};
+
+struct TrainingOutcome {
+  TrainedPoint point;
+  Certificate certificate;  // from verify, not from the learner's own report
+  StopReason stop_reason = StopReason::kConverged;
+  int64_t iterations = 0;
+};
+
+// Recomputes the certificate of `witness`: with one output by the learner's own verifier, with
+// several by those of the parts. Errors: kFailedPrecondition (the witness does not fit the
+// problem), kCancelled.
+absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
+                                          const TrainingProblem& problem, const Witness& witness,
+                                          RunContext& context);
+
+// Runs `learner` (made by `entry`) on `problem` from the start, or from `state` when that is not
+// empty. When the verified accuracy misses the one that the learner reported, training goes on with
+// a tighter target, at most kMaxTightenings times; an outcome that says kConverged is one whose
+// verified accuracy is at most limits.relative_gap. Errors: those of the learner; kCancelled;
+// kFailedPrecondition with reason NO_MODEL when a limit or stop came before there was a model.
+inline constexpr int kMaxTightenings = 4;
+absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const OptionValues& options,
+                                            Learner& learner, const TrainingProblem& problem,
+                                            const RunLimits& limits, std::string_view state,
+                                            RunContext& context, RunObserver& observer);
+
+}  // namespace mercer

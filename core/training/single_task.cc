@@ -1,0 +1,108 @@
+#include "core/training/single_task.h"
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+absl::Status RowError(Index row, std::string_view reason, std::string_view message) {
+  return WithReason(absl::InvalidArgumentError(
+                        absl::StrCat("training row ", row + 1, ": ", std::string(message))),
+                    reason, {{"row", absl::StrCat(row + 1)}});
+}
+
+absl::Status CheckRow(const TaskData& task, Index row, bool classification) {
+  const double target = task.targets(row, 0);
+  if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
+    return RowError(
+        row, "BAD_LABEL",
+        absl::StrCat("the target ", target, " is not ", classification ? "-1 or +1" : "finite"));
+  }
+  if (!(task.costs(row) >= 0) || !std::isfinite(task.costs(row))) {
+    return RowError(row, "BAD_WEIGHT",
+                    absl::StrCat("the cost ", task.costs(row), " must be >= 0 and finite"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckSingleTask(const TrainingProblem& problem) {
+  if (problem.tasks.empty() || problem.tasks[0].rows.empty()) {
+    return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
+  }
+  if (problem.kernels.empty()) {
+    FieldViolations violations;
+    violations.Add("kernels", "at least one kernel is needed");
+    return violations.ToStatus();
+  }
+  const TaskData& task = problem.tasks[0];
+  const auto rows = static_cast<Index>(task.rows.size());
+  if (task.targets.rows() != rows || task.targets.cols() < 1 || task.costs.size() != rows) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per training row");
+  }
+  for (Index i = 0; i < rows; ++i) {
+    MERCER_RETURN_IF_ERROR(CheckRow(task, i, problem.kind == TargetKind::kClassification));
+  }
+  if (!(task.costs.array() > 0).any()) {
+    return WithReason(absl::InvalidArgumentError("all training rows have weight 0"), "NO_ROWS");
+  }
+  return absl::OkStatus();
+}
+
+Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) {
+  if (warm_start == nullptr || warm_start->point == nullptr || warm_start->problem == nullptr ||
+      warm_start->point->witness.tasks.empty() || warm_start->problem->tasks.empty()) {
+    return {};
+  }
+  const std::vector<Index>& old_rows = warm_start->problem->tasks[0].rows;
+  const Matrix& old_dual = warm_start->point->witness.tasks[0].dual;
+  if (old_dual.cols() != 1 || old_dual.rows() != static_cast<Index>(old_rows.size())) {
+    return {};
+  }
+  std::map<Index, double> by_row;
+  for (size_t i = 0; i < old_rows.size(); ++i) {
+    by_row[old_rows[i]] = old_dual(static_cast<Index>(i), 0);
+  }
+  const std::vector<Index>& rows = problem.tasks[0].rows;
+  Vector dual = Vector::Zero(static_cast<Index>(rows.size()));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto found = by_row.find(rows[i]);
+    dual(static_cast<Index>(i)) = found == by_row.end() ? 0.0 : found->second;
+  }
+  return dual;
+}
+
+TrainedPoint MakeKernelSumPoint(const TrainingProblem& problem, ConstVectorRef scales,
+                                const Vector& dual, double bias) {
+  const TaskData& task = problem.tasks[0];
+  TrainedPoint point;
+  point.function = MakeKernelFunction(*task.inputs, task.rows, problem.kernels, scales, dual, bias);
+  point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
+  for (const KernelSpec& kernel : problem.kernels) {
+    point.summary.kernel_names.push_back(KernelName(kernel));
+  }
+  point.summary.kernel_weights = Matrix::Ones(static_cast<Index>(problem.kernels.size()), 1);
+  point.summary.num_support_vectors = (dual.array() != 0).count();
+  return point;
+}
+
+absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& problem,
+                                                    const Witness& witness) {
+  const auto rows = static_cast<Index>(problem.tasks[0].rows.size());
+  if (witness.tasks.size() != 1 || witness.tasks[0].dual.rows() != rows ||
+      witness.tasks[0].dual.cols() != 1 || witness.tasks[0].bias.size() != 1 ||
+      !witness.tasks[0].dual.allFinite() || !witness.tasks[0].bias.allFinite()) {
+    return absl::FailedPreconditionError("the witness holds no dual variables of these rows");
+  }
+  return SingleTaskPoint{witness.tasks[0].dual.col(0), witness.tasks[0].bias(0)};
+}
+
+}  // namespace mercer

@@ -1,0 +1,38 @@
+// What learners of one task and one output share: checks of their problem, warm starts by row, the
+// point that they hand out.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/types.h"
+#include "core/training/learner.h"
+#include "core/training/problem.h"
+
+namespace mercer {
+
+// One task with rows and kernels; targets and costs of every row, finite, costs >= 0 and not all 0;
+// classification: targets -1 or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or
+// BAD_WEIGHT (with the row), or naming the field "kernels".
+absl::Status CheckSingleTask(const TrainingProblem& problem);
+
+// The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
+// not know; empty when there is no usable point.
+Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);
+
+// The point f(x) = sum_i dual(i) sum_k k_k(x_i, x) + bias on the normalised kernels of `problem`;
+// `scales` are the factors of their normalisation.
+TrainedPoint MakeKernelSumPoint(const TrainingProblem& problem, ConstVectorRef scales,
+                                const Vector& dual, double bias);
+
+// Dual variables and bias of one output, as a certificate needs them.
+struct SingleTaskPoint {
+  Vector dual;
+  double bias = 0;
+};
+
+// Errors: kFailedPrecondition when the witness is not of these rows.
+absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& problem,
+                                                    const Witness& witness);
+
+}  // namespace mercer

@@ -1,0 +1,36 @@
+// What a certificate is recomputed from: dual variables, biases, primal arrays and resolved values
+// of one trained point. Stored as a blob of its own beside the model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+struct TaskWitness {
+  Matrix dual;  // rows of the task x outputs, signed: f(x) = sum_i dual(i) k(x_i, x) + bias
+  Vector bias;  // one per output
+};
+
+struct Witness {
+  std::vector<TaskWitness> tasks;
+  std::vector<std::pair<std::string, Matrix>> arrays;  // e.g. "weights": kernels x 1
+  std::vector<std::pair<std::string, double>> values;  // defaults that were resolved during the run
+  std::vector<Witness> children;                       // one per class, pair, ... of a composite
+
+  // Null when there is none of that name.
+  const Matrix* FindArray(std::string_view name) const;
+  const double* FindValue(std::string_view name) const;
+};
+
+std::string SaveWitness(const Witness& witness);
+// Errors: kDataLoss.
+absl::StatusOr<Witness> LoadWitness(std::string_view bytes);
+
+}  // namespace mercer

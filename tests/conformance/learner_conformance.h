@@ -1,0 +1,159 @@
+// What every learner of the registry must keep, as a GoogleTest suite over (learner, kind of
+// target). A test program includes learner_conformance_suite.h once and instantiates
+// LearnerConformance with the cases that it wants.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/training/function_encoding.h"
+#include "core/training/predictor.h"
+#include "core/training/recipe.h"
+#include "core/training/run_training.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+
+struct LearnerCase {
+  const LearnerEntry* entry;
+  TargetKind kind;
+};
+
+// The cases of `entries`: each with every kind of target that it can do.
+inline std::vector<LearnerCase> LearnerCases(const std::vector<const LearnerEntry*>& entries) {
+  std::vector<LearnerCase> cases;
+  for (const LearnerEntry* entry : entries) {
+    if (entry->classification) {
+      cases.push_back({entry, TargetKind::kClassification});
+    }
+    if (entry->regression) {
+      cases.push_back({entry, TargetKind::kRegression});
+    }
+  }
+  return cases;
+}
+
+inline std::string LearnerCaseName(const ::testing::TestParamInfo<LearnerCase>& info) {
+  return info.param.entry->name +
+         (info.param.kind == TargetKind::kRegression ? "_regression" : "_classification");
+}
+
+inline void PrintTo(const LearnerCase& learner, std::ostream* out) { *out << learner.entry->name; }
+
+// Remembers reports and checkpoints; what happens after each step can be added.
+class ConformanceObserver : public RunObserver {
+ public:
+  void OnProgress(const ProgressEvent& event) override {
+    reports.push_back(event.report);
+    if (after_step) {
+      after_step(event);
+    }
+  }
+  bool WantsCheckpoint() override { return wants_checkpoints; }
+  void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
+  bool StopRequested() override { return stop_when_model && reports.back().has_model; }
+
+  std::function<void(const ProgressEvent&)> after_step;
+  bool wants_checkpoints = false;
+  bool stop_when_model = false;
+  std::vector<StepReport> reports;
+  std::vector<std::string> checkpoints;
+};
+
+struct RunSettings {
+  OptionValues options = {};
+  double relative_gap = 1e-3;
+  int64_t max_iterations = 5000;
+  absl::Duration max_time = absl::InfiniteDuration();
+  int threads = 1;
+  std::shared_ptr<SharedCache> cache = {};
+  CancellationToken token = {};
+  std::string state = {};
+};
+
+class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
+ protected:
+  const LearnerEntry& entry() const { return *GetParam().entry; }
+  TargetKind kind() const { return GetParam().kind; }
+
+  // A problem that no function fits perfectly, with as many kernels as there are bandwidths.
+  TrainingProblem Problem(Index rows, Index columns,
+                          const std::vector<double>& bandwidths = {0.7, 2.0, 6.0}) const {
+    return ToyProblem(kind(), rows, columns,
+                      entry().uses_kernels ? bandwidths : std::vector<double>());
+  }
+
+  absl::StatusOr<TrainingOutcome> Train(TrainingProblem problem, const RunSettings& settings,
+                                        ConformanceObserver& observer) const {
+    problem.relative_gap = settings.relative_gap;
+    absl::StatusOr<std::unique_ptr<Learner>> learner = entry().create(settings.options);
+    if (!learner.ok()) {
+      return learner.status();
+    }
+    RunLimits limits{settings.relative_gap, settings.max_iterations, settings.max_time};
+    RunContext context(settings.token, settings.threads, settings.cache);
+    return RunTraining(entry(), settings.options, **learner, problem, limits, settings.state,
+                       context, observer);
+  }
+
+  absl::StatusOr<TrainingOutcome> Train(const TrainingProblem& problem,
+                                        const RunSettings& settings = {}) const {
+    ConformanceObserver observer;
+    return Train(problem, settings, observer);
+  }
+
+  // Everything that a run leaves behind.
+  static std::string Bits(const TrainingOutcome& outcome) {
+    ByteWriter writer;
+    WriteFunction(outcome.point.function, writer);
+    WriteSummary(outcome.point.summary, writer);
+    writer.WriteString(SaveWitness(outcome.point.witness));
+    SaveCertificate(outcome.certificate, writer);
+    writer.WriteInt64(outcome.iterations);
+    return std::move(writer).Take();
+  }
+
+  // Values of the function at `rows`.
+  static Vector Values(const TrainedPoint& point, const PreparedData& rows) {
+    auto model = std::make_shared<Model>();
+    model->function = point.function;
+    const absl::StatusOr<std::unique_ptr<Predictor>> predictor = Predictor::Make(model);
+    EXPECT_TRUE(predictor.ok()) << predictor.status();
+    RunContext context;
+    const absl::StatusOr<Prediction> prediction = (*predictor)->PredictPrepared(rows, {}, context);
+    EXPECT_TRUE(prediction.ok()) << prediction.status();
+    return prediction->decision_values.col(0);
+  }
+
+  static void ExpectFinite(const TrainingOutcome& outcome, const std::string& what) {
+    EXPECT_TRUE(std::isfinite(outcome.certificate.primal))
+        << what << ": primal " << outcome.certificate.primal;
+    EXPECT_TRUE(std::isfinite(outcome.certificate.dual))
+        << what << ": dual " << outcome.certificate.dual;
+    EXPECT_LE(outcome.certificate.dual,
+              outcome.certificate.primal + Slack(outcome.certificate.primal))
+        << what;
+    for (const KernelTerm& term : outcome.point.function.kernel_terms) {
+      EXPECT_TRUE(term.weights.allFinite()) << what;
+      EXPECT_TRUE(term.coefficients.coeffs().allFinite()) << what;
+    }
+    EXPECT_TRUE(outcome.point.function.bias.allFinite())
+        << what << ": bias " << outcome.point.function.bias;
+  }
+
+  // Rounding of a sum of this size.
+  static double Slack(double value) { return 1e-12 * std::abs(value) + 1e-300; }
+
+  // Errors that say that the input is wrong, or that a limit came before there was a model.
+  static bool IsRefusal(const absl::Status& status) {
+    return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status);
+  }
+};
+
+}  // namespace mercer

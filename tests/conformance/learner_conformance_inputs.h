@@ -1,0 +1,219 @@
+// Conformance of options and inputs: every allowed value and every odd data set gives a finite
+// model or a refusal.
+#pragma once
+
+#include <cmath>
+#include <functional>
+
+#include "core/base/errors.h"
+#include "tests/conformance/learner_conformance.h"
+
+namespace mercer {
+
+// Allowed values at the ends of a field's range, and all choices.
+inline std::vector<OptionValue> ExtremeValues(const OptionField& field) {
+  const OptionDoc& doc = field.doc;
+  const double lowest = doc.min_open ? std::nextafter(doc.min, kInfinity) : doc.min;
+  const double highest = doc.max_open ? std::nextafter(doc.max, -kInfinity) : doc.max;
+  switch (field.type) {
+    case OptionType::kBool:
+      return {true, false};
+    case OptionType::kInteger:
+      return {static_cast<int64_t>(std::max(doc.min, -1e9)),
+              static_cast<int64_t>(std::min(doc.max, 1e9))};
+    case OptionType::kReal:
+      return {lowest, highest};
+    case OptionType::kChoice:
+      return {field.choices.begin(), field.choices.end()};
+    case OptionType::kText:
+      return {std::string(), std::string(1000, 'x')};
+    case OptionType::kReals:
+      return {std::vector<double>(), std::vector<double>{lowest, highest}};
+  }
+  return {};
+}
+
+TEST_P(LearnerConformance, EveryOptionIsDocumented) {
+  for (const OptionField& field : entry().fields) {
+    EXPECT_GT(field.doc.meaning.size(), 20u) << field.name;
+    EXPECT_FALSE(field.doc.source.empty()) << field.name;
+  }
+  EXPECT_FALSE(entry().title.empty());
+  EXPECT_GT(entry().summary.size(), 40u);
+}
+
+TEST_P(LearnerConformance, EveryOptionRoundTripsAValueOtherThanItsDefault) {
+  for (const OptionField& field : entry().fields) {
+    OptionValue other = field.default_value;
+    for (OptionValue& candidate : ExtremeValues(field)) {
+      if (candidate != field.default_value) {
+        other = candidate;
+      }
+    }
+    ASSERT_NE(other, field.default_value) << field.name << " allows nothing but its default";
+    EXPECT_TRUE(CheckOptionValue(field, other).ok()) << field.name;
+    if (field.type != OptionType::kReals) {
+      const absl::StatusOr<OptionValue> parsed = ParseOptionText(field, FormatOptionValue(other));
+      ASSERT_TRUE(parsed.ok()) << field.name << ": " << parsed.status();
+      EXPECT_EQ(*parsed, other) << field.name;
+    }
+    Model model;
+    model.options = {{field.name, other}};
+    model.function.bias = Vector::Zero(1);
+    const absl::StatusOr<Model> loaded = LoadModel(SaveModel(model));
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->options.at(field.name), other) << field.name;
+    const absl::Status created = entry().create({{field.name, other}}).status();
+    EXPECT_TRUE(created.ok() || IsRefusal(created)) << field.name << ": " << created;
+  }
+}
+
+TEST_P(LearnerConformance, UnknownOptionsAndWrongTypesAreRefused) {
+  EXPECT_EQ(entry().create({{"no_such_option", 1.0}}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  for (const OptionField& field : entry().fields) {
+    const OptionValue wrong = field.type == OptionType::kText || field.type == OptionType::kChoice
+                                  ? OptionValue(true)
+                                  : OptionValue("word");
+    const absl::Status status = entry().create({{field.name, wrong}}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << field.name;
+    ASSERT_FALSE(GetFieldViolations(status).empty()) << field.name;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, field.name);
+  }
+}
+
+TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrIsRefused) {
+  const TrainingProblem problem = Problem(30, 2);
+  for (const OptionField& field : entry().fields) {
+    for (const OptionValue& value : ExtremeValues(field)) {
+      const std::string what = field.name + " = " + FormatOptionValue(value).substr(0, 40);
+      const absl::StatusOr<TrainingOutcome> outcome =
+          Train(problem, {.options = {{field.name, value}}, .max_iterations = 300});
+      if (outcome.ok()) {
+        ExpectFinite(*outcome, what);
+      } else {
+        EXPECT_TRUE(IsRefusal(outcome.status())) << what << ": " << outcome.status();
+      }
+    }
+  }
+}
+
+// Trains by a recipe without scaling, so that odd values reach the learner. A model must be finite,
+// and predict finite values.
+inline void TrainsOrRefuses(const LearnerCase& learner, const Dataset& data, KernelType type,
+                            const std::string& what) {
+  TrainingRecipe recipe;
+  recipe.learner = learner.entry->name;
+  recipe.kind = learner.kind;
+  recipe.preprocessing.scaling = Scaling::kNone;
+  recipe.limits.max_iterations = 500;
+  if (learner.entry->uses_kernels) {
+    recipe.kernels.resize(2);
+    recipe.kernels[0].prototype.type = type;
+  }
+  RunContext context;
+  ConformanceObserver observer;
+  const absl::StatusOr<TrainedModel> trained =
+      RunRecipe({learner.entry, &recipe, &data, "", "v"}, {}, context, observer);
+  if (!trained.ok()) {
+    EXPECT_TRUE(absl::IsInvalidArgument(trained.status()) ||
+                absl::IsFailedPrecondition(trained.status()))
+        << what << ": " << trained.status();
+    return;
+  }
+  EXPECT_TRUE(CheckModel(trained->model).ok()) << what;
+  EXPECT_TRUE(std::isfinite(trained->model.certificate.primal)) << what;
+  EXPECT_TRUE(std::isfinite(trained->model.certificate.dual)) << what;
+  const absl::StatusOr<std::unique_ptr<Predictor>> predictor =
+      Predictor::Make(std::make_shared<const Model>(trained->model));
+  ASSERT_TRUE(predictor.ok()) << what << ": " << predictor.status();
+  const absl::StatusOr<Prediction> prediction = (*predictor)->Predict(data, {}, context);
+  ASSERT_TRUE(prediction.ok()) << what << ": " << prediction.status();
+  EXPECT_TRUE(prediction->decision_values.allFinite()) << what;
+}
+
+TEST_P(LearnerConformance, OddDataGivesAFiniteModelOrARefusal) {
+  const auto data = [&](Index rows, Index columns) {
+    return kind() == TargetKind::kRegression ? RegressionData(rows, columns, 4)
+                                             : ClassificationData(rows, columns, 2, 4);
+  };
+  const auto with_values = [&](const std::function<void(RowMatrix&)>& change) {
+    Dataset changed = data(24, 3);
+    RowMatrix values = changed.blocks[0].values.view();
+    change(values);
+    changed.blocks[0].values = SharedMatrix(std::move(values));
+    return changed;
+  };
+  std::vector<std::pair<std::string, Dataset>> cases = {
+      {"no rows", data(0, 2)},
+      {"one row", data(1, 2)},
+      {"two rows", data(2, 2)},
+      {"one column", data(24, 1)},
+      {"constant columns", with_values([](RowMatrix& values) { values.setConstant(3); })},
+      {"zeros", with_values([](RowMatrix& values) { values.setZero(); })},
+      {"duplicate rows",
+       with_values([](RowMatrix& values) { values.bottomRows(12) = values.topRows(12); })},
+      {"huge values", with_values([](RowMatrix& values) { values *= 1e12; })},
+      {"tiny values", with_values([](RowMatrix& values) { values *= 1e-12; })},
+      {"a missing value", with_values([](RowMatrix& values) { values(2, 1) = std::nan(""); })}};
+  for (const double constant : {0.0, 1.0}) {
+    Dataset one_target = data(24, 2);
+    one_target.role_columns[0].values.setConstant(constant);
+    cases.emplace_back("one target value", std::move(one_target));
+  }
+  if (kind() == TargetKind::kRegression) {
+    for (const double scale : {1e12, 1e-12}) {
+      Dataset scaled = data(24, 2);
+      scaled.role_columns[0].values *= scale;
+      cases.emplace_back("targets of another scale", std::move(scaled));
+    }
+  }
+  for (const KernelType type : {KernelType::kGaussian, KernelType::kLinear}) {
+    for (const auto& [what, dataset] : cases) {
+      TrainsOrRefuses(GetParam(), dataset, type, what + ", " + std::string(KernelTypeName(type)));
+    }
+  }
+}
+
+TEST_P(LearnerConformance, IndefiniteKernelsGiveAFiniteModelOrARefusal) {
+  if (!entry().uses_kernels) {
+    GTEST_SKIP() << "no kernels";
+  }
+  TrainingProblem problem = Problem(20, 2, {1.0});
+  PreparedData inputs = *problem.tasks[0].inputs;
+  RowMatrix gram = NormalMatrix(20, 20, 5);
+  gram = (gram + gram.transpose()).eval();
+  gram.diagonal() = gram.diagonal().cwiseAbs();
+  inputs.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
+  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(inputs));
+  problem.kernels[0].type = KernelType::kPrecomputed;
+  problem.kernels[0].block = "gram";
+  const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.max_iterations = 500});
+  if (outcome.ok()) {
+    EXPECT_TRUE(std::isfinite(outcome->certificate.primal));
+    EXPECT_TRUE(outcome->point.function.bias.allFinite());
+  } else {
+    EXPECT_TRUE(IsRefusal(outcome.status())) << outcome.status();
+  }
+}
+
+TEST_P(LearnerConformance, RowsOfCostZeroDoNotMatter) {
+  TrainingProblem problem = Problem(60, 3);
+  problem.tasks[0].costs.tail(20).setZero();
+  problem.tasks[0].targets.bottomRows(20) *= -1;
+  TrainingProblem without = problem;
+  without.tasks[0].rows.resize(40);
+  without.tasks[0].targets = problem.tasks[0].targets.topRows(40).eval();
+  without.tasks[0].costs = Vector::Ones(40);
+  const absl::StatusOr<TrainingOutcome> first = Train(problem, {.relative_gap = 1e-8});
+  const absl::StatusOr<TrainingOutcome> second = Train(without, {.relative_gap = 1e-8});
+  ASSERT_TRUE(second.ok()) << second.status();
+  if (!first.ok()) {
+    EXPECT_TRUE(IsRefusal(first.status())) << first.status();
+    return;
+  }
+  EXPECT_NEAR(first->certificate.primal, second->certificate.primal,
+              1e-6 * std::abs(second->certificate.primal));
+}
+
+}  // namespace mercer

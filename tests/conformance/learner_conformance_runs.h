@@ -1,0 +1,240 @@
+// Conformance of whole runs: bounds, certificates, determinism, resumption, symmetries.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tests/conformance/learner_conformance.h"
+
+namespace mercer {
+
+TEST_P(LearnerConformance, LowerBoundNeverExceedsUpperBound) {
+  ConformanceObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      Train(Problem(120, 4), {.relative_gap = 1e-6}, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  for (size_t i = 0; i < observer.reports.size(); ++i) {
+    const StepReport& report = observer.reports[i];
+    EXPECT_LE(report.dual, report.primal + Slack(report.primal)) << "step " << i + 1;
+    EXPECT_FALSE(std::isnan(report.accuracy)) << "step " << i + 1;
+    EXPECT_FALSE(report.stage.empty()) << "step " << i + 1;
+  }
+  if (outcome->certificate.kind == CertificateKind::kGap) {
+    EXPECT_GE(outcome->certificate.accuracy, -1e-12);
+    EXPECT_LE(outcome->certificate.accuracy, 1e-6);
+    EXPECT_EQ(outcome->stop_reason, StopReason::kConverged);
+  }
+}
+
+TEST_P(LearnerConformance, BoundsOfARoughRunEncloseThoseOfAnExactRun) {
+  const TrainingProblem problem = Problem(120, 4);
+  const absl::StatusOr<TrainingOutcome> rough = Train(problem, {.relative_gap = 0.1});
+  const absl::StatusOr<TrainingOutcome> exact = Train(problem, {.relative_gap = 1e-7});
+  ASSERT_TRUE(rough.ok()) << rough.status();
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  if (rough->certificate.kind != CertificateKind::kGap) {
+    GTEST_SKIP() << "no gap";
+  }
+  EXPECT_LE(rough->certificate.dual, exact->certificate.primal + Slack(exact->certificate.primal));
+  EXPECT_GE(rough->certificate.primal, exact->certificate.dual - Slack(exact->certificate.dual));
+}
+
+TEST_P(LearnerConformance, VerifiedCertificateIsTheReportedOne) {
+  ConformanceObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      Train(Problem(150, 5), {.relative_gap = 1e-4}, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const StepReport& last = observer.reports.back();
+  const double scale = std::max(std::abs(last.primal), std::abs(last.dual));
+  EXPECT_NEAR(outcome->certificate.primal, last.primal, 1e-9 * scale);
+  EXPECT_NEAR(outcome->certificate.dual, last.dual, 1e-9 * scale);
+}
+
+TEST_P(LearnerConformance, StoredWitnessGivesTheSameCertificateAndBias) {
+  const TrainingProblem problem = Problem(80, 3);
+  const absl::StatusOr<TrainingOutcome> outcome = Train(problem);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const absl::StatusOr<Witness> witness = LoadWitness(SaveWitness(outcome->point.witness));
+  ASSERT_TRUE(witness.ok()) << witness.status();
+  RunContext context;
+  const absl::StatusOr<Certificate> again = VerifyWitness(entry(), {}, problem, *witness, context);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->primal, outcome->certificate.primal);
+  EXPECT_EQ(again->dual, outcome->certificate.dual);
+  EXPECT_EQ(outcome->point.function.bias(0), outcome->point.witness.tasks[0].bias(0));
+  EXPECT_TRUE(Values(outcome->point, *problem.tasks[0].inputs).allFinite());
+}
+
+TEST_P(LearnerConformance, SameSeedGivesTheSameBits) {
+  const TrainingProblem problem = Problem(100, 4);
+  const absl::StatusOr<TrainingOutcome> first = Train(problem);
+  const absl::StatusOr<TrainingOutcome> second = Train(problem);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(Bits(*first), Bits(*second));
+}
+
+TEST_P(LearnerConformance, ThreadsDoNotChangeTheBits) {
+  const TrainingProblem problem = Problem(700, 5);
+  const absl::StatusOr<TrainingOutcome> one = Train(problem);
+  const absl::StatusOr<TrainingOutcome> two = Train(problem, {.threads = 2});
+  ASSERT_TRUE(one.ok() && two.ok()) << one.status() << two.status();
+  EXPECT_EQ(Bits(*one), Bits(*two));
+}
+
+TEST_P(LearnerConformance, CachesDoNotChangeTheBits) {
+  TrainingProblem problem = Problem(300, 4);
+  const absl::StatusOr<TrainingOutcome> without = Train(problem);
+  PreparedData named = *problem.tasks[0].inputs;
+  named.cache_key = "toy rows";
+  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
+  const auto cache = std::make_shared<SharedCache>(size_t{1} << 28);
+  const absl::StatusOr<TrainingOutcome> cold = Train(problem, {.cache = cache});
+  const absl::StatusOr<TrainingOutcome> warm = Train(problem, {.cache = cache});
+  ASSERT_TRUE(without.ok() && cold.ok() && warm.ok())
+      << without.status() << cold.status() << warm.status();
+  EXPECT_EQ(Bits(*without), Bits(*cold));
+  EXPECT_EQ(Bits(*cold), Bits(*warm));
+}
+
+TEST_P(LearnerConformance, ResumedRunIsBitIdenticalFromEveryStep) {
+  const TrainingProblem problem = Problem(90, 4);
+  ConformanceObserver observer;
+  observer.wants_checkpoints = true;
+  const absl::StatusOr<TrainingOutcome> straight = Train(problem, {.relative_gap = 1e-5}, observer);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  for (size_t i = 0; i < observer.checkpoints.size(); ++i) {
+    const absl::StatusOr<TrainingOutcome> resumed =
+        Train(problem, {.relative_gap = 1e-5, .state = observer.checkpoints[i]});
+    ASSERT_TRUE(resumed.ok()) << resumed.status() << " after step " << i + 1;
+    EXPECT_EQ(Bits(*resumed), Bits(*straight)) << "resumed after step " << i + 1;
+  }
+}
+
+TEST_P(LearnerConformance, InterruptionAfterEveryStepInOneRunIsBitIdentical) {
+  const TrainingProblem problem = Problem(60, 3);
+  const absl::StatusOr<TrainingOutcome> straight = Train(problem);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  RunSettings settings;
+  for (int part = 0; part < 5000; ++part) {
+    ConformanceObserver observer;
+    observer.wants_checkpoints = true;
+    // One step, then away: a checkpoint, and a cancelled token.
+    settings.token = CancellationToken();
+    observer.after_step = [&](const ProgressEvent&) { settings.token.Cancel(); };
+    const absl::StatusOr<TrainingOutcome> outcome = Train(problem, settings, observer);
+    if (outcome.ok()) {
+      EXPECT_EQ(Bits(*outcome), Bits(*straight));
+      return;
+    }
+    ASSERT_TRUE(absl::IsCancelled(outcome.status())) << outcome.status();
+    if (observer.checkpoints.empty()) {
+      break;  // cancelled in the conclusion, after the last step
+    }
+    settings.state = observer.checkpoints.back();
+  }
+  settings.token = CancellationToken();
+  const absl::StatusOr<TrainingOutcome> rest = Train(problem, settings);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(Bits(*rest), Bits(*straight));
+}
+
+TEST_P(LearnerConformance, DamagedStatesAreDataLossOrAState) {
+  const TrainingProblem problem = Problem(30, 2);
+  ConformanceObserver observer;
+  observer.wants_checkpoints = true;
+  ASSERT_TRUE(Train(problem, {.relative_gap = 1e-6}, observer).ok());
+  if (observer.checkpoints.empty()) {
+    GTEST_SKIP() << "done in one step";
+  }
+  const std::string state = observer.checkpoints.back();
+  for (size_t length = 1; length < state.size(); length += std::max<size_t>(1, state.size() / 97)) {
+    const absl::Status status = Train(problem, {.state = state.substr(0, length)}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << "cut at " << length << ": " << status;
+  }
+}
+
+TEST_P(LearnerConformance, PermutingRowsPermutesTheFunction) {
+  const TrainingProblem problem = Problem(90, 4);
+  TrainingProblem permuted = problem;
+  std::vector<Index> order(90);
+  std::iota(order.begin(), order.end(), Index{0});
+  RandomStream(3, "permutation").Shuffle(order);
+  permuted.tasks[0].inputs =
+      std::make_shared<const PreparedData>(SelectRows(*problem.tasks[0].inputs, order));
+  permuted.tasks[0].targets = problem.tasks[0].targets(order, Eigen::all);
+  const absl::StatusOr<TrainingOutcome> first = Train(problem, {.relative_gap = 1e-8});
+  const absl::StatusOr<TrainingOutcome> second = Train(permuted, {.relative_gap = 1e-8});
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  const PreparedData& rows = *problem.tasks[0].inputs;
+  const Vector difference = Values(first->point, rows) - Values(second->point, rows);
+  EXPECT_LT(difference.cwiseAbs().maxCoeff(), 0.01);
+  EXPECT_NEAR(first->certificate.primal, second->certificate.primal,
+              1e-6 * std::abs(first->certificate.primal));
+}
+
+// Options under which one kernel, and the same kernel twice, have the same solution: sums double
+// the kernel, so the cost is halved (a ridge doubled); the simplex of p = 1 divides the weight.
+struct TwinOptions {
+  OptionValues once;
+  OptionValues twice;
+};
+
+inline std::vector<std::pair<std::string, TwinOptions>> KnownTwinOptions() {
+  return {{"template_learner", {{{"C", 2.0}}, {{"C", 1.0}}}},
+          {"svm", {{{"C", 2.0}}, {{"C", 1.0}}}},
+          {"kernel_ridge", {{{"lambda", 1.0}}, {{"lambda", 2.0}}}},
+          {"lp_mkl", {{{"p", 1.0}}, {{"p", 1.0}}}}};
+}
+
+TEST_P(LearnerConformance, IdenticalKernelsGiveTheFunctionOfOne) {
+  const auto known = KnownTwinOptions();
+  const auto twins = std::find_if(known.begin(), known.end(),
+                                  [&](const auto& one) { return one.first == entry().name; });
+  if (!entry().uses_kernels || twins == known.end()) {
+    GTEST_SKIP() << "no equivalent options are known for this learner";
+  }
+  const TrainingProblem once = Problem(80, 3, {1.5});
+  const TrainingProblem twice = Problem(80, 3, {1.5, 1.5});
+  const absl::StatusOr<TrainingOutcome> first =
+      Train(once, {.options = twins->second.once, .relative_gap = 1e-8});
+  const absl::StatusOr<TrainingOutcome> second =
+      Train(twice, {.options = twins->second.twice, .relative_gap = 1e-8});
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  const PreparedData& rows = *once.tasks[0].inputs;
+  EXPECT_LT((Values(first->point, rows) - Values(second->point, rows)).cwiseAbs().maxCoeff(), 0.01);
+}
+
+TEST_P(LearnerConformance, SeveralOutputsAreCodedAroundTheLearner) {
+  if (kind() == TargetKind::kRegression) {
+    GTEST_SKIP() << "classification only";
+  }
+  const Dataset data = ClassificationData(60, 3, 3, 2);
+  for (const CodingChoice coding : {CodingChoice::kOneVsAll, CodingChoice::kOneVsOne}) {
+    TrainingRecipe recipe;
+    recipe.learner = entry().name;
+    recipe.coding = coding;
+    if (entry().uses_kernels) {
+      recipe.kernels.resize(2);
+      recipe.kernels[1].prototype.bandwidth = 3;
+    }
+    RunContext context;
+    ConformanceObserver observer;
+    const absl::StatusOr<TrainedModel> trained =
+        RunRecipe({&entry(), &recipe, &data, "", "v"}, {}, context, observer);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    EXPECT_EQ(trained->model.function.num_outputs(), 3);
+    const absl::StatusOr<Model> loaded = LoadModel(SaveModel(trained->model));
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    const absl::StatusOr<std::unique_ptr<Predictor>> predictor =
+        Predictor::Make(std::make_shared<const Model>(*loaded));
+    ASSERT_TRUE(predictor.ok()) << predictor.status();
+    const absl::StatusOr<Prediction> prediction = (*predictor)->Predict(data, {}, context);
+    ASSERT_TRUE(prediction.ok()) << prediction.status();
+    const std::vector<Metric> metrics =
+        EvaluatePrediction(loaded->coding, *prediction, data.role_columns[0]);
+    EXPECT_GT(metrics[0].value, 0.7) << metrics[0].name;
+  }
+}
+
+}  // namespace mercer

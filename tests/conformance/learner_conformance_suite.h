@@ -1,0 +1,6 @@
+// The tests of LearnerConformance. Include once per program.
+#pragma once
+
+#include "tests/conformance/learner_conformance_inputs.h"
+#include "tests/conformance/learner_conformance_limits.h"
+#include "tests/conformance/learner_conformance_runs.h"

@@ -1,0 +1,94 @@
+#include "core/learners/_template/template_learner.h"
+
+#include <cmath>
+
+#include <Eigen/Cholesky>
+#include <gtest/gtest.h>
+
+#include "core/training/run_training.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+namespace {
+
+class QuietObserver : public RunObserver {
+ public:
+  void OnProgress(const ProgressEvent& /*event*/) override {}
+};
+
+absl::StatusOr<TrainingOutcome> Train(const TrainingProblem& problem, double C) {
+  const LearnerEntry entry = template_learner::Entry();
+  const OptionValues options = {{"C", C}};
+  const std::unique_ptr<Learner> learner = *entry.create(options);
+  RunContext context;
+  QuietObserver observer;
+  RunLimits limits;
+  limits.relative_gap = problem.relative_gap;
+  return RunTraining(entry, options, *learner, problem, limits, {}, context, observer);
+}
+
+// K + diag(1 / (2 C c)), solved directly.
+Vector DirectDual(const TrainingProblem& problem, double C) {
+  const auto x = problem.tasks[0].inputs->blocks[0].values.view();
+  Matrix gram = Matrix::Zero(x.rows(), x.rows());
+  for (const KernelSpec& kernel : problem.kernels) {
+    for (Index i = 0; i < x.rows(); ++i) {
+      for (Index j = 0; j < x.rows(); ++j) {
+        gram(i, j) += std::exp(-(x.row(i) - x.row(j)).squaredNorm() /
+                               (2 * kernel.bandwidth * kernel.bandwidth));
+      }
+    }
+  }
+  gram.diagonal() += (2 * C * problem.tasks[0].costs).cwiseInverse();
+  return gram.ldlt().solve(problem.tasks[0].targets.col(0));
+}
+
+TEST(TemplateLearnerTest, AgreesWithADirectSolution) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    TrainingProblem problem = ToyProblem(kind, 60, 3, {1.0, 4.0});
+    problem.tasks[0].costs = Vector::LinSpaced(60, 0.5, 2.0);
+    problem.relative_gap = 1e-13;
+    const absl::StatusOr<TrainingOutcome> outcome = Train(problem, 3.0);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    const Vector direct = DirectDual(problem, 3.0);
+    EXPECT_LT((outcome->point.witness.tasks[0].dual.col(0) - direct).norm(), 1e-5 * direct.norm());
+    // At the optimum primal = dual = 1/2 y'(K + diag(1 / (2 C c)))^-1 y.
+    const double optimum = problem.tasks[0].targets.col(0).dot(direct) / 2;
+    EXPECT_NEAR(outcome->certificate.primal / optimum, 1, 1e-11);
+    EXPECT_NEAR(outcome->certificate.dual / optimum, 1, 1e-11);
+  }
+}
+
+TEST(TemplateLearnerTest, RowsOfCostZeroHaveNoPart) {
+  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 40, 2, {1.0});
+  problem.tasks[0].costs(7) = 0;
+  const absl::StatusOr<TrainingOutcome> outcome = Train(problem, 1.0);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->point.witness.tasks[0].dual(7, 0), 0);
+  EXPECT_EQ(outcome->stop_reason, StopReason::kConverged);
+}
+
+TEST(TemplateLearnerTest, AllTargetsZeroIsAnObjectiveOfZero) {
+  TrainingProblem problem = ToyProblem(TargetKind::kRegression, 10, 2, {1.0});
+  problem.tasks[0].targets.setZero();
+  const absl::StatusOr<TrainingOutcome> outcome = Train(problem, 1.0);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kObjectiveZero);
+  EXPECT_TRUE(outcome->point.function.kernel_terms.empty());
+}
+
+TEST(TemplateLearnerTest, IndefiniteKernelsAreRefused) {
+  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 4, 1, {1.0});
+  PreparedData data = *problem.tasks[0].inputs;
+  RowMatrix gram = RowMatrix::Constant(4, 4, 5.0);
+  gram.diagonal().setOnes();  // smallest eigenvalue 1 - 5
+  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
+  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(data));
+  problem.tasks[0].targets << 1, -1, 1, -1;
+  problem.kernels[0].type = KernelType::kPrecomputed;
+  problem.kernels[0].block = "gram";
+  EXPECT_EQ(Train(problem, 10.0).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mercer

@@ -1,0 +1,48 @@
+#include "core/training/certificate.h"
+
+#include <gtest/gtest.h>
+
+namespace mercer {
+namespace {
+
+TEST(CertificateTest, RelativeGapDividesByTheLargerMagnitude) {
+  EXPECT_DOUBLE_EQ(RelativeGap(10, 9), 0.1);
+  EXPECT_DOUBLE_EQ(RelativeGap(-9, -10), 0.1);
+  EXPECT_EQ(RelativeGap(0, 0), 0);
+}
+
+TEST(CertificateTest, SumAddsBoundsAndKeepsTheWorstAccuracy) {
+  const Certificate total =
+      SumCertificates({MakeGapCertificate(10, 9), MakeGapCertificate(90, 90)});
+  EXPECT_DOUBLE_EQ(total.primal, 100);
+  EXPECT_DOUBLE_EQ(total.dual, 99);
+  EXPECT_DOUBLE_EQ(total.accuracy, 0.01);
+  EXPECT_DOUBLE_EQ(total.worst_accuracy, 0.1);
+  ASSERT_EQ(total.outputs.size(), 2u);
+  EXPECT_DOUBLE_EQ(total.outputs[0].dual, 9);
+}
+
+TEST(CertificateTest, SumClaimsNoMoreThanItsWeakestPart) {
+  Certificate weak = MakeGapCertificate(1, 1);
+  weak.kind = CertificateKind::kNone;
+  weak.scope = CertificateScope::kLowRankProblem;
+  const Certificate total = SumCertificates({MakeGapCertificate(1, 1), weak});
+  EXPECT_EQ(total.kind, CertificateKind::kNone);
+  EXPECT_EQ(total.scope, CertificateScope::kLowRankProblem);
+}
+
+TEST(CertificateTest, RoundTripIsExact) {
+  const Certificate total =
+      SumCertificates({MakeGapCertificate(1.0 / 3, 0.1), MakeGapCertificate(2e-310, -1e300)});
+  ByteWriter writer;
+  SaveCertificate(total, writer);
+  ByteReader reader(writer.bytes());
+  const Certificate back = LoadCertificate(reader);
+  ASSERT_TRUE(reader.AtEnd());
+  ByteWriter again;
+  SaveCertificate(back, again);
+  EXPECT_EQ(again.bytes(), writer.bytes());
+}
+
+}  // namespace
+}  // namespace mercer

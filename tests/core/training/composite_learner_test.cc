@@ -1,0 +1,170 @@
+#include "core/training/composite_learner.h"
+
+#include <gtest/gtest.h>
+
+#include "core/learners/_template/template_learner.h"
+#include "core/training/predictor.h"
+#include "tests/core/training/scripted_learner.h"
+
+namespace mercer {
+namespace {
+
+// Three classes on 45 rows; outputs in columns.
+TrainingProblem ThreeClasses(CodingKind coding) {
+  const Dataset data = ClassificationData(45, 3, 3, 5);
+  const Vector& labels = data.role_columns[0].values;
+  Matrix targets(45, 3);
+  for (Index i = 0; i < 45; ++i) {
+    const auto c = static_cast<Index>(labels(i));
+    if (coding == CodingKind::kOneVsAll) {
+      targets.row(i).setConstant(-1);
+      targets(i, c) = 1;
+    } else {  // pairs 0-1, 0-2, 1-2
+      const Matrix pairs{{1, 1, 0}, {-1, 0, 1}, {0, -1, -1}};
+      targets.row(i) = pairs.row(c);
+    }
+  }
+  return MakeProblem(TargetKind::kClassification, RowMatrix(data.blocks[0].values.view()), targets,
+                     {1.0, 3.0});
+}
+
+struct Result {
+  TrainedPoint point;
+  Certificate certificate;
+  StopReason reason;
+  std::vector<std::string> checkpoints;
+};
+
+Result Train(const TrainingProblem& problem, std::string_view state = {}, RunLimits limits = {}) {
+  const LearnerEntry entry = template_learner::Entry();
+  const OptionValues options = {{"C", 2.0}};
+  std::unique_ptr<Learner> learner = problem.tasks[0].targets.cols() > 1
+                                         ? MakeCompositeLearner(entry, options, limits.relative_gap)
+                                         : *entry.create(options);
+  RunContext context;
+  RecordingObserver observer;
+  observer.wants_checkpoints = state.empty();
+  absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, options, *learner, problem, limits, state, context, observer);
+  EXPECT_TRUE(outcome.ok()) << outcome.status();
+  if (!outcome.ok()) {
+    return {};
+  }
+  for (const ProgressEvent& event : observer.events) {
+    EXPECT_LE(event.report.dual, event.report.primal) << "iteration " << event.iteration;
+  }
+  return {outcome->point, outcome->certificate, outcome->stop_reason, observer.checkpoints};
+}
+
+TEST(SplitOutputsTest, PairsSeeTheRowsOfTheirClasses) {
+  const std::vector<TrainingProblem> parts = SplitOutputs(ThreeClasses(CodingKind::kOneVsOne));
+  ASSERT_EQ(parts.size(), 3u);
+  for (const TrainingProblem& part : parts) {
+    EXPECT_EQ(part.tasks[0].rows.size(), 30u);
+    EXPECT_EQ(part.tasks[0].targets.sum(), 0);
+    EXPECT_EQ(part.tasks[0].costs.size(), 30);
+  }
+  EXPECT_EQ(parts[1].tasks[0].rows[1], 2);  // classes 0 and 2
+}
+
+TEST(SplitOutputsTest, RegressionTargetsOfZeroAreRowsLikeOthers) {
+  TrainingProblem problem = ToyProblem(TargetKind::kRegression, 6, 1, {1.0});
+  problem.tasks[0].targets = Matrix::Zero(6, 2);
+  for (const TrainingProblem& part : SplitOutputs(problem)) {
+    EXPECT_EQ(part.tasks[0].rows.size(), 6u);
+  }
+}
+
+TEST(CompositeLearnerTest, OutputsAreThoseOfSeparateRuns) {
+  for (const CodingKind coding : {CodingKind::kOneVsAll, CodingKind::kOneVsOne}) {
+    const TrainingProblem problem = ThreeClasses(coding);
+    const Result together = Train(problem);
+    const std::vector<TrainingProblem> parts = SplitOutputs(problem);
+    double primal = 0;
+    for (size_t o = 0; o < parts.size(); ++o) {
+      const Result alone = Train(parts[o]);
+      primal += alone.certificate.primal;
+      EXPECT_EQ(together.point.witness.children[o].tasks[0].dual, alone.point.witness.tasks[0].dual)
+          << "output " << o;
+      EXPECT_EQ(together.point.summary.kernel_weights.col(static_cast<Index>(o)),
+                alone.point.summary.kernel_weights.col(0));
+    }
+    EXPECT_DOUBLE_EQ(together.certificate.primal, primal);
+    EXPECT_EQ(together.reason, StopReason::kConverged);
+    EXPECT_EQ(together.certificate.outputs.size(), 3u);
+    EXPECT_EQ(together.point.summary.num_support_vectors, 45);
+    EXPECT_EQ(together.point.function.bases.size(), 1u);
+  }
+}
+
+TEST(CompositeLearnerTest, EveryCheckpointLeadsToTheSameBits) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsOne);
+  const Result straight = Train(problem);
+  ASSERT_GT(straight.checkpoints.size(), 6u);
+  for (size_t i = 0; i < straight.checkpoints.size(); ++i) {
+    const Result resumed = Train(problem, straight.checkpoints[i]);
+    EXPECT_EQ(SaveWitness(resumed.point.witness), SaveWitness(straight.point.witness))
+        << "from checkpoint " << i;
+    ASSERT_EQ(resumed.point.function.kernel_terms.size(),
+              straight.point.function.kernel_terms.size());
+    EXPECT_EQ(Matrix(resumed.point.function.kernel_terms[0].coefficients),
+              Matrix(straight.point.function.kernel_terms[0].coefficients));
+    EXPECT_EQ(resumed.certificate.dual, straight.certificate.dual) << "from checkpoint " << i;
+  }
+}
+
+TEST(CompositeLearnerTest, TruncatedStatesAreRefused) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const LearnerEntry entry = template_learner::Entry();
+  std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  RunContext context;
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  for (int step = 0; step < 12; ++step) {
+    ASSERT_TRUE(learner->Step(context).ok());
+  }
+  const std::string state = learner->SaveState();
+  for (size_t length = 0; length < state.size(); length += 7) {
+    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {}, 1e-3);
+    EXPECT_EQ(other->RestoreState(problem, state.substr(0, length), context).code(),
+              absl::StatusCode::kDataLoss)
+        << "cut at " << length;
+  }
+}
+
+TEST(CompositeLearnerTest, GoesOnWithTheWorstPartWhenMoreAccuracyIsWanted) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const LearnerEntry entry = ScriptedEntry({.verified_factor = 4});
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kConverged);
+  EXPECT_LE(outcome->certificate.worst_accuracy, 1e-3);
+}
+
+TEST(CompositeLearnerTest, OnePartThatIsStuckEndsTheRunWhenTheOthersAreDone) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const LearnerEntry entry = ScriptedEntry({.stop_at = 5});
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kNumericalLimit);
+}
+
+TEST(CompositeLearnerTest, WitnessWithTooFewPartsIsRefused) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  RunContext context;
+  Witness witness;
+  witness.children.resize(2);
+  EXPECT_EQ(
+      VerifyComposite(template_learner::Entry(), {}, problem, witness, context).status().code(),
+      absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace mercer

@@ -1,0 +1,174 @@
+#include "core/training/model.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/training/encoding.h"
+#include "tests/core/training/trained_models.h"
+
+namespace mercer {
+namespace {
+
+TEST(MakeKernelFunctionTest, LeavesOutRowsAndKernelsOfZero) {
+  const PreparedData inputs = Prepared(NormalMatrix(5, 2, 1));
+  const ModelFunction function =
+      MakeKernelFunction(inputs, {0, 2, 4}, {Gaussian(1), Gaussian(2), Gaussian(3)},
+                         Vector{{0.5, 0.0, 2.0}}, Vector{{1.0, 0.0, -3.0}}, 0.25);
+  ASSERT_EQ(function.kernel_terms.size(), 1u);
+  const KernelTerm& term = function.kernel_terms[0];
+  EXPECT_EQ(term.kernels, (std::vector<KernelSpec>{Gaussian(1), Gaussian(3)}));
+  EXPECT_EQ(term.weights, (Vector{{0.5, 2.0}}));
+  EXPECT_EQ(Matrix(term.coefficients), (Vector{{1.0, -3.0}}));
+  EXPECT_EQ(function.bases[0].training_rows, (std::vector<Index>{0, 4}));
+  EXPECT_EQ(function.bases[0].data->blocks[0].values.view().row(1),
+            inputs.blocks[0].values.view().row(4));
+  EXPECT_EQ(function.bias(0), 0.25);
+}
+
+TEST(MakeKernelFunctionTest, ConstantFunctionHasNoTerms) {
+  const PreparedData inputs = Prepared(NormalMatrix(3, 1, 1));
+  const ModelFunction function =
+      MakeKernelFunction(inputs, {0, 1, 2}, {Gaussian(1)}, Vector::Ones(1), Vector::Zero(3), -1);
+  EXPECT_TRUE(function.kernel_terms.empty());
+  EXPECT_EQ(function.num_outputs(), 1);
+}
+
+TEST(MakeKernelFunctionTest, BasisHoldsOnlyTheBlocksThatItsKernelsRead) {
+  PreparedData inputs = Prepared(NormalMatrix(3, 1, 1));
+  inputs.blocks.push_back(Prepared(NormalMatrix(3, 2, 2)).blocks[0]);
+  inputs.blocks[1].name = "second";
+  inputs.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(RowMatrix::Identity(3, 3))});
+  KernelSpec kernel = Gaussian(1);
+  kernel.block = "second";
+  const ModelFunction function =
+      MakeKernelFunction(inputs, {0, 1, 2}, {kernel}, Vector::Ones(1), Vector::Ones(3), 0);
+  ASSERT_EQ(function.bases[0].data->blocks.size(), 1u);
+  EXPECT_EQ(function.bases[0].data->blocks[0].name, "second");
+  EXPECT_TRUE(function.bases[0].data->squares.empty());
+}
+
+TEST(MergeOutputsTest, KeepsEachOutputsFunctionOnAUnitedBasis) {
+  const PreparedData inputs = Prepared(NormalMatrix(6, 2, 3));
+  const std::vector<KernelSpec> kernels = {Gaussian(1), Gaussian(2)};
+  const auto part = [&](const std::vector<Index>& rows, const Vector& weights, double bias) {
+    return MakeKernelFunction(inputs, rows, kernels, weights,
+                              Vector::LinSpaced(static_cast<Index>(rows.size()), 1, 2), bias);
+  };
+  const std::vector<ModelFunction> parts = {part({0, 3}, Vector{{1.0, 2.0}}, 0.1),
+                                            part({1, 3, 5}, Vector{{3.0, 1.0}}, 0.2),
+                                            part({0, 1}, Vector{{0.0, 1.0}}, 0.3)};
+  Model merged;
+  merged.function = MergeOutputs(parts);
+  ASSERT_EQ(merged.function.bases.size(), 1u);
+  EXPECT_EQ(merged.function.bases[0].training_rows, (std::vector<Index>{0, 1, 3, 5}));
+  // The third output has another kernel list, so a term of its own.
+  EXPECT_EQ(merged.function.kernel_terms.size(), 2u);
+  EXPECT_EQ(merged.function.kernel_terms[0].outputs, (std::vector<int>{0, 1}));
+  EXPECT_EQ(merged.function.kernel_terms[1].outputs, (std::vector<int>{2}));
+
+  const auto x = inputs.blocks[0].values.view();
+  for (size_t o = 0; o < parts.size(); ++o) {
+    for (const KernelTerm& term : merged.function.kernel_terms) {
+      for (size_t j = 0; j < term.outputs.size(); ++j) {
+        if (term.outputs[j] != static_cast<int>(o)) {
+          continue;
+        }
+        const Vector coefficients = Matrix(term.coefficients).col(static_cast<Index>(j));
+        Vector expected = Vector::Zero(4);
+        const ModelFunction& alone = parts[o];
+        for (size_t r = 0; r < alone.bases[0].training_rows.size(); ++r) {
+          const std::vector<Index> united = {0, 1, 3, 5};
+          const auto at = std::find(united.begin(), united.end(), alone.bases[0].training_rows[r]) -
+                          united.begin();
+          expected(at) = Matrix(alone.kernel_terms[0].coefficients)(static_cast<Index>(r), 0);
+        }
+        EXPECT_EQ(coefficients, expected) << "output " << o;
+        EXPECT_EQ(term.weights.col(static_cast<Index>(j)), alone.kernel_terms[0].weights.col(0))
+            << "output " << o;
+      }
+    }
+  }
+  EXPECT_EQ(merged.function.bias, (Vector{{0.1, 0.2, 0.3}}));
+  EXPECT_EQ(merged.function.bases[0].data->blocks[0].values.view().row(2), x.row(3));
+}
+
+class ModelFileTest : public ::testing::Test {
+ protected:
+  static std::string SmallFile() {
+    Dataset data = ClassificationData(9, 1, 3, 4);
+    AddColours(data, {"red", "blue"});
+    TrainingRecipe recipe = ExampleRecipe();
+    recipe.kernels = {OneKernel(2.0)};
+    return SaveModel(*ExampleModel(recipe, data));
+  }
+};
+
+TEST_F(ModelFileTest, RoundTripIsExact) {
+  const std::string bytes = SmallFile();
+  const absl::StatusOr<Model> model = LoadModel(bytes);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(SaveModel(*model), bytes);
+  EXPECT_EQ(model->learner, "template_learner");
+  EXPECT_EQ(std::get<double>(model->options.at("C")), 1.0);
+  EXPECT_EQ(model->coding.classes(), (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(model->target, "label");
+  EXPECT_EQ(model->num_training_rows, 9);
+  EXPECT_EQ(model->seed, 11u);
+  EXPECT_EQ(model->code_version, "test-version");
+}
+
+TEST_F(ModelFileTest, EveryTruncationAndFlippedByteIsDataLoss) {
+  const std::string bytes = SmallFile();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(LoadModel(bytes.substr(0, i)).status().code(), absl::StatusCode::kDataLoss)
+        << "cut at " << i;
+    std::string flipped = bytes;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x80);
+    EXPECT_EQ(LoadModel(flipped).status().code(), absl::StatusCode::kDataLoss) << "byte " << i;
+  }
+  EXPECT_EQ(LoadModel(bytes + "x").status().code(), absl::StatusCode::kDataLoss);
+}
+
+// Damage that a checksum would hide: the payload is changed before it is framed.
+TEST_F(ModelFileTest, InconsistentContentIsDataLossOrAnotherModelNeverACrash) {
+  const std::string bytes = SmallFile();
+  const absl::StatusOr<std::string_view> payload = UnframePayload("MRCRMODL", 1, "model", bytes);
+  ASSERT_TRUE(payload.ok()) << payload.status();
+  for (size_t i = 0; i < payload->size(); ++i) {
+    for (const int mask : {0x01, 0x80, 0xff}) {
+      std::string damaged(*payload);
+      damaged[i] = static_cast<char>(damaged[i] ^ mask);
+      const absl::StatusOr<Model> model = LoadModel(FramePayload("MRCRMODL", 1, damaged));
+      if (model.ok()) {
+        EXPECT_TRUE(CheckModel(*model).ok()) << "byte " << i;
+        Predictor::Make(std::make_shared<const Model>(*model)).status().IgnoreError();
+      } else {
+        EXPECT_EQ(model.status().code(), absl::StatusCode::kDataLoss)
+            << "byte " << i << ": " << model.status();
+      }
+    }
+  }
+}
+
+TEST_F(ModelFileTest, NewerFormatIsRefusedAsSuch) {
+  const absl::Status status =
+      LoadModel(FramePayload("MRCRMODL", kModelFormatVersion + 1, "whatever")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(status), "NEWER_FORMAT");
+}
+
+TEST_F(ModelFileTest, AllKindsOfOptionValuesRoundTrip) {
+  const OptionValues values = {{"flag", true},
+                               {"count", int64_t{-3}},
+                               {"real", kInfinity},
+                               {"word", std::string("x")},
+                               {"list", std::vector<double>{1.5, -0.0}}};
+  ByteWriter writer;
+  WriteOptionValues(values, writer);
+  ByteReader reader(writer.bytes());
+  EXPECT_EQ(ReadOptionValues(reader), values);
+  EXPECT_TRUE(reader.AtEnd());
+}
+
+}  // namespace
+}  // namespace mercer

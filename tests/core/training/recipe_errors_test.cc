@@ -1,0 +1,257 @@
+// Recipes and data that cannot be trained on: the error names the field, row or column.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/core/training/trained_models.h"
+
+namespace mercer {
+namespace {
+
+// The violation of `field`; empty when there is none.
+std::string Violation(const absl::Status& status, const std::string& field) {
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    if (violation.field == field) {
+      return violation.description;
+    }
+  }
+  return "";
+}
+
+void ExpectViolation(const absl::Status& status, const std::string& field) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_NE(Violation(status, field), "") << field << " is not named by: " << status;
+}
+
+TEST(ValidateRecipeTest, NamesEveryBadFieldAtOnce) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.options = {{"C", -1.0}, {"D", 1.0}};
+  recipe.kernels.resize(4);
+  recipe.kernels[3].prototype.bandwidth = -1;
+  recipe.validation = {ValidationKind::kHoldOut, 1.5, 0};
+  recipe.limits.relative_gap = 0;
+  recipe.limits.max_iterations = 0;
+  recipe.limits.max_time = absl::ZeroDuration();
+  const absl::Status status = ValidateRecipe(ExampleEntry(), recipe);
+  for (const char* field : {"options.C", "options.D", "kernels[3].bandwidth", "validation.fraction",
+                            "limits.relative_gap", "limits.max_iterations", "limits.max_time"}) {
+    ExpectViolation(status, field);
+  }
+}
+
+TEST(ValidateRecipeTest, ChecksGeneratedKernels) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels[0].rule = BandwidthRule::kLogSpaced;
+  recipe.kernels[0].min_bandwidth = -1;
+  recipe.kernels[0].max_bandwidth = std::nan("");
+  recipe.kernels[1].bandwidths = {1.0, 0.0};
+  const absl::Status status = ValidateRecipe(ExampleEntry(), recipe);
+  for (const char* field : {"kernels[0].min_bandwidth", "kernels[0].max_bandwidth",
+                            "kernels[0].count", "kernels[1].bandwidths[1]"}) {
+    ExpectViolation(status, field);
+  }
+}
+
+TEST(ValidateRecipeTest, RefusesAMillionKernels) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels[0].rule = BandwidthRule::kLogSpaced;
+  recipe.kernels[0].min_bandwidth = 1;
+  recipe.kernels[0].max_bandwidth = 2;
+  recipe.kernels[0].count = 1'000'000;
+  ExpectViolation(ValidateRecipe(ExampleEntry(), recipe), "kernels");
+  recipe.kernels.assign(1'000'000, OneKernel(1));
+  ExpectViolation(ValidateRecipe(ExampleEntry(), recipe), "kernels");
+}
+
+TEST(ValidateRecipeTest, KernelsAreNeededUnlessTheLearnerHasADefault) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels.clear();
+  EXPECT_TRUE(ValidateRecipe(ExampleEntry(), recipe).ok());
+  LearnerEntry entry = ExampleEntry();
+  entry.single_kernel_default = false;
+  ExpectViolation(ValidateRecipe(entry, recipe), "kernels");
+  entry.uses_kernels = false;
+  EXPECT_TRUE(ValidateRecipe(entry, recipe).ok());
+  recipe.kernels = {OneKernel(1)};
+  ExpectViolation(ValidateRecipe(entry, recipe), "kernels");
+}
+
+TEST(ValidateRecipeTest, LearnersSayWhatTheyCanDo) {
+  LearnerEntry entry = ExampleEntry();
+  entry.regression = false;
+  ExpectViolation(ValidateRecipe(entry, ExampleRecipe(TargetKind::kRegression)), "kind");
+  TrainingRecipe recipe = ExampleRecipe(TargetKind::kRegression);
+  recipe.coding = CodingChoice::kOneVsOne;
+  recipe.class_weighting = ClassWeighting::kBalanced;
+  ExpectViolation(ValidateRecipe(ExampleEntry(), recipe), "coding");
+  ExpectViolation(ValidateRecipe(ExampleEntry(), recipe), "class_weighting");
+}
+
+TEST(RecipeErrorsTest, TargetsThatAreNotThere) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.target = "colour";
+  const absl::Status wrong = TrainExample(recipe, data).status();
+  ExpectViolation(wrong, "target");
+  EXPECT_NE(wrong.message().find("'label'"), std::string::npos) << wrong;
+
+  recipe.target = "";
+  data.role_columns.push_back(NumericColumn(ColumnRole::kTarget, "second", Vector::Zero(20)));
+  ExpectViolation(TrainExample(recipe, data).status(), "target");
+  data.role_columns.clear();
+  ExpectViolation(TrainExample(recipe, data).status(), "target");
+}
+
+TEST(RecipeErrorsTest, TextTargetsAreNoNumbers) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  data.role_columns[0].schema.categorical = true;
+  data.role_columns[0].schema.categories = {"no", "yes"};
+  ExpectViolation(TrainExample(ExampleRecipe(TargetKind::kRegression), data).status(), "target");
+  EXPECT_TRUE(TrainExample(ExampleRecipe(), data).ok());
+}
+
+TEST(RecipeErrorsTest, MissingTargetsAreNamed) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    for (const ValidationKind validation :
+         {ValidationKind::kNone, ValidationKind::kHoldOut, ValidationKind::kFolds}) {
+      Dataset data = ClassificationData(20, 2, 2, 1);
+      data.role_columns[0].values(12) = std::nan("");
+      TrainingRecipe recipe = ExampleRecipe(kind);
+      recipe.validation.kind = validation;
+      const absl::Status status = TrainExample(recipe, data).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_EQ(GetReason(status), "BAD_LABEL");
+      EXPECT_NE(status.message().find("row 13, column 'label'"), std::string::npos) << status;
+    }
+  }
+}
+
+TEST(RecipeErrorsTest, OneClassIsRefused) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  data.role_columns[0].values.setOnes();
+  EXPECT_EQ(GetReason(TrainExample(ExampleRecipe(), data).status()), "ONE_CLASS");
+}
+
+TEST(RecipeErrorsTest, OneRowIsOneClassButARegression) {
+  EXPECT_EQ(GetReason(TrainExample(ExampleRecipe(), ClassificationData(1, 2, 1, 1)).status()),
+            "ONE_CLASS");
+  const absl::StatusOr<TrainedModel> trained =
+      TrainExample(ExampleRecipe(TargetKind::kRegression), RegressionData(1, 1, 1));
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_TRUE(std::isfinite(trained->model.certificate.primal));
+}
+
+TEST(RecipeErrorsTest, NoRowsAreRefused) {
+  const absl::Status status =
+      TrainExample(ExampleRecipe(), ClassificationData(0, 2, 2, 1)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+}
+
+TEST(RecipeErrorsTest, ConstantColumnsAndDuplicateRowsTrain) {
+  Dataset data = ClassificationData(30, 2, 2, 1);
+  RowMatrix values = data.blocks[0].values.view();
+  values.col(1).setConstant(5);
+  values.bottomRows(15) = values.topRows(15);  // with other labels for some
+  data.blocks[0].values = SharedMatrix(values);
+  const absl::StatusOr<TrainedModel> trained = TrainExample(ExampleRecipe(), data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->model.stop_reason, StopReason::kConverged);
+}
+
+TEST(RecipeErrorsTest, DefaultKernelNeedsRowsThatDiffer) {
+  Dataset data = ClassificationData(30, 2, 2, 1);
+  data.blocks[0].values = SharedMatrix(RowMatrix::Ones(30, 2));
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels.clear();
+  ExpectViolation(TrainExample(recipe, data).status(), "kernels");
+}
+
+TEST(RecipeErrorsTest, MissingValuesAreRefusedOrImputed) {
+  Dataset data = ClassificationData(30, 2, 2, 1);
+  RowMatrix values = data.blocks[0].values.view();
+  values(4, 1) = std::nan("");
+  data.blocks[0].values = SharedMatrix(values);
+  TrainingRecipe recipe = ExampleRecipe();
+  const absl::Status refused = TrainExample(recipe, data).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("x2"), std::string::npos) << refused;
+  EXPECT_NE(refused.message().find("row 5"), std::string::npos) << refused;
+  recipe.preprocessing.imputation = Imputation::kMeanOrMostFrequent;
+  EXPECT_TRUE(TrainExample(recipe, data).ok());
+}
+
+TEST(RecipeErrorsTest, AsymmetricGramsAreRefused) {
+  Dataset data = ClassificationData(4, 2, 2, 1);
+  RowMatrix gram = RowMatrix::Identity(4, 4);
+  gram(0, 1) = 0.5;
+  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels = {OneKernel(1), KernelGrid()};
+  recipe.kernels[1].prototype.type = KernelType::kPrecomputed;
+  const absl::Status status = TrainExample(recipe, data).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_NE(status.message().find("kernels[1]"), std::string::npos) << status;
+}
+
+TEST(RecipeErrorsTest, ClassesWithFewerRowsThanFolds) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  data.role_columns[0].values.setZero();
+  data.role_columns[0].values(3) = 1;  // the fold that holds this row out has one class
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kFolds, 0, 5};
+  RunContext context;
+  RecordingObserver observer;
+  const absl::Status status = RunRecipe(ExampleRun(recipe, data), {}, context, observer).status();
+  ExpectViolation(status, "validation.folds");
+  EXPECT_EQ(GetReason(status), "ONE_CLASS");
+  EXPECT_TRUE(observer.events.empty()) << "trained before the folds were checked";
+
+  data.role_columns[0].values.tail(8).setConstant(
+      2);  // three classes: the fold trains on the other two
+  const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->model.coding.classes().size(), 3u);
+}
+
+TEST(RecipeErrorsTest, MoreFoldsThanRows) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kFolds, 0, 21};
+  ExpectViolation(TrainExample(recipe, ClassificationData(20, 2, 2, 1)).status(),
+                  "validation.folds");
+}
+
+TEST(RecipeErrorsTest, HeldOutCategoriesThatTrainingDoesNotKnow) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  std::vector<std::string> all_different;
+  for (int i = 0; i < 20; ++i) {
+    all_different.push_back(absl::StrCat("c", i));
+  }
+  AddColours(data, all_different);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kHoldOut, 0.3, 0};
+  const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(PredictRows(std::make_shared<const Model>(trained->model), data).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(RecipeErrorsTest, WeightsMustBeNumbersFromZero) {
+  TrainingRecipe recipe = ExampleRecipe();
+  for (const double bad : {-1.0, std::nan("")}) {
+    Dataset data = ClassificationData(20, 2, 2, 1);
+    Vector weights = Vector::Ones(20);
+    weights(6) = bad;
+    data.role_columns.push_back(NumericColumn(ColumnRole::kWeight, "w", weights));
+    const absl::Status status = TrainExample(recipe, data).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("row 7, column 'w'"), std::string::npos) << status;
+  }
+  recipe.class_weighting = ClassWeighting::kExplicit;
+  recipe.class_weights = {{"spam", 2.0}};
+  ExpectViolation(TrainExample(recipe, ClassificationData(20, 2, 2, 1)).status(),
+                  "class_weights[spam]");
+}
+
+}  // namespace
+}  // namespace mercer

@@ -1,0 +1,267 @@
+#include "core/training/recipe.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/core/training/trained_models.h"
+
+namespace mercer {
+namespace {
+
+std::map<std::string, double> MetricsOf(const Model& model) {
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : model.metrics) {
+    metrics[metric.name] = metric.value;
+  }
+  return metrics;
+}
+
+// Trains once with a checkpoint after every step, then again from each of them.
+void ExpectSameBitsFromEveryCheckpoint(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const RecipeRun run = ExampleRun(recipe, dataset);
+  RunContext context;
+  RecordingObserver observer;
+  observer.wants_checkpoints = true;
+  const absl::StatusOr<TrainedModel> straight = RunRecipe(run, {}, context, observer);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  ASSERT_GT(observer.checkpoints.size(), 3u);
+  for (size_t i = 0; i < observer.checkpoints.size(); ++i) {
+    RunContext other_context;
+    RecordingObserver other;
+    const absl::StatusOr<TrainedModel> resumed =
+        RunRecipe(run, observer.checkpoints[i], other_context, other);
+    ASSERT_TRUE(resumed.ok()) << resumed.status() << " from checkpoint " << i;
+    EXPECT_EQ(SaveModel(resumed->model), SaveModel(straight->model)) << "from checkpoint " << i;
+    EXPECT_EQ(SaveWitness(resumed->witness), SaveWitness(straight->witness))
+        << "from checkpoint " << i;
+    EXPECT_EQ(other.events.back().iteration, observer.events.back().iteration)
+        << "from checkpoint " << i;
+  }
+}
+
+TEST(RecipeTest, TrainsAndVerifiesAModel) {
+  const Dataset data = ClassificationData(80, 3, 2, 1);
+  const TrainingRecipe recipe = ExampleRecipe();
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainedModel> trained =
+      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->model.stop_reason, StopReason::kConverged);
+  EXPECT_LE(trained->model.certificate.accuracy, recipe.limits.relative_gap);
+  EXPECT_EQ(trained->model.summary.kernel_names.size(), 2u);
+  EXPECT_TRUE(trained->model.metrics.empty());
+  EXPECT_EQ(observer.events.back().phase, "train");
+  EXPECT_EQ(observer.verifications, 1);
+
+  const absl::StatusOr<Certificate> verified =
+      VerifyModel(ExampleRun(recipe, data), trained->model, trained->witness, context);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_EQ(verified->primal, trained->model.certificate.primal);
+  EXPECT_EQ(verified->dual, trained->model.certificate.dual);
+
+  const absl::StatusOr<Prediction> prediction =
+      PredictRows(std::make_shared<const Model>(trained->model), ClassificationData(200, 3, 2, 2));
+  ASSERT_TRUE(prediction.ok()) << prediction.status();
+  Index correct = 0;
+  for (size_t i = 0; i < prediction->classes.size(); ++i) {
+    correct += prediction->classes[i] == static_cast<int>(i % 2) ? 1 : 0;
+  }
+  EXPECT_GT(correct, 170);
+}
+
+TEST(RecipeTest, HoldOutMeasuresRowsThatTrainingDidNotSee) {
+  Dataset data = ClassificationData(100, 3, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kHoldOut, 0.3, 0};
+  const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->model.num_training_rows, 70);
+  const std::map<std::string, double> metrics = MetricsOf(trained->model);
+  ASSERT_EQ(metrics.count("held_out.accuracy"), 1u);
+  EXPECT_GT(metrics.at("held_out.accuracy"), 0.8);
+  EXPECT_GT(metrics.at("held_out.auc"), 0.8);
+
+  // Another value in a held-out row changes neither statistics nor model.
+  const absl::StatusOr<Split> split = HoldOutSplit(
+      100, 0.3,
+      [&] {
+        std::vector<int> classes;
+        for (Index i = 0; i < 100; ++i) {
+          classes.push_back(static_cast<int>(i % 2));
+        }
+        return classes;
+      }(),
+      recipe.seed);
+  ASSERT_TRUE(split.ok());
+  RowMatrix values = data.blocks[0].values.view();
+  values.row(split->held_out[0]).setConstant(1e6);
+  data.blocks[0].values = SharedMatrix(values);
+  const absl::StatusOr<TrainedModel> again = TrainExample(recipe, data);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(SaveWitness(again->witness), SaveWitness(trained->witness));
+}
+
+TEST(RecipeTest, FoldsAreMeasuredAndTheModelSeesAllRows) {
+  const Dataset data = RegressionData(60, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe(TargetKind::kRegression);
+  recipe.options["C"] = 50.0;
+  recipe.validation = {ValidationKind::kFolds, 0, 4};
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainedModel> trained =
+      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->model.num_training_rows, 60);
+  EXPECT_GT(MetricsOf(trained->model).at("folds.r2"), 0.8);
+  EXPECT_EQ(observer.events.front().phase, "train");
+  EXPECT_EQ(observer.events.back().phase, "fold 4 of 4");
+  EXPECT_EQ(observer.verifications, 1);
+  for (size_t i = 1; i < observer.events.size(); ++i) {
+    EXPECT_EQ(observer.events[i].iteration, observer.events[i - 1].iteration + 1);
+    EXPECT_GE(observer.events[i].report.fraction, observer.events[i - 1].report.fraction);
+  }
+}
+
+TEST(RecipeTest, EveryCheckpointLeadsToTheSameBits) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kFolds, 0, 3};
+  recipe.coding = CodingChoice::kOneVsOne;
+  ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(36, 2, 3, 1));
+  recipe.validation = {ValidationKind::kHoldOut, 0.2, 0};
+  recipe.kernels = {};
+  ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(40, 2, 2, 1));
+}
+
+TEST(RecipeTest, CheckpointsOfOtherVersionsAndDamagedOnesAreRefused) {
+  const Dataset data = ClassificationData(20, 2, 2, 1);
+  const TrainingRecipe recipe = ExampleRecipe();
+  RecipeRun run = ExampleRun(recipe, data);
+  RunContext context;
+  RecordingObserver observer;
+  observer.wants_checkpoints = true;
+  ASSERT_TRUE(RunRecipe(run, {}, context, observer).ok());
+  const std::string state = observer.checkpoints[1];
+  for (size_t i = 0; i < state.size(); i += 3) {
+    std::string flipped = state;
+    flipped[i] = static_cast<char>(flipped[i] ^ 0x20);
+    EXPECT_EQ(RunRecipe(run, flipped, context, observer).status().code(),
+              absl::StatusCode::kDataLoss)
+        << "byte " << i;
+  }
+  run.code_version = "another";
+  const absl::Status status = RunRecipe(run, state, context, observer).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(status), "OTHER_VERSION");
+}
+
+TEST(RecipeTest, StopDuringFoldsKeepsTheModel) {
+  const Dataset data = ClassificationData(40, 2, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  const absl::StatusOr<TrainedModel> plain = TrainExample(recipe, data);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  recipe.validation = {ValidationKind::kFolds, 0, 5};
+  RunContext context;
+  RecordingObserver all;
+  ASSERT_TRUE(RunRecipe(ExampleRun(recipe, data), {}, context, all).ok());
+  RecordingObserver observer;
+  observer.stop_after = static_cast<int>(all.events.size()) - 2;
+  const absl::StatusOr<TrainedModel> stopped =
+      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(SaveWitness(stopped->witness), SaveWitness(plain->witness));
+  EXPECT_TRUE(stopped->model.metrics.empty());
+}
+
+TEST(RecipeTest, ClassWeightsAndSampleWeightsMultiply) {
+  // Weights that undo each other give the model without weights.
+  Dataset data = ClassificationData(30, 2, 2, 1);
+  const absl::StatusOr<TrainedModel> plain = TrainExample(ExampleRecipe(), data);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  Vector weights(30);
+  for (Index i = 0; i < 30; ++i) {
+    weights(i) = i % 2 == 0 ? 1 : 0.25;
+  }
+  data.role_columns.push_back(NumericColumn(ColumnRole::kWeight, "w", weights));
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.class_weighting = ClassWeighting::kExplicit;
+  recipe.class_weights = {{"1", 4.0}};
+  const absl::StatusOr<TrainedModel> weighted = TrainExample(recipe, data);
+  ASSERT_TRUE(weighted.ok()) << weighted.status();
+  EXPECT_EQ(SaveWitness(weighted->witness), SaveWitness(plain->witness));
+}
+
+TEST(RecipeTest, BalancedClassesWeighTheSameInTotal) {
+  Dataset data = ClassificationData(40, 2, 2, 1);
+  for (Index i = 0; i < 40; ++i) {
+    data.role_columns[0].values(i) = i < 8 ? 1 : 0;
+  }
+  TrainingRecipe balanced = ExampleRecipe();
+  balanced.class_weighting = ClassWeighting::kBalanced;
+  TrainingRecipe explicit_weights = ExampleRecipe();
+  explicit_weights.class_weighting = ClassWeighting::kExplicit;
+  explicit_weights.class_weights = {{"1", 40.0 / (2 * 8)}, {"0", 40.0 / (2 * 32)}};
+  const absl::StatusOr<TrainedModel> first = TrainExample(balanced, data);
+  const absl::StatusOr<TrainedModel> second = TrainExample(explicit_weights, data);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(SaveWitness(first->witness), SaveWitness(second->witness));
+}
+
+TEST(RecipeTest, PrecomputedKernelsPredictWithTheColumnsOfTheDataSet) {
+  Dataset data = ClassificationData(30, 2, 2, 1);
+  const RowMatrix x = data.blocks[0].values.view();
+  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(RowMatrix(x * x.transpose()))});
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels = {KernelGrid()};
+  recipe.kernels[0].prototype.type = KernelType::kPrecomputed;
+  recipe.kernels[0].prototype.block = "gram";
+  recipe.validation = {ValidationKind::kHoldOut, 0.3, 0};
+  TrainingRecipe linear = recipe;
+  linear.kernels[0].prototype.type = KernelType::kLinear;
+  linear.kernels[0].prototype.block = "";
+  linear.preprocessing.scaling = Scaling::kNone;
+  const std::shared_ptr<const Model> precomputed = ExampleModel(recipe, data);
+  const std::shared_ptr<const Model> computed = ExampleModel(linear, data);
+  EXPECT_EQ(precomputed->num_square_columns, 30);
+  const absl::StatusOr<Prediction> a = PredictRows(precomputed, data);
+  const absl::StatusOr<Prediction> b = PredictRows(computed, data);
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  EXPECT_LT((a->decision_values - b->decision_values).cwiseAbs().maxCoeff(), 1e-8);
+  EXPECT_EQ(MetricsOf(*precomputed), MetricsOf(*computed));
+}
+
+TEST(RecipeTest, WitnessOfOtherDataIsRefusedOrHonest) {
+  const TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(40, 2, 2, 1);
+  const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  RunContext context;
+  const Dataset fewer = ClassificationData(38, 2, 2, 1);
+  EXPECT_EQ(VerifyModel(ExampleRun(recipe, fewer), trained->model, trained->witness, context)
+                .status()
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+  const Dataset other = ClassificationData(40, 2, 2, 99);
+  const absl::StatusOr<Certificate> honest =
+      VerifyModel(ExampleRun(recipe, other), trained->model, trained->witness, context);
+  ASSERT_TRUE(honest.ok()) << honest.status();
+  EXPECT_GT(honest->accuracy, 10 * recipe.limits.relative_gap);
+}
+
+TEST(RecipeTest, MemoryEstimateCountsDataKernelsAndOutputs) {
+  const Dataset data = ClassificationData(200, 3, 4, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  const absl::StatusOr<size_t> base = EstimateRecipeMemory(ExampleEntry(), recipe, data);
+  ASSERT_TRUE(base.ok()) << base.status();
+  EXPECT_GT(*base, data.MemoryBytes());
+  recipe.validation = {ValidationKind::kHoldOut, 0.5, 0};
+  EXPECT_LT(*EstimateRecipeMemory(ExampleEntry(), recipe, data), *base);
+  recipe.target = "nothing";
+  EXPECT_EQ(EstimateRecipeMemory(ExampleEntry(), recipe, data).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace mercer

@@ -1,0 +1,173 @@
+#include "core/training/run_training.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/core/training/scripted_learner.h"
+
+namespace mercer {
+namespace {
+
+class RunTrainingTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<TrainingOutcome> Run(const Script& script, std::string_view state = {}) {
+    const LearnerEntry entry = ScriptedEntry(script);
+    ScriptedLearner learner(script);
+    RunContext context(token_, 1, nullptr);
+    return RunTraining(entry, {}, learner, problem_, limits_, state, context, observer_);
+  }
+
+  const TrainingProblem problem_ = ToyProblem(TargetKind::kRegression, 4, 1, {1.0});
+  RunLimits limits_;  // relative gap 1e-3: ten halvings
+  CancellationToken token_;
+  RecordingObserver observer_;
+};
+
+TEST_F(RunTrainingTest, EndsWhenTheVerifiedAccuracyIsReached) {
+  const absl::StatusOr<TrainingOutcome> outcome = Run({});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kConverged);
+  EXPECT_EQ(outcome->iterations, 10);
+  EXPECT_DOUBLE_EQ(outcome->certificate.accuracy, 1.0 / 1024);
+  ASSERT_EQ(observer_.events.size(), 10u);
+  EXPECT_EQ(observer_.events.back().iteration, 10);
+  EXPECT_EQ(observer_.verifications, 1);
+}
+
+TEST_F(RunTrainingTest, FractionNeverDecreases) {
+  ASSERT_TRUE(Run({}).ok());
+  for (size_t i = 1; i < observer_.events.size(); ++i) {
+    EXPECT_GE(observer_.events[i].report.fraction, observer_.events[i - 1].report.fraction)
+        << "event " << i;
+  }
+}
+
+TEST_F(RunTrainingTest, GoesOnWhenTheLearnerClaimedTooMuch) {
+  const absl::StatusOr<TrainingOutcome> outcome = Run({.verified_factor = 3});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kConverged);
+  EXPECT_LE(outcome->certificate.accuracy, limits_.relative_gap);
+  EXPECT_GT(outcome->iterations, 10);
+  EXPECT_EQ(observer_.verifications, 1);
+}
+
+TEST_F(RunTrainingTest, SaysSoWhenNoTargetIsTightEnough) {
+  const absl::StatusOr<TrainingOutcome> outcome = Run({.verified_factor = 1e300});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kNumericalLimit);
+  EXPECT_GT(outcome->certificate.accuracy, limits_.relative_gap);
+  EXPECT_LT(outcome->iterations, 60);
+}
+
+TEST_F(RunTrainingTest, LearnersClaimOfConvergenceIsNotBelieved) {
+  const absl::StatusOr<TrainingOutcome> outcome =
+      Run({.stop_at = 3, .stop = StopReason::kConverged});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kNumericalLimit);
+  EXPECT_EQ(outcome->iterations, 3);
+}
+
+TEST_F(RunTrainingTest, LearnersOwnReasonsEndTheRun) {
+  const absl::StatusOr<TrainingOutcome> zero =
+      Run({.stop_at = 4, .stop = StopReason::kObjectiveZero});
+  ASSERT_TRUE(zero.ok()) << zero.status();
+  EXPECT_EQ(zero->stop_reason, StopReason::kObjectiveZero);
+}
+
+TEST_F(RunTrainingTest, ReasonIsConvergedWhenTheCertificateSaysSo) {
+  const absl::StatusOr<TrainingOutcome> lucky = Run({.verified_factor = 0, .stop_at = 4});
+  ASSERT_TRUE(lucky.ok()) << lucky.status();
+  EXPECT_EQ(lucky->stop_reason, StopReason::kConverged);
+}
+
+TEST_F(RunTrainingTest, IterationLimitKeepsTheBestModelSoFar) {
+  limits_.max_iterations = 5;
+  const absl::StatusOr<TrainingOutcome> outcome = Run({});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kIterationLimit);
+  EXPECT_EQ(outcome->iterations, 5);
+  EXPECT_DOUBLE_EQ(outcome->certificate.accuracy, 1.0 / 32);
+}
+
+TEST_F(RunTrainingTest, TimeLimitKeepsTheBestModelSoFar) {
+  limits_.max_time = absl::Nanoseconds(1);
+  const absl::StatusOr<TrainingOutcome> outcome = Run({});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(outcome->iterations, 1);
+}
+
+TEST_F(RunTrainingTest, StopRequestKeepsTheBestModelSoFar) {
+  observer_.stop_after = 6;
+  const absl::StatusOr<TrainingOutcome> outcome = Run({});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kStopRequested);
+  EXPECT_EQ(outcome->iterations, 6);
+}
+
+TEST_F(RunTrainingTest, StopBeforeThereIsAModelIsAnError) {
+  observer_.stop_after = 2;
+  const absl::Status status = Run({.first_model = 3}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(status), "NO_MODEL");
+  EXPECT_NE(status.message().find("STOP_REQUESTED"), std::string::npos) << status;
+}
+
+TEST_F(RunTrainingTest, CancelledStepIsCheckpointedAsOfTheStepBefore) {
+  Script script;
+  script.during_step = [&](int step) {
+    if (step == 4) {
+      token_.Cancel();
+      observer_.wants_checkpoints = true;
+    }
+  };
+  EXPECT_EQ(Run(script).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(observer_.events.size(), 3u);
+  ASSERT_EQ(observer_.checkpoints.size(), 1u);
+
+  token_ = CancellationToken();
+  const std::string state = observer_.checkpoints[0];
+  observer_ = RecordingObserver();
+  const absl::StatusOr<TrainingOutcome> resumed = Run({}, state);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->iterations, 10);
+  EXPECT_EQ(observer_.events.front().iteration, 4);
+}
+
+TEST_F(RunTrainingTest, EveryCheckpointLeadsToTheSameOutcome) {
+  observer_.wants_checkpoints = true;
+  const absl::StatusOr<TrainingOutcome> straight = Run({.verified_factor = 3});
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  const std::vector<std::string> checkpoints = observer_.checkpoints;
+  ASSERT_GT(checkpoints.size(), 9u);
+  for (size_t i = 0; i < checkpoints.size(); ++i) {
+    const absl::StatusOr<TrainingOutcome> resumed = Run({.verified_factor = 3}, checkpoints[i]);
+    ASSERT_TRUE(resumed.ok()) << resumed.status() << " from checkpoint " << i;
+    EXPECT_EQ(resumed->iterations, straight->iterations) << "from checkpoint " << i;
+    EXPECT_EQ(resumed->certificate.dual, straight->certificate.dual) << "from checkpoint " << i;
+  }
+}
+
+TEST_F(RunTrainingTest, DamagedStateIsDataLoss) {
+  observer_.wants_checkpoints = true;
+  ASSERT_TRUE(Run({}).ok());
+  const std::string state = observer_.checkpoints[0];
+  for (size_t length = 1; length < state.size(); ++length) {
+    EXPECT_EQ(Run({}, state.substr(0, length)).status().code(), absl::StatusCode::kDataLoss)
+        << "cut at " << length;
+  }
+}
+
+TEST_F(RunTrainingTest, WitnessOfOtherRowsIsRefused) {
+  RunContext context;
+  Witness witness;
+  witness.tasks.push_back({Matrix::Zero(5, 1), Vector::Zero(1)});
+  const LearnerEntry entry = ScriptedEntry({});
+  EXPECT_EQ(VerifyWitness(entry, {}, problem_, witness, context).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(VerifyWitness(entry, {}, problem_, Witness(), context).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace mercer

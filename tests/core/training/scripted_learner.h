@@ -1,0 +1,110 @@
+// A learner whose reports are a script, so that tests of the training loop decide what happens.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/training/run_training.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+
+// Accuracy falls to one half with every step, from 1; what the verifier finds is `factor` times
+// that.
+struct Script {
+  double verified_factor = 1;
+  int first_model = 1;  // step from which there is a model
+  int stop_at = 0;      // step that ends with `stop`; 0: none
+  StopReason stop = StopReason::kNumericalLimit;
+  std::function<void(int step)> during_step = [](int) {};
+};
+
+class ScriptedLearner : public Learner {
+ public:
+  explicit ScriptedLearner(Script script) : script_(std::move(script)) {}
+
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
+    rows_ = static_cast<Index>(problem.tasks[0].rows.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<StepReport> Step(RunContext& context) override {
+    script_.during_step(steps_ + 1);
+    if (context.cancelled()) {
+      return absl::CancelledError("in the middle of a step");
+    }
+    ++steps_;
+    StepReport report;
+    report.stage = "solve";
+    report.fraction =
+        steps_ % 2 == 0 ? 0.1 : 0.01 * steps_;  // up and down: the loop must not show that
+    report.accuracy = Accuracy();
+    report.primal = 1;
+    report.dual = 1 - report.accuracy;
+    report.has_model = steps_ >= script_.first_model;
+    if (steps_ == script_.stop_at) {
+      report.stop = script_.stop;
+    }
+    return report;
+  }
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
+    TrainedPoint point;
+    point.function.bias = Vector::Zero(1);
+    point.witness.tasks.push_back({Matrix::Zero(rows_, 1), Vector::Zero(1)});
+    point.witness.values.emplace_back("accuracy", Accuracy());
+    return point;
+  }
+  std::string SaveState() const override {
+    ByteWriter writer;
+    writer.WriteInt64(steps_);
+    return std::move(writer).Take();
+  }
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& /*context*/) override {
+    ByteReader reader(state);
+    steps_ = static_cast<int>(reader.ReadInt64());
+    return reader.AtEnd() ? Start(problem, nullptr) : absl::DataLossError("not a state");
+  }
+
+ private:
+  double Accuracy() const { return std::ldexp(1.0, -steps_); }
+
+  Script script_;
+  int steps_ = 0;
+  Index rows_ = 0;
+};
+
+inline LearnerEntry ScriptedEntry(const Script& script) {
+  LearnerEntry entry;
+  entry.name = "scripted";
+  entry.create = [script](const OptionValues&) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    return std::make_unique<ScriptedLearner>(script);
+  };
+  entry.verify = [script](const OptionValues&, const TrainingProblem&, const Witness& witness,
+                          RunContext&) -> absl::StatusOr<Certificate> {
+    return MakeGapCertificate(1, 1 - script.verified_factor * *witness.FindValue("accuracy"));
+  };
+  return entry;
+}
+
+// Remembers all it is told.
+class RecordingObserver : public RunObserver {
+ public:
+  void OnProgress(const ProgressEvent& event) override { events.push_back(event); }
+  bool WantsCheckpoint() override { return wants_checkpoints; }
+  void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
+  void OnVerifying() override { ++verifications; }
+  bool StopRequested() override {
+    return stop_after > 0 && static_cast<int>(events.size()) >= stop_after;
+  }
+
+  bool wants_checkpoints = false;
+  int stop_after = 0;  // steps; 0: never
+  std::vector<ProgressEvent> events;
+  std::vector<std::string> checkpoints;
+  int verifications = 0;
+};
+
+}  // namespace mercer

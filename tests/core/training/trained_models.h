@@ -1,0 +1,79 @@
+// Recipes with the example learner, and models trained by them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/learners/_template/template_learner.h"
+#include "core/training/predictor.h"
+#include "core/training/recipe.h"
+#include "tests/core/training/scripted_learner.h"
+
+namespace mercer {
+
+inline const LearnerEntry& ExampleEntry() {
+  static const auto& entry = *new LearnerEntry(template_learner::Entry());
+  return entry;
+}
+
+inline KernelGrid OneKernel(double bandwidth) {
+  KernelGrid grid;
+  grid.prototype.bandwidth = bandwidth;
+  return grid;
+}
+
+inline TrainingRecipe ExampleRecipe(TargetKind kind = TargetKind::kClassification) {
+  TrainingRecipe recipe;
+  recipe.learner = "template_learner";
+  recipe.kernels = {OneKernel(1.0), OneKernel(3.0)};
+  recipe.kind = kind;
+  recipe.seed = 11;
+  return recipe;
+}
+
+inline RecipeRun ExampleRun(const TrainingRecipe& recipe, const Dataset& dataset) {
+  return {&ExampleEntry(), &recipe, &dataset, "digest", "test-version"};
+}
+
+inline absl::StatusOr<TrainedModel> TrainExample(const TrainingRecipe& recipe,
+                                                 const Dataset& dataset) {
+  RunContext context;
+  RecordingObserver observer;
+  return RunRecipe(ExampleRun(recipe, dataset), {}, context, observer);
+}
+
+// Fails the test when training fails.
+inline std::shared_ptr<const Model> ExampleModel(const TrainingRecipe& recipe,
+                                                 const Dataset& dataset) {
+  absl::StatusOr<TrainedModel> trained = TrainExample(recipe, dataset);
+  EXPECT_TRUE(trained.ok()) << trained.status();
+  return std::make_shared<const Model>(trained.ok() ? trained->model : Model());
+}
+
+inline absl::StatusOr<Prediction> PredictRows(std::shared_ptr<const Model> model,
+                                              const Dataset& rows,
+                                              const PredictOptions& options = {}) {
+  const absl::StatusOr<std::unique_ptr<Predictor>> predictor = Predictor::Make(std::move(model));
+  if (!predictor.ok()) {
+    return predictor.status();
+  }
+  RunContext context;
+  return (*predictor)->Predict(rows, options, context);
+}
+
+// Adds a categorical column "colour" to the first block.
+inline void AddColours(Dataset& dataset, const std::vector<std::string>& categories) {
+  FeatureBlock& block = dataset.blocks[0];
+  const Index width = block.values.cols();
+  RowMatrix values(dataset.rows, width + 1);
+  values.leftCols(width) = block.values.view();
+  for (Index i = 0; i < dataset.rows; ++i) {
+    values(i, width) = static_cast<double>(i % static_cast<Index>(categories.size()));
+  }
+  block.values = SharedMatrix(std::move(values));
+  block.columns.push_back({"colour", true, categories});
+}
+
+}  // namespace mercer
