@@ -1,0 +1,258 @@
+#include "server/blobs/blob_store.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/blobs/sha256.h"
+
+namespace mercer::server {
+namespace {
+
+bool IsDigest(const std::string& text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+absl::Status CheckDigest(const std::string& digest) {
+  return IsDigest(digest)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("not a digest: '", digest, "'"));
+}
+
+// How often each blob is pinned. Outlives the store in the pins that outlive it.
+struct PinTable {
+  absl::Mutex mutex;
+  absl::flat_hash_map<std::string, int64_t> counts ABSL_GUARDED_BY(mutex);
+};
+
+std::shared_ptr<void> TakePin(const std::shared_ptr<PinTable>& pins, const std::string& digest)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(pins->mutex) {
+  ++pins->counts[digest];
+  // The pointee does not matter, only what happens when the last copy goes.
+  return std::shared_ptr<void>(pins.get(), [pins, digest](void*) {
+    absl::MutexLock lock(&pins->mutex);
+    if (--pins->counts[digest] == 0) {
+      pins->counts.erase(digest);
+    }
+  });
+}
+
+class DiskBlobStore;
+
+class DiskBlobWriter final : public BlobWriter {
+ public:
+  DiskBlobWriter(DiskBlobStore* store, std::string path, std::unique_ptr<WritableFile> file)
+      : store_(store), path_(std::move(path)), file_(std::move(file)) {}
+  ~DiskBlobWriter() override;
+
+  absl::Status Append(std::string_view bytes) override {
+    MERCER_RETURN_IF_ERROR(file_->Append(bytes));
+    hash_.Update(bytes);
+    size_ += static_cast<int64_t>(bytes.size());
+    return absl::OkStatus();
+  }
+  int64_t size() const override { return size_; }
+  absl::StatusOr<PinnedBlob> Commit() override;
+
+ private:
+  DiskBlobStore* const store_;
+  const std::string path_;
+  std::unique_ptr<WritableFile> file_;
+  Sha256 hash_;
+  int64_t size_ = 0;
+  bool moved_ = false;  // the temporary file is no longer there
+};
+
+class DiskBlobStore final : public BlobStore {
+ public:
+  DiskBlobStore(std::string folder, FileSystem* files)
+      : folder_(std::move(folder)), files_(files) {}
+
+  absl::Status Prepare();
+
+  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override;
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override;
+  absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override;
+  absl::StatusOr<std::vector<std::string>> List() override;
+  absl::StatusOr<bool> DeleteIf(const std::string& digest,
+                                absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) override;
+
+  FileSystem& files() { return *files_; }
+  // Gives a written and synced temporary file its name; answers the pinned blob.
+  absl::StatusOr<PinnedBlob> Adopt(const std::string& temporary, const std::string& digest,
+                                   int64_t size);
+
+ private:
+  std::string TemporaryFolder() const { return folder_ + "/tmp"; }
+  std::string BlobFolder(const std::string& digest) const {
+    return absl::StrCat(folder_, "/", digest.substr(0, 2));
+  }
+  std::string BlobPath(const std::string& digest) const {
+    return absl::StrCat(BlobFolder(digest), "/", digest);
+  }
+
+  // Makes the folder of the blob when it is missing.
+  absl::Status EnsureFolder(const std::string& digest) ABSL_LOCKS_EXCLUDED(folders_mutex_);
+
+  const std::string folder_;
+  FileSystem* const files_;
+  std::atomic<int64_t> last_temporary_{0};
+  // Its mutex also orders adoption and deletion of files.
+  const std::shared_ptr<PinTable> pins_ = std::make_shared<PinTable>();
+  absl::Mutex folders_mutex_;
+  absl::flat_hash_set<std::string> folders_
+      ABSL_GUARDED_BY(folders_mutex_);  // names in folder_ that are there for sure
+  absl::Mutex verified_mutex_;
+  // The state in which a file's digest was found right.
+  absl::flat_hash_map<std::string, FileIdentity> verified_ ABSL_GUARDED_BY(verified_mutex_);
+};
+
+DiskBlobWriter::~DiskBlobWriter() {
+  file_.reset();
+  if (!moved_) {
+    store_->files().Remove(path_).IgnoreError();  // the next start removes it otherwise
+  }
+}
+
+absl::StatusOr<PinnedBlob> DiskBlobWriter::Commit() {
+  MERCER_RETURN_IF_ERROR(file_->Sync());
+  MERCER_RETURN_IF_ERROR(file_->Close());
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, store_->Adopt(path_, hash_.FinishHex(), size_));
+  moved_ = true;
+  return blob;
+}
+
+absl::Status DiskBlobStore::Prepare() {
+  MERCER_RETURN_IF_ERROR(files_->MakeFolder(folder_));
+  MERCER_RETURN_IF_ERROR(files_->MakeFolder(TemporaryFolder()));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> leftovers,
+                          files_->List(TemporaryFolder()));
+  for (const std::string& name : leftovers) {
+    MERCER_RETURN_IF_ERROR(files_->Remove(absl::StrCat(TemporaryFolder(), "/", name)));
+  }
+  MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
+  absl::MutexLock lock(&folders_mutex_);
+  folders_.insert(folders.begin(), folders.end());
+  return absl::OkStatus();
+}
+
+absl::Status DiskBlobStore::EnsureFolder(const std::string& digest) {
+  absl::MutexLock lock(&folders_mutex_);
+  const std::string name = digest.substr(0, 2);
+  if (!folders_.contains(name)) {
+    MERCER_RETURN_IF_ERROR(files_->MakeFolder(BlobFolder(digest)));
+    MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
+    folders_.insert(name);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<BlobWriter>> DiskBlobStore::NewBlob() {
+  const std::string path = absl::StrCat(TemporaryFolder(), "/", ++last_temporary_);
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_->Create(path));
+  return std::make_unique<DiskBlobWriter>(this, path, std::move(file));
+}
+
+absl::StatusOr<PinnedBlob> DiskBlobStore::Adopt(const std::string& temporary,
+                                                const std::string& digest, int64_t size) {
+  MERCER_RETURN_IF_ERROR(EnsureFolder(digest));
+  std::shared_ptr<void> pin;
+  {
+    // Renaming over an equal file is harmless, and replaces one that was damaged.
+    absl::MutexLock lock(&pins_->mutex);
+    MERCER_RETURN_IF_ERROR(files_->Rename(temporary, BlobPath(digest)));
+    pin = TakePin(pins_, digest);
+  }
+  PinnedBlob blob(digest, size, std::move(pin));
+  MERCER_RETURN_IF_ERROR(files_->SyncFolder(BlobFolder(digest)));
+  return blob;
+}
+
+absl::StatusOr<std::string> DiskBlobStore::VerifiedPath(const std::string& digest) {
+  MERCER_RETURN_IF_ERROR(Read(digest).status());
+  return BlobPath(digest);
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::string& digest) {
+  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+  const std::string path = BlobPath(digest);
+  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, files_->Identify(path));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(path));
+  {
+    absl::MutexLock lock(&verified_mutex_);
+    const auto known = verified_.find(digest);
+    if (known != verified_.end() && known->second == identity) {
+      return file;
+    }
+  }
+  if (Sha256Hex(file->contents()) != digest) {
+    return WithReason(absl::DataLossError(absl::StrCat(
+                          "the blob ", digest, " is damaged: its content has another digest")),
+                      "BLOB_DAMAGED", {{"blob", digest}});
+  }
+  absl::MutexLock lock(&verified_mutex_);
+  verified_[digest] = identity;
+  return file;
+}
+
+absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
+  std::vector<std::string> digests;
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
+  for (const std::string& folder : folders) {
+    if (folder.size() != 2) {
+      continue;
+    }
+    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                            files_->List(absl::StrCat(folder_, "/", folder)));
+    std::copy_if(names.begin(), names.end(), std::back_inserter(digests), IsDigest);
+  }
+  return digests;
+}
+
+absl::StatusOr<bool> DiskBlobStore::DeleteIf(
+    const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) {
+  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+  absl::MutexLock lock(&pins_->mutex);
+  if (pins_->counts.contains(digest)) {
+    return false;
+  }
+  MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_unreferenced());
+  if (!unreferenced) {
+    return false;
+  }
+  const absl::Status removed = files_->Remove(BlobPath(digest));
+  if (absl::IsNotFound(removed)) {
+    return false;
+  }
+  MERCER_RETURN_IF_ERROR(removed);
+  absl::MutexLock verified_lock(&verified_mutex_);
+  verified_.erase(digest);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<PinnedBlob> BlobStore::Put(std::string_view bytes) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<BlobWriter> writer, NewBlob());
+  MERCER_RETURN_IF_ERROR(writer->Append(bytes));
+  return writer->Commit();
+}
+
+absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobStore(const std::string& folder,
+                                                         FileSystem& file_system) {
+  auto store = std::make_unique<DiskBlobStore>(folder, &file_system);
+  MERCER_RETURN_IF_ERROR(store->Prepare());
+  return store;
+}
+
+}  // namespace mercer::server

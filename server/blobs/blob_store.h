@@ -1,0 +1,87 @@
+// Content-addressed storage of large immutable byte strings: data sets, models, witnesses,
+// checkpoints.
+//
+//   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<BlobWriter> writer, blobs.NewBlob());
+//   MERCER_RETURN_IF_ERROR(writer->Append(bytes));            // as often as needed
+//   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, writer->Commit());  // durable from here on
+//   ... write the row that names blob.digest(); then let `blob` go out of scope ...
+//
+// A pin keeps a blob from being collected between Commit and the commit of the row that names it.
+// The same content is stored once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "server/blobs/file_system.h"
+
+namespace mercer::server {
+
+// A blob that is not deleted while this object lives. Movable.
+class PinnedBlob {
+ public:
+  PinnedBlob() = default;
+  PinnedBlob(std::string digest, int64_t size, std::shared_ptr<void> pin)
+      : digest_(std::move(digest)), size_(size), pin_(std::move(pin)) {}
+  PinnedBlob(PinnedBlob&&) = default;
+  PinnedBlob& operator=(PinnedBlob&&) = default;
+
+  const std::string& digest() const { return digest_; }  // 64 hexadecimal digits
+  int64_t size() const { return size_; }                 // bytes
+
+ private:
+  std::string digest_;
+  int64_t size_ = 0;
+  std::shared_ptr<void> pin_;
+};
+
+// Writes one blob. Destroying it before Commit leaves nothing behind. Not thread-safe. Must not
+// outlive its store.
+class BlobWriter {
+ public:
+  virtual ~BlobWriter() = default;
+  // Errors: kResourceExhausted (reason DISK_FULL), kInternal. After an error only the destructor
+  // may follow.
+  virtual absl::Status Append(std::string_view bytes) = 0;
+  virtual int64_t size() const = 0;  // bytes appended
+  virtual absl::StatusOr<PinnedBlob> Commit() = 0;
+};
+
+// Thread-safe. Digests that are no digests are kInvalidArgument.
+class BlobStore {
+ public:
+  virtual ~BlobStore() = default;
+
+  virtual absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() = 0;
+  absl::StatusOr<PinnedBlob> Put(std::string_view bytes);
+
+  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access
+  // of a process, and again when the file has changed since. Errors: kNotFound, kDataLoss (reason
+  // BLOB_DAMAGED).
+  virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) = 0;
+  // The path of the file, verified as in Read, for readers that map files themselves.
+  virtual absl::StatusOr<std::string> VerifiedPath(const std::string& digest) = 0;
+
+  // All digests, sorted.
+  virtual absl::StatusOr<std::vector<std::string>> List() = 0;
+  // Deletes the blob when nobody pins it and `is_unreferenced` says so; answers whether it did. No
+  // blob is committed or pinned while `is_unreferenced` runs. A missing blob is no error.
+  virtual absl::StatusOr<bool> DeleteIf(
+      const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) = 0;
+};
+
+// Blobs as files folder/<first two digits>/<digest>. Makes the folder when it is missing and
+// removes temporary files that a crash has left. `file_system` must outlive the store.
+absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobStore(
+    const std::string& folder, FileSystem& file_system = PosixFileSystem());
+
+}  // namespace mercer::server

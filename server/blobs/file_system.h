@@ -1,0 +1,65 @@
+// The few file operations that the blob store stands on, as a seam: tests put a double beneath it
+// that runs out of space or fails at a chosen call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace mercer::server {
+
+// A file being written. Destroying it closes it without any promise.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  virtual absl::Status Append(std::string_view bytes) = 0;
+  virtual absl::Status Sync() = 0;  // bytes and size are on the disk
+  virtual absl::Status Close() = 0;
+};
+
+// Bytes of a whole file, mapped read-only; valid as long as the object lives, also after the file
+// is removed.
+class MappedFile {
+ public:
+  virtual ~MappedFile() = default;
+  virtual std::string_view contents() const = 0;
+};
+
+// What tells one state of a file from another.
+struct FileIdentity {
+  uint64_t inode = 0;
+  int64_t size = 0;
+  int64_t modified_nanoseconds = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// Thread-safe. Errors: kNotFound, kAlreadyExists, kResourceExhausted (reason DISK_FULL),
+// kFailedPrecondition (reason STORAGE_READ_ONLY), kInternal (anything else the system reports).
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) = 0;  // must not exist
+  virtual absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) = 0;
+  virtual absl::StatusOr<FileIdentity> Identify(const std::string& path) = 0;
+  virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  virtual absl::Status Remove(const std::string& path) = 0;
+  virtual absl::Status MakeFolder(
+      const std::string& path) = 0;  // its parent exists; OK when it exists already
+  virtual absl::Status SyncFolder(
+      const std::string& path) = 0;  // renames and removals in it are on the disk
+  virtual absl::StatusOr<std::vector<std::string>> List(
+      const std::string& folder) = 0;  // names, sorted
+};
+
+// The real one. Lives for ever.
+FileSystem& PosixFileSystem();
+
+}  // namespace mercer::server

@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "server/blobs/file_system.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status SystemError(int error, const std::string& what, const std::string& path) {
+  const std::string message =
+      absl::StrCat("cannot ", what, " '", path, "': ", std::system_category().message(error));
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(message);
+    case ENOSPC:
+    case EDQUOT:
+      return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY",
+                        {{"path", path}});
+    default:
+      return absl::InternalError(message);
+  }
+}
+
+absl::Status Result(int result, const std::string& what, const std::string& path) {
+  return result == 0 ? absl::OkStatus() : SystemError(errno, what, path);
+}
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) {
+      close(value_);
+    }
+  }
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int get() const { return value_; }
+  int Release() { return std::exchange(value_, -1); }
+
+ private:
+  int value_;
+};
+
+class PosixWritableFile final : public WritableFile {
+ public:
+  PosixWritableFile(std::string path, Descriptor descriptor)
+      : path_(std::move(path)), descriptor_(std::move(descriptor)) {}
+
+  absl::Status Append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
+      if (written < 0) {
+        if (errno == EINTR) {
+          continue;
+        }
+        return SystemError(errno, "write", path_);
+      }
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Sync() override { return Result(fsync(descriptor_.get()), "sync", path_); }
+  absl::Status Close() override { return Result(close(descriptor_.Release()), "close", path_); }
+
+ private:
+  std::string path_;
+  Descriptor descriptor_;
+};
+
+class PosixMappedFile final : public MappedFile {
+ public:
+  PosixMappedFile(void* address, size_t size) : address_(address), size_(size) {}
+  ~PosixMappedFile() override {
+    if (address_ != nullptr) {
+      munmap(address_, size_);
+    }
+  }
+  PosixMappedFile(const PosixMappedFile&) = delete;
+  PosixMappedFile& operator=(const PosixMappedFile&) = delete;
+
+  std::string_view contents() const override { return {static_cast<const char*>(address_), size_}; }
+
+ private:
+  void* address_;
+  size_t size_;
+};
+
+class PosixFiles final : public FileSystem {
+ public:
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    Descriptor descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+    if (descriptor.get() < 0) {
+      return SystemError(errno, "create", path);
+    }
+    return std::make_unique<PosixWritableFile>(path, std::move(descriptor));
+  }
+
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
+    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info = {};
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &info) != 0) {
+      return SystemError(errno, "open", path);
+    }
+    const auto size = static_cast<size_t>(info.st_size);
+    if (size == 0) {
+      return std::make_unique<PosixMappedFile>(nullptr, 0);
+    }
+    void* address = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.get(), 0);
+    if (address == MAP_FAILED) {
+      return SystemError(errno, "map", path);
+    }
+    return std::make_unique<PosixMappedFile>(address, size);
+  }
+
+  absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) != 0) {
+      return SystemError(errno, "look at", path);
+    }
+    return FileIdentity{info.st_ino, info.st_size,
+                        info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec};
+  }
+
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    return Result(rename(from.c_str(), to.c_str()), "rename", from);
+  }
+
+  absl::Status Remove(const std::string& path) override {
+    return Result(unlink(path.c_str()), "remove", path);
+  }
+
+  absl::Status MakeFolder(const std::string& path) override {
+    const absl::Status status = Result(mkdir(path.c_str(), 0750), "make the folder", path);
+    return absl::IsAlreadyExists(status) ? absl::OkStatus() : status;
+  }
+
+  absl::Status SyncFolder(const std::string& path) override {
+    const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (descriptor.get() < 0) {
+      return SystemError(errno, "open the folder", path);
+    }
+    return Result(fsync(descriptor.get()), "sync the folder", path);
+  }
+
+  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
+    DIR* stream = opendir(folder.c_str());
+    if (stream == nullptr) {
+      return SystemError(errno, "list", folder);
+    }
+    std::vector<std::string> names;
+    while (const dirent* entry = readdir(stream)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") {
+        names.push_back(name);
+      }
+    }
+    closedir(stream);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+};
+
+}  // namespace
+
+FileSystem& PosixFileSystem() {
+  static PosixFiles files;
+  return files;
+}
+
+}  // namespace mercer::server

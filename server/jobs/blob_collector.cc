@@ -1,0 +1,33 @@
+#include "server/jobs/blob_collector.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+
+absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
+                                            const std::vector<BlobDigest>& released) {
+  int64_t deleted = 0;
+  for (const BlobDigest& digest : released) {
+    MERCER_ASSIGN_OR_RETURN(const bool gone, blobs.DeleteIf(digest, [&]() -> absl::StatusOr<bool> {
+      MERCER_ASSIGN_OR_RETURN(const bool referenced, storage.IsBlobReferenced(digest));
+      return !referenced;
+    }));
+    deleted += gone ? 1 : 0;
+  }
+  return deleted;
+}
+
+absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs) {
+  // Only candidates: each is looked up again before it is deleted.
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> stored, blobs.List());
+  MERCER_ASSIGN_OR_RETURN(const std::vector<BlobDigest> referenced, storage.ReferencedBlobs());
+  std::vector<BlobDigest> candidates;
+  std::set_difference(stored.begin(), stored.end(), referenced.begin(), referenced.end(),
+                      std::back_inserter(candidates));
+  return DeleteReleasedBlobs(storage, blobs, candidates);
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,39 @@
+// Opened data sets, shared by all that use them at the same time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/data/dataset.h"
+#include "server/blobs/blob_store.h"
+#include "server/storage/storage.h"
+
+namespace mercer::server {
+
+struct OpenedDataset {
+  DatasetRecord record;
+  std::shared_ptr<const Dataset> dataset;  // its rows are mapped from the blob's file
+};
+
+// Thread-safe. A data set is unmapped when its last user is gone.
+class DatasetCache {
+ public:
+  // Both must outlive the cache.
+  DatasetCache(Storage* storage, BlobStore* blobs) : storage_(storage), blobs_(blobs) {}
+
+  // Errors: kNotFound (reason DATASET_NOT_FOUND), kDataLoss.
+  absl::StatusOr<OpenedDataset> Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  Storage* const storage_;
+  BlobStore* const blobs_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<BlobDigest, std::weak_ptr<const Dataset>> opened_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mercer::server

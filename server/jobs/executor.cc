@@ -1,0 +1,44 @@
+#include "server/jobs/executor.h"
+
+#include <utility>
+
+namespace mercer::server {
+
+ThreadPool::ThreadPool(int num_threads) {
+  for (int i = 0; i < num_threads; ++i) {
+    threads_.emplace_back([this] { Run(); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
+
+void ThreadPool::Post(absl::AnyInvocable<void()> work) {
+  absl::MutexLock lock(&mutex_);
+  queue_.push_back(std::move(work));
+}
+
+void ThreadPool::Run() {
+  while (true) {
+    absl::AnyInvocable<void()> work;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(this, &ThreadPool::HasWorkOrStops));
+      if (queue_.empty()) {
+        return;
+      }
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    work();
+  }
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,43 @@
+// Where work that may block runs, so that threads that must not block hand it over: SQL, files,
+// waking of watchers.
+#pragma once
+
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+
+namespace mercer::server {
+
+// Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Runs `work` later on another thread, exactly once. Order is not promised.
+  virtual void Post(absl::AnyInvocable<void()> work) = 0;
+};
+
+// A fixed number of threads. The destructor runs what was posted, then joins.
+class ThreadPool final : public Executor {
+ public:
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool() override;
+
+  void Post(absl::AnyInvocable<void()> work) override ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !queue_.empty();
+  }
+
+  absl::Mutex mutex_;
+  std::deque<absl::AnyInvocable<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,96 @@
+#include "server/jobs/job_event.h"
+
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/training/step_report_encoding.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr uint8_t kFormat = 1;
+
+bool IsKind(uint8_t value) {
+  return value >= 1 && value <= static_cast<uint8_t>(JobEventKind::kResumed);
+}
+bool IsState(uint8_t value) {
+  return value >= 1 && value <= static_cast<uint8_t>(JobState::kCancelled);
+}
+
+}  // namespace
+
+std::string EncodeJobEvent(const JobEvent& event) {
+  ByteWriter writer;
+  writer.WriteUint8(kFormat);
+  writer.WriteUint8(static_cast<uint8_t>(event.kind));
+  writer.WriteUint8(static_cast<uint8_t>(event.state));
+  writer.WriteString(event.message);
+  if (event.kind == JobEventKind::kProgress) {
+    writer.WriteString(event.phase);
+    WriteReport(event.report, writer);
+    writer.WriteDouble(event.elapsed_seconds);
+  }
+  return std::move(writer).Take();
+}
+
+absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
+  ByteReader reader(record.payload);
+  JobEvent event;
+  event.sequence = record.sequence;
+  event.attempt = record.attempt;
+  event.iteration = record.iteration;
+  event.time = record.time;
+  const uint8_t format = reader.ReadUint8();
+  const uint8_t kind = reader.ReadUint8();
+  const uint8_t state = reader.ReadUint8();
+  event.message = reader.ReadString();
+  if (format != kFormat || !IsKind(kind) || !IsState(state)) {
+    reader.Fail();
+  } else {
+    event.kind = static_cast<JobEventKind>(kind);
+    event.state = static_cast<JobState>(state);
+  }
+  if (event.kind == JobEventKind::kProgress) {
+    event.phase = reader.ReadString();
+    event.report = ReadReport(reader);
+    event.elapsed_seconds = reader.ReadDouble();
+  }
+  if (!reader.AtEnd()) {
+    return absl::DataLossError(absl::StrCat("event ", record.sequence, " cannot be read"));
+  }
+  return event;
+}
+
+EventDraft StateEvent(JobState state, std::string message) {
+  JobEvent event;
+  event.state = state;
+  event.message = std::move(message);
+  return {0, EncodeJobEvent(event)};
+}
+
+StoredError EncodeError(const absl::Status& status) {
+  ByteWriter writer;
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    writer.WriteString(std::string(url));
+    writer.WriteString(std::string(payload));
+  });
+  return {static_cast<int>(status.code()), std::string(status.message()), std::move(writer).Take()};
+}
+
+absl::Status DecodeError(const StoredError& error) {
+  absl::Status status(static_cast<absl::StatusCode>(error.code), error.message);
+  ByteReader reader(error.details);
+  while (reader.ok() && !reader.AtEnd()) {
+    const std::string url = reader.ReadString();
+    const std::string payload = reader.ReadString();
+    if (reader.ok()) {
+      status.SetPayload(url, absl::Cord(payload));
+    }
+  }
+  return status;
+}
+
+}  // namespace mercer::server

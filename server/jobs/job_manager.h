@@ -1,0 +1,113 @@
+// The durable queue and its workers: submit, run, cancel, resume, drain.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "core/data/dataset.h"
+#include "server/blobs/blob_store.h"
+#include "server/jobs/clock.h"
+#include "server/jobs/job_planner.h"
+#include "server/jobs/progress_hub.h"
+#include "server/storage/storage.h"
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
+namespace mercer::server {
+
+struct JobManagerOptions {
+  std::string host;          // recorded with attempts
+  std::string code_version;  // recorded with checkpoints and models; a checkpoint of another
+                             // version starts again
+  int num_workers = 2;       // jobs that run at the same time, >= 1
+  int64_t memory_budget_bytes = int64_t{4} << 30;  // for the estimates of all running jobs together
+  int64_t cache_bytes = int64_t{256} << 20;        // shared by runs, for kernels and the like
+  absl::Duration checkpoint_interval = absl::Seconds(5);
+  absl::Duration event_interval =
+      absl::Milliseconds(250);  // progress events of one job are at least this far apart
+  absl::Duration lease_duration = absl::Seconds(30);
+  // A thread renews leases and writes progress that was held back. Tests turn it off and call
+  // RunHousekeeping.
+  bool housekeeping_thread = true;
+};
+
+// All must outlive the manager.
+struct JobManagerDependencies {
+  Storage* storage = nullptr;
+  BlobStore* blobs = nullptr;
+  const JobPlanner* planner = nullptr;
+  LearnerLookup find_learner;
+  ProgressHub* hub = nullptr;
+  Clock* clock = nullptr;
+  std::shared_ptr<spdlog::logger> log;  // may be null
+};
+
+struct JobSubmission {
+  std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
+  std::string request_id;  // may be empty
+  std::string model_name;  // empty: "model-" and the job's id
+  int32_t priority = 0;
+  Labels labels;
+};
+
+struct JobEstimate {
+  int64_t memory_bytes = 0;
+};
+
+// Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
+// those of the storage.
+class JobManager {
+ public:
+  JobManager(JobManagerOptions options, JobManagerDependencies dependencies);
+  // Without Drain before: as if the process had died (no state is written; the next Start
+  // recovers).
+  ~JobManager();
+  JobManager(const JobManager&) = delete;
+  JobManager& operator=(const JobManager&) = delete;
+
+  // Recovers the jobs of a dead process, collects unreferenced blobs, starts the workers. Call
+  // once.
+  absl::Status Start();
+
+  // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
+  // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
+  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes);
+  // kUnavailable (reason DRAINING).
+  absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
+
+  // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL). A running job ends soon after;
+  // its state says CANCELLING at once.
+  absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
+
+  // Upper bound of what the job would need. Errors: as Submit.
+  absl::StatusOr<JobEstimate> Estimate(std::string_view request);
+
+  // The data set with its rows mapped; shared by all that use it. Errors: kNotFound, kDataLoss.
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id);
+
+  // Refuses new jobs, checkpoints the running ones, sends them back to the queue, stops the
+  // workers. Idempotent.
+  void Drain();
+  bool draining() const;
+
+  // One round of what the housekeeping thread does about every 100 ms.
+  void RunHousekeeping();
+
+  // Blocks until no job runs and none that fits is queued. For tests and orderly tools.
+  void WaitUntilIdle();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,46 @@
+// What the jobs ask of the API: the request is opaque to them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/training/learner.h"
+#include "core/training/recipe.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// What a request means.
+struct JobPlan {
+  TrainingRecipe recipe;
+  std::vector<std::string> dataset_ids;  // at least one; the first holds the rows and the target
+  int num_threads = 1;                   // of one job's parallel loops
+};
+
+// What a model's version row is made from, besides the model.
+struct VersionContext {
+  const JobRecord* job = nullptr;
+  const JobPlan* plan = nullptr;
+  std::vector<DatasetRecord> datasets;  // in the order of the plan
+};
+
+// Thread-safe: workers call it at the same time. The same payload always means the same plan.
+class JobPlanner {
+ public:
+  virtual ~JobPlanner() = default;
+
+  // Errors: kInvalidArgument with field violations (a new request), kDataLoss (a stored one that is
+  // damaged).
+  virtual absl::StatusOr<JobPlan> Plan(std::string_view request) const = 0;
+  // The bytes for VersionRecord::summary: what lists show of the model, and its lineage.
+  virtual std::string SummarizeModel(const VersionContext& context, const Model& model) const = 0;
+};
+
+// Null when there is no learner of that name. The entries outlive all jobs.
+using LearnerLookup = std::function<const LearnerEntry*(std::string_view name)>;
+
+}  // namespace mercer::server

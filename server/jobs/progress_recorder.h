@@ -1,0 +1,74 @@
+// Writes the progress of one attempt to the event log, at a bounded rate, and shows it to watchers
+// once it is durable.
+//
+// Written without delay: the first event, the first of each stage, and what WriteNow is given. All
+// others wait until the interval since the last write has passed; of those that wait only the
+// newest is kept. At most one write is under way.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+#include "core/training/run_training.h"
+#include "server/jobs/clock.h"
+#include "server/jobs/progress_hub.h"
+#include "server/storage/storage.h"
+
+namespace mercer::server {
+
+// Thread-safe. The destructor waits for the write that is under way.
+class ProgressRecorder {
+ public:
+  struct Dependencies {
+    EventLog* log = nullptr;
+    ProgressHub* hub = nullptr;
+    Clock* clock = nullptr;
+    std::function<void(const absl::Status&)> on_error;  // called on a thread of the storage
+  };
+
+  ProgressRecorder(Dependencies dependencies, Lease lease, absl::Duration interval);
+  ~ProgressRecorder();
+  ProgressRecorder(const ProgressRecorder&) = delete;
+  ProgressRecorder& operator=(const ProgressRecorder&) = delete;
+
+  void Record(const ProgressEvent& event) ABSL_LOCKS_EXCLUDED(mutex_);
+  void WriteNow(EventDraft event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Writes what has waited long enough.
+  void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
+  // What still waits, for a change that writes it along; waits for the write that is under way.
+  // Nothing is kept afterwards.
+  std::vector<EventDraft> TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the last event recorded.
+  int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  // Takes what is due and marks a write as under way; empty when there is nothing to write now.
+  std::vector<EventDraft> TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Write(std::vector<EventDraft> events) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsQuiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writing_; }
+
+  const Dependencies dependencies_;
+  const Lease lease_;
+  const absl::Duration interval_;
+  const absl::Duration start_;
+  mutable absl::Mutex mutex_;
+  std::vector<EventDraft> urgent_ ABSL_GUARDED_BY(mutex_);
+  std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);  // comes after the urgent ones
+  std::set<std::pair<std::string, std::string>> stages_
+      ABSL_GUARDED_BY(mutex_);  // (phase, stage) seen
+  absl::Duration last_write_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  int64_t iteration_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace mercer::server

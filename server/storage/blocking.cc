@@ -1,0 +1,74 @@
+// The blocking twins of the asynchronous changes.
+#include <utility>
+
+#include "server/storage/storage.h"
+
+namespace mercer::server {
+
+absl::StatusOr<DatasetRecord> DatasetStore::CreateDataset(DatasetRecord dataset) {
+  return WaitFor<DatasetRecord>(
+      [&](Done<DatasetRecord> done) { CreateDataset(std::move(dataset), std::move(done)); });
+}
+
+absl::StatusOr<DatasetRecord> DatasetStore::DeleteDataset(std::string id) {
+  return WaitFor<DatasetRecord>(
+      [&](Done<DatasetRecord> done) { DeleteDataset(std::move(id), std::move(done)); });
+}
+
+absl::StatusOr<CreatedJob> JobStore::CreateJob(NewJob job) {
+  return WaitFor<CreatedJob>(
+      [&](Done<CreatedJob> done) { CreateJob(std::move(job), std::move(done)); });
+}
+
+absl::StatusOr<std::optional<JobRecord>> JobStore::ClaimJob(ClaimRequest request) {
+  using Result = std::optional<JobRecord>;
+  return WaitFor<Result>([&](Done<Result> done) { ClaimJob(std::move(request), std::move(done)); });
+}
+
+absl::StatusOr<JobState> JobStore::RenewLease(Lease lease, absl::Time lease_until) {
+  return WaitFor<JobState>(
+      [&](Done<JobState> done) { RenewLease(std::move(lease), lease_until, std::move(done)); });
+}
+
+absl::StatusOr<EventRecord> JobStore::BeginVerifying(Lease lease, EventDraft event,
+                                                     absl::Time now) {
+  return WaitFor<EventRecord>([&](Done<EventRecord> done) {
+    BeginVerifying(std::move(lease), std::move(event), now, std::move(done));
+  });
+}
+
+absl::StatusOr<std::optional<BlobDigest>> JobStore::SaveCheckpoint(Lease lease,
+                                                                   NewCheckpoint checkpoint) {
+  using Result = std::optional<BlobDigest>;
+  return WaitFor<Result>([&](Done<Result> done) {
+    SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
+  });
+}
+
+absl::StatusOr<EndedAttempt> JobStore::EndAttempt(AttemptEnd end) {
+  return WaitFor<EndedAttempt>(
+      [&](Done<EndedAttempt> done) { EndAttempt(std::move(end), std::move(done)); });
+}
+
+absl::StatusOr<EndedAttempt> JobStore::CancelJob(CancelRequest request) {
+  return WaitFor<EndedAttempt>(
+      [&](Done<EndedAttempt> done) { CancelJob(std::move(request), std::move(done)); });
+}
+
+absl::StatusOr<std::vector<EventRecord>> EventLog::Append(Lease lease,
+                                                          std::vector<EventDraft> events,
+                                                          absl::Time now) {
+  using Result = std::vector<EventRecord>;
+  return WaitFor<Result>([&](Done<Result> done) {
+    Append(std::move(lease), std::move(events), now, std::move(done));
+  });
+}
+
+absl::StatusOr<DeletedVersions> ModelStore::DeleteModel(std::string name, int64_t version,
+                                                        absl::Time now) {
+  return WaitFor<DeletedVersions>([&](Done<DeletedVersions> done) {
+    DeleteModel(std::move(name), version, now, std::move(done));
+  });
+}
+
+}  // namespace mercer::server

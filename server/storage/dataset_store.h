@@ -1,0 +1,37 @@
+// The data sets that the server knows. Their rows are blobs; this is the table of contents.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "server/storage/completion.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// Thread-safe. Besides the errors listed, every method may return those of the storage itself:
+// kUnavailable, kResourceExhausted (reason DISK_FULL), kDataLoss, kFailedPrecondition (reason
+// STORAGE_READ_ONLY), kInternal.
+class DatasetStore {
+ public:
+  virtual ~DatasetStore() = default;
+
+  // Answers the stored record. Errors: kAlreadyExists (the id is taken).
+  virtual void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> CreateDataset(DatasetRecord dataset);
+
+  // Answers the deleted record; the caller releases its blob. Errors: kNotFound,
+  // kFailedPrecondition (reason DATASET_IN_USE: a job that is not final needs it; metadata names
+  // the job).
+  virtual void DeleteDataset(std::string id, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> DeleteDataset(std::string id);
+
+  // Errors: kNotFound.
+  virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;
+  // Newest first. Errors: kInvalidArgument (negative size, reason BAD_PAGE_SIZE; foreign token,
+  // reason BAD_PAGE_TOKEN).
+  virtual absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) = 0;
+};
+
+}  // namespace mercer::server

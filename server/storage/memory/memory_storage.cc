@@ -1,0 +1,278 @@
+#include "server/storage/memory/memory_storage.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "server/storage/memory/memory_job_store.h"
+#include "server/storage/memory/memory_state.h"
+#include "server/storage/page_token.h"
+#include "server/storage/refusals.h"
+
+namespace mercer::server {
+namespace {
+
+class MemoryDatasetStore final : public DatasetStore {
+ public:
+  explicit MemoryDatasetStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
+
+  void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override {
+    done(Create(dataset));
+  }
+  void DeleteDataset(std::string id, Done<DatasetRecord> done) override { done(Delete(id)); }
+
+  absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override {
+    absl::MutexLock lock(&state_->mutex);
+    const auto found = state_->datasets.find(id);
+    if (found == state_->datasets.end()) {
+      return DatasetNotFound(id);
+    }
+    return found->second.record;
+  }
+
+  absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) override {
+    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+    MERCER_ASSIGN_OR_RETURN(
+        const int64_t before,
+        ReadPageToken("datasets", page.token, std::numeric_limits<int64_t>::max()));
+    absl::MutexLock lock(&state_->mutex);
+    std::map<int64_t, DatasetRecord, std::greater<>> newest_first;
+    for (const auto& [id, dataset] : state_->datasets) {
+      if (dataset.number < before) {
+        newest_first.emplace(dataset.number, dataset.record);
+      }
+    }
+    return CutPage(
+        std::vector<std::pair<int64_t, DatasetRecord>>(newest_first.begin(), newest_first.end()),
+        size, "datasets");
+  }
+
+ private:
+  absl::StatusOr<DatasetRecord> Create(const DatasetRecord& dataset) {
+    absl::MutexLock lock(&state_->mutex);
+    if (state_->datasets.count(dataset.id) > 0) {
+      return DatasetExists(dataset.id);
+    }
+    state_->datasets[dataset.id] = {++state_->last_number, dataset};
+    return dataset;
+  }
+
+  absl::StatusOr<DatasetRecord> Delete(const std::string& id) {
+    absl::MutexLock lock(&state_->mutex);
+    const auto found = state_->datasets.find(id);
+    if (found == state_->datasets.end()) {
+      return DatasetNotFound(id);
+    }
+    for (const auto& [job_id, job] : state_->jobs) {
+      const std::vector<std::string>& used = job.record.dataset_ids;
+      if (!IsFinal(job.record.state) && std::find(used.begin(), used.end(), id) != used.end()) {
+        return DatasetInUse(id, job_id);
+      }
+    }
+    DatasetRecord record = std::move(found->second.record);
+    state_->datasets.erase(found);
+    return record;
+  }
+
+  const std::shared_ptr<MemoryState> state_;
+};
+
+class MemoryEventLog final : public EventLog {
+ public:
+  explicit MemoryEventLog(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
+
+  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
+              Done<std::vector<EventRecord>> done) override {
+    absl::StatusOr<std::vector<EventRecord>> result = LeaseLost(lease);
+    {
+      absl::MutexLock lock(&state_->mutex);
+      if (MemoryJob* job = FindLeased(state_->jobs, lease); job != nullptr) {
+        result = AppendMemoryEvents(*job, events, now);
+      }
+    }
+    done(std::move(result));
+  }
+
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
+                                                int limit) override {
+    absl::MutexLock lock(&state_->mutex);
+    std::vector<EventRecord> records;
+    const auto found = state_->jobs.find(job_id);
+    if (found == state_->jobs.end()) {
+      return records;
+    }
+    for (const EventRecord& event : found->second.events) {
+      if (event.sequence > after_sequence && static_cast<int>(records.size()) < limit) {
+        records.push_back(event);
+      }
+    }
+    return records;
+  }
+
+ private:
+  const std::shared_ptr<MemoryState> state_;
+};
+
+class MemoryModelStore final : public ModelStore {
+ public:
+  explicit MemoryModelStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
+
+  void DeleteModel(std::string name, int64_t version, absl::Time now,
+                   Done<DeletedVersions> done) override {
+    done(Delete(name, version, now));
+  }
+
+  absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
+    absl::MutexLock lock(&state_->mutex);
+    const MemoryModel* model = Find(name);
+    if (model == nullptr) {
+      return ModelNotFound(name, 0);
+    }
+    return Record(*model);
+  }
+
+  absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
+    absl::MutexLock lock(&state_->mutex);
+    const MemoryModel* model = Find(name);
+    if (model == nullptr) {
+      return ModelNotFound(name, version);
+    }
+    const auto found =
+        version == 0 ? std::prev(model->versions.end()) : model->versions.find(version);
+    if (found == model->versions.end()) {
+      return ModelNotFound(name, version);
+    }
+    return found->second;
+  }
+
+  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page) override {
+    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+    std::string after;
+    if (!page.token.empty()) {
+      MERCER_ASSIGN_OR_RETURN(after, ReadPageToken("models", page.token));
+    }
+    absl::MutexLock lock(&state_->mutex);
+    std::vector<std::pair<std::string, ModelRecord>> items;
+    for (const auto& [name, model] : state_->models) {
+      if (name > after && !model.versions.empty()) {
+        items.emplace_back(name, Record(model));
+      }
+    }
+    return CutPage(std::move(items), size, "models");
+  }
+
+  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name,
+                                                   const PageRequest& page) override {
+    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+    const std::string query = absl::StrCat("versions|", name);
+    MERCER_ASSIGN_OR_RETURN(const int64_t before,
+                            ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
+    absl::MutexLock lock(&state_->mutex);
+    const MemoryModel* model = Find(name);
+    if (model == nullptr) {
+      return ModelNotFound(name, 0);
+    }
+    std::vector<std::pair<int64_t, VersionRecord>> items;
+    for (auto entry = model->versions.rbegin(); entry != model->versions.rend(); ++entry) {
+      if (entry->first < before) {
+        items.emplace_back(entry->first, entry->second);
+      }
+    }
+    return CutPage(std::move(items), size, query);
+  }
+
+ private:
+  // Null when there is none, or none with a version.
+  const MemoryModel* Find(const std::string& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
+    const auto found = state_->models.find(name);
+    return found == state_->models.end() || found->second.versions.empty() ? nullptr
+                                                                           : &found->second;
+  }
+
+  static ModelRecord Record(const MemoryModel& model) {
+    ModelRecord record = model.record;
+    record.newest_version = model.versions.rbegin()->first;
+    record.num_versions = static_cast<int64_t>(model.versions.size());
+    return record;
+  }
+
+  absl::StatusOr<DeletedVersions> Delete(const std::string& name, int64_t version, absl::Time now) {
+    absl::MutexLock lock(&state_->mutex);
+    if (Find(name) == nullptr) {
+      return ModelNotFound(name, version);
+    }
+    MemoryModel& model = state_->models.at(name);
+    DeletedVersions deleted;
+    std::set<BlobDigest> blobs;
+    for (auto entry = model.versions.begin(); entry != model.versions.end();) {
+      if (version == 0 || entry->first == version) {
+        deleted.versions.push_back(entry->first);
+        blobs.insert({entry->second.model_blob, entry->second.witness_blob});
+        entry = model.versions.erase(entry);
+      } else {
+        ++entry;
+      }
+    }
+    if (deleted.versions.empty()) {
+      return ModelNotFound(name, version);
+    }
+    blobs.erase("");
+    deleted.released_blobs.assign(blobs.begin(), blobs.end());
+    model.record.update_time = now;
+    return deleted;
+  }
+
+  const std::shared_ptr<MemoryState> state_;
+};
+
+class MemoryStorage final : public Storage {
+ public:
+  DatasetStore& datasets() override { return datasets_; }
+  JobStore& jobs() override { return jobs_; }
+  EventLog& events() override { return events_; }
+  ModelStore& models() override { return models_; }
+
+  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
+    MERCER_ASSIGN_OR_RETURN(const std::vector<BlobDigest> blobs, ReferencedBlobs());
+    return std::binary_search(blobs.begin(), blobs.end(), blob);
+  }
+
+  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
+    absl::MutexLock lock(&state_->mutex);
+    std::set<BlobDigest> blobs;
+    for (const auto& [id, dataset] : state_->datasets) {
+      blobs.insert(dataset.record.blob);
+    }
+    for (const auto& [id, job] : state_->jobs) {
+      if (job.checkpoint.has_value()) {
+        blobs.insert(job.checkpoint->blob);
+      }
+    }
+    for (const auto& [name, model] : state_->models) {
+      for (const auto& [number, version] : model.versions) {
+        blobs.insert({version.model_blob, version.witness_blob});
+      }
+    }
+    blobs.erase("");
+    return std::vector<BlobDigest>(blobs.begin(), blobs.end());
+  }
+
+ private:
+  const std::shared_ptr<MemoryState> state_ = std::make_shared<MemoryState>();
+  MemoryDatasetStore datasets_{state_};
+  MemoryJobStore jobs_{state_};
+  MemoryEventLog events_{state_};
+  MemoryModelStore models_{state_};
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> MakeMemoryStorage() { return std::make_unique<MemoryStorage>(); }
+
+}  // namespace mercer::server

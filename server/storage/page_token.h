@@ -1,0 +1,27 @@
+// Page tokens: opaque, safe in URLs, and bound to the query that made them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// `query` names the list and its filter; `key` is the last key of the page.
+std::string MakePageToken(std::string_view query, std::string_view key);
+// The key. Errors: kInvalidArgument (reason BAD_PAGE_TOKEN: damaged, or made by another query).
+absl::StatusOr<std::string> ReadPageToken(std::string_view query, std::string_view token);
+
+// The same for keys that are numbers. An empty token gives `first`.
+std::string MakePageToken(std::string_view query, int64_t key);
+absl::StatusOr<int64_t> ReadPageToken(std::string_view query, std::string_view token,
+                                      int64_t first);
+
+// The number of items to return. Errors: kInvalidArgument (negative; reason BAD_PAGE_SIZE).
+absl::StatusOr<int> EffectivePageSize(const PageRequest& page);
+
+}  // namespace mercer::server

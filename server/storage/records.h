@@ -1,0 +1,171 @@
+// What the stores hold, as plain values. Payloads are bytes that the stores never look into.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace mercer::server {
+
+using Labels = std::map<std::string, std::string>;
+
+// Names a blob: 64 lower-case hexadecimal digits of the SHA-256 of its content.
+using BlobDigest = std::string;
+
+// The numbers are stored: never change or reuse one.
+enum class JobState : uint8_t {
+  kQueued = 1,
+  kRunning = 2,
+  kCancelling = 3,  // cancellation was asked for; the worker has not ended yet
+  kVerifying = 4,   // trained; the certificate is being recomputed
+  kSucceeded = 5,   // final, as the two that follow
+  kFailed = 6,
+  kCancelled = 7,
+};
+
+constexpr bool IsFinal(JobState state) { return state >= JobState::kSucceeded; }
+// "QUEUED", "RUNNING", ...
+std::string_view JobStateName(JobState state);
+
+// Why an attempt ended. The numbers are stored.
+enum class AttemptReason : uint8_t {
+  kRunning = 0,  // it has not ended
+  kSucceeded = 1,
+  kFailed = 2,
+  kCancelled = 3,
+  kDrained = 4,     // the server shut down in order; the job went back to the queue
+  kWorkerLost = 5,  // the process died, or the worker lost its lease
+};
+
+// "RUNNING", "SUCCEEDED", ..., "DRAINED", "WORKER_LOST"
+std::string_view AttemptReasonName(AttemptReason reason);
+
+// A status with its details, encoded by whoever writes it.
+struct StoredError {
+  int code = 0;  // absl::StatusCode
+  std::string message;
+  std::string details;
+
+  friend bool operator==(const StoredError&, const StoredError&) = default;
+};
+
+struct DatasetRecord {
+  std::string id;  // unique; [a-z0-9-]
+  std::string display_name;
+  BlobDigest blob;
+  int64_t size_bytes = 0;  // of the blob
+  int64_t rows = 0;
+  std::string info;  // schema and statistics
+  Labels labels;
+  absl::Time create_time;
+};
+
+// An event as given to a store; the store adds sequence, attempt and time.
+struct EventDraft {
+  int64_t iteration = 0;
+  std::string payload;
+};
+
+struct EventRecord {
+  int64_t sequence = 0;  // 1, 2, 3, ... without gaps within a job
+  int32_t attempt = 0;   // the attempt that wrote it; 0 before the first
+  int64_t iteration = 0;
+  absl::Time time;
+  std::string payload;
+
+  friend bool operator==(const EventRecord&, const EventRecord&) = default;
+};
+
+struct JobRecord {
+  std::string id;
+  int64_t number = 0;  // order of creation
+  JobState state = JobState::kQueued;
+  int32_t priority = 0;  // larger runs first
+  int32_t attempt = 0;   // attempts begun so far
+  int64_t epoch = 0;  // counts claims; with lease_worker it fences out a worker that lost its lease
+  std::string lease_worker;  // empty unless a worker holds the job
+  absl::Time lease_until = absl::InfinitePast();
+  std::string request;     // the request, as it was accepted
+  std::string request_id;  // empty: none was given
+  std::string learner;
+  std::vector<std::string> dataset_ids;  // in the order of the request
+  Labels labels;
+  std::string model_name;
+  int64_t model_version = 0;         // of model_name; 0 until the job succeeded
+  int64_t memory_bytes = 0;          // upper bound of what the run will need
+  std::optional<StoredError> error;  // FAILED, and CANCELLED with a reason
+  absl::Time create_time;
+  absl::Time start_time = absl::InfinitePast();  // of the first attempt; InfinitePast: not started
+  absl::Time end_time = absl::InfinitePast();    // InfinitePast: not final
+  std::optional<EventRecord> last_event;
+};
+
+struct AttemptRecord {
+  int32_t attempt = 0;
+  std::string host;
+  std::string worker;
+  absl::Time start_time;
+  absl::Time end_time = absl::InfinitePast();  // InfinitePast: running
+  AttemptReason reason = AttemptReason::kRunning;
+};
+
+// What a worker shows to prove that the job is still its own.
+struct Lease {
+  std::string job_id;
+  std::string worker;
+  int64_t epoch = 0;
+};
+
+struct CheckpointRecord {
+  int32_t attempt = 0;
+  int64_t iteration = 0;
+  std::string code_version;
+  BlobDigest blob;
+  absl::Time create_time;
+};
+
+struct ModelRecord {
+  std::string name;
+  int64_t newest_version = 0;  // the largest version number that is not deleted
+  int64_t num_versions = 0;    // that are not deleted
+  Labels labels;
+  std::string description;
+  absl::Time create_time;
+  absl::Time update_time;  // of the newest change
+};
+
+struct VersionRecord {
+  std::string model;
+  int64_t version =
+      0;  // 1, 2, 3, ... per model; the numbers of deleted versions are not used again
+  std::string job_id;
+  std::string learner;
+  BlobDigest model_blob;
+  int64_t model_bytes = 0;
+  BlobDigest witness_blob;  // empty: none
+  int64_t witness_bytes = 0;
+  std::string summary;  // what lists show of a model, and its lineage
+  Labels labels;
+  absl::Time create_time;
+};
+
+// A page of a list. `size` 0 means kDefaultPageSize; sizes above kMaxPageSize are lowered to it.
+struct PageRequest {
+  int32_t size = 0;
+  std::string token;  // empty: the first page
+};
+inline constexpr int32_t kDefaultPageSize = 50;
+inline constexpr int32_t kMaxPageSize = 1000;
+
+template <typename T>
+struct Page {
+  std::vector<T> items;
+  std::string next_token;  // empty: this was the last page
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,29 @@
+// The errors that every implementation of the stores gives in the same words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+absl::Status DatasetNotFound(const std::string& id);
+absl::Status DatasetExists(const std::string& id);
+absl::Status DatasetInUse(const std::string& id, const std::string& job_id);
+absl::Status JobNotFound(const std::string& id);
+absl::Status JobExists(const std::string& id);
+absl::Status RequestIdReused(const std::string& request_id, const std::string& job_id);
+absl::Status LeaseLost(const Lease& lease);
+absl::Status CancelRequested(const std::string& job_id);
+absl::Status JobIsFinal(const std::string& job_id, JobState state);
+absl::Status ModelNotFound(const std::string& name,
+                           int64_t version);  // version 0: the model itself
+
+// Names list and filter for page tokens.
+std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels& labels);
+
+}  // namespace mercer::server

@@ -1,0 +1,163 @@
+#include "server/storage/sqlite/connection.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+
+absl::Status SqliteError(sqlite3* database, int code, const std::string& what) {
+  const std::string message =
+      absl::StrCat("database: ", what, ": ",
+                   database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return WithReason(absl::UnavailableError(message), "DATABASE_BUSY");
+    case SQLITE_FULL:
+      return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return WithReason(absl::DataLossError(message), "DATABASE_DAMAGED");
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY");
+    default:
+      return WithReason(absl::InternalError(message), "DATABASE_ERROR");
+  }
+}
+
+Statement::~Statement() {
+  if (statement_ != nullptr) {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
+}
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      next_parameter_(other.next_parameter_),
+      bind_error_(other.bind_error_) {}
+
+void Statement::Check(int code) {
+  if (bind_error_ == SQLITE_OK) {
+    bind_error_ = code;
+  }
+}
+
+Statement& Statement::Bind(int64_t value) {
+  Check(sqlite3_bind_int64(statement_, next_parameter_++, value));
+  return *this;
+}
+
+Statement& Statement::Bind(std::string_view text) {
+  // A null pointer would bind NULL.
+  const char* data = text.data() != nullptr ? text.data() : "";
+  Check(sqlite3_bind_text64(statement_, next_parameter_++, data, text.size(), SQLITE_TRANSIENT,
+                            SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::BindBlob(std::string_view bytes) {
+  const char* data = bytes.data() != nullptr ? bytes.data() : "";
+  Check(sqlite3_bind_blob64(statement_, next_parameter_++, data, bytes.size(), SQLITE_TRANSIENT));
+  return *this;
+}
+
+Statement& Statement::BindNull() {
+  Check(sqlite3_bind_null(statement_, next_parameter_++));
+  return *this;
+}
+
+Statement& Statement::BindTime(absl::Time time) {
+  if (time == absl::InfinitePast() || time == absl::InfiniteFuture()) {
+    return BindNull();
+  }
+  return Bind(absl::ToUnixMicros(time));
+}
+
+absl::StatusOr<bool> Statement::Step() {
+  if (bind_error_ != SQLITE_OK) {
+    return SqliteError(database_, bind_error_, "binding a value");
+  }
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) {
+    return true;
+  }
+  if (code == SQLITE_DONE) {
+    return false;
+  }
+  return SqliteError(database_, code, "statement");
+}
+
+absl::Status Statement::Run() {
+  bool more = true;
+  while (more) {
+    MERCER_ASSIGN_OR_RETURN(more, Step());
+  }
+  return absl::OkStatus();
+}
+
+std::string Statement::Bytes(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data == nullptr ? std::string() : std::string(data, static_cast<size_t>(size));
+}
+
+absl::Time Statement::Time(int column) const {
+  return IsNull(column) ? absl::InfinitePast() : absl::FromUnixMicros(Int64(column));
+}
+
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Mode mode) {
+  const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                    (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                              : SQLITE_OPEN_READONLY);
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  std::unique_ptr<Connection> connection(new Connection(database));
+  if (code != SQLITE_OK) {
+    return SqliteError(database, code, absl::StrCat("opening ", path));
+  }
+  sqlite3_busy_timeout(database, 5000);
+  MERCER_RETURN_IF_ERROR(connection->Execute("PRAGMA foreign_keys = ON"));
+  if (mode == Mode::kReadWrite) {
+    MERCER_RETURN_IF_ERROR(
+        connection->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
+  }
+  return connection;
+}
+
+Connection::~Connection() {
+  statements_.clear();
+  sqlite3_close(database_);
+}
+
+absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {
+  auto found = statements_.find(sql);
+  if (found == statements_.end()) {
+    sqlite3_stmt* prepared = nullptr;
+    const int code = sqlite3_prepare_v3(database_, sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+    if (code != SQLITE_OK) {
+      return SqliteError(database_, code, absl::StrCat("preparing '", std::string(sql), "'"));
+    }
+    found = statements_.emplace(std::string(sql), prepared).first;
+  }
+  if (sqlite3_stmt_busy(found->second.get()) != 0) {
+    return absl::InternalError(
+        absl::StrCat("database: statement in use: '", std::string(sql), "'"));
+  }
+  return Statement(database_, found->second.get());
+}
+
+absl::Status Connection::Execute(const std::string& script) {
+  const int code = sqlite3_exec(database_, script.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : SqliteError(database_, code, "script");
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,72 @@
+#include "server/storage/sqlite/folder_lock.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status SystemError(int error, const std::string& what, const std::string& path) {
+  const std::string message =
+      absl::StrCat(what, " '", path, "': ", std::system_category().message(error));
+  if (error == EROFS || error == EACCES || error == EPERM) {
+    return WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY",
+                      {{"path", path}});
+  }
+  if (error == ENOSPC) {
+    return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
+  }
+  return absl::InternalError(message);
+}
+
+// The holder's process id as it stands in the lock file; "unknown" when it cannot be read.
+std::string ReadHolder(int descriptor) {
+  char text[32] = {};
+  const ssize_t size = pread(descriptor, text, sizeof(text) - 1, 0);
+  std::string digits(text, size > 0 ? static_cast<size_t>(size) : 0);
+  absl::StripTrailingAsciiWhitespace(&digits);
+  return digits.empty() ? "unknown" : digits;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0750) != 0 && errno != EEXIST) {
+    return SystemError(errno, "cannot make the data folder", folder);
+  }
+  const std::string path = absl::StrCat(folder, "/lock");
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+  if (descriptor < 0) {
+    return SystemError(errno, "cannot write", path);
+  }
+  std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) {
+      return SystemError(errno, "cannot lock", path);
+    }
+    const std::string holder = ReadHolder(descriptor);
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the data folder '", folder, "' is used by another server, process ", holder)),
+        "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
+  }
+  const std::string content = absl::StrCat(getpid(), "\n");
+  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, content.data(), content.size(), 0) !=
+                                           static_cast<ssize_t>(content.size())) {
+    return SystemError(errno, "cannot write", path);
+  }
+  return lock;
+}
+
+FolderLock::~FolderLock() { close(descriptor_); }
+
+}  // namespace mercer::server

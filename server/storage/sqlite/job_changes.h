@@ -1,0 +1,33 @@
+// The changes of JobStore as functions on the writer's connection; each runs inside the savepoint
+// of its request.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "server/storage/job_store.h"
+#include "server/storage/sqlite/connection.h"
+
+namespace mercer::server {
+
+// The earlier job of this request_id, if any. Errors: kAlreadyExists (other digest).
+absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection,
+                                                          const std::string& request_id,
+                                                          const std::string& request_digest);
+absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job);
+absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
+                                                      const ClaimRequest& request);
+absl::StatusOr<JobState> ExtendLease(Connection& connection, const Lease& lease,
+                                     absl::Time lease_until);
+absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
+                                          const EventDraft& event, absl::Time now);
+absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connection,
+                                                            const Lease& lease,
+                                                            const NewCheckpoint& checkpoint);
+absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end);
+absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);
+
+}  // namespace mercer::server

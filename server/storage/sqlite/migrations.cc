@@ -1,0 +1,220 @@
+#include "server/storage/sqlite/migrations.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+namespace {
+
+// Times are microseconds since 1970, UTC. Columns that the later stages of leases, quotas, retries
+// and aliases need are there already: a new column on a large table is cheap, a new meaning of an
+// old row is not.
+constexpr char kSchema1[] = R"sql(
+CREATE TABLE datasets(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  display_name TEXT NOT NULL,
+  blob TEXT NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  row_count INTEGER NOT NULL,
+  info BLOB NOT NULL,
+  create_time INTEGER NOT NULL
+);
+CREATE INDEX datasets_by_blob ON datasets(blob);
+CREATE TABLE dataset_labels(
+  owner INTEGER NOT NULL REFERENCES datasets(number) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(owner, key)
+) WITHOUT ROWID;
+
+CREATE TABLE jobs(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  state INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  attempt INTEGER NOT NULL DEFAULT 0,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  lease_worker TEXT,
+  lease_until INTEGER,
+  not_before INTEGER NOT NULL DEFAULT 0,
+  caller TEXT NOT NULL DEFAULT '',
+  stop_requested INTEGER NOT NULL DEFAULT 0,
+  request_id TEXT UNIQUE,
+  request_digest TEXT NOT NULL,
+  learner TEXT NOT NULL,
+  model_name TEXT NOT NULL,
+  model_version INTEGER NOT NULL DEFAULT 0,
+  memory_bytes INTEGER NOT NULL,
+  error_code INTEGER,
+  error_message TEXT,
+  error_details BLOB,
+  create_time INTEGER NOT NULL,
+  start_time INTEGER,
+  end_time INTEGER,
+  last_sequence INTEGER NOT NULL DEFAULT 0,
+  last_attempt INTEGER NOT NULL DEFAULT 0,
+  last_iteration INTEGER NOT NULL DEFAULT 0,
+  last_time INTEGER,
+  last_payload BLOB
+);
+CREATE INDEX jobs_queue ON jobs(priority DESC, number) WHERE state = 1;
+CREATE INDEX jobs_by_state ON jobs(state, number);
+-- Apart from jobs, because each event rewrites the job's row.
+CREATE TABLE job_requests(
+  job INTEGER PRIMARY KEY REFERENCES jobs(number) ON DELETE CASCADE,
+  request BLOB NOT NULL
+);
+CREATE TABLE job_labels(
+  owner INTEGER NOT NULL REFERENCES jobs(number) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(owner, key)
+) WITHOUT ROWID;
+CREATE INDEX job_labels_by_value ON job_labels(key, value, owner);
+CREATE TABLE job_datasets(
+  job INTEGER NOT NULL REFERENCES jobs(number) ON DELETE CASCADE,
+  position INTEGER NOT NULL,
+  dataset_id TEXT NOT NULL,
+  PRIMARY KEY(job, position)
+) WITHOUT ROWID;
+CREATE INDEX job_datasets_by_dataset ON job_datasets(dataset_id, job);
+
+CREATE TABLE attempts(
+  job INTEGER NOT NULL REFERENCES jobs(number) ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  host TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  start_time INTEGER NOT NULL,
+  end_time INTEGER,
+  reason INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY(job, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE events(
+  job INTEGER NOT NULL REFERENCES jobs(number) ON DELETE CASCADE,
+  sequence INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  payload BLOB NOT NULL,
+  PRIMARY KEY(job, sequence)
+) WITHOUT ROWID;
+
+CREATE TABLE checkpoints(
+  job INTEGER PRIMARY KEY REFERENCES jobs(number) ON DELETE CASCADE,
+  attempt INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  code_version TEXT NOT NULL,
+  blob TEXT NOT NULL,
+  create_time INTEGER NOT NULL
+);
+CREATE INDEX checkpoints_by_blob ON checkpoints(blob);
+
+-- The row of a deleted model stays, because its version numbers are not used again.
+CREATE TABLE models(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  description TEXT NOT NULL DEFAULT '',
+  next_version INTEGER NOT NULL DEFAULT 1,
+  create_time INTEGER NOT NULL,
+  update_time INTEGER NOT NULL
+);
+CREATE TABLE model_labels(
+  owner INTEGER NOT NULL REFERENCES models(number) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(owner, key)
+) WITHOUT ROWID;
+CREATE TABLE versions(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  model INTEGER NOT NULL REFERENCES models(number),
+  version INTEGER NOT NULL,
+  job_id TEXT NOT NULL,
+  learner TEXT NOT NULL,
+  model_blob TEXT NOT NULL,
+  model_bytes INTEGER NOT NULL,
+  witness_blob TEXT NOT NULL,
+  witness_bytes INTEGER NOT NULL,
+  summary BLOB NOT NULL,
+  create_time INTEGER NOT NULL,
+  UNIQUE(model, version)
+);
+CREATE INDEX versions_by_model_blob ON versions(model_blob);
+CREATE INDEX versions_by_witness_blob ON versions(witness_blob);
+CREATE TABLE version_labels(
+  owner INTEGER NOT NULL REFERENCES versions(number) ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(owner, key)
+) WITHOUT ROWID;
+CREATE TABLE aliases(
+  model INTEGER NOT NULL REFERENCES models(number),
+  alias TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  update_time INTEGER NOT NULL,
+  PRIMARY KEY(model, alias)
+) WITHOUT ROWID;
+)sql";
+
+// Step i leads from version i to version i + 1.
+const std::vector<const char*>& Steps() {
+  static const std::vector<const char*> steps = {kSchema1};
+  return steps;
+}
+
+absl::StatusOr<int64_t> FindVersion(Connection& connection) {
+  MERCER_RETURN_IF_ERROR(
+      connection.Execute("CREATE TABLE IF NOT EXISTS schema_versions(version INTEGER PRIMARY KEY, "
+                         "applied_time INTEGER NOT NULL)"));
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT COALESCE(MAX(version), 0) FROM schema_versions"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+  return found ? select.Int64(0) : 0;
+}
+
+absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) {
+  MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
+  absl::Status status = connection.Execute(Steps()[static_cast<size_t>(version)]);
+  if (status.ok()) {
+    absl::StatusOr<Statement> insert =
+        connection.Prepare("INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)");
+    status = insert.ok() ? insert->Bind(version + 1).BindTime(now).Run() : insert.status();
+  }
+  if (status.ok()) {
+    status = connection.Execute("COMMIT");
+  }
+  if (!status.ok() && connection.in_transaction()) {
+    connection.Execute("ROLLBACK").IgnoreError();  // the first error says more
+  }
+  return status;
+}
+
+}  // namespace
+
+int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
+
+absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(int64_t version, FindVersion(connection));
+  if (version > CurrentSchemaVersion()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the database has schema ", version, ", written by a newer version; this one supports ",
+            CurrentSchemaVersion())),
+        "NEWER_SCHEMA",
+        {{"found", absl::StrCat(version)}, {"supported", absl::StrCat(CurrentSchemaVersion())}});
+  }
+  for (; version < CurrentSchemaVersion(); ++version) {
+    MERCER_RETURN_IF_ERROR(ApplyStep(connection, version, now));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::server

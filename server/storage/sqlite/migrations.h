@@ -1,0 +1,21 @@
+// The schema, as numbered steps. A released step never changes; a change of the schema is a new
+// step.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "server/storage/sqlite/connection.h"
+
+namespace mercer::server {
+
+// The schema that this program reads and writes.
+int64_t CurrentSchemaVersion();
+
+// Brings the database to the current schema, each step in a transaction of its own. Errors:
+// kFailedPrecondition (reason NEWER_SCHEMA, metadata found and supported).
+absl::Status MigrateDatabase(Connection& connection, absl::Time now);
+
+}  // namespace mercer::server

@@ -1,0 +1,35 @@
+#include "server/storage/sqlite/reader_pool.h"
+
+#include <utility>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+
+ReaderPool::Loan::~Loan() {
+  if (connection_ != nullptr) {
+    absl::MutexLock lock(&pool_->mutex_);
+    pool_->free_.push_back(std::move(connection_));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Open(const std::string& path,
+                                                             int num_connections) {
+  std::vector<std::unique_ptr<Connection>> connections;
+  for (int i = 0; i < num_connections; ++i) {
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                            Connection::Open(path, Connection::Mode::kReadOnly));
+    connections.push_back(std::move(connection));
+  }
+  return std::unique_ptr<ReaderPool>(new ReaderPool(std::move(connections)));
+}
+
+ReaderPool::Loan ReaderPool::Borrow() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &ReaderPool::HasFree));
+  std::unique_ptr<Connection> connection = std::move(free_.back());
+  free_.pop_back();
+  return Loan(this, std::move(connection));
+}
+
+}  // namespace mercer::server

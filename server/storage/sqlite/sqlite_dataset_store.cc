@@ -1,0 +1,138 @@
+#include "server/storage/sqlite/sqlite_dataset_store.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "server/storage/page_token.h"
+#include "server/storage/refusals.h"
+#include "server/storage/sqlite/tables.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr std::string_view kQuery = "datasets";
+
+struct NumberedDataset {
+  int64_t number = 0;
+  DatasetRecord record;
+};
+
+// Of a row (number, id, display_name, blob, size_bytes, row_count, info, create_time).
+absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement& row) {
+  NumberedDataset dataset;
+  dataset.number = row.Int64(0);
+  dataset.record.id = row.Bytes(1);
+  dataset.record.display_name = row.Bytes(2);
+  dataset.record.blob = row.Bytes(3);
+  dataset.record.size_bytes = row.Int64(4);
+  dataset.record.rows = row.Int64(5);
+  dataset.record.info = row.Bytes(6);
+  dataset.record.create_time = row.Time(7);
+  MERCER_ASSIGN_OR_RETURN(dataset.record.labels,
+                          ReadLabels(connection, LabelTable::kDatasets, dataset.number));
+  return dataset;
+}
+
+absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::string& id) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare("SELECT number, id, display_name, blob, size_bytes, "
+                                             "row_count, info, create_time FROM datasets "
+                                             "WHERE id = ?"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
+  if (!found) {
+    return DatasetNotFound(id);
+  }
+  return ReadRow(connection, select);
+}
+
+absl::StatusOr<DatasetRecord> Insert(Connection& connection, const DatasetRecord& dataset) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection.Prepare(
+          "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
+  insert.Bind(dataset.id)
+      .Bind(dataset.display_name)
+      .Bind(dataset.blob)
+      .Bind(dataset.size_bytes)
+      .Bind(dataset.rows);
+  MERCER_RETURN_IF_ERROR(insert.BindBlob(dataset.info).BindTime(dataset.create_time).Run());
+  if (connection.changes() == 0) {
+    return DatasetExists(dataset.id);
+  }
+  MERCER_RETURN_IF_ERROR(
+      InsertLabels(connection, LabelTable::kDatasets, connection.last_row_id(), dataset.labels));
+  return dataset;
+}
+
+absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& id) {
+  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
+  // States 1 to 4 are those that are not final.
+  MERCER_ASSIGN_OR_RETURN(
+      Statement user,
+      connection.Prepare("SELECT jobs.id FROM jobs WHERE state IN (1, 2, 3, 4) AND EXISTS (SELECT "
+                         "1 FROM job_datasets "
+                         "WHERE job_datasets.job = jobs.number AND dataset_id = ?) LIMIT 1"));
+  MERCER_ASSIGN_OR_RETURN(const bool in_use, user.Bind(id).Step());
+  if (in_use) {
+    return DatasetInUse(id, user.Bytes(0));
+  }
+  MERCER_ASSIGN_OR_RETURN(Statement remove,
+                          connection.Prepare("DELETE FROM datasets WHERE number = ?"));
+  MERCER_RETURN_IF_ERROR(remove.Bind(dataset.number).Run());
+  return std::move(dataset.record);
+}
+
+}  // namespace
+
+void SqliteDatasetStore::CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) {
+  SubmitChange<DatasetRecord>(
+      *writer_,
+      [dataset = std::move(dataset)](Connection& connection) {
+        return Insert(connection, dataset);
+      },
+      std::move(done));
+}
+
+void SqliteDatasetStore::DeleteDataset(std::string id, Done<DatasetRecord> done) {
+  SubmitChange<DatasetRecord>(
+      *writer_, [id = std::move(id)](Connection& connection) { return Delete(connection, id); },
+      std::move(done));
+}
+
+absl::StatusOr<DatasetRecord> SqliteDatasetStore::GetDataset(const std::string& id) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(*reader, id));
+  return std::move(dataset.record);
+}
+
+absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageRequest& page) {
+  MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+  MERCER_ASSIGN_OR_RETURN(const int64_t before,
+                          ReadPageToken(kQuery, page.token, std::numeric_limits<int64_t>::max()));
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          (*reader).Prepare("SELECT number, id, display_name, blob, size_bytes, "
+                                            "row_count, info, create_time FROM datasets "
+                                            "WHERE number < ? ORDER BY number DESC LIMIT ?"));
+  select.Bind(before).Bind(size + 1);
+  Page<DatasetRecord> result;
+  int64_t last = 0;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return result;
+    }
+    if (static_cast<int>(result.items.size()) == size) {
+      result.next_token = MakePageToken(kQuery, last);
+      return result;
+    }
+    MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadRow(*reader, select));
+    last = dataset.number;
+    result.items.push_back(std::move(dataset.record));
+  }
+}
+
+}  // namespace mercer::server

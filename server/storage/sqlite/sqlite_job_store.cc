@@ -1,0 +1,222 @@
+#include "server/storage/sqlite/sqlite_job_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "server/storage/page_token.h"
+#include "server/storage/refusals.h"
+#include "server/storage/sqlite/job_changes.h"
+#include "server/storage/sqlite/tables.h"
+
+namespace mercer::server {
+namespace {
+
+// Numbers of the page's jobs, newest first: the union of one index scan per state, each cut at the
+// page's size, so that no state, however many jobs it has, is sorted as a whole. Parameters: per
+// state (state,) before, labels, limit; at the end limit.
+std::string SelectNumbersSql(size_t num_states, size_t num_labels) {
+  std::string labels;
+  for (size_t i = 0; i < num_labels; ++i) {
+    absl::StrAppend(&labels,
+                    " AND EXISTS (SELECT 1 FROM job_labels WHERE owner = jobs.number AND key = ? "
+                    "AND value = ?)");
+  }
+  std::string sql = "SELECT number FROM (";
+  for (size_t i = 0; i < std::max<size_t>(num_states, 1); ++i) {
+    absl::StrAppend(&sql, i == 0 ? "" : " UNION ALL ",
+                    "SELECT number FROM (SELECT number FROM jobs WHERE ",
+                    num_states == 0 ? "" : "state = ? AND ", "number < ?", labels,
+                    " ORDER BY number DESC LIMIT ?)");
+  }
+  return absl::StrCat(sql, ") ORDER BY number DESC LIMIT ?");
+}
+
+absl::StatusOr<std::vector<int64_t>> SelectNumbers(Connection& connection, const JobFilter& filter,
+                                                   int64_t before, int limit) {
+  std::vector<JobState> states = filter.states;
+  std::sort(states.begin(), states.end());
+  states.erase(std::unique(states.begin(), states.end()), states.end());
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select, connection.Prepare(SelectNumbersSql(states.size(), filter.labels.size())));
+  for (size_t i = 0; i < std::max<size_t>(states.size(), 1); ++i) {
+    if (!states.empty()) {
+      select.Bind(static_cast<int64_t>(states[i]));
+    }
+    select.Bind(before);
+    for (const auto& [key, value] : filter.labels) {
+      select.Bind(key).Bind(value);
+    }
+    select.Bind(limit);
+  }
+  select.Bind(limit);
+  std::vector<int64_t> numbers;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return numbers;
+    }
+    numbers.push_back(select.Int64(0));
+  }
+}
+
+absl::StatusOr<JobRecord> ReadJobByNumber(Connection& connection, int64_t number) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare(absl::StrCat(kSelectJob, "WHERE jobs.number = ?")));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(number).Step());
+  if (!found) {
+    return absl::InternalError(absl::StrCat("database: no job number ", number));
+  }
+  JobRecord job = ReadJobRow(select);
+  MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
+  return job;
+}
+
+}  // namespace
+
+void SqliteJobStore::CreateJob(NewJob job, Done<CreatedJob> done) {
+  SubmitChange<CreatedJob>(
+      *writer_,
+      [job = std::move(job)](Connection& connection) { return InsertJob(connection, job); },
+      std::move(done));
+}
+
+absl::StatusOr<std::optional<JobRecord>> SqliteJobStore::FindRequest(
+    const std::string& request_id, const std::string& request_digest) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return FindRequestedJob(*reader, request_id, request_digest);
+}
+
+void SqliteJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) {
+  SubmitChange<std::optional<JobRecord>>(
+      *writer_,
+      [request = std::move(request)](Connection& connection) {
+        return ClaimNextJob(connection, request);
+      },
+      std::move(done));
+}
+
+void SqliteJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) {
+  SubmitChange<JobState>(
+      *writer_,
+      [lease = std::move(lease), lease_until](Connection& connection) {
+        return ExtendLease(connection, lease, lease_until);
+      },
+      std::move(done));
+}
+
+void SqliteJobStore::BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                                    Done<EventRecord> done) {
+  SubmitChange<EventRecord>(
+      *writer_,
+      [lease = std::move(lease), event = std::move(event), now](Connection& connection) {
+        return MarkVerifying(connection, lease, event, now);
+      },
+      std::move(done));
+}
+
+void SqliteJobStore::SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
+                                    Done<std::optional<BlobDigest>> done) {
+  SubmitChange<std::optional<BlobDigest>>(
+      *writer_,
+      [lease = std::move(lease), checkpoint = std::move(checkpoint)](Connection& connection) {
+        return ReplaceCheckpoint(connection, lease, checkpoint);
+      },
+      std::move(done));
+}
+
+void SqliteJobStore::EndAttempt(AttemptEnd end, Done<EndedAttempt> done) {
+  SubmitChange<EndedAttempt>(
+      *writer_,
+      [end = std::move(end)](Connection& connection) { return FinishAttempt(connection, end); },
+      std::move(done));
+}
+
+void SqliteJobStore::CancelJob(CancelRequest request, Done<EndedAttempt> done) {
+  SubmitChange<EndedAttempt>(
+      *writer_,
+      [request = std::move(request)](Connection& connection) {
+        return MarkCancelled(connection, request);
+      },
+      std::move(done));
+}
+
+absl::StatusOr<JobRecord> SqliteJobStore::GetJob(const std::string& id) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return ReadJob(*reader, id);
+}
+
+absl::StatusOr<Page<JobRecord>> SqliteJobStore::ListJobs(const JobFilter& filter,
+                                                         const PageRequest& page) {
+  MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+  const std::string query = DescribeJobsQuery(filter.states, filter.labels);
+  MERCER_ASSIGN_OR_RETURN(const int64_t before,
+                          ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
+                          SelectNumbers(*reader, filter, before, size + 1));
+  Page<JobRecord> result;
+  for (const int64_t number : numbers) {
+    if (static_cast<int>(result.items.size()) == size) {
+      result.next_token = MakePageToken(query, result.items.back().number);
+      break;
+    }
+    MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJobByNumber(*reader, number));
+    result.items.push_back(std::move(job));
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<AttemptRecord>> SqliteJobStore::ListAttempts(const std::string& job_id) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      (*reader).Prepare("SELECT attempt, host, worker, start_time, end_time, reason FROM attempts "
+                        "WHERE job = (SELECT number FROM jobs WHERE id = ?) ORDER BY attempt"));
+  select.Bind(job_id);
+  std::vector<AttemptRecord> attempts;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return attempts;
+    }
+    attempts.push_back({static_cast<int32_t>(select.Int64(0)), select.Bytes(1), select.Bytes(2),
+                        select.Time(3), select.Time(4),
+                        static_cast<AttemptReason>(select.Int64(5))});
+  }
+}
+
+absl::StatusOr<std::optional<CheckpointRecord>> SqliteJobStore::GetCheckpoint(
+    const std::string& job_id) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      (*reader).Prepare(
+          "SELECT attempt, iteration, code_version, blob, create_time FROM checkpoints "
+          "WHERE job = (SELECT number FROM jobs WHERE id = ?)"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_id).Step());
+  if (!found) {
+    return std::nullopt;
+  }
+  return CheckpointRecord{static_cast<int32_t>(select.Int64(0)), select.Int64(1), select.Bytes(2),
+                          select.Bytes(3), select.Time(4)};
+}
+
+absl::StatusOr<std::map<JobState, int64_t>> SqliteJobStore::CountJobs() {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          (*reader).Prepare("SELECT state, COUNT(*) FROM jobs GROUP BY state"));
+  std::map<JobState, int64_t> counts;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return counts;
+    }
+    counts[static_cast<JobState>(select.Int64(0))] = select.Int64(1);
+  }
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,43 @@
+// JobStore in SQLite.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/storage/job_store.h"
+#include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/write_queue.h"
+
+namespace mercer::server {
+
+class SqliteJobStore final : public JobStore {
+ public:
+  // Both must outlive the store.
+  SqliteJobStore(WriteQueue* writer, ReaderPool* readers) : writer_(writer), readers_(readers) {}
+
+  void CreateJob(NewJob job, Done<CreatedJob> done) override;
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+                                                       const std::string& request_digest) override;
+  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override;
+  void RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) override;
+  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                      Done<EventRecord> done) override;
+  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
+                      Done<std::optional<BlobDigest>> done) override;
+  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override;
+  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override;
+  absl::StatusOr<JobRecord> GetJob(const std::string& id) override;
+  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
+                                           const PageRequest& page) override;
+  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override;
+  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(const std::string& job_id) override;
+  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override;
+
+ private:
+  WriteQueue* const writer_;
+  ReaderPool* const readers_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,109 @@
+#include "server/storage/sqlite/sqlite_storage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/folder_lock.h"
+#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/sqlite_dataset_store.h"
+#include "server/storage/sqlite/sqlite_event_log.h"
+#include "server/storage/sqlite/sqlite_job_store.h"
+#include "server/storage/sqlite/sqlite_model_store.h"
+#include "server/storage/sqlite/write_queue.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status CheckDatabase(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(Statement check, connection.Prepare("PRAGMA quick_check(1)"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, check.Step());
+  const std::string answer = found ? check.Bytes(0) : "no answer";
+  if (answer != "ok") {
+    return WithReason(absl::DataLossError(absl::StrCat("database: damaged: ", answer)),
+                      "DATABASE_DAMAGED");
+  }
+  return absl::OkStatus();
+}
+
+class SqliteStorage final : public Storage {
+ public:
+  SqliteStorage(std::unique_ptr<FolderLock> lock, std::unique_ptr<Connection> connection,
+                std::unique_ptr<ReaderPool> readers, int max_batch)
+      : lock_(std::move(lock)),
+        connection_(std::move(connection)),
+        readers_(std::move(readers)),
+        writer_(connection_.get(), max_batch) {}
+
+  DatasetStore& datasets() override { return datasets_; }
+  JobStore& jobs() override { return jobs_; }
+  EventLog& events() override { return events_; }
+  ModelStore& models() override { return models_; }
+
+  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
+    const ReaderPool::Loan reader = readers_->Borrow();
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        (*reader).Prepare(
+            "SELECT EXISTS (SELECT 1 FROM datasets WHERE blob = ?1) OR EXISTS (SELECT 1 FROM "
+            "checkpoints "
+            "WHERE blob = ?1) OR EXISTS (SELECT 1 FROM versions WHERE model_blob = ?1) OR "
+            "EXISTS (SELECT 1 FROM versions WHERE witness_blob = ?1)"));
+    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(blob).Step());
+    return found && select.Int64(0) != 0;
+  }
+
+  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
+    const ReaderPool::Loan reader = readers_->Borrow();
+    MERCER_ASSIGN_OR_RETURN(Statement select,
+                            (*reader).Prepare("SELECT blob FROM datasets UNION SELECT blob FROM "
+                                              "checkpoints UNION SELECT model_blob FROM "
+                                              "versions UNION SELECT witness_blob FROM versions "
+                                              "WHERE witness_blob <> '' ORDER BY 1"));
+    std::vector<BlobDigest> blobs;
+    while (true) {
+      MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+      if (!more) {
+        return blobs;
+      }
+      blobs.push_back(select.Bytes(0));
+    }
+  }
+
+ private:
+  // Destroyed from the last to the first: the writer finishes its queue while the connection and
+  // the lock still exist.
+  std::unique_ptr<FolderLock> lock_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ReaderPool> readers_;
+  WriteQueue writer_;
+  SqliteDatasetStore datasets_{&writer_, readers_.get()};
+  SqliteJobStore jobs_{&writer_, readers_.get()};
+  SqliteEventLog events_{&writer_, readers_.get()};
+  SqliteModelStore models_{&writer_, readers_.get()};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const SqliteOptions& options) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<FolderLock> lock, FolderLock::Acquire(options.folder));
+  const std::string path = absl::StrCat(options.folder, "/mercer.db");
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
+                          Connection::Open(path, Connection::Mode::kReadWrite));
+  if (options.check_at_start) {
+    MERCER_RETURN_IF_ERROR(CheckDatabase(*connection));
+  }
+  MERCER_RETURN_IF_ERROR(MigrateDatabase(*connection, absl::Now()));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ReaderPool> readers,
+                          ReaderPool::Open(path, std::max(1, options.num_readers)));
+  return std::make_unique<SqliteStorage>(std::move(lock), std::move(connection), std::move(readers),
+                                         options.max_batch);
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,23 @@
+// Model versions on the writer's connection.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "server/storage/job_store.h"
+#include "server/storage/model_store.h"
+#include "server/storage/sqlite/connection.h"
+
+namespace mercer::server {
+
+// Adds the next version of the model, which is made when it is missing; answers its number.
+absl::StatusOr<int64_t> InsertVersion(Connection& connection, const std::string& model,
+                                      const std::string& job_id, const NewVersion& version,
+                                      absl::Time now);
+absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std::string& model,
+                                               int64_t version, absl::Time now);
+
+}  // namespace mercer::server

@@ -1,0 +1,32 @@
+// The stores of one server, which share one transaction log.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "server/storage/dataset_store.h"
+#include "server/storage/event_log.h"
+#include "server/storage/job_store.h"
+#include "server/storage/model_store.h"
+
+namespace mercer::server {
+
+// The destructor waits until every change that was accepted is answered.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  virtual DatasetStore& datasets() = 0;
+  virtual JobStore& jobs() = 0;
+  virtual EventLog& events() = 0;
+  virtual ModelStore& models() = 0;
+
+  // Whether a data set, checkpoint or model version names the blob.
+  virtual absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) = 0;
+  // Every blob that something names, sorted, each once.
+  virtual absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() = 0;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,407 @@
+// A whole job system over real files, with a learner whose steps a test can count, hold and break.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include <gtest/gtest.h>
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/data/dataset_file.h"
+#include "server/blobs/blob_store.h"
+#include "server/jobs/job_manager.h"
+#include "server/storage/sqlite/sqlite_storage.h"
+
+namespace mercer::server {
+
+// What a test tells the learner, and what it saw. Thread-safe.
+class StepControl {
+ public:
+  // Steps may be taken up to this number (over all jobs).
+  void Allow(int64_t steps) {
+    absl::MutexLock lock(&mutex_);
+    allowed_ = steps;
+  }
+  void AllowAll() { Allow(std::numeric_limits<int64_t>::max()); }
+  // Waits until so many steps were begun or are waiting for permission.
+  void WaitUntilAsked(int64_t steps) {
+    const auto reached = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return asked_ >= steps; };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&reached));
+  }
+  int64_t asked() {
+    absl::MutexLock lock(&mutex_);
+    return asked_;
+  }
+  void FailAtStep(int64_t step, absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    failing_step_ = step;
+    failure_ = std::move(status);
+  }
+  // Called by the learner at the begin of each step.
+  absl::Status EnterStep(int64_t step, const RunContext& context) {
+    const auto may_go = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return asked_taken_ < allowed_;
+    };
+    absl::MutexLock lock(&mutex_);
+    ++asked_;
+    if (step == failing_step_) {
+      return failure_;
+    }
+    // The token cannot notify, so it is looked at every millisecond.
+    while (!mutex_.AwaitWithTimeout(absl::Condition(&may_go), absl::Milliseconds(1))) {
+      if (context.cancelled()) {
+        return absl::CancelledError("cancelled");
+      }
+    }
+    ++asked_taken_;
+    return context.CheckCancelled();
+  }
+
+  std::atomic<int64_t> memory_bytes{1000};
+
+ private:
+  absl::Mutex mutex_;
+  int64_t allowed_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::max();
+  int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t asked_taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t failing_step_ ABSL_GUARDED_BY(mutex_) = -1;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Iterates a chaotic map for `seed` steps, so that any slip in a resumed run changes the model.
+class ChaoticLearner final : public Learner {
+ public:
+  explicit ChaoticLearner(StepControl* control) : control_(control) {}
+
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
+    problem_ = &problem;
+    values_ = Vector::Constant(static_cast<Index>(problem.tasks[0].rows.size()), 0.3) +
+              0.1 * problem.tasks[0].targets.col(0);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<StepReport> Step(RunContext& context) override {
+    const absl::Status entered = control_->EnterStep(step_ + 1, context);
+    if (!entered.ok()) {
+      return entered;
+    }
+    ++step_;
+    for (Index i = 0; i < values_.size(); ++i) {
+      values_(i) = 3.9 * values_(i) * (1 - values_(i));
+    }
+    const auto total = static_cast<int64_t>(problem_->seed);
+    StepReport report;
+    report.stage = step_ <= 2 ? "warm-up" : "solve";
+    report.fraction = static_cast<double>(step_) / static_cast<double>(total);
+    report.has_model = true;
+    if (step_ >= total) {
+      report.stop = StopReason::kConverged;
+    }
+    return report;
+  }
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
+    TrainedPoint point;
+    point.function.bias = Vector::Constant(1, values_.sum());
+    TaskWitness task;
+    task.dual = values_;
+    task.bias = point.function.bias;
+    point.witness.tasks = {task};
+    return point;
+  }
+  std::string SaveState() const override {
+    ByteWriter writer;
+    writer.WriteInt64(step_);
+    writer.WriteVector(values_);
+    return std::move(writer).Take();
+  }
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& /*context*/) override {
+    problem_ = &problem;
+    ByteReader reader(state);
+    step_ = reader.ReadInt64();
+    values_ = reader.ReadVector();
+    return reader.AtEnd() ? absl::OkStatus() : absl::DataLossError("not a state");
+  }
+
+ private:
+  StepControl* const control_;
+  const TrainingProblem* problem_ = nullptr;
+  int64_t step_ = 0;
+  Vector values_;
+};
+
+inline LearnerEntry MakeChaoticEntry(StepControl* control) {
+  LearnerEntry entry;
+  entry.name = "chaotic";
+  entry.uses_kernels = false;
+  entry.create = [control](const OptionValues&) {
+    return std::make_unique<ChaoticLearner>(control);
+  };
+  entry.verify = [](const OptionValues&, const TrainingProblem&, const Witness&, RunContext&) {
+    Certificate certificate;
+    certificate.kind = CertificateKind::kNone;
+    return certificate;
+  };
+  entry.estimate_memory = [control](const OptionValues&, const ProblemShape&) {
+    return static_cast<size_t>(control->memory_bytes.load());
+  };
+  return entry;
+}
+
+// Requests are "steps dataset".
+class TextPlanner final : public JobPlanner {
+ public:
+  absl::StatusOr<JobPlan> Plan(std::string_view request) const override {
+    const std::vector<std::string> words = absl::StrSplit(std::string(request), ' ');
+    JobPlan plan;
+    if (words.size() != 2 || !absl::SimpleAtoi(words[0], &plan.recipe.seed)) {
+      return absl::InvalidArgumentError("a request is 'steps dataset'");
+    }
+    plan.recipe.learner = "chaotic";
+    plan.dataset_ids = {words[1]};
+    return plan;
+  }
+  std::string SummarizeModel(const VersionContext& context, const Model& model) const override {
+    return absl::StrCat(context.job->id, " ", model.learner, " ", context.datasets.at(0).id);
+  }
+};
+
+// Time stands still until it is moved.
+class FakeClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::FromUnixSeconds(1'700'000'000) + Monotonic(); }
+  absl::Duration Monotonic() const override { return absl::Milliseconds(milliseconds_.load()); }
+  void Advance(absl::Duration time) { milliseconds_ += absl::ToInt64Milliseconds(time); }
+
+ private:
+  std::atomic<int64_t> milliseconds_{0};
+};
+
+// Fails every creation of a file while it is told to.
+class FullFileSystem final : public FileSystem {
+ public:
+  std::atomic<bool> full{false};
+
+  absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    if (full) {
+      return WithReason(absl::ResourceExhaustedError("No space left on device"), "DISK_FULL");
+    }
+    return PosixFileSystem().Create(path);
+  }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
+    return PosixFileSystem().Map(path);
+  }
+  absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
+    return PosixFileSystem().Identify(path);
+  }
+  absl::Status Rename(const std::string& from, const std::string& to) override {
+    return PosixFileSystem().Rename(from, to);
+  }
+  absl::Status Remove(const std::string& path) override { return PosixFileSystem().Remove(path); }
+  absl::Status MakeFolder(const std::string& path) override {
+    return PosixFileSystem().MakeFolder(path);
+  }
+  absl::Status SyncFolder(const std::string& path) override {
+    return PosixFileSystem().SyncFolder(path);
+  }
+  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
+    return PosixFileSystem().List(folder);
+  }
+};
+
+class JobManagerFixture : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              absl::StrCat("mercer-jobs-", getpid(), "-",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    options_.host = "host-1";
+    options_.code_version = "v1";
+    options_.housekeeping_thread = false;
+    options_.checkpoint_interval = absl::ZeroDuration();  // after every step
+    OpenStores();
+    AddDataset();
+  }
+  void TearDown() override {
+    control_.AllowAll();
+    CloseAll();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void OpenStores() {
+    SqliteOptions options;
+    options.folder = folder_;
+    auto storage = OpenSqliteStorage(options);
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    storage_ = *std::move(storage);
+    auto blobs = OpenBlobStore(folder_ + "/blobs", files_);
+    ASSERT_TRUE(blobs.ok()) << blobs.status();
+    blobs_ = *std::move(blobs);
+    hub_ = std::make_unique<ProgressHub>(storage_.get(), &executor_);
+  }
+  void CloseAll() {
+    manager_.reset();
+    hub_.reset();
+    blobs_.reset();
+    storage_.reset();
+  }
+  void StartManager() {
+    JobManagerDependencies dependencies;
+    dependencies.storage = storage_.get();
+    dependencies.blobs = blobs_.get();
+    dependencies.planner = &planner_;
+    dependencies.find_learner = [this](std::string_view name) {
+      return name == entry_.name ? &entry_ : nullptr;
+    };
+    dependencies.hub = hub_.get();
+    dependencies.clock = &clock_;
+    manager_ = std::make_unique<JobManager>(options_, dependencies);
+    const absl::Status started = manager_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+  // As after a crash: nothing is told to the storage. (The process' memory is gone with the
+  // manager.)
+  void CrashAndRestart() {
+    CloseAll();
+    OpenStores();
+    StartManager();
+  }
+
+  void AddDataset() {
+    Dataset dataset;
+    dataset.rows = 6;
+    FeatureBlock block;
+    block.name = std::string(kDefaultBlock);
+    block.columns = {{"a", false, {}}, {"b", false, {}}};
+    RowMatrix values(6, 2);
+    values << 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13;
+    block.values = SharedMatrix(values);
+    dataset.blocks.push_back(block);
+    RoleColumn target;
+    target.schema = {"label", true, {"no", "yes"}};
+    target.values = (Vector(6) << 0, 1, 0, 1, 1, 0).finished();
+    dataset.role_columns.push_back(target);
+
+    class Sink final : public ByteSink {
+     public:
+      explicit Sink(BlobWriter* writer) : writer_(writer) {}
+      absl::Status Write(std::string_view bytes) override { return writer_->Append(bytes); }
+
+     private:
+      BlobWriter* writer_;
+    };
+    auto writer = blobs_->NewBlob();
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    Sink sink(writer->get());
+    const absl::Status encoded = EncodeDataset(dataset, sink);
+    ASSERT_TRUE(encoded.ok()) << encoded;
+    const auto blob = (*writer)->Commit();
+    ASSERT_TRUE(blob.ok()) << blob.status();
+    DatasetRecord record;
+    record.id = "data";
+    record.blob = blob->digest();
+    ASSERT_TRUE(storage_->datasets().CreateDataset(record).ok());
+  }
+
+  JobSubmission Steps(int64_t steps) const {
+    JobSubmission submission;
+    submission.request = absl::StrCat(steps, " data");
+    submission.model_name = "model";
+    return submission;
+  }
+  std::string Submit(const JobSubmission& submission) {
+    const auto created = manager_->Submit(submission);
+    EXPECT_TRUE(created.ok()) << created.status();
+    return created.ok() ? created->job.id : "";
+  }
+  JobRecord Job(const std::string& id) {
+    auto job = storage_->jobs().GetJob(id);
+    EXPECT_TRUE(job.ok()) << job.status();
+    return job.ok() ? *job : JobRecord();
+  }
+  std::vector<JobEvent> Events(const std::string& id) {
+    std::vector<JobEvent> events;
+    const auto records = storage_->events().Read(id, 0, 100000);
+    EXPECT_TRUE(records.ok()) << records.status();
+    for (const EventRecord& record : *records) {
+      const auto event = DecodeJobEvent(record);
+      EXPECT_TRUE(event.ok()) << event.status();
+      EXPECT_EQ(event->sequence, static_cast<int64_t>(events.size()) + 1);
+      events.push_back(*event);
+    }
+    return events;
+  }
+  // "QUEUED", "RUNNING", "4 warm-up", "RESUMED 4", ...
+  std::vector<std::string> EventTexts(const std::string& id) {
+    std::vector<std::string> texts;
+    for (const JobEvent& event : Events(id)) {
+      switch (event.kind) {
+        case JobEventKind::kState:
+          texts.emplace_back(JobStateName(event.state));
+          break;
+        case JobEventKind::kProgress:
+          texts.push_back(absl::StrCat(event.iteration, " ", event.report.stage));
+          break;
+        case JobEventKind::kResumed:
+          texts.push_back(absl::StrCat("RESUMED ", event.iteration));
+          break;
+      }
+    }
+    return texts;
+  }
+  std::vector<AttemptReason> Reasons(const std::string& id) {
+    std::vector<AttemptReason> reasons;
+    const auto attempts = storage_->jobs().ListAttempts(id);
+    EXPECT_TRUE(attempts.ok()) << attempts.status();
+    for (const AttemptRecord& attempt : *attempts) {
+      reasons.push_back(attempt.reason);
+    }
+    return reasons;
+  }
+  // The digests of model and witness.
+  std::pair<std::string, std::string> Blobs(const std::string& job_id) {
+    const JobRecord job = Job(job_id);
+    const auto version = storage_->models().GetVersion(job.model_name, job.model_version);
+    EXPECT_TRUE(version.ok()) << version.status();
+    return version.ok() ? std::make_pair(version->model_blob, version->witness_blob)
+                        : std::pair<std::string, std::string>();
+  }
+  // The model that an uninterrupted run of as many steps gives.
+  std::pair<std::string, std::string> UninterruptedBlobs(int64_t steps) {
+    control_.AllowAll();
+    const std::string id = Submit(Steps(steps));
+    manager_->WaitUntilIdle();
+    EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+    return Blobs(id);
+  }
+
+  std::string folder_;
+  StepControl control_;
+  LearnerEntry entry_ = MakeChaoticEntry(&control_);
+  TextPlanner planner_;
+  FakeClock clock_;
+  FullFileSystem files_;
+  ThreadPool executor_{2};
+  JobManagerOptions options_;
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<ProgressHub> hub_;
+  std::unique_ptr<JobManager> manager_;
+};
+
+}  // namespace mercer::server
