@@ -1,0 +1,11 @@
+#include "server/api/api_context.h"
+
+#include "server/jobs/blob_collector.h"
+
+namespace mercer::server {
+
+void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& released) {
+  DeleteReleasedBlobs(*context.storage, *context.blobs, released).IgnoreError();
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,42 @@
+// What all handlers share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/training/learner.h"
+#include "server/blobs/blob_store.h"
+#include "server/jobs/executor.h"
+#include "server/jobs/job_manager.h"
+#include "server/jobs/progress_hub.h"
+#include "server/storage/storage.h"
+
+namespace mercer::server {
+
+struct ApiLimits {
+  int64_t message_bytes = int64_t{64} << 20;       // of one request or response
+  int64_t dataset_bytes = int64_t{16} << 30;       // of one data set, inflated
+  int64_t model_cache_bytes = int64_t{512} << 20;  // of models kept in memory for predictions
+  int default_threads = 1;                         // of a job that does not say
+};
+
+// The parts that the API is built on; all outlive it.
+struct ApiContext {
+  Storage* storage = nullptr;
+  BlobStore* blobs = nullptr;
+  JobManager* jobs = nullptr;
+  ProgressHub* hub = nullptr;
+  Executor* io = nullptr;       // for calls that wait for SQL and files, a few milliseconds
+  Executor* compute = nullptr;  // for calls that work: parsing uploads, large predictions
+  std::vector<const LearnerEntry*> learners;
+  std::string upload_folder;  // for the bytes of unfinished uploads; exists
+  ApiLimits limits;
+};
+
+// Deletes the blobs that a deletion has released. What fails is found again by the collection at
+// the next start.
+void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& released);
+
+}  // namespace mercer::server

@@ -1,0 +1,61 @@
+#include "server/api/dataset_handlers.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/dataset_translator.h"
+#include "server/api/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status AboutDataset(const absl::Status& status, const std::string& id) {
+  if (status.code() == absl::StatusCode::kNotFound) {
+    return ResourceNotFound("data set", DatasetName(id));
+  }
+  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+    ErrorMetadata metadata = GetErrorMetadata(status);
+    metadata.emplace_back("resource_type", "data set");
+    metadata.emplace_back("resource_name", DatasetName(id));
+    return WithReason(status, GetReason(status), metadata);
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
+    const v1::GetDatasetRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
+  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().GetDataset(id);
+  if (!record.ok()) {
+    return AboutDataset(record.status(), id);
+  }
+  return WriteDataset(*record, request.view() == v1::DATASET_VIEW_BASIC ? v1::DATASET_VIEW_BASIC
+                                                                        : v1::DATASET_VIEW_FULL);
+}
+
+absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
+    const v1::ListDatasetsRequest& request) const {
+  const absl::StatusOr<Page<DatasetRecord>> page =
+      context_.storage->datasets().ListDatasets({request.page_size(), request.page_token()});
+  MERCER_RETURN_IF_ERROR(AboutPage(page.status()));
+  v1::ListDatasetsResponse response;
+  for (const DatasetRecord& record : page->items) {
+    MERCER_ASSIGN_OR_RETURN(*response.add_datasets(), WriteDataset(record, v1::DATASET_VIEW_BASIC));
+  }
+  response.set_next_page_token(page->next_token);
+  return response;
+}
+
+absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
+    const v1::DeleteDatasetRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
+  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().DeleteDataset(id);
+  if (!record.ok()) {
+    return AboutDataset(record.status(), id);
+  }
+  ReleaseBlobs(context_, {record->blob});
+  return google::protobuf::Empty();
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,27 @@
+// Stored data sets: the unary calls of DatasetService, without gRPC.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include <google/protobuf/empty.pb.h>
+
+#include "mercer/v1/dataset_service.pb.h"
+#include "server/api/api_context.h"
+
+namespace mercer::server {
+
+// Thread-safe; the calls wait for SQL and files. Errors as the service documents them.
+class DatasetHandlers {
+ public:
+  explicit DatasetHandlers(const ApiContext& context) : context_(context) {}
+
+  absl::StatusOr<v1::Dataset> GetDataset(const v1::GetDatasetRequest& request) const;
+  absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(
+      const v1::ListDatasetsRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteDataset(
+      const v1::DeleteDatasetRequest& request) const;
+
+ private:
+  const ApiContext& context_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,123 @@
+// DatasetService over gRPC.
+#include <utility>
+
+#include <grpcpp/support/server_callback.h>
+
+#include "mercer/v1/dataset_service.grpc.pb.h"
+#include "server/api/dataset_handlers.h"
+#include "server/api/dataset_upload.h"
+#include "server/api/services.h"
+
+namespace mercer::server {
+namespace {
+
+// One step at a time: read a message, handle it on a pool, read the next. Deletes itself.
+class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequest> {
+ public:
+  UploadReactor(const RpcEnvironment& environment, const ApiContext& api,
+                grpc::CallbackServerContext* context, v1::Dataset* response)
+      : environment_(environment),
+        context_(context),
+        response_(response),
+        call_(environment, "DatasetService/UploadDataset"),
+        upload_(std::make_unique<DatasetUpload>(api)) {
+    StartRead(&message_);
+  }
+
+  void OnReadDone(bool ok) override {
+    // A message is written to a file in a moment; the whole is parsed and stored for as long as it
+    // takes.
+    if (ok) {
+      environment_.io->Post([this] { AddMessage(); });
+    } else {
+      environment_.compute->Post([this] { Store(); });
+    }
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void AddMessage() {
+    const absl::Status status = environment_.draining ? DrainingError() : upload_->Add(message_);
+    if (status.ok()) {
+      StartRead(&message_);
+    } else {
+      End(status);
+    }
+  }
+
+  void Store() {
+    const auto is_cancelled = [this] { return context_->IsCancelled(); };
+    absl::StatusOr<v1::Dataset> dataset =
+        is_cancelled() ? absl::StatusOr<v1::Dataset>(absl::CancelledError("the client has gone"))
+                       : upload_->Finish(is_cancelled);
+    if (dataset.ok()) {
+      *response_ = *std::move(dataset);
+      End(absl::OkStatus());
+    } else {
+      End(dataset.status());
+    }
+  }
+
+  // Removes the files before the client hears of the end.
+  void End(const absl::Status& status) {
+    upload_.reset();
+    Finish(call_.End(status));
+  }
+
+  const RpcEnvironment& environment_;
+  grpc::CallbackServerContext* context_;
+  v1::Dataset* response_;
+  CallRecord call_;
+  std::unique_ptr<DatasetUpload> upload_;
+  v1::UploadDatasetRequest message_;
+};
+
+class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
+ public:
+  DatasetServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
+      : environment_(environment), context_(context), handlers_(context) {}
+
+  grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
+      grpc::CallbackServerContext* context, v1::Dataset* response) override {
+    return new UploadReactor(environment_, context_, context, response);
+  }
+
+  grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
+                                       const v1::GetDatasetRequest* request,
+                                       v1::Dataset* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/GetDataset", request,
+                    response,
+                    [this](const auto& message) { return handlers_.GetDataset(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
+                                         const v1::ListDatasetsRequest* request,
+                                         v1::ListDatasetsResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/ListDatasets", request,
+                    response,
+                    [this](const auto& message) { return handlers_.ListDatasets(message); });
+  }
+
+  grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
+                                          const v1::DeleteDatasetRequest* request,
+                                          google::protobuf::Empty* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/DeleteDataset", request,
+                    response,
+                    [this](const auto& message) { return handlers_.DeleteDataset(message); });
+  }
+
+ private:
+  const RpcEnvironment& environment_;
+  const ApiContext& context_;
+  DatasetHandlers handlers_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeDatasetService(const RpcEnvironment& environment,
+                                                  const ApiContext& context) {
+  return std::make_unique<DatasetServiceImpl>(environment, context);
+}
+
+}  // namespace mercer::server

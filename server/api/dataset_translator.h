@@ -1,0 +1,41 @@
+// Data sets between the API and the core.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/errors.h"
+#include "core/data/dataset.h"
+#include "core/data/readers.h"
+#include "mercer/v1/dataset.pb.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// Translates and checks; violations are named below `path`.
+CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
+                         FieldViolations& violations);
+SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::string& path,
+                                   FieldViolations& violations);
+
+// Schema, statistics and counts (view FULL): blocks, squares, role_columns, rows, num_columns.
+v1::Dataset DescribeDataset(const Dataset& dataset);
+
+// What a data set's row keeps besides its columns: the description, and what makes an upload
+// idempotent.
+struct DatasetInfo {
+  v1::Dataset description;
+  std::string request_id;
+  std::string upload_digest;  // of the header's meaning and all bytes
+};
+
+std::string EncodeDatasetInfo(const DatasetInfo& info);
+// Errors: kDataLoss.
+absl::StatusOr<DatasetInfo> DecodeDatasetInfo(std::string_view bytes);
+
+// The resource in the given view (not UNSPECIFIED). Errors: kDataLoss.
+absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::DatasetView view);
+
+}  // namespace mercer::server

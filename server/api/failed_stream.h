@@ -1,0 +1,24 @@
+// A server stream that ends at once with an error.
+#pragma once
+
+#include <grpcpp/support/server_callback.h>
+
+#include "server/api/rpc.h"
+
+namespace mercer::server {
+
+template <typename Response>
+class FailedStream final : public grpc::ServerWriteReactor<Response> {
+ public:
+  explicit FailedStream(const grpc::Status& status) { this->Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+template <typename Response>
+grpc::ServerWriteReactor<Response>* FailStream(const RpcEnvironment& environment,
+                                               const char* method, const absl::Status& status) {
+  // Deletes itself in OnDone, as gRPC asks of reactors.
+  return new FailedStream<Response>(CallRecord(environment, method).End(status));
+}
+
+}  // namespace mercer::server

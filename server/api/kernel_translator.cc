@@ -1,0 +1,117 @@
+#include "server/api/kernel_translator.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace mercer::server {
+namespace {
+
+// The enumerators of both sides are in the same order; the API's begin at 1.
+v1::KernelType TypeToProto(KernelType type) {
+  return static_cast<v1::KernelType>(static_cast<int>(type) + 1);
+}
+static_assert(v1::KERNEL_TYPE_LINEAR == static_cast<int>(KernelType::kLinear) + 1);
+static_assert(v1::KERNEL_TYPE_DISTANCE == static_cast<int>(KernelType::kDistance) + 1);
+static_assert(v1::KERNEL_SCALING_NONE == static_cast<int>(KernelScaling::kNone) + 1);
+static_assert(v1::KERNEL_SCALING_CENTRED_TRACE ==
+              static_cast<int>(KernelScaling::kCentredTrace) + 1);
+static_assert(v1::BANDWIDTH_RULE_LIST == static_cast<int>(BandwidthRule::kList) + 1);
+static_assert(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES ==
+              static_cast<int>(BandwidthRule::kMedianMultiples) + 1);
+
+KernelNormalization ReadNormalization(const v1::KernelNormalization& normalization) {
+  KernelNormalization result;
+  result.unit_diagonal = normalization.unit_diagonal();
+  if (normalization.scaling() != v1::KERNEL_SCALING_UNSPECIFIED) {
+    result.scaling = static_cast<KernelScaling>(normalization.scaling() - 1);
+  }
+  return result;
+}
+
+// Parameters that would be ignored are refused.
+void RefuseUnusedFields(const v1::KernelGrid& grid, const std::string& path,
+                        FieldViolations& violations) {
+  const v1::KernelType type = grid.type();
+  const auto refuse = [&](bool given, const char* field, const char* only) {
+    if (given) {
+      violations.Add(absl::StrCat(path, ".", field), absl::StrCat("is only for ", only));
+    }
+  };
+  const bool polynomial = type == v1::KERNEL_TYPE_POLYNOMIAL;
+  refuse(grid.has_degree() && !polynomial, "degree", "polynomial kernels");
+  refuse(grid.has_scale() && !polynomial, "scale", "polynomial kernels");
+  refuse(grid.has_offset() && !polynomial, "offset", "polynomial kernels");
+  const bool has_width =
+      !polynomial && type != v1::KERNEL_TYPE_LINEAR && type != v1::KERNEL_TYPE_PRECOMPUTED;
+  const char* kWidth = "kernels with a bandwidth";
+  refuse(grid.has_bandwidth() && !has_width, "bandwidth", kWidth);
+  refuse(grid.bandwidths_size() > 0 && !has_width, "bandwidths", kWidth);
+  const bool log_spaced = grid.rule() == v1::BANDWIDTH_RULE_LOG_SPACED;
+  refuse(grid.rule() > v1::BANDWIDTH_RULE_LIST && !has_width, "rule", kWidth);
+  refuse(grid.min_bandwidth() != 0 && !log_spaced, "min_bandwidth", "rule LOG_SPACED");
+  refuse(grid.max_bandwidth() != 0 && !log_spaced, "max_bandwidth", "rule LOG_SPACED");
+  refuse(grid.count() != 0 && !log_spaced, "count", "rule LOG_SPACED");
+  refuse(grid.bandwidths_size() > 0 && log_spaced, "bandwidths", "the other rules");
+  const bool list = grid.rule() <= v1::BANDWIDTH_RULE_LIST;
+  refuse(grid.has_bandwidth() && !list, "bandwidth", "rule LIST");
+  refuse(grid.has_bandwidth() && list && grid.bandwidths_size() > 0, "bandwidth",
+         "an empty list `bandwidths`");
+}
+
+}  // namespace
+
+KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
+                          FieldViolations& violations) {
+  KernelGrid result;
+  if (grid.type() == v1::KERNEL_TYPE_UNSPECIFIED) {
+    violations.Add(absl::StrCat(path, ".type"), "is missing");
+    return result;
+  }
+  RefuseUnusedFields(grid, path, violations);
+  KernelSpec& spec = result.prototype;
+  spec.type = static_cast<KernelType>(grid.type() - 1);
+  if (grid.has_bandwidth()) {
+    spec.bandwidth = grid.bandwidth();
+  }
+  if (grid.has_degree()) {
+    spec.degree = grid.degree();
+  }
+  if (grid.has_scale()) {
+    spec.scale = grid.scale();
+  }
+  if (grid.has_offset()) {
+    spec.offset = grid.offset();
+  }
+  spec.block = grid.block();
+  spec.columns.assign(grid.columns().begin(), grid.columns().end());
+  spec.normalization = ReadNormalization(grid.normalization());
+  if (grid.rule() != v1::BANDWIDTH_RULE_UNSPECIFIED) {
+    result.rule = static_cast<BandwidthRule>(grid.rule() - 1);
+  }
+  result.bandwidths.assign(grid.bandwidths().begin(), grid.bandwidths().end());
+  if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty()) {
+    result.bandwidths = {1.0};
+  }
+  result.min_bandwidth = grid.min_bandwidth();
+  result.max_bandwidth = grid.max_bandwidth();
+  result.count = grid.count();
+  result.per_column = grid.per_column();
+  return result;
+}
+
+v1::Kernel WriteKernel(const KernelSpec& spec) {
+  v1::Kernel kernel;
+  kernel.set_type(TypeToProto(spec.type));
+  kernel.set_bandwidth(spec.bandwidth);
+  kernel.set_degree(spec.degree);
+  kernel.set_scale(spec.scale);
+  kernel.set_offset(spec.offset);
+  kernel.set_block(spec.block);
+  kernel.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
+  kernel.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
+  kernel.mutable_normalization()->set_scaling(
+      static_cast<v1::KernelScaling>(static_cast<int>(spec.normalization.scaling) + 1));
+  kernel.set_display_name(KernelName(spec));
+  return kernel;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,98 @@
+#include "server/api/model_cache.h"
+
+#include <utility>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+absl::StatusOr<std::shared_ptr<const LoadedModel>> ReadModel(const VersionRecord& record,
+                                                             BlobStore& blobs) {
+  const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs.Read(record.model_blob);
+  if (!file.ok()) {
+    return file.status();
+  }
+  MERCER_ASSIGN_OR_RETURN(Model model, LoadModel((*file)->contents()));
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->model = record.model;
+  loaded->version = record.version;
+  loaded->name = ModelVersionName(record.model, record.version);
+  MERCER_ASSIGN_OR_RETURN(loaded->predictor,
+                          Predictor::Make(std::make_shared<const Model>(std::move(model))));
+  return loaded;
+}
+
+}  // namespace
+
+std::shared_ptr<const LoadedModel> ModelCache::Find(const std::string& model, int64_t version) {
+  const std::string name = ModelVersionName(model, version);
+  absl::MutexLock lock(&mutex_);
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) {
+    return nullptr;
+  }
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->loaded;
+}
+
+absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::string& model,
+                                                                    int64_t version) {
+  if (version != 0) {
+    if (std::shared_ptr<const LoadedModel> loaded = Find(model, version)) {
+      return loaded;
+    }
+  }
+  const absl::StatusOr<VersionRecord> record = models_.GetVersion(model, version);
+  if (!record.ok()) {
+    const std::string name = version == 0 ? ModelName(model) : ModelVersionName(model, version);
+    return record.status().code() == absl::StatusCode::kNotFound ? ResourceNotFound("model", name)
+                                                                 : record.status();
+  }
+  if (std::shared_ptr<const LoadedModel> loaded = Find(model, record->version)) {
+    return loaded;
+  }
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedModel> loaded, ReadModel(*record, blobs_));
+  Insert(loaded);
+  return loaded;
+}
+
+void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
+  const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
+  absl::MutexLock lock(&mutex_);
+  if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
+    return;
+  }
+  while (bytes_ + bytes > budget_bytes_) {
+    Erase(std::prev(entries_.end()));
+  }
+  bytes_ += bytes;
+  entries_.push_front({std::move(loaded), bytes});
+  by_name_[entries_.front().loaded->name] = entries_.begin();
+}
+
+void ModelCache::Erase(Entries::iterator entry) {
+  bytes_ -= entry->bytes;
+  by_name_.erase(entry->loaded->name);
+  entries_.erase(entry);
+}
+
+void ModelCache::Remove(const std::string& model, int64_t version) {
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
+      Erase(entry);
+    }
+    entry = next;
+  }
+}
+
+int64_t ModelCache::resident_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return bytes_;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,65 @@
+// Models in memory, ready to predict: the least recently used ones leave when the budget is
+// exceeded.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/training/predictor.h"
+#include "server/blobs/blob_store.h"
+#include "server/storage/model_store.h"
+
+namespace mercer::server {
+
+// One version of a model, as predictions use it. Stays valid after it has left the cache.
+struct LoadedModel {
+  std::string model;
+  int64_t version = 0;
+  std::string name;  // "models/{model}/versions/{n}"
+  std::unique_ptr<Predictor> predictor;
+};
+
+// Thread-safe. Two calls that load the same model at once may both read it; one copy stays.
+class ModelCache {
+ public:
+  ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes)
+      : models_(models), blobs_(blobs), budget_bytes_(budget_bytes) {}
+
+  // Null unless it is in memory; never blocks on files or SQL.
+  std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `version` 0 means the newest. Errors: kNotFound, kDataLoss, kFailedPrecondition (NEWER_FORMAT).
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Forgets a version, or with 0 all versions of the model.
+  void Remove(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const LoadedModel> loaded;
+    int64_t bytes = 0;
+  };
+  using Entries = std::list<Entry>;
+
+  void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Erase(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  ModelStore& models_;
+  BlobStore& blobs_;
+  const int64_t budget_bytes_;
+  mutable absl::Mutex mutex_;
+  Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mercer::server

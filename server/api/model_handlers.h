@@ -1,0 +1,42 @@
+// The registry of models: the calls of ModelService, without gRPC.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include <google/protobuf/empty.pb.h>
+
+#include "mercer/v1/model_service.pb.h"
+#include "server/api/api_context.h"
+#include "server/api/model_cache.h"
+
+namespace mercer::server {
+
+// What ExportModel sends.
+struct ModelExport {
+  v1::ExportHeader header;
+  std::unique_ptr<MappedFile> file;
+};
+
+// Thread-safe; the calls wait for SQL and files. Errors as the service documents them.
+class ModelHandlers {
+ public:
+  ModelHandlers(const ApiContext& context, ModelCache& cache) : context_(context), cache_(cache) {}
+
+  absl::StatusOr<v1::Model> GetModel(const v1::GetModelRequest& request) const;
+  absl::StatusOr<v1::ListModelsResponse> ListModels(const v1::ListModelsRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteModel(const v1::DeleteModelRequest& request) const;
+  absl::StatusOr<ModelExport> OpenExport(const v1::ExportModelRequest& request) const;
+
+ private:
+  absl::StatusOr<VersionRecord> FindVersion(const std::string& name) const;
+  absl::StatusOr<v1::ListModelsResponse> ListVersions(const v1::ListModelsRequest& request) const;
+
+  const ApiContext& context_;
+  ModelCache& cache_;
+};
+
+// Aliases come with a later version of the API. Errors: kNotFound for a name with an alias.
+absl::Status RefuseAlias(const std::string& name, const std::string& alias);
+
+}  // namespace mercer::server

@@ -1,0 +1,178 @@
+#include "server/api/model_translator.h"
+
+#include "core/base/errors.h"
+#include "server/api/kernel_translator.h"
+#include "server/api/matrix_translator.h"
+#include "server/api/option_translator.h"
+#include "server/api/recipe_translator.h"
+#include "server/api/resource_names.h"
+#include "server/api/times.h"
+
+namespace mercer::server {
+namespace {
+
+// The enumerators of both sides are in the same order; the API's begin at 1.
+template <typename To, typename From>
+To Shift(From value) {
+  return static_cast<To>(static_cast<int>(value) + 1);
+}
+static_assert(v1::CODING_KIND_REGRESSION == static_cast<int>(CodingKind::kRegression) + 1);
+static_assert(v1::CODING_KIND_ONE_VS_ONE == static_cast<int>(CodingKind::kOneVsOne) + 1);
+static_assert(v1::CERTIFICATE_KIND_NONE == static_cast<int>(CertificateKind::kNone) + 1);
+static_assert(v1::CERTIFICATE_SCOPE_LISTED_FEATURES ==
+              static_cast<int>(CertificateScope::kListedFeatures) + 1);
+static_assert(v1::STOP_REASON_CONVERGED == static_cast<int>(StopReason::kConverged) + 1);
+static_assert(v1::STOP_REASON_OBJECTIVE_ZERO == static_cast<int>(StopReason::kObjectiveZero) + 1);
+
+void WriteCoding(const OutputCoding& coding, v1::OutputCoding* message) {
+  message->set_kind(Shift<v1::CodingKind>(coding.kind()));
+  message->mutable_classes()->Assign(coding.classes().begin(), coding.classes().end());
+  for (Index o = 0; o < coding.num_outputs(); ++o) {
+    message->add_output_names(coding.OutputName(o));
+  }
+}
+
+void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
+  message->set_kind(Shift<v1::CertificateKind>(certificate.kind));
+  message->set_scope(Shift<v1::CertificateScope>(certificate.scope));
+  message->set_primal(certificate.primal);
+  message->set_dual(certificate.dual);
+  message->set_gap(certificate.gap());
+  message->set_accuracy(certificate.accuracy);
+  message->set_worst_accuracy(certificate.worst_accuracy);
+  for (const OutputBounds& bounds : certificate.outputs) {
+    v1::OutputBounds* output = message->add_outputs();
+    output->set_primal(bounds.primal);
+    output->set_dual(bounds.dual);
+  }
+}
+
+void WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* message) {
+  const PreprocessingOptions& options = preprocessing.options();
+  message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
+  message->mutable_options()->set_imputation(Shift<v1::Imputation>(options.imputation));
+  message->mutable_options()->set_unseen_category(
+      Shift<v1::UnseenCategory>(options.unseen_category));
+  message->mutable_options()->mutable_blocks()->Assign(options.blocks.begin(),
+                                                       options.blocks.end());
+  for (const BlockTransform& block : preprocessing.blocks()) {
+    v1::BlockTransform* block_message = message->add_blocks();
+    block_message->set_name(block.name);
+    for (const ColumnTransform& column : block.columns) {
+      v1::ColumnTransform* transform = block_message->add_columns();
+      transform->set_name(column.name);
+      transform->set_categorical(column.categorical);
+      transform->mutable_categories()->Assign(column.categories.begin(), column.categories.end());
+      transform->set_fill(column.fill);
+      transform->set_offset(column.offset);
+      transform->set_factor(column.factor);
+    }
+  }
+}
+
+void WriteBasis(const Basis& basis, v1::Basis* message) {
+  message->mutable_training_rows()->Assign(basis.training_rows.begin(), basis.training_rows.end());
+  if (basis.data == nullptr) {
+    message->set_rows(static_cast<int64_t>(basis.training_rows.size()));
+    return;
+  }
+  message->set_rows(basis.data->rows);
+  for (const PreparedBlock& block : basis.data->blocks) {
+    v1::BasisBlock* block_message = message->add_blocks();
+    block_message->set_name(block.name);
+    block_message->mutable_sources()->Assign(block.sources.begin(), block.sources.end());
+    WriteRowMatrix(block.values.view(), block_message->mutable_values());
+  }
+}
+
+void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* message) {
+  message->set_rows(matrix.rows());
+  message->set_columns(matrix.cols());
+  message->add_column_starts(0);
+  for (Index c = 0; c < matrix.outerSize(); ++c) {
+    for (Eigen::SparseMatrix<double>::InnerIterator entry(matrix, c); entry; ++entry) {
+      message->add_row_indices(static_cast<int32_t>(entry.row()));
+      message->add_values(entry.value());
+    }
+    message->add_column_starts(message->values_size());
+  }
+}
+
+}  // namespace
+
+v1::StopReason WriteStopReason(StopReason reason) { return Shift<v1::StopReason>(reason); }
+
+v1::Model SummarizeModel(const Model& model) {
+  v1::Model message;
+  message.set_learner(model.learner);
+  WriteOptions(model.options, message.mutable_options());
+  message.set_target(model.target);
+  WriteCoding(model.coding, message.mutable_coding());
+  WriteCertificate(model.certificate, message.mutable_certificate());
+  message.set_stop_reason(WriteStopReason(model.stop_reason));
+  for (const Metric& metric : model.metrics) {
+    v1::Metric* entry = message.add_metrics();
+    entry->set_name(metric.name);
+    entry->set_value(metric.value);
+  }
+  const ModelSummary& summary = model.summary;
+  message.mutable_kernel_weights()->mutable_kernels()->Assign(summary.kernel_names.begin(),
+                                                              summary.kernel_names.end());
+  WriteMatrix(summary.kernel_weights, message.mutable_kernel_weights()->mutable_weights());
+  message.set_num_support_vectors(summary.num_support_vectors);
+  message.set_num_training_rows(model.num_training_rows);
+  return message;
+}
+
+void WriteModelFunction(const Model& model, v1::Model* message) {
+  WritePreprocessing(model.preprocessing, message->mutable_preprocessing());
+  v1::ModelFunction* function = message->mutable_function();
+  for (const Basis& basis : model.function.bases) {
+    WriteBasis(basis, function->add_bases());
+  }
+  for (const KernelTerm& term : model.function.kernel_terms) {
+    v1::KernelTerm* term_message = function->add_kernel_terms();
+    term_message->set_basis(term.basis);
+    for (const KernelSpec& kernel : term.kernels) {
+      *term_message->add_kernels() = WriteKernel(kernel);
+    }
+    term_message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
+    WriteMatrix(term.weights, term_message->mutable_weights());
+    WriteSparse(term.coefficients, term_message->mutable_coefficients());
+  }
+  function->mutable_bias()->Assign(model.function.bias.begin(), model.function.bias.end());
+}
+
+std::string EncodeModelSummary(const VersionContext& context, const Model& model) {
+  v1::Model message = SummarizeModel(model);
+  v1::Lineage* lineage = message.mutable_lineage();
+  lineage->set_job(JobName(context.job->id));
+  absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(context.job->request);
+  if (request.ok()) {
+    *lineage->mutable_request() = *std::move(request);
+  }
+  for (const DatasetRecord& dataset : context.datasets) {
+    lineage->add_data_digests(dataset.blob);
+  }
+  lineage->set_seed(model.seed);
+  lineage->set_code_version(model.code_version);
+  return message.SerializeAsString();
+}
+
+absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
+  v1::Model model;
+  if (!model.ParseFromString(record.summary)) {
+    return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
+                      "STORED_SUMMARY_DAMAGED");
+  }
+  model.set_name(ModelVersionName(record.model, record.version));
+  SetTimestamp(record.create_time, model.mutable_create_time());
+  for (const auto& [key, value] : record.labels) {
+    (*model.mutable_labels())[key] = value;
+  }
+  model.set_size_bytes(record.model_bytes);
+  model.set_digest(record.model_blob);
+  return model;
+}
+
+}  // namespace mercer::server

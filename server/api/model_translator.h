@@ -1,0 +1,28 @@
+// Models from the core to the API.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "core/training/model.h"
+#include "mercer/v1/model.pb.h"
+#include "server/jobs/job_planner.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// What the model says itself: learner, options, target, coding, certificate, metrics, kernel
+// weights, counts.
+v1::Model SummarizeModel(const Model& model);
+// Preprocessing and function, for view FULL.
+void WriteModelFunction(const Model& model, v1::Model* message);
+
+v1::StopReason WriteStopReason(StopReason reason);
+
+// The bytes that a version's row keeps (VersionRecord::summary): a v1::Model with lineage.
+std::string EncodeModelSummary(const VersionContext& context, const Model& model);
+// The resource in view SUMMARY. Errors: kDataLoss.
+absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record);
+
+}  // namespace mercer::server

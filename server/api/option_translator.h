@@ -1,0 +1,37 @@
+// The learners' options as protobuf messages: one generic translator for all learners. A learner's
+// message has a field for each option, of the same name; message-typed fields (kernel lists) are
+// not options.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <google/protobuf/message.h>
+
+#include "core/base/options.h"
+#include "core/training/learner.h"
+#include "mercer/v1/learner.pb.h"
+#include "mercer/v1/model.pb.h"
+
+namespace mercer::server {
+
+// The options that `learner` (a message such as LpMkl) sets. Enum values become the words of the
+// option, so that OUTER_LOOP_NEWTON is "newton"; an enum at its zero value counts as absent. Fields
+// of types that no option has are left out.
+OptionValues ReadOptions(const google::protobuf::Message& learner);
+
+// "newton" for the value OUTER_LOOP_NEWTON of the enum OuterLoop; empty for the zero value.
+std::string ChoiceWord(const google::protobuf::EnumValueDescriptor& value);
+
+// What does not agree between a learner's message and its description, one sentence each; empty
+// when all does.
+std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& message,
+                                        const LearnerEntry& entry);
+
+v1::LearnerDescription DescribeLearner(const LearnerEntry& entry);
+
+// Appends every option of a model.
+void WriteOptions(const OptionValues& values,
+                  google::protobuf::RepeatedPtrField<v1::OptionSetting>* settings);
+
+}  // namespace mercer::server

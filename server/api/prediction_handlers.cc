@@ -1,0 +1,149 @@
+#include "server/api/prediction_handlers.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/model_handlers.h"
+#include "server/api/prediction_translator.h"
+#include "server/api/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+// Kernel evaluations times columns that take about a millisecond: what a thread of the transport
+// may do itself.
+constexpr int64_t kShortWork = 1 << 19;
+
+// Rows of a request, as far as its parts say without being read.
+int64_t ClaimedRows(const v1::Rows& rows) {
+  int64_t count = 0;
+  for (const v1::DenseBlock& block : rows.dense()) {
+    count = std::max(count, block.values().rows());
+  }
+  for (const v1::SparseBlock& block : rows.sparse()) {
+    count = std::max<int64_t>(count, block.row_starts_size());
+  }
+  for (const v1::TypedColumn& column : rows.columns()) {
+    count = std::max<int64_t>(
+        count, column.has_texts() ? column.texts().values_size() : column.numbers().values_size());
+  }
+  for (const v1::SquareRows& square : rows.squares()) {
+    count = std::max(count, square.values().rows());
+  }
+  return count;
+}
+
+// Operations per row: every kernel on every basis row.
+int64_t WorkPerRow(const Model& model, bool contributions) {
+  int64_t work = 1;
+  const int64_t columns = std::max<int64_t>(model.preprocessing.num_outputs(), 1);
+  for (const KernelTerm& term : model.function.kernel_terms) {
+    const int64_t kernels = static_cast<int64_t>(term.kernels.size()) * (contributions ? 2 : 1);
+    work += term.coefficients.rows() * (columns + 8 * kernels);
+  }
+  return work;
+}
+
+absl::Status RefuseProbabilities(bool asked, const std::string& model) {
+  if (!asked) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::FailedPreconditionError("the model is not calibrated, so it has no probabilities"),
+      "NOT_CALIBRATED", {{"resource_type", "model"}, {"resource_name", model}});
+}
+
+v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
+  v1::PredictHeader header;
+  header.set_model(request.model());
+  header.set_dataset(request.dataset());
+  header.set_contributions(request.contributions());
+  header.set_probabilities(request.probabilities());
+  return header;
+}
+
+}  // namespace
+
+PredictionPlace PredictionHandlers::Place(const v1::PredictRequest& request) const {
+  const absl::StatusOr<ModelReference> reference = ParseModelName(request.model(), "model");
+  if (!reference.ok()) {
+    return PredictionPlace::kHere;  // an error is quickly said
+  }
+  if (request.has_dataset()) {
+    return PredictionPlace::kCompute;
+  }
+  const int64_t rows = ClaimedRows(request.rows());
+  if (reference->version == 0) {
+    return rows > 1000 ? PredictionPlace::kCompute : PredictionPlace::kIo;
+  }
+  const std::shared_ptr<const LoadedModel> loaded =
+      cache_.Find(reference->model, reference->version);
+  if (loaded == nullptr) {
+    return rows > 1000 ? PredictionPlace::kCompute : PredictionPlace::kIo;
+  }
+  const int64_t work = WorkPerRow(loaded->predictor->model(), request.contributions());
+  return rows <= kShortWork / work ? PredictionPlace::kHere : PredictionPlace::kCompute;
+}
+
+absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
+    const v1::PredictHeader& header) const {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(header.model(), "model"));
+  MERCER_RETURN_IF_ERROR(RefuseAlias(header.model(), reference.alias));
+  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedModel> loaded,
+                          cache_.Load(reference.model, reference.version));
+  MERCER_RETURN_IF_ERROR(RefuseProbabilities(header.probabilities(), loaded->name));
+  return loaded;
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
+    const std::string& name, std::string_view field) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, field));
+  absl::StatusOr<std::shared_ptr<const Dataset>> dataset = context_.jobs->OpenDataset(id);
+  if (dataset.status().code() == absl::StatusCode::kNotFound) {
+    return ResourceNotFound("data set", name);
+  }
+  return dataset;
+}
+
+absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
+    const LoadedModel& model, const v1::PredictHeader& header, const Dataset& dataset,
+    const CancellationToken& cancellation) const {
+  RunContext run(cancellation, 1, nullptr);
+  PredictOptions options;
+  options.contributions = header.contributions();
+  MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                          model.predictor->Predict(dataset, options, run));
+  v1::PredictResponse response;
+  response.set_model(model.name);
+  WritePrediction(model.predictor->model(), prediction, &response);
+  return response;
+}
+
+absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictRows(
+    const LoadedModel& model, const v1::PredictHeader& header, const v1::Rows& rows,
+    const CancellationToken& cancellation) const {
+  MERCER_ASSIGN_OR_RETURN(const Dataset dataset, ReadRows(rows, model.predictor->model()));
+  return PredictDataset(model, header, dataset, cancellation);
+}
+
+absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
+    const v1::PredictRequest& request, const CancellationToken& cancellation) const {
+  if (request.input_case() == v1::PredictRequest::INPUT_NOT_SET) {
+    FieldViolations violations;
+    violations.Add("rows", "is missing; set exactly one of rows and dataset");
+    return violations.ToStatus();
+  }
+  const v1::PredictHeader header = HeaderOf(request);
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedModel> model, Open(header));
+  if (request.has_rows()) {
+    return PredictRows(*model, header, request.rows(), cancellation);
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          OpenDataset(request.dataset(), "dataset"));
+  return PredictDataset(*model, header, *dataset, cancellation);
+}
+
+}  // namespace mercer::server

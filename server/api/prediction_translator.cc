@@ -1,0 +1,277 @@
+#include "server/api/prediction_translator.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/output_coding.h"
+#include "server/api/matrix_translator.h"
+
+namespace mercer::server {
+namespace {
+
+// Where the named columns of a model with several blocks go; the core finds them by name.
+constexpr char kNamedColumns[] = "named columns";
+
+absl::Status BadField(const std::string& field, const std::string& description) {
+  FieldViolations violations;
+  violations.Add(field, description);
+  return violations.ToStatus();
+}
+
+class RowsReader {
+ public:
+  RowsReader(const v1::Rows& rows, const Model& model) : rows_(rows), model_(model) {}
+
+  absl::StatusOr<Dataset> Read() {
+    for (int i = 0; i < rows_.dense_size(); ++i) {
+      MERCER_RETURN_IF_ERROR(AddDense(rows_.dense(i), absl::StrCat("rows.dense[", i, "]")));
+    }
+    for (int i = 0; i < rows_.sparse_size(); ++i) {
+      MERCER_RETURN_IF_ERROR(AddSparse(rows_.sparse(i), absl::StrCat("rows.sparse[", i, "]")));
+    }
+    if (rows_.columns_size() > 0) {
+      MERCER_RETURN_IF_ERROR(AddColumns());
+    }
+    for (int i = 0; i < rows_.squares_size(); ++i) {
+      const v1::SquareRows& square = rows_.squares(i);
+      const std::string path = absl::StrCat("rows.squares[", i, "]");
+      MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(square.values(), path + ".values"));
+      MERCER_RETURN_IF_ERROR(CountRows(values.rows(), path));
+      dataset_.squares.push_back(
+          {square.name(), SquareKind::kKernel, SharedMatrix(std::move(values))});
+    }
+    if (!known_rows_ || dataset_.rows == 0) {
+      return BadField("rows", "must hold at least one row");
+    }
+    MERCER_RETURN_IF_ERROR(ValidateDataset(dataset_));
+    return std::move(dataset_);
+  }
+
+ private:
+  absl::Status CountRows(Index rows, const std::string& path) {
+    if (known_rows_ && rows != dataset_.rows) {
+      return BadField(path, absl::StrCat("has ", rows, " rows, other parts have ", dataset_.rows));
+    }
+    known_rows_ = true;
+    dataset_.rows = rows;
+    return absl::OkStatus();
+  }
+
+  // The model's block of that name, or its only one; null when there is none.
+  const BlockTransform* FindBlock(const std::string& name) const {
+    const std::vector<BlockTransform>& blocks = model_.preprocessing.blocks();
+    if (name.empty() && blocks.size() == 1) {
+      return &blocks[0];
+    }
+    for (const BlockTransform& block : blocks) {
+      if (block.name == name) {
+        return &block;
+      }
+    }
+    return nullptr;
+  }
+
+  absl::StatusOr<const BlockTransform*> RequireBlock(const std::string& name,
+                                                     const std::string& path) const {
+    const BlockTransform* block = FindBlock(name);
+    if (block == nullptr) {
+      return BadField(path + ".name", name.empty()
+                                          ? "is missing: the model has several blocks"
+                                          : absl::StrCat("the model has no block '", name, "'"));
+    }
+    return block;
+  }
+
+  static ColumnSchema SchemaOf(const ColumnTransform& column) {
+    return {column.name, column.categorical, column.categories};
+  }
+
+  absl::Status AddDense(const v1::DenseBlock& dense, const std::string& path) {
+    MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(dense.values(), path + ".values"));
+    MERCER_RETURN_IF_ERROR(CountRows(values.rows(), path));
+    MERCER_ASSIGN_OR_RETURN(const BlockTransform* transform, RequireBlock(dense.name(), path));
+    FeatureBlock block;
+    block.name = transform->name;
+    const Index expected = dense.columns().empty() ? static_cast<Index>(transform->columns.size())
+                                                   : static_cast<Index>(dense.columns_size());
+    if (values.cols() != expected) {
+      return BadField(path + ".values.columns",
+                      absl::StrCat("must be ", expected, ", is ", values.cols()));
+    }
+    if (dense.columns().empty()) {
+      for (const ColumnTransform& column : transform->columns) {
+        block.columns.push_back(SchemaOf(column));
+      }
+    }
+    for (int c = 0; c < dense.columns_size(); ++c) {
+      const ColumnTransform* column = FindColumn(*transform, dense.columns(c));
+      if (column == nullptr) {
+        return BadField(absl::StrCat(path, ".columns[", c, "]"),
+                        absl::StrCat("the model's block '", transform->name, "' has no column '",
+                                     dense.columns(c), "'"));
+      }
+      block.columns.push_back(SchemaOf(*column));
+    }
+    block.values = SharedMatrix(std::move(values));
+    dataset_.blocks.push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+  static const ColumnTransform* FindColumn(const BlockTransform& transform,
+                                           const std::string& name) {
+    for (const ColumnTransform& column : transform.columns) {
+      if (column.name == name) {
+        return &column;
+      }
+    }
+    return nullptr;
+  }
+
+  absl::Status AddSparse(const v1::SparseBlock& sparse, const std::string& path) {
+    if (sparse.row_starts().empty()) {
+      return BadField(path + ".row_starts", "is missing");
+    }
+    MERCER_RETURN_IF_ERROR(CountRows(sparse.row_starts_size() - 1, path));
+    MERCER_ASSIGN_OR_RETURN(const BlockTransform* transform, RequireBlock(sparse.name(), path));
+    if (sparse.num_columns() < 0) {
+      return BadField(path + ".num_columns",
+                      absl::StrCat("must be >= 0, is ", sparse.num_columns()));
+    }
+    FeatureBlock block;
+    block.name = transform->name;
+    block.is_sparse = true;
+    block.sparse.columns = sparse.num_columns() == 0 ? static_cast<Index>(transform->columns.size())
+                                                     : static_cast<Index>(sparse.num_columns());
+    block.sparse.row_starts.assign(sparse.row_starts().begin(), sparse.row_starts().end());
+    block.sparse.column_indices.assign(sparse.column_indices().begin(),
+                                       sparse.column_indices().end());
+    block.sparse.values.assign(sparse.values().begin(), sparse.values().end());
+    dataset_.blocks.push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddColumns() {
+    absl::flat_hash_map<std::string, const ColumnTransform*> known;
+    for (const BlockTransform& block : model_.preprocessing.blocks()) {
+      for (const ColumnTransform& column : block.columns) {
+        known.emplace(column.name, &column);
+      }
+    }
+    FeatureBlock block;
+    const std::vector<BlockTransform>& blocks = model_.preprocessing.blocks();
+    block.name = blocks.size() == 1 ? blocks[0].name : kNamedColumns;
+    std::vector<std::vector<double>> columns;
+    FieldViolations unknown;
+    for (int i = 0; i < rows_.columns_size(); ++i) {
+      const v1::TypedColumn& column = rows_.columns(i);
+      const std::string path = absl::StrCat("rows.columns[", i, "]");
+      const auto found = known.find(column.name());
+      if (found == known.end()) {
+        unknown.Check(column.name() == model_.target, path + ".name",
+                      absl::StrCat("the model has no column '", column.name(), "'"));
+        continue;
+      }
+      MERCER_RETURN_IF_ERROR(CountRows(
+          column.has_texts() ? column.texts().values_size() : column.numbers().values_size(),
+          path));
+      ColumnSchema schema{found->second->name, found->second->categorical, {}};
+      MERCER_ASSIGN_OR_RETURN(std::vector<double> values, schema.categorical
+                                                              ? ReadCategories(column, schema)
+                                                              : ReadNumbers(column));
+      columns.push_back(std::move(values));
+      block.columns.push_back(std::move(schema));
+    }
+    MERCER_RETURN_IF_ERROR(unknown.ToStatus());
+    RowMatrix values(dataset_.rows, static_cast<Index>(columns.size()));
+    for (size_t c = 0; c < columns.size(); ++c) {
+      values.col(static_cast<Index>(c)) =
+          Eigen::Map<const Vector>(columns[c].data(), dataset_.rows);
+    }
+    block.values = SharedMatrix(std::move(values));
+    dataset_.blocks.push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<std::vector<double>> ReadNumbers(const v1::TypedColumn& column) {
+    if (!column.has_texts()) {
+      return std::vector<double>(column.numbers().values().begin(),
+                                 column.numbers().values().end());
+    }
+    std::vector<double> values;
+    for (const std::string& text : column.texts().values()) {
+      double value = std::numeric_limits<double>::quiet_NaN();
+      if (!text.empty() && !absl::SimpleAtod(text, &value)) {
+        const std::string row = absl::StrCat(values.size() + 1);
+        return WithReason(absl::InvalidArgumentError(
+                              absl::StrCat("row ", row, ", column '", column.name(),
+                                           "': not a number: '", text.substr(0, 100), "'")),
+                          "BAD_CELL", {{"row", row}, {"column", column.name()}});
+      }
+      values.push_back(value);
+    }
+    return values;
+  }
+
+  // Codes in order of appearance; `schema` receives their names.
+  static absl::StatusOr<std::vector<double>> ReadCategories(const v1::TypedColumn& column,
+                                                            ColumnSchema& schema) {
+    absl::flat_hash_map<std::string, double> codes;
+    std::vector<double> values;
+    const auto add = [&](const std::string& text) {
+      if (text.empty()) {
+        values.push_back(std::numeric_limits<double>::quiet_NaN());
+        return;
+      }
+      const auto [entry, is_new] = codes.emplace(text, static_cast<double>(codes.size()));
+      if (is_new) {
+        schema.categories.push_back(text);
+      }
+      values.push_back(entry->second);
+    };
+    for (const std::string& text : column.texts().values()) {
+      add(text);
+    }
+    for (const double number : column.numbers().values()) {
+      add(std::isnan(number) ? std::string() : FormatLabel(number));
+    }
+    return values;
+  }
+
+  const v1::Rows& rows_;
+  const Model& model_;
+  Dataset dataset_;
+  bool known_rows_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model) {
+  return RowsReader(rows, model).Read();
+}
+
+void WritePrediction(const Model& model, const Prediction& prediction,
+                     v1::PredictResponse* response) {
+  for (Index o = 0; o < model.coding.num_outputs(); ++o) {
+    // A regression's output is named after its target.
+    response->add_outputs(
+        model.coding.kind() == CodingKind::kRegression ? model.target : model.coding.OutputName(o));
+  }
+  WriteMatrix(prediction.decision_values, response->mutable_decision_values());
+  for (const int index : prediction.classes) {
+    response->add_labels(model.coding.classes()[static_cast<size_t>(index)]);
+  }
+  for (size_t k = 0; k < prediction.contributions.size(); ++k) {
+    v1::Contribution* contribution = response->add_contributions();
+    contribution->set_name(prediction.contribution_names[k]);
+    WriteMatrix(prediction.contributions[k], contribution->mutable_values());
+  }
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,59 @@
+// One watcher of one job over gRPC.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include <grpcpp/support/server_callback.h>
+
+#include "mercer/v1/training_service.pb.h"
+#include "server/api/api_context.h"
+#include "server/api/rpc.h"
+#include "server/jobs/progress_hub.h"
+
+namespace mercer::server {
+
+// Deletes itself. Pump() alone decides what happens next, under one mutex: write, wait, or finish.
+// At most one write is in flight, and there is one Finish. The next event is taken when the last
+// was written, so a slow client costs a cursor.
+class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressResponse> {
+ public:
+  ProgressStream(const RpcEnvironment& environment, const ApiContext& api, std::string job_id,
+                 int64_t after_sequence);
+  ~ProgressStream() override = default;
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Action : uint8_t { kNothing, kWrite, kFinish, kFetchJob };
+
+  void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
+  Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action TakeEvent(const JobEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action DecideHeartbeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Heartbeat() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Adds the job's error and model to its terminal event. Runs on the I/O pool.
+  void FetchJob() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const RpcEnvironment& environment_;
+  const ApiContext& api_;
+  const std::string job_id_;
+  const CallRecord call_;
+  std::unique_ptr<ProgressSubscription> subscription_;  // set by the constructor, reset by OnDone
+  int64_t heartbeat_ = 0;                               // the ticker's key
+  v1::StreamProgressResponse response_;                 // of whoever has set busy_
+
+  absl::Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;    // subscription_ is there
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;       // a write or a look-up is in flight
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody listens any more
+  bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mercer::server

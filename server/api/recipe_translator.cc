@@ -1,0 +1,369 @@
+#include "server/api/recipe_translator.h"
+
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "server/api/kernel_translator.h"
+#include "server/api/option_translator.h"
+#include "server/api/resource_names.h"
+#include "server/api/unknown_fields.h"
+
+namespace mercer::server {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+constexpr int kMaxThreads = 256;
+constexpr int kMaxPriority = 100;
+constexpr size_t kMaxLabels = 64;
+constexpr size_t kMaxTextBytes = 200;
+constexpr size_t kMaxRequestIdBytes = 36;
+
+const FieldDescriptor* ChosenField(const v1::TrainRequest& request) {
+  const v1::Learner& learner = request.learner();
+  return learner.GetReflection()->GetOneofFieldDescriptor(learner,
+                                                          learner.GetDescriptor()->oneof_decl(0));
+}
+
+void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_learner,
+                 TrainingRecipe& recipe, FieldViolations& violations) {
+  const FieldDescriptor* field = ChosenField(request);
+  if (field == nullptr) {
+    violations.Add("learner", "is missing; set exactly one learner");
+    return;
+  }
+  if (find_learner(field->name()) == nullptr) {
+    violations.Add(absl::StrCat("learner.", field->name()),
+                   "this server does not have the learner");
+    return;
+  }
+  recipe.learner = field->name();
+  const v1::Learner& learner = request.learner();
+  const Message& options = learner.GetReflection()->GetMessage(learner, field);
+  recipe.options = ReadOptions(options);
+  const FieldDescriptor* kernels = options.GetDescriptor()->FindFieldByName("kernels");
+  if (kernels == nullptr) {
+    return;
+  }
+  const google::protobuf::Reflection& reflection = *options.GetReflection();
+  for (int i = 0; i < reflection.FieldSize(options, kernels); ++i) {
+    const auto& grid =
+        static_cast<const v1::KernelGrid&>(reflection.GetRepeatedMessage(options, kernels, i));
+    recipe.kernels.push_back(ReadKernelGrid(
+        grid, absl::StrCat("learner.", field->name(), ".kernels[", i, "]"), violations));
+  }
+}
+
+void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOptions& options) {
+  static_assert(v1::SCALING_UNIT_NORM == static_cast<int>(Scaling::kUnitNorm) + 1);
+  static_assert(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT ==
+                static_cast<int>(Imputation::kMeanOrMostFrequent) + 1);
+  static_assert(v1::UNSEEN_CATEGORY_ALL_ZEROS == static_cast<int>(UnseenCategory::kAllZeros) + 1);
+  if (message.scaling() != v1::SCALING_UNSPECIFIED) {
+    options.scaling = static_cast<Scaling>(message.scaling() - 1);
+  }
+  if (message.imputation() != v1::IMPUTATION_UNSPECIFIED) {
+    options.imputation = static_cast<Imputation>(message.imputation() - 1);
+  }
+  if (message.unseen_category() != v1::UNSEEN_CATEGORY_UNSPECIFIED) {
+    options.unseen_category = static_cast<UnseenCategory>(message.unseen_category() - 1);
+  }
+  options.blocks.assign(message.blocks().begin(), message.blocks().end());
+}
+
+void ReadValidation(const v1::TrainRequest& request, ValidationOptions& options,
+                    FieldViolations& violations) {
+  if (!request.has_validation()) {
+    return;
+  }
+  const v1::Validation& validation = request.validation();
+  switch (validation.method_case()) {
+    case v1::Validation::kHoldOut:
+      options.kind = ValidationKind::kHoldOut;
+      if (validation.hold_out().has_fraction()) {
+        options.fraction = validation.hold_out().fraction();
+      }
+      return;
+    case v1::Validation::kFolds:
+      options.kind = ValidationKind::kFolds;
+      if (validation.folds().has_count()) {
+        options.folds = validation.folds().count();
+      }
+      return;
+    case v1::Validation::METHOD_NOT_SET:
+      violations.Add("validation", "set exactly one of hold_out and folds");
+      return;
+  }
+}
+
+void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
+                      FieldViolations& violations) {
+  for (const auto& [label, weight] : message.weights()) {
+    if (!(weight >= 0) || std::isinf(weight)) {
+      violations.Add(absl::StrCat("class_weights.weights['", label, "']"),
+                     absl::StrCat("must be finite and >= 0, is ", weight));
+    }
+    recipe.class_weights[label] = weight;
+  }
+  v1::ClassWeighting weighting = message.weighting();
+  if (weighting == v1::CLASS_WEIGHTING_UNSPECIFIED) {
+    weighting = message.weights().empty() ? v1::CLASS_WEIGHTING_NONE : v1::CLASS_WEIGHTING_EXPLICIT;
+  }
+  if (weighting != v1::CLASS_WEIGHTING_EXPLICIT && !message.weights().empty()) {
+    violations.Add("class_weights.weights", "is only for weighting EXPLICIT");
+  }
+  if (weighting == v1::CLASS_WEIGHTING_EXPLICIT && message.weights().empty()) {
+    violations.Add("class_weights.weights", "is missing");
+  }
+  recipe.class_weighting = static_cast<ClassWeighting>(weighting - 1);
+}
+
+void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolations& violations) {
+  if (stopping.has_relative_gap()) {
+    limits.relative_gap = stopping.relative_gap();
+  }
+  if (stopping.has_max_iterations()) {
+    limits.max_iterations = stopping.max_iterations();
+  }
+  if (stopping.has_time_limit()) {
+    const auto& limit = stopping.time_limit();
+    limits.max_time = absl::Seconds(limit.seconds()) + absl::Nanoseconds(limit.nanos());
+    if (limits.max_time <= absl::ZeroDuration()) {
+      violations.Add("stopping.time_limit",
+                     absl::StrCat("must be > 0, is ", absl::FormatDuration(limits.max_time)));
+    }
+  }
+}
+
+void ReadData(const v1::TrainRequest& request, std::vector<std::string>& dataset_ids,
+              FieldViolations& violations) {
+  if (request.data().empty()) {
+    violations.Add("data", "is missing; name at least one data set");
+  }
+  for (int i = 0; i < request.data_size(); ++i) {
+    const std::string path = absl::StrCat("data[", i, "]");
+    const absl::StatusOr<std::string> id =
+        ParseDatasetName(request.data(i).dataset(), absl::StrCat(path, ".dataset"));
+    violations.AddAll("", id.status());
+    if (id.ok()) {
+      dataset_ids.push_back(*id);
+    }
+    if (request.data(i).role() == v1::DATA_ROLE_TASK) {
+      violations.Add(absl::StrCat(path, ".role"), "no learner of this server takes several tasks");
+    }
+  }
+  if (request.data_size() > 1) {
+    violations.Add("data", "the learners of this server take one data set");
+  }
+}
+
+void CheckModel(const v1::TrainRequest& request, FieldViolations& violations) {
+  if (request.model().empty()) {
+    return;
+  }
+  const absl::StatusOr<ModelReference> model = ParseModelName(request.model(), "model");
+  violations.AddAll("", model.status());
+  if (model.ok() && (model->version != 0 || !model->alias.empty())) {
+    violations.Add("model", "must be of the form models/{model}: the job chooses the version");
+  }
+}
+
+void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) {
+  if (request.threads() < 0 || request.threads() > kMaxThreads) {
+    violations.Add("threads",
+                   absl::StrCat("must be in [0, ", kMaxThreads, "], is ", request.threads()));
+  }
+  if (request.priority() < -kMaxPriority || request.priority() > kMaxPriority) {
+    violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", request.priority()));
+  }
+  CheckLabels(request.labels(), violations);
+  CheckRequestId(request.request_id(), violations);
+  CheckDisplayName(request.display_name(), violations);
+  CheckModel(request, violations);
+}
+
+// The core's names of fields, and where they stand in a request; {learner} is learner.<name>.
+struct PathRule {
+  std::string_view core;
+  std::string_view request;
+};
+constexpr std::array<PathRule, 9> kPathRules = {{
+    {"kernels", "{learner}.kernels"},
+    {"validation.fraction", "validation.hold_out.fraction"},
+    {"validation.folds", "validation.folds.count"},
+    {"limits.max_time", "stopping.time_limit"},
+    {"limits", "stopping"},
+    {"kind", "target_kind"},
+    {"class_weighting", "class_weights.weighting"},
+    {"class_weights[", "class_weights.weights["},
+    {"options", "{learner}"},
+}};
+
+// True when `path` is `prefix` or goes on below it.
+bool IsBelow(std::string_view path, std::string_view prefix) {
+  return path.substr(0, prefix.size()) == prefix &&
+         (path.size() == prefix.size() || prefix.back() == '[' || path[prefix.size()] == '.' ||
+          path[prefix.size()] == '[');
+}
+
+bool IsRequestField(std::string_view path) {
+  const size_t end = path.find_first_of(".[");
+  return v1::TrainRequest::descriptor()->FindFieldByName(std::string(path.substr(0, end))) !=
+         nullptr;
+}
+
+std::string RequestPath(std::string_view path, const std::string& learner) {
+  for (const PathRule& rule : kPathRules) {
+    if (!IsBelow(path, rule.core) || IsBelow(path, rule.request)) {
+      continue;
+    }
+    std::string_view target = rule.request;
+    constexpr std::string_view kLearner = "{learner}";
+    std::string result = learner;
+    if (target.substr(0, kLearner.size()) == kLearner) {
+      target.remove_prefix(kLearner.size());
+    } else {
+      result.clear();
+    }
+    return absl::StrCat(result, std::string(target), std::string(path.substr(rule.core.size())));
+  }
+  return IsRequestField(path) || path.empty() ? std::string(path)
+                                              : absl::StrCat(learner, ".", std::string(path));
+}
+
+}  // namespace
+
+void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
+                 FieldViolations& violations) {
+  if (labels.size() > kMaxLabels) {
+    violations.Add("labels", absl::StrCat("must be at most ", kMaxLabels, ", are ", labels.size()));
+  }
+  for (const auto& [key, value] : labels) {
+    bool valid = !key.empty() && key.size() <= 63;
+    for (const char c : key) {
+      valid = valid && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+                        c == '.');
+    }
+    if (!valid) {
+      violations.Add("labels", absl::StrCat("the key '", key.substr(0, 100),
+                                            "' must be 1 to 63 of a-z, 0-9, '-', '_', '.'"));
+    }
+    if (value.size() > kMaxTextBytes) {
+      violations.Add("labels", absl::StrCat("the value of '", key.substr(0, 100),
+                                            "' is longer than ", kMaxTextBytes, " bytes"));
+    }
+  }
+}
+
+void CheckRequestId(std::string_view request_id, FieldViolations& violations) {
+  bool valid = request_id.size() <= kMaxRequestIdBytes;
+  for (const char c : request_id) {
+    valid = valid && c > ' ' && c <= '~';
+  }
+  if (!valid) {
+    violations.Add("request_id", absl::StrCat("must be at most ", kMaxRequestIdBytes,
+                                              " printable ASCII characters"));
+  }
+}
+
+void CheckDisplayName(std::string_view display_name, FieldViolations& violations) {
+  if (display_name.size() > kMaxTextBytes) {
+    violations.Add("display_name", absl::StrCat("must be at most ", kMaxTextBytes, " bytes, are ",
+                                                display_name.size()));
+  }
+}
+
+std::string EncodeTrainRequest(const v1::TrainRequest& request) {
+  v1::TrainRequest stored = request;
+  stored.clear_request_id();
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    stored.SerializeToCodedStream(&coded);
+  }
+  return bytes;
+}
+
+absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {
+  v1::TrainRequest request;
+  if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return WithReason(absl::DataLossError("a stored request cannot be read"),
+                      "STORED_REQUEST_DAMAGED");
+  }
+  return request;
+}
+
+std::string ChosenLearner(const v1::TrainRequest& request) {
+  const FieldDescriptor* field = ChosenField(request);
+  return field == nullptr ? "" : field->name();
+}
+
+absl::Status WithRequestPaths(const absl::Status& status, std::string_view learner) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  if (violations.empty()) {
+    return status;
+  }
+  const std::string prefix = absl::StrCat("learner.", std::string(learner));
+  FieldViolations renamed;
+  for (const FieldViolation& violation : violations) {
+    renamed.Add(RequestPath(violation.field, prefix), violation.description);
+  }
+  return WithReason(renamed.ToStatus(), GetReason(status), GetErrorMetadata(status));
+}
+
+absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
+                                         const LearnerLookup& find_learner, int default_threads) {
+  static_assert(v1::CODING_CHOICE_ONE_VS_ONE == static_cast<int>(CodingChoice::kOneVsOne) + 1);
+  FieldViolations violations;
+  CheckUnknownFields(request, violations);
+  JobPlan plan;
+  TrainingRecipe& recipe = plan.recipe;
+  ReadData(request, plan.dataset_ids, violations);
+  ReadLearner(request, find_learner, recipe, violations);
+  recipe.target = request.target();
+  recipe.kind = request.target_kind() == v1::TARGET_KIND_REGRESSION ? TargetKind::kRegression
+                                                                    : TargetKind::kClassification;
+  if (request.coding() != v1::CODING_CHOICE_UNSPECIFIED) {
+    recipe.coding = static_cast<CodingChoice>(request.coding() - 1);
+  }
+  ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
+  ReadValidation(request, recipe.validation, violations);
+  ReadClassWeights(request.class_weights(), recipe, violations);
+  recipe.seed = request.seed();
+  ReadStopping(request.stopping(), recipe.limits, violations);
+  CheckScalars(request, violations);
+  plan.num_threads = request.threads() > 0 ? request.threads() : default_threads;
+
+  if (const LearnerEntry* entry = find_learner(recipe.learner); entry != nullptr) {
+    // A field that is wrong for two reasons is named once.
+    std::set<std::string> named;
+    for (const FieldViolation& violation : violations.violations()) {
+      named.insert(violation.field);
+    }
+    const absl::Status valid = WithRequestPaths(ValidateRecipe(*entry, recipe), recipe.learner);
+    for (const FieldViolation& violation : GetFieldViolations(valid)) {
+      if (named.count(violation.field) == 0) {
+        violations.Add(violation.field, violation.description);
+      }
+    }
+    if (!valid.ok() && violations.empty()) {
+      return valid;
+    }
+  }
+  if (!violations.empty()) {
+    return violations.ToStatus();
+  }
+  return plan;
+}
+
+}  // namespace mercer::server

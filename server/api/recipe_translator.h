@@ -1,0 +1,43 @@
+// From a TrainRequest to what the core trains.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/errors.h"
+#include "core/training/recipe.h"
+#include "mercer/v1/training.pb.h"
+#include "server/jobs/job_planner.h"
+
+namespace mercer::server {
+
+// What a client sent, in stored bytes: equal content gives equal bytes. The request_id is left out.
+std::string EncodeTrainRequest(const v1::TrainRequest& request);
+// Errors: kDataLoss.
+absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes);
+
+// Translates and validates everything that can be checked without the data. `default_threads` is
+// what threads = 0 means. Errors: kInvalidArgument that names every bad field with its full path in
+// the request.
+absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
+                                         const LearnerLookup& find_learner, int default_threads);
+
+// The name of the learner that the request chose: "lp_mkl"; empty when it chose none.
+std::string ChosenLearner(const v1::TrainRequest& request);
+
+// The same status with the core's names of fields ("kernels[3].bandwidth") replaced by the paths in
+// a request
+// ("learner.lp_mkl.kernels[3].bandwidth").
+absl::Status WithRequestPaths(const absl::Status& status, std::string_view learner);
+
+// Rules of labels, request ids and names for people, shared by all requests; violations name
+// `field`.
+void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
+                 FieldViolations& violations);
+void CheckRequestId(std::string_view request_id, FieldViolations& violations);
+void CheckDisplayName(std::string_view display_name, FieldViolations& violations);
+
+}  // namespace mercer::server

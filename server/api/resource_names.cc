@@ -1,0 +1,116 @@
+#include "server/api/resource_names.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status BadName(std::string_view field, std::string_view form, std::string_view name) {
+  FieldViolations violations;
+  const std::string must = absl::StrCat("must be of the form ", std::string(form));
+  violations.Add(std::string(field),
+                 name.empty()
+                     ? absl::StrCat("is missing; ", must)
+                     : absl::StrCat(must, ", is '", std::string(name.substr(0, 100)), "'"));
+  return violations.ToStatus();
+}
+
+// Removes `prefix` from the front of `text`; false when it does not begin with it.
+bool Consume(std::string_view& text, std::string_view prefix) {
+  if (text.substr(0, prefix.size()) != prefix) {
+    return false;
+  }
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+absl::StatusOr<std::string> ParseSimple(std::string_view name, std::string_view collection,
+                                        std::string_view field) {
+  std::string_view id = name;
+  if (!Consume(id, collection) || !Consume(id, "/") || !IsResourceId(id)) {
+    return BadName(field, absl::StrCat(std::string(collection), "/{id}"), name);
+  }
+  return std::string(id);
+}
+
+}  // namespace
+
+bool IsResourceId(std::string_view id) {
+  if (id.empty() || id.size() > 63 || id[0] == '-' || id[0] == '_') {
+    return false;
+  }
+  for (const char c : id) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string DatasetName(std::string_view id) { return absl::StrCat("datasets/", std::string(id)); }
+std::string JobName(std::string_view id) { return absl::StrCat("jobs/", std::string(id)); }
+std::string ModelName(std::string_view model) {
+  return absl::StrCat("models/", std::string(model));
+}
+std::string ModelVersionName(std::string_view model, int64_t version) {
+  return absl::StrCat("models/", std::string(model), "/versions/", version);
+}
+
+absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "datasets", field);
+}
+
+absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "jobs", field);
+}
+
+absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field) {
+  constexpr std::string_view kForm =
+      "models/{model}, models/{model}/versions/{n} or models/{model}@{alias}";
+  std::string_view rest = name;
+  if (!Consume(rest, "models/")) {
+    return BadName(field, kForm, name);
+  }
+  ModelReference reference;
+  const size_t end = rest.find_first_of("/@");
+  reference.model = std::string(rest.substr(0, end));
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
+  bool valid = IsResourceId(reference.model);
+  if (Consume(rest, "/versions/")) {
+    // The digits themselves: " 1", "+1" and "01" are other names.
+    valid = valid && absl::SimpleAtoi(std::string(rest), &reference.version) &&
+            reference.version > 0 && absl::StrCat(reference.version) == rest;
+  } else if (Consume(rest, "@")) {
+    valid = valid && IsResourceId(rest);
+    reference.alias = std::string(rest);
+  } else {
+    valid = valid && rest.empty();
+  }
+  if (!valid) {
+    return BadName(field, kForm, name);
+  }
+  return reference;
+}
+
+absl::Status AboutPage(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  if (reason != "BAD_PAGE_TOKEN" && reason != "BAD_PAGE_SIZE") {
+    return status;
+  }
+  FieldViolations violations;
+  violations.Add(reason == "BAD_PAGE_TOKEN" ? "page_token" : "page_size",
+                 std::string(status.message()));
+  return WithReason(violations.ToStatus(), reason, GetErrorMetadata(status));
+}
+
+absl::Status ResourceNotFound(std::string_view type, std::string_view name) {
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no ", std::string(type), " '",
+                                                     std::string(name), "'")),
+                    "NOT_FOUND",
+                    {{"resource_type", std::string(type)}, {"resource_name", std::string(name)}});
+}
+
+}  // namespace mercer::server

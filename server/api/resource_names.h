@@ -1,0 +1,44 @@
+// Names of resources: datasets/{id}, jobs/{id}, models/{model}/versions/{n}, models/{model},
+// models/{model}@{alias}.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace mercer::server {
+
+// 1 to 63 of a-z, 0-9, '-', '_', beginning with a letter or digit.
+bool IsResourceId(std::string_view id);
+inline constexpr std::string_view kResourceIdRule =
+    "must be 1 to 63 of a-z, 0-9, '-', '_', beginning with a letter or digit";
+
+std::string DatasetName(std::string_view id);
+std::string JobName(std::string_view id);
+std::string ModelName(std::string_view model);
+std::string ModelVersionName(std::string_view model, int64_t version);
+
+// The id of `name`. Errors: kInvalidArgument with a violation of the request's field `field`.
+absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field);
+absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field);
+
+// What a model's name refers to.
+struct ModelReference {
+  std::string model;
+  int64_t version = 0;  // 0: the newest, or that of `alias`
+  std::string alias;    // not empty: the version that it points to
+};
+
+absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field);
+
+// A store's refusal of a page's size or token, as a violation of the request's field; other errors
+// stay as they are.
+absl::Status AboutPage(const absl::Status& status);
+
+// kNotFound about the resource of that name: reason NOT_FOUND, metadata resource_type and
+// resource_name.
+absl::Status ResourceNotFound(std::string_view type, std::string_view name);
+
+}  // namespace mercer::server

@@ -1,0 +1,54 @@
+#include "server/api/ticker.h"
+
+#include <utility>
+
+namespace mercer::server {
+
+Ticker::Ticker(absl::Duration interval) : interval_(interval), thread_([this] { Run(); }) {}
+
+Ticker::~Ticker() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+int64_t Ticker::Add(std::function<void()> callback) {
+  absl::MutexLock lock(&mutex_);
+  callbacks_[next_key_] = std::move(callback);
+  return next_key_++;
+}
+
+void Ticker::Remove(int64_t key) {
+  absl::MutexLock lock(&mutex_);
+  callbacks_.erase(key);
+}
+
+void Ticker::Run() {
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) {
+        return;
+      }
+    }
+    CallAll();
+  }
+}
+
+void Ticker::CallAll() {
+  int64_t key = 0;
+  while (true) {
+    // One at a time, so that Add and Remove never wait for more than one callback.
+    absl::MutexLock lock(&mutex_);
+    const auto next = callbacks_.upper_bound(key);
+    if (next == callbacks_.end() || stopping_) {
+      return;
+    }
+    key = next->first;
+    next->second();
+  }
+}
+
+}  // namespace mercer::server

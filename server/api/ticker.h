@@ -1,0 +1,38 @@
+// Calls many callbacks at a fixed interval, on one thread: heartbeats of streams.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace mercer::server {
+
+// Thread-safe. All callbacks must be removed before it is destroyed.
+class Ticker {
+ public:
+  explicit Ticker(absl::Duration interval);
+  ~Ticker();
+
+  // `callback` must be quick and must not call the ticker. Answers the key for Remove.
+  int64_t Add(std::function<void()> callback) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for a call of the callback that is running.
+  void Remove(int64_t key) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CallAll() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const absl::Duration interval_;
+  absl::Mutex mutex_;  // held while a callback runs
+  std::map<int64_t, std::function<void()>> callbacks_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_key_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,23 @@
+// Times of the API.
+#pragma once
+
+#include "absl/time/time.h"
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
+
+namespace mercer::server {
+
+inline void SetTimestamp(absl::Time time, google::protobuf::Timestamp* timestamp) {
+  const int64_t nanoseconds = absl::ToUnixNanos(time);
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  timestamp->set_seconds(seconds);
+  timestamp->set_nanos(static_cast<int32_t>(nanoseconds - seconds * 1'000'000'000));
+}
+
+inline void SetDuration(absl::Duration duration, google::protobuf::Duration* message) {
+  const int64_t nanoseconds = absl::ToInt64Nanoseconds(duration);
+  message->set_seconds(nanoseconds / 1'000'000'000);
+  message->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
+}
+
+}  // namespace mercer::server

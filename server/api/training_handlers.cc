@@ -1,0 +1,130 @@
+#include "server/api/training_handlers.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/job_translator.h"
+#include "server/api/option_translator.h"
+#include "server/api/recipe_translator.h"
+#include "server/api/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+// The store's errors about a job, said as those of the resource.
+absl::Status AboutJob(const absl::Status& status, const std::string& id) {
+  if (status.code() == absl::StatusCode::kNotFound) {
+    return ResourceNotFound("job", JobName(id));
+  }
+  if (status.code() == absl::StatusCode::kFailedPrecondition) {
+    return WithReason(status, GetReason(status),
+                      {{"resource_type", "job"}, {"resource_name", JobName(id)}});
+  }
+  return status;
+}
+
+absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& request) {
+  if (status.code() != absl::StatusCode::kNotFound) {
+    return status;
+  }
+  const std::string name = request.data().empty() ? "" : request.data(0).dataset();
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
+                    "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
+}
+
+absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
+  JobFilter filter;
+  for (int i = 0; i < request.states_size(); ++i) {
+    if (request.states(i) == v1::JOB_STATE_UNSPECIFIED) {
+      FieldViolations violations;
+      violations.Add(absl::StrCat("states[", i, "]"), "must not be JOB_STATE_UNSPECIFIED");
+      return violations.ToStatus();
+    }
+    filter.states.push_back(static_cast<JobState>(request.states(i)));
+  }
+  filter.labels = {request.labels().begin(), request.labels().end()};
+  return filter;
+}
+
+}  // namespace
+
+const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
+  for (const LearnerEntry* entry : context_.learners) {
+    if (entry->name == name) {
+      return entry;
+    }
+  }
+  return nullptr;
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
+  const auto find = [this](std::string_view name) { return FindLearner(name); };
+  MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
+  JobSubmission submission;
+  submission.request = EncodeTrainRequest(request);
+  submission.request_id = request.request_id();
+  if (!request.model().empty()) {
+    MERCER_ASSIGN_OR_RETURN(const ModelReference model, ParseModelName(request.model(), "model"));
+    submission.model_name = model.model;
+  }
+  submission.priority = request.priority();
+  submission.labels = {request.labels().begin(), request.labels().end()};
+  const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
+  if (!created.ok()) {
+    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
+  }
+  return WriteJob(created->job, {});
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::ReadJob(const std::string& id) const {
+  const absl::StatusOr<JobRecord> record = context_.storage->jobs().GetJob(id);
+  if (!record.ok()) {
+    return AboutJob(record.status(), id);
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<AttemptRecord> attempts,
+                          context_.storage->jobs().ListAttempts(id));
+  return WriteJob(*record, attempts);
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  return ReadJob(id);
+}
+
+absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
+    const v1::ListJobsRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const JobFilter filter, ReadFilter(request));
+  const absl::StatusOr<Page<JobRecord>> page =
+      context_.storage->jobs().ListJobs(filter, {request.page_size(), request.page_token()});
+  MERCER_RETURN_IF_ERROR(AboutPage(page.status()));
+  v1::ListJobsResponse response;
+  for (const JobRecord& record : page->items) {
+    MERCER_ASSIGN_OR_RETURN(*response.add_jobs(), WriteJob(record, {}));
+  }
+  response.set_next_page_token(page->next_token);
+  return response;
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const absl::StatusOr<JobRecord> record = context_.jobs->Cancel(id);
+  if (!record.ok()) {
+    // Cancelling what is cancelled is no error, so that the call may be repeated.
+    absl::StatusOr<v1::Job> job = ReadJob(id);
+    const bool done = job.ok() && job->state() == v1::JOB_STATE_CANCELLED;
+    return done ? std::move(job) : AboutJob(record.status(), id);
+  }
+  return ReadJob(id);
+}
+
+absl::StatusOr<v1::ListLearnersResponse> TrainingHandlers::ListLearners(
+    const v1::ListLearnersRequest&) const {
+  v1::ListLearnersResponse response;
+  for (const LearnerEntry* entry : context_.learners) {
+    *response.add_learners() = DescribeLearner(*entry);
+  }
+  return response;
+}
+
+}  // namespace mercer::server

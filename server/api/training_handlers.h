@@ -1,0 +1,30 @@
+// Jobs and learners: the calls of TrainingService, without gRPC.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "mercer/v1/training_service.pb.h"
+#include "server/api/api_context.h"
+
+namespace mercer::server {
+
+// Thread-safe; the calls wait for SQL. Errors as the service documents them.
+class TrainingHandlers {
+ public:
+  explicit TrainingHandlers(const ApiContext& context) : context_(context) {}
+
+  absl::StatusOr<v1::Job> Train(const v1::TrainRequest& request) const;
+  absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
+  absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request) const;
+  absl::StatusOr<v1::ListLearnersResponse> ListLearners(
+      const v1::ListLearnersRequest& request) const;
+
+ private:
+  absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
+  const LearnerEntry* FindLearner(std::string_view name) const;
+
+  const ApiContext& context_;
+};
+
+}  // namespace mercer::server

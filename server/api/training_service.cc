@@ -1,0 +1,114 @@
+// TrainingService over gRPC.
+#include "absl/strings/str_cat.h"
+#include <grpcpp/support/server_callback.h>
+
+#include "core/base/errors.h"
+#include "mercer/v1/training_service.grpc.pb.h"
+#include "server/api/failed_stream.h"
+#include "server/api/progress_stream.h"
+#include "server/api/resource_names.h"
+#include "server/api/services.h"
+#include "server/api/training_handlers.h"
+#include "server/api/unknown_fields.h"
+
+namespace mercer::server {
+namespace {
+
+// The id of the job. Errors: kInvalidArgument with every bad field.
+absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& request) {
+  FieldViolations violations;
+  CheckUnknownFields(request, violations);
+  absl::StatusOr<std::string> id = ParseJobName(request.job(), "job");
+  violations.AddAll("", id.status());
+  violations.Check(request.after_sequence() >= 0, "after_sequence",
+                   absl::StrCat("must be >= 0, is ", request.after_sequence()));
+  return violations.empty() ? std::move(id) : violations.ToStatus();
+}
+
+class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
+ public:
+  TrainingServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
+      : environment_(environment), context_(context), handlers_(context) {}
+
+  grpc::ServerUnaryReactor* Train(grpc::CallbackServerContext* context,
+                                  const v1::TrainRequest* request, v1::Job* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/Train", request,
+                    response, [this](const auto& message) -> absl::StatusOr<v1::Job> {
+                      return environment_.draining ? DrainingError() : handlers_.Train(message);
+                    });
+  }
+
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const v1::GetJobRequest* request, v1::Job* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/GetJob", request,
+                    response, [this](const auto& message) { return handlers_.GetJob(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/ListJobs", request,
+                    response, [this](const auto& message) { return handlers_.ListJobs(message); });
+  }
+
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request,
+                                      v1::Job* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/CancelJob", request,
+                    response, [this](const auto& message) { return handlers_.CancelJob(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListLearners(grpc::CallbackServerContext* context,
+                                         const v1::ListLearnersRequest* request,
+                                         v1::ListLearnersResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/ListLearners", request,
+                    response,
+                    [this](const auto& message) { return handlers_.ListLearners(message); });
+  }
+
+  grpc::ServerWriteReactor<v1::StreamProgressResponse>* StreamProgress(
+      grpc::CallbackServerContext*, const v1::StreamProgressRequest* request) override {
+    const absl::StatusOr<std::string> id = CheckStreamRequest(*request);
+    if (!id.ok()) {
+      return FailStream<v1::StreamProgressResponse>(environment_, "TrainingService/StreamProgress",
+                                                    id.status());
+    }
+    return new ProgressStream(environment_, context_, *id, request->after_sequence());
+  }
+
+  grpc::ServerUnaryReactor* StopJob(grpc::CallbackServerContext* context,
+                                    const v1::StopJobRequest* request, v1::Job* response) override {
+    return RunUnary(
+        environment_, environment_.io, context, "TrainingService/StopJob", request, response,
+        [](const auto&) -> absl::StatusOr<v1::Job> { return NotImplemented("StopJob"); });
+  }
+
+  grpc::ServerUnaryReactor* EstimateCost(grpc::CallbackServerContext* context,
+                                         const v1::EstimateCostRequest* request,
+                                         v1::EstimateCostResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "TrainingService/EstimateCost", request,
+                    response, [](const auto&) -> absl::StatusOr<v1::EstimateCostResponse> {
+                      return NotImplemented("EstimateCost");
+                    });
+  }
+
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(grpc::CallbackServerContext*,
+                                                             const v1::WatchJobsRequest*) override {
+    return FailStream<v1::WatchJobsResponse>(environment_, "TrainingService/WatchJobs",
+                                             NotImplemented("WatchJobs"));
+  }
+
+ private:
+  const RpcEnvironment& environment_;
+  const ApiContext& context_;
+  TrainingHandlers handlers_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeTrainingService(const RpcEnvironment& environment,
+                                                   const ApiContext& context) {
+  return std::make_unique<TrainingServiceImpl>(environment, context);
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,216 @@
+#include "server/api/upload_files.h"
+
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/data/csv_layout.h"
+#include "server/api/dataset_translator.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status BadSize(const std::string& message) {
+  return WithReason(absl::InvalidArgumentError(message), "BAD_SIZE");
+}
+
+// The number of rows of a file of doubles. `stated_rows` 0: unknown.
+absl::StatusOr<Index> CountRows(size_t bytes, Index columns, Index stated_rows,
+                                const std::string& what) {
+  const size_t row_bytes = static_cast<size_t>(columns) * sizeof(double);
+  if (row_bytes == 0 || bytes % row_bytes != 0) {
+    return BadSize(absl::StrCat(what, ": ", bytes, " bytes are no whole number of rows of ",
+                                columns, " doubles"));
+  }
+  const Index rows = static_cast<Index>(bytes / row_bytes);
+  if (stated_rows != 0 && rows != stated_rows) {
+    return BadSize(absl::StrCat(what, ": ", stated_rows, " rows of ", columns,
+                                " doubles were announced, ", rows, " came"));
+  }
+  return rows;
+}
+
+// Copies the file's doubles into aligned memory.
+absl::StatusOr<RowMatrix> ReadDoubles(const std::string& path, Index columns, Index stated_rows,
+                                      const std::string& what) {
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, PosixFileSystem().Map(path));
+  const std::string_view bytes = file->contents();
+  MERCER_ASSIGN_OR_RETURN(const Index rows, CountRows(bytes.size(), columns, stated_rows, what));
+  RowMatrix values(rows, columns);
+  if (!bytes.empty()) {
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+  }
+  return values;
+}
+
+absl::Status RefuseMissing(const RowMatrix& values, const std::vector<std::string>& names) {
+  for (Index r = 0; r < values.rows(); ++r) {
+    for (Index c = 0; c < values.cols(); ++c) {
+      if (std::isnan(values(r, c))) {
+        const std::string& name = names[static_cast<size_t>(c)];
+        return WithReason(absl::InvalidArgumentError(absl::StrCat("row ", r + 1, ", column '", name,
+                                                                  "': the value is missing")),
+                          "BAD_CELL", {{"row", absl::StrCat(r + 1)}, {"column", name}});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+CsvOptions LayoutOptions(const v1::DenseFormat& format) {
+  CsvOptions options;
+  for (const v1::DenseColumn& column : format.columns()) {
+    if (column.role() > v1::COLUMN_ROLE_FEATURE) {
+      options.roles[column.name()] = static_cast<ColumnRole>(column.role() - 1);
+    }
+  }
+  for (const v1::BlockColumns& block : format.blocks()) {
+    options.blocks.push_back({block.name(), {block.columns().begin(), block.columns().end()}});
+  }
+  return options;
+}
+
+ColumnSchema SchemaOf(const v1::DenseColumn& column) {
+  return {column.name(),
+          !column.categories().empty(),
+          {column.categories().begin(), column.categories().end()}};
+}
+
+absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::string& path) {
+  MERCER_ASSIGN_OR_RETURN(const RowMatrix values,
+                          ReadDoubles(path, format.columns_size(), format.rows(), "the table"));
+  std::vector<std::string> names;
+  for (const v1::DenseColumn& column : format.columns()) {
+    names.push_back(column.name());
+  }
+  if (!format.allow_missing()) {
+    MERCER_RETURN_IF_ERROR(RefuseMissing(values, names));
+  }
+  MERCER_ASSIGN_OR_RETURN(const CsvLayout layout, MakeCsvLayout(names, LayoutOptions(format)));
+  Dataset dataset;
+  dataset.rows = values.rows();
+  std::vector<RowMatrix> blocks;
+  for (const CsvBlock& block : layout.blocks) {
+    blocks.emplace_back(values.rows(), block.width);
+    FeatureBlock feature_block;
+    feature_block.name = block.name;
+    feature_block.columns.resize(static_cast<size_t>(block.width));
+    dataset.blocks.push_back(std::move(feature_block));
+  }
+  for (size_t c = 0; c < layout.columns.size(); ++c) {
+    const CsvColumn& column = layout.columns[c];
+    const ColumnSchema schema = SchemaOf(format.columns(static_cast<int>(c)));
+    if (column.role == ColumnRole::kFeature) {
+      blocks[column.block].col(column.position) = values.col(static_cast<Index>(c));
+      dataset.blocks[column.block].columns[static_cast<size_t>(column.position)] = schema;
+    } else if (column.role != ColumnRole::kIgnored) {
+      dataset.role_columns.push_back({column.role, schema, values.col(static_cast<Index>(c))});
+    }
+  }
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    dataset.blocks[b].values = SharedMatrix(std::move(blocks[b]));
+  }
+  return dataset;
+}
+
+absl::StatusOr<Dataset> ReadTable(const v1::UploadPart& part, const std::string& path,
+                                  int64_t max_bytes) {
+  if (part.has_dense()) {
+    return ReadDense(part.dense(), path);
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
+  const std::unique_ptr<ByteSource> source =
+      MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes));
+  FieldViolations violations;
+  if (part.has_svmlight()) {
+    return ReadSvmlight(*source, ReadSvmlightFormat(part.svmlight(), "", violations));
+  }
+  return ReadCsv(*source, ReadCsvFormat(part.csv(), "", violations));
+}
+
+void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
+  const std::string path = "header.parts[0]";
+  if (part.has_csv()) {
+    ReadCsvFormat(part.csv(), path + ".csv", violations);
+  } else if (part.has_svmlight()) {
+    ReadSvmlightFormat(part.svmlight(), path + ".svmlight", violations);
+  } else if (part.has_dense()) {
+    violations.Check(part.dense().columns_size() > 0, path + ".dense.columns", "is missing");
+    violations.Check(part.dense().rows() >= 0, path + ".dense.rows", "must be >= 0");
+  } else {
+    violations.Add(path, "must be a table: csv, svmlight or dense");
+  }
+}
+
+}  // namespace
+
+UploadFiles::~UploadFiles() {
+  file_.reset();
+  for (const std::string& path : paths_) {
+    PosixFileSystem().Remove(path).IgnoreError();
+  }
+}
+
+absl::Status UploadFiles::BeginPart() {
+  MERCER_RETURN_IF_ERROR(Close());
+  const std::string path = absl::StrCat(stem_, ".", paths_.size());
+  MERCER_ASSIGN_OR_RETURN(file_, PosixFileSystem().Create(path));
+  paths_.push_back(path);
+  return absl::OkStatus();
+}
+
+absl::Status UploadFiles::Append(std::string_view bytes) { return file_->Append(bytes); }
+
+absl::Status UploadFiles::Close() {
+  if (file_ == nullptr) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = file_->Close();
+  file_.reset();
+  return status;
+}
+
+absl::StatusOr<Dataset> ReadUploadedParts(
+    const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
+    int64_t max_bytes) {
+  MERCER_ASSIGN_OR_RETURN(Dataset dataset, ReadTable(parts[0], files.path(0), max_bytes));
+  for (int i = 1; i < parts.size(); ++i) {
+    const v1::SquareFormat& format = parts[i].square();
+    const Index columns = format.columns() == 0 ? dataset.rows : format.columns();
+    MERCER_ASSIGN_OR_RETURN(RowMatrix values,
+                            ReadDoubles(files.path(i), columns, dataset.rows,
+                                        absl::StrCat("the square '", format.name(), "'")));
+    dataset.squares.push_back({format.name(), static_cast<SquareKind>(format.kind() - 1),
+                               SharedMatrix(std::move(values))});
+  }
+  MERCER_RETURN_IF_ERROR(ValidateDataset(dataset));
+  return dataset;
+}
+
+void CheckUploadParts(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                      FieldViolations& violations) {
+  if (parts.empty()) {
+    violations.Add("header.parts", "is missing; the first part is the table");
+    return;
+  }
+  CheckTable(parts[0], violations);
+  for (int i = 1; i < parts.size(); ++i) {
+    const std::string path = absl::StrCat("header.parts[", i, "]");
+    if (!parts[i].has_square()) {
+      violations.Add(path, "must be a square; only the first part is a table");
+      continue;
+    }
+    const v1::SquareFormat& square = parts[i].square();
+    violations.Check(!square.name().empty(), path + ".square.name", "is missing");
+    violations.Check(square.kind() != v1::SQUARE_KIND_UNSPECIFIED, path + ".square.kind",
+                     "is missing");
+    violations.Check(square.columns() >= 0, path + ".square.columns", "must be >= 0");
+  }
+}
+
+}  // namespace mercer::server

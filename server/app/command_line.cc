@@ -1,0 +1,53 @@
+#include "server/app/command_line.h"
+
+#include <CLI/CLI.hpp>
+
+namespace mercer::server {
+
+CommandLine ParseCommandLine(int argc, const char* const* argv) {
+  CommandLine result;
+  ServerOptions& options = result.options;
+  int64_t cache_megabytes = options.cache_bytes >> 20;
+  double checkpoint_seconds = absl::ToDoubleSeconds(options.checkpoint_interval);
+  CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
+               "mercer-server");
+  app.set_version_flag("--version", kCodeVersion);
+  app.set_config("--config", "",
+                 "a file with these options, one NAME=VALUE per line; flags go first");
+  app.add_option("--data-dir", options.data_dir,
+                 "folder of data sets, jobs and models; made when missing")
+      ->capture_default_str();
+  app.add_option("--listen", options.listen, "loopback address and port; port 0 takes a free one")
+      ->capture_default_str();
+  app.add_option("--workers", options.workers,
+                 "jobs that run at the same time; 0: half of the processor's threads")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads,
+                 "threads of a job that does not say; 0: the processor's, shared by the workers")
+      ->capture_default_str();
+  app.add_option("--memory-budget", options.memory_budget_bytes,
+                 "bytes for all running jobs together, as in 4GB; 0: half of the machine's memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--cache-mb", cache_megabytes,
+                 "MiB for models kept in memory, and as much for kernels of running jobs")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--checkpoint-interval", checkpoint_seconds,
+                 "seconds between checkpoints of a running job; 0: after every step")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "how much is logged to stderr")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    result.exit_code = app.exit(error);
+  }
+  options.cache_bytes = cache_megabytes << 20;
+  options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
+  return result;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,306 @@
+#include "server/app/server.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/learners/registry.h"
+#include "server/api/request_planner.h"
+#include "server/api/services.h"
+#include "server/storage/sqlite/sqlite_storage.h"
+
+namespace mercer::server {
+namespace {
+
+// Threads that wait for SQL and files: as many calls as should be on their way at once.
+constexpr int kIoThreads = 16;
+constexpr int kComputeThreads = 2;
+// How long streams and calls may take to end after they were told to.
+constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
+
+// Health service and reflection are switched on for the whole process.
+void EnableStandardServices() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+void SetTransportArguments(const ServerOptions& options, grpc::ServerBuilder& builder) {
+  const int message_bytes = static_cast<int>(options.max_message_bytes);
+  builder.SetMaxReceiveMessageSize(message_bytes);
+  builder.SetMaxSendMessageSize(message_bytes);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
+                             0);  // a second server on the port fails instead of sharing it
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 3'600'000);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 60'000);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? absl::StrCat(name, ":", getpid())
+                                                  : absl::StrCat("pid:", getpid());
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "the folder '", path, "' cannot be made: ", error.message())),
+                      "STORAGE_READ_ONLY");
+  }
+  return absl::OkStatus();
+}
+
+// A new database would leave every blob without reference, and such blobs are deleted.
+absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(folder + "/mercer.db", error);
+  if (!error && size > 0) {
+    return absl::OkStatus();
+  }
+  std::filesystem::recursive_directory_iterator blobs(folder + "/blobs", error);
+  for (; !error && blobs != std::filesystem::recursive_directory_iterator();
+       blobs.increment(error)) {
+    if (blobs->is_regular_file(error)) {
+      return WithReason(
+          absl::DataLossError(absl::StrCat("the database '", folder,
+                                           "/mercer.db' is missing or empty, but there are blobs: "
+                                           "put the database back, or take another folder")),
+          "DATABASE_MISSING");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The folder for unfinished uploads, without what an earlier process has left there.
+absl::Status MakeEmptyFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return MakeFolder(path);
+}
+
+JobManagerOptions JobOptions(const ServerOptions& options) {
+  JobManagerOptions jobs;
+  jobs.host = HostName();
+  jobs.code_version = kCodeVersion;
+  jobs.num_workers = options.workers;
+  jobs.memory_budget_bytes = options.memory_budget_bytes;
+  jobs.cache_bytes = options.cache_bytes;
+  jobs.checkpoint_interval = options.checkpoint_interval;
+  return jobs;
+}
+
+}  // namespace
+
+std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
+  auto logger =
+      std::make_shared<spdlog::logger>("mercer", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  logger->set_level(spdlog::level::from_str(level));
+  logger->flush_on(spdlog::level::info);
+  return logger;
+}
+
+// Members are destroyed in reverse order: the gRPC server before the services, these before what
+// they stand on.
+class Server::Impl {
+ public:
+  Impl(ServerOptions options, std::shared_ptr<spdlog::logger> log)
+      : options_(std::move(options)), log_(std::move(log)) {}
+
+  ~Impl() {
+    if (grpc_server_ != nullptr) {
+      hub_->Close();
+      grpc_server_->Shutdown(std::chrono::system_clock::now());
+      grpc_server_->Wait();
+      grpc_server_.reset();
+    }
+    // What calls have left on the pools uses the services.
+    compute_.reset();
+    io_for_calls_.reset();
+    services_.clear();
+    jobs_.reset();
+  }
+
+  absl::Status Start() {
+    MERCER_RETURN_IF_ERROR(OpenData());
+    MERCER_RETURN_IF_ERROR(StartJobs());
+    MakeServices();
+    MERCER_RETURN_IF_ERROR(Listen());
+    return WritePortFile();
+  }
+
+  void Drain() {
+    std::call_once(drained_, [this] {
+      log_->info("drain begins");
+      grpc_server_->GetHealthCheckService()->SetServingStatus(false);
+      environment_.draining = true;
+      jobs_->Drain();
+      hub_->Close();
+      grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownGrace));
+      grpc_server_->Wait();
+      std::error_code error;
+      std::filesystem::remove(PortFile(), error);
+      log_->info("drain ended");
+    });
+  }
+
+  int port() const { return port_; }
+  const std::string& address() const { return address_; }
+  grpc::Server& grpc_server() { return *grpc_server_; }
+
+ private:
+  std::string PortFile() const { return options_.data_dir + "/port"; }
+
+  absl::Status OpenData() {
+    MERCER_RETURN_IF_ERROR(MakeFolder(options_.data_dir));
+    MERCER_RETURN_IF_ERROR(CheckBlobsHaveDatabase(options_.data_dir));
+    SqliteOptions sqlite;
+    sqlite.folder = options_.data_dir;
+    MERCER_ASSIGN_OR_RETURN(storage_, OpenSqliteStorage(sqlite));
+    MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
+    context_.upload_folder = options_.data_dir + "/uploads";
+    return MakeEmptyFolder(context_.upload_folder);
+  }
+
+  absl::Status StartJobs() {
+    hub_io_ = std::make_unique<ThreadPool>(2);
+    io_for_calls_ = std::make_unique<ThreadPool>(kIoThreads);
+    compute_ = std::make_unique<ThreadPool>(kComputeThreads);
+    hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
+    const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
+    planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
+    JobManagerDependencies dependencies;
+    dependencies.storage = storage_.get();
+    dependencies.blobs = blobs_.get();
+    dependencies.planner = planner_.get();
+    dependencies.find_learner = find_learner;
+    dependencies.hub = hub_.get();
+    dependencies.clock = &RealClock();
+    dependencies.log = log_;
+    jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
+    return jobs_->Start();
+  }
+
+  void MakeServices() {
+    context_.storage = storage_.get();
+    context_.blobs = blobs_.get();
+    context_.jobs = jobs_.get();
+    context_.hub = hub_.get();
+    context_.io = io_for_calls_.get();
+    context_.compute = compute_.get();
+    context_.learners = AllLearners();
+    context_.limits.message_bytes = options_.max_message_bytes;
+    context_.limits.model_cache_bytes = options_.cache_bytes;
+    context_.limits.default_threads = options_.threads;
+    ticker_ = std::make_unique<Ticker>(options_.heartbeat);
+    cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes);
+    environment_.io = context_.io;
+    environment_.compute = context_.compute;
+    environment_.ticker = ticker_.get();
+    environment_.max_message_bytes = options_.max_message_bytes;
+    environment_.log = log_;
+    services_.push_back(MakeDatasetService(environment_, context_));
+    services_.push_back(MakeTrainingService(environment_, context_));
+    services_.push_back(MakeModelService(environment_, context_, *cache_));
+    services_.push_back(MakePredictionService(environment_, context_, *cache_));
+    services_.push_back(MakeAdminService(environment_));
+  }
+
+  absl::Status Listen() {
+    EnableStandardServices();
+    grpc::ServerBuilder builder;
+    SetTransportArguments(options_, builder);
+    builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port_);
+    for (const std::unique_ptr<grpc::Service>& service : services_) {
+      builder.RegisterService(service.get());
+    }
+    grpc_server_ = builder.BuildAndStart();
+    if (grpc_server_ == nullptr || port_ == 0) {
+      return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen,
+                                                            ": is the port in use?")),
+                        "ADDRESS_IN_USE");
+    }
+    grpc_server_->GetHealthCheckService()->SetServingStatus(true);
+    address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
+    log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
+               address_, options_.data_dir, options_.workers, options_.threads,
+               options_.memory_budget_bytes);
+    return absl::OkStatus();
+  }
+
+  // By renaming, so that whoever waits for the file never reads half of it.
+  absl::Status WritePortFile() const {
+    const std::string temporary = PortFile() + ".new";
+    {
+      std::ofstream file(temporary);
+      file << port_ << "\n";
+    }
+    std::error_code error;
+    std::filesystem::rename(temporary, PortFile(), error);
+    return error ? absl::InternalError(
+                       absl::StrCat("cannot write ", PortFile(), ": ", error.message()))
+                 : absl::OkStatus();
+  }
+
+  const ServerOptions options_;
+  const std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<ThreadPool> hub_io_;
+  std::unique_ptr<ProgressHub> hub_;
+  std::unique_ptr<RequestPlanner> planner_;
+  std::unique_ptr<JobManager> jobs_;
+  ApiContext context_;
+  RpcEnvironment environment_;
+  std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<ModelCache> cache_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;
+  std::unique_ptr<ThreadPool> io_for_calls_;
+  std::unique_ptr<ThreadPool> compute_;
+  std::unique_ptr<grpc::Server> grpc_server_;
+  int port_ = 0;
+  std::string address_;
+  std::once_flag drained_;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                                      std::shared_ptr<spdlog::logger> log) {
+  MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
+  auto impl = std::make_unique<Impl>(std::move(resolved), std::move(log));
+  MERCER_RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+int Server::port() const { return impl_->port(); }
+const std::string& Server::address() const { return impl_->address(); }
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
+  return impl_->grpc_server().InProcessChannel({});
+}
+void Server::Drain() { impl_->Drain(); }
+
+}  // namespace mercer::server

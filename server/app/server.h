@@ -1,0 +1,54 @@
+// The server as a whole: the only place that knows every part.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "server/app/server_options.h"
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
+namespace grpc {
+class Channel;
+}  // namespace grpc
+
+namespace mercer::server {
+
+// One line per event to stderr. `level` as ServerOptions::log_level.
+std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level);
+
+// Thread-safe once started.
+class Server {
+ public:
+  // Opens the data folder, recovers its jobs, listens, and writes the port to the file "port" in
+  // the folder. Errors: kInvalidArgument, kFailedPrecondition (NOT_LOOPBACK, DATA_FOLDER_LOCKED,
+  // STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable (ADDRESS_IN_USE).
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       std::shared_ptr<spdlog::logger> log);
+  // Without Drain before: as if the process had died.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  int port() const;
+  // "127.0.0.1:7345", with the port that is really used.
+  const std::string& address() const;
+  // A channel that needs no network.
+  std::shared_ptr<grpc::Channel> InProcessChannel();
+
+  // Says NOT_SERVING, takes no new jobs, sends running ones back to the queue with a checkpoint,
+  // ends streams with UNAVAILABLE, stops listening. Blocks until all is done. Idempotent.
+  void Drain();
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mercer::server

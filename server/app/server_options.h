@@ -1,0 +1,35 @@
+// Everything that can be set about a server: flags, configuration file, tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace mercer::server {
+
+inline constexpr char kCodeVersion[] = "0.1.0";
+inline constexpr char kDefaultListen[] = "127.0.0.1:7345";
+
+struct ServerOptions {
+  std::string data_dir = "mercer-data";  // made when missing
+  std::string listen = kDefaultListen;   // loopback only; port 0: any free one
+  int threads = 0;                       // of one job; 0: the processor's, divided by the workers
+  int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
+  int64_t memory_budget_bytes = 0;  // for all running jobs; 0: half of the machine's memory
+  int64_t cache_bytes = int64_t{512} << 20;  // for models kept ready, and as much for kernels
+  std::string log_level = "info";            // trace, debug, info, warning, error, critical, off
+  absl::Duration heartbeat = absl::Seconds(10);
+  absl::Duration checkpoint_interval = absl::Seconds(5);
+  int64_t max_message_bytes = int64_t{64} << 20;
+};
+
+// Fills in what 0 stands for. Errors: kInvalidArgument naming the flag.
+absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options);
+
+// Errors: kInvalidArgument: no address and port; kFailedPrecondition with reason NOT_LOOPBACK.
+absl::Status CheckListenAddress(const std::string& listen);
+
+}  // namespace mercer::server

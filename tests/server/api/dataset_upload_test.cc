@@ -1,0 +1,227 @@
+// Uploads without a network: messages in, data set out, nothing left behind.
+#include "server/api/dataset_upload.h"
+
+#include <filesystem>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "server/api/dataset_handlers.h"
+#include "server/storage/memory/memory_storage.h"
+
+namespace mercer::server {
+namespace {
+
+using testing::HasSubstr;
+
+class DatasetUploadTest : public testing::Test {
+ protected:
+  DatasetUploadTest() : storage_(MakeMemoryStorage()) {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("upload_test_" + std::to_string(getpid()) + "_" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ / "uploads");
+    auto blobs = OpenBlobStore(folder_ / "blobs");
+    EXPECT_TRUE(blobs.ok()) << blobs.status();
+    blobs_ = *std::move(blobs);
+    context_.storage = storage_.get();
+    context_.blobs = blobs_.get();
+    context_.upload_folder = folder_ / "uploads";
+  }
+  ~DatasetUploadTest() override { std::filesystem::remove_all(folder_); }
+
+  static v1::UploadDatasetRequest Header(const std::string& text) {
+    v1::UploadDatasetRequest message;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, message.mutable_header()))
+        << text;
+    return message;
+  }
+  static v1::UploadDatasetRequest Chunk(int part, const std::string& bytes) {
+    v1::UploadDatasetRequest message;
+    message.mutable_chunk()->set_part(part);
+    message.mutable_chunk()->set_data(bytes);
+    return message;
+  }
+  static std::string Doubles(const std::vector<double>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+  }
+
+  absl::StatusOr<v1::Dataset> Upload(const std::vector<v1::UploadDatasetRequest>& messages,
+                                     bool cancelled = false) {
+    DatasetUpload upload(context_);
+    for (const v1::UploadDatasetRequest& message : messages) {
+      const absl::Status status = upload.Add(message);
+      if (!status.ok()) {
+        return status;
+      }
+    }
+    return upload.Finish([cancelled] { return cancelled; });
+  }
+
+  size_t FilesIn(const char* name) const {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / name)) {
+      count += entry.is_regular_file() ? 1 : 0;
+    }
+    return count;
+  }
+
+  std::filesystem::path folder_;
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<BlobStore> blobs_;
+  ApiContext context_;
+};
+
+constexpr char kCsvHeader[] = "parts { csv { roles { key: 'y' value: COLUMN_ROLE_TARGET } } }";
+constexpr char kCsv[] = "a,b,y\n1,red,0\n2,blue,1\n3,red,1\n";
+
+TEST_F(DatasetUploadTest, CsvIsDescribedWithStatisticsAndClassCounts) {
+  const auto dataset = Upload({Header(kCsvHeader), Chunk(0, std::string(kCsv).substr(0, 7)),
+                               Chunk(0, std::string(kCsv).substr(7))});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->rows(), 3);
+  EXPECT_EQ(dataset->num_columns(), 2);
+  ASSERT_EQ(dataset->blocks_size(), 1);
+  const v1::Column& a = dataset->blocks(0).columns(0);
+  EXPECT_EQ(a.statistics().min(), 1);
+  EXPECT_EQ(a.statistics().max(), 3);
+  EXPECT_EQ(a.statistics().mean(), 2);
+  EXPECT_NEAR(a.statistics().standard_deviation(), 0.81649658092772603, 1e-15);
+  const v1::Column& b = dataset->blocks(0).columns(1);
+  EXPECT_EQ(b.type(), v1::COLUMN_TYPE_CATEGORICAL);
+  ASSERT_EQ(b.value_counts_size(), 2);
+  EXPECT_EQ(b.value_counts(0).value(), "red");
+  EXPECT_EQ(b.value_counts(0).count(), 2);
+  ASSERT_EQ(dataset->role_columns_size(), 1);
+  ASSERT_EQ(dataset->role_columns(0).value_counts_size(), 2);
+  EXPECT_EQ(dataset->role_columns(0).value_counts(1).value(), "1");
+  EXPECT_EQ(dataset->role_columns(0).value_counts(1).count(), 2);
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+  EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
+TEST_F(DatasetUploadTest, DenseTableWithSquareIsRead) {
+  const std::string header = R"(
+      dataset_id: "dense" parts { dense { columns { name: "x" } columns { name: "y" role: COLUMN_ROLE_TARGET } rows: 2 } }
+      parts { square { name: "similarity" kind: SQUARE_KIND_KERNEL } })";
+  const auto dataset = Upload(
+      {Header(header), Chunk(0, Doubles({1, 0, 2, 1})), Chunk(1, Doubles({1, 0.5, 0.5, 1}))});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->name(), "datasets/dense");
+  EXPECT_EQ(dataset->rows(), 2);
+  ASSERT_EQ(dataset->squares_size(), 1);
+  EXPECT_EQ(dataset->squares(0).columns(), 2);
+}
+
+TEST_F(DatasetUploadTest, WrongNumbersOfBytesAreRefused) {
+  const std::string dense =
+      "parts { dense { columns { name: 'x' } columns { name: 'y' } rows: 2 } }";
+  for (const std::vector<double>& values :
+       {std::vector<double>{1, 2, 3}, {1, 2}, {1, 2, 3, 4, 5, 6}}) {
+    const auto dataset = Upload({Header(dense), Chunk(0, Doubles(values))});
+    EXPECT_EQ(GetReason(dataset.status()), "BAD_SIZE") << values.size();
+  }
+  EXPECT_EQ(GetReason(Upload({Header(dense), Chunk(0, "123")}).status()), "BAD_SIZE");
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+}
+
+TEST_F(DatasetUploadTest, MissingAndInfiniteNumbersNameRowAndColumn) {
+  const std::string dense = "parts { dense { columns { name: 'x' } columns { name: 'y' } } }";
+  for (const double bad : {std::nan(""), HUGE_VAL}) {
+    const auto dataset = Upload({Header(dense), Chunk(0, Doubles({1, 2, 3, bad}))});
+    EXPECT_EQ(GetReason(dataset.status()), "BAD_CELL") << dataset.status();
+    EXPECT_THAT(std::string(dataset.status().message()),
+                testing::AllOf(HasSubstr("row 2"), HasSubstr("y")));
+  }
+}
+
+TEST_F(DatasetUploadTest, BadCellInCsvNamesRowAndColumn) {
+  const auto dataset =
+      Upload({Header("parts { csv { numeric: 'a' } }"), Chunk(0, "a,b\n1,2\nx,3\n")});
+  EXPECT_EQ(GetReason(dataset.status()), "BAD_CELL") << dataset.status();
+  EXPECT_THAT(std::string(dataset.status().message()),
+              testing::AllOf(HasSubstr("row 2"), HasSubstr("'a'")));
+  EXPECT_EQ(FilesIn("blobs"), 0u);
+}
+
+TEST_F(DatasetUploadTest, SameRequestIdReturnsTheStoredDataSetAndRefusesOtherContent) {
+  const std::string header = std::string("request_id: 'r1' ") + kCsvHeader;
+  const auto first = Upload({Header(header), Chunk(0, kCsv)});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto again = Upload({Header(header), Chunk(0, std::string(kCsv).substr(0, 9)),
+                             Chunk(0, std::string(kCsv).substr(9))});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(first->SerializeAsString(), again->SerializeAsString());
+  const auto other = Upload({Header(header), Chunk(0, std::string(kCsv) + "4,red,0\n")});
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(GetReason(other.status()), "REQUEST_ID_REUSED");
+  EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
+TEST_F(DatasetUploadTest, TakenIdIsRefusedAndTheStoredDataSetStays) {
+  const std::string header = std::string("dataset_id: 'mine' ") + kCsvHeader;
+  ASSERT_TRUE(Upload({Header(header), Chunk(0, kCsv)}).ok());
+  EXPECT_EQ(GetReason(Upload({Header(header), Chunk(0, kCsv)}).status()), "DATASET_EXISTS");
+  v1::GetDatasetRequest request;
+  request.set_name("datasets/mine");
+  EXPECT_TRUE(DatasetHandlers(context_).GetDataset(request).ok());
+  EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
+TEST_F(DatasetUploadTest, WrongChecksumIsRefused) {
+  const std::string header = std::string("sha256: '") + std::string(64, '0') + "' " + kCsvHeader;
+  EXPECT_EQ(GetReason(Upload({Header(header), Chunk(0, kCsv)}).status()), "CHECKSUM_MISMATCH");
+  const std::string right = std::string("sha256: '") + Sha256Hex(kCsv) + "' " + kCsvHeader;
+  EXPECT_TRUE(Upload({Header(right), Chunk(0, kCsv)}).ok());
+}
+
+TEST_F(DatasetUploadTest, VanishedClientLeavesNothing) {
+  const auto dataset = Upload({Header(kCsvHeader), Chunk(0, kCsv)}, /*cancelled=*/true);
+  EXPECT_EQ(dataset.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+  EXPECT_EQ(FilesIn("blobs"), 0u);
+  EXPECT_EQ(DatasetHandlers(context_).ListDatasets({})->datasets_size(), 0);
+}
+
+TEST_F(DatasetUploadTest, MessagesInWrongOrderAreRefused) {
+  EXPECT_EQ(GetReason(Upload({Chunk(0, kCsv)}).status()), "BAD_UPLOAD_ORDER");
+  EXPECT_EQ(GetReason(Upload({}).status()), "BAD_UPLOAD_ORDER");
+  EXPECT_EQ(GetReason(Upload({Header(kCsvHeader), Header(kCsvHeader)}).status()),
+            "BAD_UPLOAD_ORDER");
+  EXPECT_EQ(GetReason(Upload({Header(kCsvHeader), Chunk(1, kCsv)}).status()), "BAD_UPLOAD_ORDER");
+  EXPECT_EQ(GetReason(Upload({Header(kCsvHeader), v1::UploadDatasetRequest()}).status()),
+            "BAD_UPLOAD_ORDER");
+}
+
+TEST_F(DatasetUploadTest, TooManyBytesAreRefusedWithTheLimit) {
+  context_.limits.dataset_bytes = 10;
+  const auto dataset = Upload({Header(kCsvHeader), Chunk(0, kCsv)});
+  EXPECT_EQ(dataset.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GetReason(dataset.status()), "DATASET_TOO_LARGE");
+}
+
+TEST_F(DatasetUploadTest, EveryBadFieldOfTheHeaderIsNamed) {
+  const auto dataset =
+      Upload({Header("dataset_id: 'A/..' request_id: 'a b' sha256: 'x' parts { square { } } parts "
+                     "{ csv { } } parts { square { columns: -1 } }")});
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : GetFieldViolations(dataset.status())) {
+    fields.push_back(violation.field);
+  }
+  EXPECT_THAT(fields, testing::UnorderedElementsAre(
+                          "header.dataset_id", "header.request_id", "header.sha256",
+                          "header.parts[0]", "header.parts[1]", "header.parts[2].square.name",
+                          "header.parts[2].square.kind", "header.parts[2].square.columns"));
+}
+
+TEST_F(DatasetUploadTest, EmptyUploadIsRefused) {
+  const auto dataset = Upload({Header(kCsvHeader)});
+  EXPECT_EQ(dataset.status().code(), absl::StatusCode::kInvalidArgument) << dataset.status();
+}
+
+}  // namespace
+}  // namespace mercer::server

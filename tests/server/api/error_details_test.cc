@@ -1,0 +1,115 @@
+#include "server/api/error_details.h"
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "google/rpc/error_details.pb.h"
+
+namespace mercer::server {
+namespace {
+
+template <typename Detail>
+std::vector<Detail> DetailsOf(const google::rpc::Status& status) {
+  std::vector<Detail> details;
+  for (const google::protobuf::Any& any : status.details()) {
+    Detail detail;
+    if (any.UnpackTo(&detail)) {
+      details.push_back(detail);
+    }
+  }
+  return details;
+}
+
+TEST(ErrorDetailsTest, FieldViolationsBecomeBadRequest) {
+  FieldViolations violations;
+  violations.Add("a.b[3]", "must be > 0, is -1");
+  violations.Add("c", "is missing");
+  const google::rpc::Status status = ToRpcStatus(violations.ToStatus());
+  EXPECT_EQ(status.code(), 3);
+  const auto bad_requests = DetailsOf<google::rpc::BadRequest>(status);
+  ASSERT_EQ(bad_requests.size(), 1u);
+  ASSERT_EQ(bad_requests[0].field_violations_size(), 2);
+  EXPECT_EQ(bad_requests[0].field_violations(0).field(), "a.b[3]");
+  EXPECT_EQ(bad_requests[0].field_violations(0).description(), "must be > 0, is -1");
+  const auto infos = DetailsOf<google::rpc::ErrorInfo>(status);
+  ASSERT_EQ(infos.size(), 1u);
+  EXPECT_EQ(infos[0].reason(), "BAD_FIELDS");
+  EXPECT_EQ(infos[0].domain(), "mercer");
+}
+
+TEST(ErrorDetailsTest, ResourceAndPreconditionAreNamed) {
+  const google::rpc::Status status =
+      ToRpcStatus(WithReason(absl::FailedPreconditionError("the job has ended"), "JOB_IS_FINAL",
+                             {{"resource_type", "job"}, {"resource_name", "jobs/7"}}));
+  ASSERT_EQ(DetailsOf<google::rpc::ResourceInfo>(status).size(), 1u);
+  EXPECT_EQ(DetailsOf<google::rpc::ResourceInfo>(status)[0].resource_name(), "jobs/7");
+  ASSERT_EQ(DetailsOf<google::rpc::PreconditionFailure>(status).size(), 1u);
+  EXPECT_EQ(DetailsOf<google::rpc::PreconditionFailure>(status)[0].violations(0).type(),
+            "JOB_IS_FINAL");
+}
+
+TEST(ErrorDetailsTest, UnavailableSaysWhenToRetry) {
+  const auto retry =
+      DetailsOf<google::rpc::RetryInfo>(ToRpcStatus(absl::UnavailableError("later")));
+  ASSERT_EQ(retry.size(), 1u);
+  EXPECT_GT(retry[0].retry_delay().seconds(), 0);
+}
+
+TEST(ErrorDetailsTest, InternalErrorsTellNothing) {
+  const google::rpc::Status status =
+      ToRpcStatus(WithReason(absl::InternalError("row 7: secret"), "BUG", {{"row", "secret"}}));
+  EXPECT_THAT(status.ShortDebugString(), testing::Not(testing::HasSubstr("secret")));
+}
+
+TEST(ErrorDetailsTest, OkHasNoDetails) {
+  EXPECT_EQ(ToRpcStatus(absl::OkStatus()).ByteSizeLong(), 0u);
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Every literal of two or more capital words in core and server is a reason or another word that
+// clients see.
+std::set<std::string> WordsInSources() {
+  const std::regex literal("\"([A-Z][A-Z0-9]*(_[A-Z0-9]+)+)\"");
+  std::set<std::string> words = {"DRAINING"};
+  for (const char* folder : {"core", "server"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             std::filesystem::path(MERCER_SOURCE_DIR) / folder)) {
+      if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") {
+        continue;
+      }
+      const std::string text =
+          std::regex_replace(ReadFile(entry.path()), std::regex("//[^\n]*"), "");
+      for (std::sregex_iterator match(text.begin(), text.end(), literal), end; match != end;
+           ++match) {
+        words.insert((*match)[1]);
+      }
+    }
+  }
+  return words;
+}
+
+TEST(ErrorCatalogueTest, ListsEveryReason) {
+  const std::string catalogue =
+      ReadFile(std::filesystem::path(MERCER_SOURCE_DIR) / "docs/errors.md");
+  for (const std::string& word : WordsInSources()) {
+    EXPECT_NE(catalogue.find("`" + word + "`"), std::string::npos)
+        << "docs/errors.md does not explain " << word;
+    EXPECT_LE(word.size(), 63u) << word;
+  }
+}
+
+}  // namespace
+}  // namespace mercer::server

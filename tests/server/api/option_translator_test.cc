@@ -1,0 +1,104 @@
+#include "server/api/option_translator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/learners/registry.h"
+#include "mercer/v1/learner.pb.h"
+
+namespace mercer::server {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+TEST(OptionTranslatorTest, EveryLearnerHasAMessageThatAgreesWithItsDescription) {
+  const google::protobuf::Descriptor& oneof = *v1::Learner::descriptor();
+  for (const LearnerEntry* entry : AllLearners()) {
+    const FieldDescriptor* field = oneof.FindFieldByName(entry->name);
+    ASSERT_NE(field, nullptr) << "learner.proto has no line for " << entry->name;
+    EXPECT_THAT(CompareOptions(*field->message_type(), *entry), IsEmpty());
+    const bool has_kernels = field->message_type()->FindFieldByName("kernels") != nullptr;
+    EXPECT_EQ(has_kernels, entry->uses_kernels) << entry->name;
+  }
+}
+
+TEST(OptionTranslatorTest, EveryMessageHasALearner) {
+  for (int i = 0; i < v1::Learner::descriptor()->field_count(); ++i) {
+    const std::string& name = v1::Learner::descriptor()->field(i)->name();
+    EXPECT_NE(FindLearner(name), nullptr) << name;
+  }
+}
+
+TEST(OptionTranslatorTest, AbsentOptionsAreLeftOutAndZerosAreKept) {
+  v1::LpMkl message;
+  EXPECT_THAT(ReadOptions(message), IsEmpty());
+  message.set_epsilon(0);
+  message.set_p(1.5);
+  EXPECT_THAT(ReadOptions(message),
+              UnorderedElementsAre(Pair("epsilon", OptionValue(0.0)), Pair("p", OptionValue(1.5))));
+}
+
+TEST(OptionTranslatorTest, EnumValuesBecomeWords) {
+  v1::LpMkl message;
+  message.set_outer_loop(v1::LpMkl::OUTER_LOOP_OVER_RELAXED);
+  EXPECT_THAT(ReadOptions(message),
+              ElementsAre(Pair("outer_loop", OptionValue(std::string("over_relaxed")))));
+  message.set_outer_loop(v1::LpMkl::OUTER_LOOP_UNSPECIFIED);
+  EXPECT_THAT(ReadOptions(message), IsEmpty());
+}
+
+TEST(OptionTranslatorTest, EveryOptionOfEveryLearnerRoundTripsThroughItsMessage) {
+  for (const LearnerEntry* entry : AllLearners()) {
+    v1::Learner learner;
+    const google::protobuf::Reflection& reflection = *learner.GetReflection();
+    const FieldDescriptor* field = v1::Learner::descriptor()->FindFieldByName(entry->name);
+    ASSERT_NE(field, nullptr);
+    google::protobuf::Message& message = *reflection.MutableMessage(&learner, field);
+    for (const OptionField& option : entry->fields) {
+      if (option.type == OptionType::kChoice) {
+        const FieldDescriptor* choice = message.GetDescriptor()->FindFieldByName(option.name);
+        const int last = choice->enum_type()->value_count() - 1;
+        message.GetReflection()->SetEnumValue(&message, choice,
+                                              choice->enum_type()->value(last)->number());
+        EXPECT_THAT(option.choices,
+                    testing::Contains(std::get<std::string>(ReadOptions(message).at(option.name))));
+      }
+      if (option.type == OptionType::kReal) {
+        message.GetReflection()->SetDouble(
+            &message, message.GetDescriptor()->FindFieldByName(option.name), 1.25);
+        EXPECT_EQ(ReadOptions(message).at(option.name), OptionValue(1.25));
+      }
+      if (option.type == OptionType::kBool) {
+        message.GetReflection()->SetBool(
+            &message, message.GetDescriptor()->FindFieldByName(option.name), true);
+        EXPECT_EQ(ReadOptions(message).at(option.name), OptionValue(true));
+      }
+    }
+  }
+}
+
+TEST(OptionTranslatorTest, DifferencesAreFound) {
+  LearnerEntry entry;
+  entry.name = "svm";
+  entry.fields = {{"C", OptionType::kInteger, {}, {}, OptionValue(int64_t{1})},
+                  {"shrinking", OptionType::kBool, {}, {}, OptionValue(true)}};
+  EXPECT_THAT(CompareOptions(*v1::Svm::descriptor(), entry), testing::SizeIs(testing::Ge(2)));
+}
+
+TEST(OptionTranslatorTest, DescriptionsCarryRangeAndDefault) {
+  const v1::LearnerDescription description = DescribeLearner(*FindLearner("lp_mkl"));
+  EXPECT_EQ(description.name(), "lp_mkl");
+  ASSERT_GT(description.options_size(), 0);
+  EXPECT_EQ(description.options(0).name(), "p");
+  EXPECT_EQ(description.options(0).type(), v1::OPTION_TYPE_REAL);
+  EXPECT_EQ(description.options(0).min(), 1.0);
+  EXPECT_FALSE(description.options(0).default_value().empty());
+  EXPECT_FALSE(description.options(0).meaning().empty());
+}
+
+}  // namespace
+}  // namespace mercer::server
