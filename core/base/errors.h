@@ -9,9 +9,9 @@
 //   violations.Check(options.cost > 0, "cost", absl::StrCat("must be > 0, is ", options.cost));
 //   MERCER_RETURN_IF_ERROR(violations.ToStatus());              // names every bad field at once
 //
-//   return WithReason(absl::InvalidArgumentError("row 17, column 'age': not a number: 'x'"),
-//   "BAD_CELL",
-//                     {{"row", "17"}, {"column", "age"}});
+//   return WithReason(
+//       absl::InvalidArgumentError("row 17, column 'age': not a number: 'x'"), "BAD_CELL",
+//       {{"row", "17"}, {"column", "age"}});
 #pragma once
 
 #include <string>

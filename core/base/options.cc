@@ -1,7 +1,6 @@
 #include "core/base/options.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -24,16 +23,16 @@ std::string FormatReal(double value) {
   return absl::StrFormat("%.17g", value);
 }
 
+// A range without a lower end does not contain -infinity.
+bool IsOpenBelow(const OptionDoc& doc) { return doc.min_open || doc.min == -kInfinity; }
+
 absl::Status CheckNumber(const OptionField& field, double value) {
   const OptionDoc& doc = field.doc;
-  const bool above = doc.min_open ? value > doc.min : value >= doc.min;
+  const bool above = IsOpenBelow(doc) ? value > doc.min : value >= doc.min;
   const bool below = doc.max_open ? value < doc.max : value <= doc.max;
   if (!above || !below) {  // false for NaN too
     return absl::InvalidArgumentError(
         absl::StrCat("must be in ", FormatOptionRange(field), ", is ", FormatReal(value)));
-  }
-  if (std::isinf(value) && doc.max != kInfinity) {
-    return absl::InvalidArgumentError(absl::StrCat("must be finite, is ", FormatReal(value)));
   }
   return absl::OkStatus();
 }
@@ -99,8 +98,7 @@ std::string FormatOptionRange(const OptionField& field) {
       break;
   }
   const OptionDoc& doc = field.doc;
-  const bool open_below = doc.min_open || doc.min == -kInfinity;
-  return absl::StrCat(open_below ? "(" : "[", FormatReal(doc.min), ", ", FormatReal(doc.max),
+  return absl::StrCat(IsOpenBelow(doc) ? "(" : "[", FormatReal(doc.min), ", ", FormatReal(doc.max),
                       doc.max_open ? ")" : "]");
 }
 

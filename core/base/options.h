@@ -6,10 +6,10 @@
 //     static const OptionSchema<RidgeOptions>& Fields();
 //   };
 //   const OptionSchema<RidgeOptions>& RidgeOptions::Fields() {
-//     static const auto& schema = *new
-//     OptionSchema<RidgeOptions>(std::move(OptionSchema<RidgeOptions>().Real(
-//         "lambda", &RidgeOptions::lambda, {.meaning = "Weight of the squared norm.", .min = 0,
-//         .min_open = true})));
+//     static const auto& schema = *new OptionSchema<RidgeOptions>(
+//         OptionSchema<RidgeOptions>().Real(
+//             "lambda", &RidgeOptions::lambda,
+//             {.meaning = "Weight of the squared norm.", .min = 0, .min_open = true}));
 //     return schema;
 //   }
 #pragma once
@@ -65,8 +65,8 @@ std::string FormatOptionValue(const OptionValue& value);
 // "(0, inf)", "one of newton, alternation".
 std::string FormatOptionRange(const OptionField& field);
 // Checks type (an integer is accepted for a real), range and choices; the message says what is
-// allowed. NaN is never allowed; infinity only for reals whose closed range contains it. `value` is
-// converted to the field's own type.
+// allowed. NaN and -infinity are never allowed, infinity only where a closed range ends with it.
+// `value` is converted to the field's own type.
 absl::Status CheckOptionValue(const OptionField& field, OptionValue& value);
 // Reads the text form of a value ("1e-3", "inf", "true", "1,2,3"), as a command line gives it.
 absl::StatusOr<OptionValue> ParseOptionText(const OptionField& field, std::string_view text);

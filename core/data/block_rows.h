@@ -1,7 +1,6 @@
 // Rows of a feature block as plain arrays, whether the block is dense or sparse.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "core/data/dataset.h"
@@ -10,12 +9,12 @@ namespace mercer {
 
 class BlockRows {
  public:
-  // `block` must outlive this.
-  explicit BlockRows(const FeatureBlock& block)
-      : block_(block),
-        expanded_(block.is_sparse ? static_cast<size_t>(block.num_columns()) : 0, 0.0) {}
+  // The first `width` columns; a sparse block has no entries beyond them. `block` must outlive
+  // this.
+  BlockRows(const FeatureBlock& block, Index width)
+      : block_(block), expanded_(block.is_sparse ? static_cast<size_t>(width) : 0, 0.0) {}
 
-  // The values of row `row`, num_columns() of them. Valid until the next call.
+  // The values of row `row`. Valid until the next call.
   const double* Row(Index row) {
     if (!block_.is_sparse) {
       return block_.values.view().data() + row * block_.values.cols();

@@ -52,11 +52,11 @@ class ColumnMatcher {
       all_blocks[b] = b;
     }
     absl::StatusOr<std::vector<SourceColumn>> sources = ByName(all_blocks);
-    if (!sources.ok()) {
-      return HeaderError("", absl::StrCat("the rows have no block ", Quoted(transform_.name),
-                                          ", and its columns are not found elsewhere"));
+    const bool any_names = std::any_of(dataset_.blocks.begin(), dataset_.blocks.end(), HasNames);
+    if (!sources.ok() && !any_names) {
+      return HeaderError("", absl::StrCat("the rows have no block ", Quoted(transform_.name)));
     }
-    return sources;
+    return sources;  // an error names the first column that the rows lack
   }
 
   absl::StatusOr<std::vector<SourceColumn>> LocateInBlock(size_t b) const {
@@ -100,7 +100,7 @@ class ColumnMatcher {
     }
     std::vector<SourceColumn> sources;
     for (Index column = 0; column < expected; ++column) {
-      sources.push_back({b, column < block.num_columns() ? column : -1, {}});
+      sources.push_back({b, column < used ? column : -1, {}});
     }
     return sources;
   }
@@ -141,6 +141,19 @@ absl::StatusOr<std::vector<SourceColumn>> MatchColumns(const Dataset& dataset,
                                                        const BlockTransform& transform,
                                                        size_t num_model_blocks) {
   return ColumnMatcher(dataset, transform, num_model_blocks).Match();
+}
+
+absl::Status CheckTableSize(std::string_view block, Index rows, Index columns) {
+  constexpr double kMaxBytes = 8.0 * (1 << 30);
+  constexpr double kBytesPerColumn = 256;  // names, statistics
+  const double bytes =
+      static_cast<double>(columns) * (static_cast<double>(rows) * sizeof(double) + kBytesPerColumn);
+  if (bytes <= kMaxBytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("block ", Quoted(block), " with ", rows,
+                                                   " rows and ", columns,
+                                                   " dense columns needs more than 8 GiB"));
 }
 
 std::string ShownColumn(const BlockTransform& block, size_t column) {

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/data/dataset.h"
@@ -18,7 +20,7 @@ inline constexpr int32_t kUnseenCategory = -1;
 // Where a column of the model is found in the rows at hand.
 struct SourceColumn {
   size_t block = 0;   // of the data set
-  Index column = -1;  // of the block; -1: beyond a sparse block's last column, so zero
+  Index column = -1;  // of the block; -1: beyond a sparse block's last entry, so zero
   std::vector<int32_t>
       categories;  // categorical: the model's category of each code of the data set
 };
@@ -29,6 +31,10 @@ struct SourceColumn {
 absl::StatusOr<std::vector<SourceColumn>> MatchColumns(const Dataset& dataset,
                                                        const BlockTransform& transform,
                                                        size_t num_model_blocks);
+
+// Errors: kResourceExhausted when a dense table of this shape, together with what is known about
+// each of its columns, takes more than 8 GiB.
+absl::Status CheckTableSize(std::string_view block, Index rows, Index columns);
 
 // Name of a column of the model for messages: "block[3]" when it has none.
 std::string ShownColumn(const BlockTransform& block, size_t column);

@@ -1,8 +1,8 @@
 // A data set: immutable rows with named feature blocks, square matrices, and columns with a role.
 //
-// Readers only type columns. A numeric column holds numbers; a categorical column holds codes 0, 1, ... into its dictionary of
-// category names, stored as doubles so that one block is one matrix. NaN means missing. One-hot coding, scaling and imputation
-// belong to the model (preprocessing.h).
+// Readers only type columns. A numeric column holds numbers; a categorical column holds codes 0, 1,
+// ... into its dictionary of category names, stored as doubles so that one block is one matrix. NaN
+// means missing. One-hot coding, scaling and imputation belong to the model (preprocessing.h).
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+
 #include "core/base/types.h"
 
 namespace mercer {
 
-// An immutable row-major matrix whose memory may belong to anything (a buffer, a mapped file). Copies share the memory.
-// The first element is 64-byte aligned.
+// An immutable row-major matrix whose memory may belong to anything (a buffer, a mapped file).
+// Copies share the memory. The first element is 64-byte aligned.
 class SharedMatrix {
  public:
   SharedMatrix() = default;
@@ -36,7 +37,8 @@ class SharedMatrix {
   Index columns_ = 0;
 };
 
-// Rows in compressed form: the entries of row i are at positions row_starts[i] .. row_starts[i + 1] - 1, columns ascending.
+// Rows in compressed form: the entries of row i are at positions row_starts[i] .. row_starts[i + 1]
+// - 1, columns ascending.
 struct SparseRows {
   Index columns = 0;
   std::vector<int64_t> row_starts = {0};
@@ -46,7 +48,15 @@ struct SparseRows {
   Index rows() const { return static_cast<Index>(row_starts.size()) - 1; }
 };
 
-enum class ColumnRole : uint8_t { kFeature = 0, kTarget = 1, kTask = 2, kWeight = 3, kGroup = 4, kSplit = 5, kIgnored = 6 };
+enum class ColumnRole : uint8_t {
+  kFeature = 0,
+  kTarget = 1,
+  kTask = 2,
+  kWeight = 3,
+  kGroup = 4,
+  kSplit = 5,
+  kIgnored = 6
+};
 
 std::string_view ColumnRoleName(ColumnRole role);
 
@@ -54,14 +64,16 @@ std::string_view ColumnRoleName(ColumnRole role);
 struct ColumnSchema {
   std::string name;
   bool categorical = false;
-  std::vector<std::string> categories;  // categorical only: the name of each code, in order of first appearance
+  std::vector<std::string>
+      categories;  // categorical only: the name of each code, in order of first appearance
 };
 
-// Feature columns that belong together: a sensor, a descriptor, all columns of a file. Dense or sparse; a sparse block is
-// numeric throughout.
+// Feature columns that belong together: a sensor, a descriptor, all columns of a file. Dense or
+// sparse; a sparse block is numeric throughout.
 struct FeatureBlock {
   std::string name;
-  std::vector<ColumnSchema> columns;  // empty for a sparse block, whose columns are known by their index from 1
+  std::vector<ColumnSchema>
+      columns;  // empty for a sparse block, whose columns are known by their index from 1
   bool is_sparse = false;
   SharedMatrix values;  // dense: rows x columns
   SparseRows sparse;
@@ -71,7 +83,8 @@ struct FeatureBlock {
 
 enum class SquareKind : uint8_t { kKernel = 0, kDistance = 1 };
 
-// A precomputed matrix over the rows. A training set holds rows x rows; rows to predict hold rows x training rows.
+// A precomputed matrix over the rows. A training set holds rows x rows; rows to predict hold rows x
+// training rows.
 struct SquareBlock {
   std::string name;
   SquareKind kind = SquareKind::kKernel;
@@ -94,7 +107,8 @@ struct Dataset {
   std::vector<SquareBlock> squares;
   std::vector<RoleColumn> role_columns;
 
-  // Null when there is none of that name. `FindColumn` with an empty name returns the first column of the role.
+  // Null when there is none of that name. `FindColumn` with an empty name returns the first column
+  // of the role.
   const FeatureBlock* FindBlock(std::string_view name) const;
   const SquareBlock* FindSquare(std::string_view name) const;
   const RoleColumn* FindColumn(ColumnRole role, std::string_view name = {}) const;
@@ -103,11 +117,13 @@ struct Dataset {
   size_t MemoryBytes() const;
 };
 
-// Checks what every consumer relies on: at least one row, equal row counts, unique names, codes inside their dictionaries,
-// no infinities (row and column are named), square blocks with `rows` rows.
+// Checks what every consumer relies on: at least one row, equal row counts, unique names, codes
+// inside their dictionaries, no infinities (row and column are named), square blocks with `rows`
+// rows.
 absl::Status ValidateDataset(const Dataset& dataset);
 
-// The rows `rows` (indices into `dataset`, repeated ones allowed) as a data set of their own. A square block keeps its columns.
+// The rows `rows` (indices into `dataset`, repeated ones allowed) as a data set of their own. A
+// square block keeps its columns.
 Dataset SelectRows(const Dataset& dataset, const std::vector<Index>& rows);
 
 }  // namespace mercer

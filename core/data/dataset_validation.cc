@@ -73,7 +73,7 @@ absl::Status CheckSparse(const FeatureBlock& block) {
   const bool sizes_agree = !sparse.row_starts.empty() && sparse.row_starts.front() == 0 &&
                            sparse.row_starts.back() == size &&
                            sparse.column_indices.size() == sparse.values.size();
-  if (!sizes_agree || !block.columns.empty()) {
+  if (!sizes_agree || !block.columns.empty() || sparse.columns < 0) {
     return ShapeError(absl::StrCat("sparse block ", Quoted(block.name), " is inconsistent"));
   }
   for (Index row = 0; row < sparse.rows(); ++row) {
@@ -91,8 +91,10 @@ absl::Status CheckSparse(const FeatureBlock& block) {
                          "sparse columns must ascend and lie inside the block");
       }
       previous = column;
-      MERCER_RETURN_IF_ERROR(CheckValue(sparse.values[static_cast<size_t>(entry)], nullptr, row,
-                                        ColumnName(block, column)));
+      const double value = sparse.values[static_cast<size_t>(entry)];
+      if (!std::isfinite(value)) {
+        MERCER_RETURN_IF_ERROR(CheckValue(value, nullptr, row, ColumnName(block, column)));
+      }
     }
   }
   return absl::OkStatus();

@@ -13,23 +13,26 @@ namespace mercer {
 
 struct PreparedBlock {
   std::string name;
-  std::vector<std::string> sources;  // for each column the data set's column that it comes from (one-hot: several share one)
+  std::vector<std::string> sources;  // for each column the data set's column that it comes from
+                                     // (one-hot: several share one)
   SharedMatrix values;               // rows x columns, finite
 };
 
 struct PreparedData {
   Index rows = 0;
   std::vector<PreparedBlock> blocks;
-  std::vector<SquareBlock> squares;  // rows x basis rows of the training set (training: rows x rows)
-  // Names the content for caches: equal keys mean equal values. Empty when the content is not to be cached.
+  std::vector<SquareBlock>
+      squares;  // rows x basis rows of the training set (training: rows x rows)
+  // Names the content for caches: equal keys mean equal values. Empty when the content is not to be
+  // cached.
   std::string cache_key;
 
   const PreparedBlock* FindBlock(std::string_view name) const;
   const SquareBlock* FindSquare(std::string_view name) const;
 };
 
-// The rows `rows` as data of their own; square blocks keep the columns `square_columns` (training rows of a sub-problem; empty
-// keeps all).
+// The rows `rows` as data of their own; square blocks keep the columns `square_columns` (training
+// rows of a sub-problem; empty keeps all).
 PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
                         const std::vector<Index>& square_columns = {});
 

@@ -14,8 +14,6 @@
 namespace mercer {
 namespace {
 
-constexpr size_t kMaxExpandedBytes = size_t{1} << 33;
-
 // Maps the rows of one block.
 class BlockMapper {
  public:
@@ -24,25 +22,26 @@ class BlockMapper {
       : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
 
   absl::StatusOr<PreparedBlock> Map() {
+    MERCER_RETURN_IF_ERROR(CheckSize());
     PreparedBlock prepared;
     prepared.name = transform_.name;
     for (size_t i = 0; i < transform_.columns.size(); ++i) {
-      const ColumnTransform& column = transform_.columns[i];
-      prepared.sources.insert(prepared.sources.end(),
-                              column.categorical ? column.categories.size() : 1,
-                              ShownColumn(transform_, i));
+      prepared.sources.insert(prepared.sources.end(), Width(i), ShownColumn(transform_, i));
     }
     const auto width = static_cast<Index>(prepared.sources.size());
-    MERCER_RETURN_IF_ERROR(CheckSize(width));
+    std::vector<Index> used_columns(dataset_.blocks.size(), 0);
+    for (const SourceColumn& source : sources_) {
+      used_columns[source.block] = std::max(used_columns[source.block], source.column + 1);
+    }
     std::vector<BlockRows> readers;
-    for (const FeatureBlock& block : dataset_.blocks) {
-      readers.emplace_back(block);
+    for (size_t b = 0; b < dataset_.blocks.size(); ++b) {
+      readers.emplace_back(dataset_.blocks[b], used_columns[b]);
     }
     RowMatrix out(dataset_.rows, width);
-    std::vector<const double*> rows(readers.size());
+    std::vector<const double*> rows(readers.size(), nullptr);
     for (Index row = 0; row < dataset_.rows; ++row) {
-      for (const size_t b : UsedBlocks()) {
-        rows[b] = readers[b].Row(row);
+      for (size_t b = 0; b < readers.size(); ++b) {
+        rows[b] = used_columns[b] > 0 ? readers[b].Row(row) : nullptr;
       }
       MERCER_RETURN_IF_ERROR(MapRow(rows, row, out.data() + row * width));
       if (options_.scaling == Scaling::kUnitNorm) {
@@ -54,34 +53,24 @@ class BlockMapper {
   }
 
  private:
-  const std::vector<size_t>& UsedBlocks() {
-    if (used_blocks_.empty()) {
-      for (const SourceColumn& source : sources_) {
-        if (std::find(used_blocks_.begin(), used_blocks_.end(), source.block) ==
-            used_blocks_.end()) {
-          used_blocks_.push_back(source.block);
-        }
-      }
-    }
-    return used_blocks_;
+  // Output columns of column i of the model.
+  size_t Width(size_t i) const {
+    const ColumnTransform& column = transform_.columns[i];
+    return column.categorical ? column.categories.size() : 1;
   }
 
   // Blocks that grow by the map are refused before they are too large; others are no larger than
   // the rows at hand.
-  absl::Status CheckSize(Index width) const {
-    const bool expands =
-        width > static_cast<Index>(transform_.columns.size()) ||
-        std::any_of(sources_.begin(), sources_.end(), [&](const SourceColumn& source) {
-          return dataset_.blocks[source.block].is_sparse;
-        });
-    const size_t bytes_of_row = static_cast<size_t>(width) * sizeof(double);
-    if (expands && bytes_of_row > 0 &&
-        static_cast<size_t>(dataset_.rows) > kMaxExpandedBytes / bytes_of_row) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("block ", Quoted(transform_.name), " with ", dataset_.rows, " rows and ",
-                       width, " dense columns needs more than ", kMaxExpandedBytes, " bytes"));
+  absl::Status CheckSize() const {
+    size_t width = 0;
+    bool sparse = false;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      width += Width(i);
+      sparse = sparse || dataset_.blocks[sources_[i].block].is_sparse;
     }
-    return absl::OkStatus();
+    return sparse || width > sources_.size()
+               ? CheckTableSize(transform_.name, dataset_.rows, static_cast<Index>(width))
+               : absl::OkStatus();
   }
 
   absl::Status MapRow(const std::vector<const double*>& rows, Index row, double* out) const {
@@ -94,12 +83,11 @@ class BlockMapper {
       } else {
         MERCER_RETURN_IF_ERROR(MapSpecial(i, value, row, out));
       }
-      const size_t width = column.categorical ? column.categories.size() : 1;
       if (!column.categorical && !std::isfinite(*out)) {
         return CellError(row + 1, ShownColumn(transform_, i),
                          absl::StrCat(value, " is too large to be scaled"));
       }
-      out += width;
+      out += Width(i);
     }
     return absl::OkStatus();
   }
@@ -168,7 +156,6 @@ class BlockMapper {
   const BlockTransform& transform_;
   const PreprocessingOptions& options_;
   std::vector<SourceColumn> sources_;
-  std::vector<size_t> used_blocks_;
 };
 
 void SaveColumn(const ColumnTransform& column, ByteWriter& writer) {

@@ -1,5 +1,5 @@
-// From typed columns to numeric features: imputation, one-hot coding, scaling. Fitted on training rows only and stored with the
-// model, so that rows to predict go through the same map.
+// From typed columns to numeric features: imputation, one-hot coding, scaling. Fitted on training
+// rows only and stored with the model, so that rows to predict go through the same map.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+
 #include "core/base/bytes.h"
 #include "core/data/dataset.h"
 #include "core/data/prepared_data.h"
@@ -18,12 +19,14 @@ enum class Imputation : uint8_t { kRefuse = 0, kMeanOrMostFrequent = 1 };
 enum class UnseenCategory : uint8_t { kRefuse = 0, kAllZeros = 1 };
 
 struct PreprocessingOptions {
-  // kStandardize: (x - mean) / deviation (divisor n); kMinMax: to [0, 1]; constant columns become 0 in both. kUnitNorm: every
-  // row of a block divided by its Euclidean norm; a zero row stays zero. One-hot columns are scaled like all others except
-  // under kStandardize and kMinMax, where they stay 0/1.
+  // kStandardize: (x - mean) / deviation (divisor n); kMinMax: to [0, 1]; constant columns become 0
+  // in both. kUnitNorm: every row of a block divided by its Euclidean norm; a zero row stays zero.
+  // One-hot columns are scaled like all others except under kStandardize and kMinMax, where they
+  // stay 0/1.
   Scaling scaling = Scaling::kStandardize;
-  // kRefuse: a missing value is an error that names row and column. kMeanOrMostFrequent: numeric columns get the mean of their
-  // known training values, categorical ones the most frequent category (ties: the first).
+  // kRefuse: a missing value is an error that names row and column. kMeanOrMostFrequent: numeric
+  // columns get the mean of their known training values, categorical ones the most frequent
+  // category (ties: the first).
   Imputation imputation = Imputation::kRefuse;
   // What a category that training did not know means at prediction.
   UnseenCategory unseen_category = UnseenCategory::kRefuse;
@@ -36,8 +39,8 @@ struct ColumnTransform {
   std::string name;
   bool categorical = false;
   std::vector<std::string> categories;  // one-hot output columns, in this order
-  double fill = 0;                      // replaces a missing value (categorical: index into categories)
-  double offset = 0;                    // numeric: (x - offset) * factor
+  double fill = 0;    // replaces a missing value (categorical: index into categories)
+  double offset = 0;  // numeric: (x - offset) * factor
   double factor = 1;
 };
 
@@ -50,12 +53,17 @@ class Preprocessing {
  public:
   Preprocessing() = default;
 
-  // Statistics from the rows `training_rows` of `dataset`. Errors: kInvalidArgument (unknown block, missing value refused).
-  static absl::StatusOr<Preprocessing> Fit(const Dataset& dataset, const std::vector<Index>& training_rows,
+  // Statistics from the rows `training_rows` of `dataset`. Errors: kInvalidArgument (unknown block,
+  // missing value refused); kResourceExhausted (a sparse block that takes more than 8 GiB when
+  // dense).
+  static absl::StatusOr<Preprocessing> Fit(const Dataset& dataset,
+                                           const std::vector<Index>& training_rows,
                                            const PreprocessingOptions& options);
 
-  // Applies the map. Columns are matched by name when the data set names them, else by position and count. Errors:
-  // kInvalidArgument naming the block and column (missing column, wrong count, wrong type, unseen category with its row).
+  // Applies the map. Columns are matched by name when the data set names them, else by position and
+  // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
+  // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
+  // than 8 GiB).
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset) const;
 
   const PreprocessingOptions& options() const { return options_; }

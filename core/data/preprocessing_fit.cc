@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/data/block_rows.h"
+#include "core/data/column_matcher.h"
 #include "core/data/preprocessing.h"
 #include "core/data/reader_errors.h"
 
@@ -20,8 +21,8 @@ struct ColumnStatistics {
   double min = kInfinity;
   double max = -kInfinity;
   double largest_deviation = 0;  // max |x - mean|
-  double scaled_squares =
-      0;  // sum ((x - mean) / largest_deviation)^2: neither overflows nor underflows
+  // sum ((x - mean) / largest_deviation)^2: neither overflows nor underflows
+  double scaled_squares = 0;
 };
 
 std::string SourceName(const FeatureBlock& block, Index column) {
@@ -39,12 +40,14 @@ class BlockFitter {
  public:
   BlockFitter(const FeatureBlock& block, const std::vector<Index>& rows,
               const PreprocessingOptions& options)
-      : block_(block),
-        rows_(rows),
-        options_(options),
-        statistics_(static_cast<size_t>(block.num_columns())) {}
+      : block_(block), rows_(rows), options_(options) {}
 
   absl::StatusOr<BlockTransform> Fit() {
+    if (block_.is_sparse) {
+      MERCER_RETURN_IF_ERROR(
+          CheckTableSize(block_.name, static_cast<Index>(rows_.size()), block_.num_columns()));
+    }
+    statistics_.resize(static_cast<size_t>(block_.num_columns()));
     MERCER_RETURN_IF_ERROR(FirstPass());
     if (options_.scaling == Scaling::kStandardize) {
       DeviationPasses();
@@ -82,7 +85,7 @@ class BlockFitter {
     for (size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
     }
-    BlockRows reader(block_);
+    BlockRows reader(block_, block_.num_columns());
     for (const Index row : rows_) {
       const double* values = reader.Row(row);
       for (size_t i = 0; i < statistics_.size(); ++i) {
@@ -120,7 +123,7 @@ class BlockFitter {
       means.push_back(Mean(column));
       column.largest_deviation = std::max(column.max - means.back(), means.back() - column.min);
     }
-    BlockRows reader(block_);
+    BlockRows reader(block_, block_.num_columns());
     for (const Index row : rows_) {
       const double* values = reader.Row(row);
       for (size_t i = 0; i < statistics_.size(); ++i) {

@@ -24,10 +24,9 @@ class RecordReader {
   // BAD_ROW.
   absl::StatusOr<bool> Next(std::string_view* record);
 
-  // Records so far. Used to name rows in errors.
-  Index num_records() const { return num_records_; }
   // Tells the reader how many records precede the first row (the header).
   void set_num_header_records(Index count) { num_header_records_ = count; }
+  // Number of the last record as a row, from 1: names it in errors.
   Index row() const { return num_records_ - num_header_records_; }
 
  private:
@@ -41,8 +40,8 @@ class RecordReader {
   ByteSource& source_;
   bool quotes_;
   char delimiter_;
-  std::vector<char>
-      window_;  // one byte longer than its capacity: room for the NUL after the last record
+  // One byte longer than its capacity: room for the NUL after the last record.
+  std::vector<char> window_;
   size_t begin_ = 0;
   size_t end_ = 0;
   bool source_ended_ = false;

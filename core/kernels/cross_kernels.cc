@@ -8,6 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_source.h"
+#include "core/kernels/normalization.h"
 #include "core/kernels/pair_values.h"
 #include "core/kernels/vector_math.h"
 
@@ -58,34 +59,20 @@ absl::StatusOr<RowMatrix> GatherSquare(const KernelSpec& spec, const PreparedDat
                                          square_columns.empty() ? "" : "at least ", needed));
     return violations.ToStatus();
   }
-  if (square_columns.empty()) {
-    return RowMatrix(values);
-  }
-  RowMatrix gathered(values.rows(), static_cast<Index>(square_columns.size()));
+  const Index width = square_columns.empty() ? needed : static_cast<Index>(square_columns.size());
+  RowMatrix gathered(values.rows(), width);
   for (Index i = 0; i < values.rows(); ++i) {
-    for (size_t c = 0; c < square_columns.size(); ++c) {
-      gathered(i, static_cast<Index>(c)) = values(i, square_columns[c]);
+    const double limit = kSquareRounding * values.row(i).cwiseAbs().maxCoeff();
+    for (Index c = 0; c < width; ++c) {
+      const Index column = square_columns.empty() ? c : square_columns[static_cast<size_t>(c)];
+      const double value = values(i, column);
+      if (square->kind == SquareKind::kDistance && value < -limit) {
+        return NegativeDistanceError(*square, i, column);
+      }
+      gathered(i, c) = square->kind == SquareKind::kDistance ? std::max(0.0, value) : value;
     }
   }
   return gathered;
-}
-
-absl::Status CheckNotNegative(const KernelSource& source, const RowMatrix& features,
-                              const PreparedData& data) {
-  for (Index i = 0; i < features.rows(); ++i) {
-    for (Index c = 0; c < features.cols(); ++c) {
-      if (features(i, c) < 0) {
-        const auto& [block, column] = source.columns[static_cast<size_t>(c)];
-        const std::string& name =
-            data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
-        return WithReason(absl::InvalidArgumentError(
-                              absl::StrCat("row ", i, ", column '", name, "' is ", features(i, c),
-                                           ": the chi-square distance needs entries >= 0")),
-                          "NEGATIVE_VALUE", {{"row", absl::StrCat(i)}, {"column", name}});
-      }
-    }
-  }
-  return absl::OkStatus();
 }
 
 // 1 / sqrt(k(x, x)) for each row.
@@ -100,10 +87,7 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const RowMatrix& rows
   }
   for (Index i = 0; i < rows.rows(); ++i) {
     if (!(self(i) > 0)) {
-      return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("row ", i, ": the kernel of the row with itself is ",
-                                         self(i), ", must be > 0 for a unit diagonal")),
-                        "ZERO_DIAGONAL", {{"row", absl::StrCat(i)}});
+      return ZeroDiagonalError("row", i, self(i));
     }
     self(i) = 1.0 / std::sqrt(self(i));
   }
@@ -161,12 +145,12 @@ void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Inde
 }
 
 // out for the rows [begin, end).
-void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index end, MatrixRef out) {
+void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index end,
+                 const RunContext& context, MatrixRef out) {
   std::vector<double> strip_values;
   std::vector<double> values;
   std::vector<double> sums;
-  std::vector<double> packed;
-  for (Index column = 0; column < out.cols(); column += kColumns) {
+  for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumns) {
     const Index width = std::min(kColumns, out.cols() - column);
     const Index stride = PaddedLength(width);
     sums.assign(static_cast<size_t>((end - begin) * stride), 0.0);
@@ -180,7 +164,7 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
       } else {
         ComputePairValues(source.source.value, source.x.middleRows(begin, end - begin),
                           source.basis.middleRows(column, width), strip_values.data(), stride,
-                          packed);
+                          context);
       }
       AddSource(source, {strip_values.data(), end - begin, width, stride}, begin, column, values,
                 sums.data());
@@ -254,7 +238,8 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
       if (basis_source.is_square) {
         absl::StatusOr<RowMatrix> square = GatherSquare(spec, x, num_basis(), square_columns_);
         if (!square.ok()) {
-          return NamedViolation(k, square.status());
+          return GetFieldViolations(square.status()).empty() ? square.status()
+                                                             : NamedViolation(k, square.status());
         }
         added.x = *std::move(square);
       } else {
@@ -267,11 +252,8 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
               absl::StrCat("kernels[", k, "]: the rows have ", source->columns.size(),
                            " columns, the model's have ", basis_source.columns.size()));
         }
-        added.x = GatherFeatures(*source, x, {});
-        added.basis = GatherFeatures(basis_source, *basis_, {});
-        if (basis_source.value == PairValue::kChiSquare) {
-          MERCER_RETURN_IF_ERROR(CheckNotNegative(*source, added.x, x));
-        }
+        MERCER_ASSIGN_OR_RETURN(added.x, GatherFeatures(*source, x, {}, context));
+        MERCER_ASSIGN_OR_RETURN(added.basis, GatherFeatures(basis_source, *basis_, {}, context));
       }
       sources.push_back(std::move(added));
       place = sources.end() - 1;
@@ -280,7 +262,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
   }
   context.parallel().ForBlocks(x.rows, kRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
-      CombineRows(sources, begin, end, out);
+      CombineRows(sources, begin, end, context, out);
     }
   });
   return context.CheckCancelled();

@@ -34,7 +34,7 @@ std::vector<RowOffsets> RequestedRows(const TileGrid& grid, absl::Span<const Ind
 void BlockProducts(const ExactKernels& parts, const Selection& selection,
                    const SupportColumns& input, const RowOffsets& rows, Index i,
                    RunContext& context, std::vector<double>& products) {
-  StripReader reader(parts);
+  StripReader reader(parts, context);
   std::vector<double> values;
   std::vector<double> strip_products;
   const Index num_kernels = selection.num_kernels();
@@ -98,7 +98,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> CombineSelections(
       return;
     }
     const auto [i, j] = grid.Tile(number);
-    StripReader reader(parts);
+    StripReader reader(parts, context);
     const RowOffsets rows = AllRows(grid, i);
     const RowOffsets columns = AllRows(grid, j);
     std::vector<double> tile;
@@ -162,7 +162,7 @@ absl::Status ExactKernelFamily::CombinedProduct(ConstVectorRef weights, ConstMat
   const std::vector<Selection> selections = SelectWeighted(parts_, weights);
   out.setZero();
   context.parallel().ForBlocks(grid.num_blocks(), 1, [&](Index i, Index) {
-    StripReader reader(parts_);
+    StripReader reader(parts_, context);
     const RowOffsets rows = AllRows(grid, i);
     std::vector<double> tile;
     std::vector<double> products(rows.size() * static_cast<size_t>(a.cols()));
@@ -215,7 +215,7 @@ absl::Status ExactKernelFamily::Diagonals(absl::Span<const Index> kernels, Matri
 }
 
 size_t ExactKernelFamily::WorkingBytes() const {
-  return ExactKernelFamilyBytes(size(), num_kernels(), 0);
+  return ExactKernelFamilyBytes(size(), 0, num_kernels(), 0);
 }
 
 }  // namespace mercer

@@ -42,10 +42,12 @@ absl::Status NameKernel(size_t kernel, const absl::Status& status) {
 
 // The source of each kernel; violations of all kernels at once.
 absl::StatusOr<std::vector<KernelSource>> ResolveSources(const std::vector<KernelSpec>& specs,
-                                                         const PreparedData& data) {
+                                                         const PreparedData& data,
+                                                         const RunContext& context) {
   FieldViolations violations;
   std::vector<KernelSource> sources(specs.size());
   for (size_t k = 0; k < specs.size(); ++k) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const std::string field = KernelField(k);
     const absl::Status valid = ValidateKernelSpec(specs[k]);
     if (!valid.ok()) {
@@ -128,15 +130,12 @@ absl::Status CheckDiagonal(const KernelSpec& spec, const Vector& diagonal,
     const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
     if (diagonal(i) < 0 || !std::isfinite(diagonal(i))) {
       return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("row ", row, ": the kernel of the row with itself is ",
+                            absl::StrCat("row ", row + 1, ": the kernel of the row with itself is ",
                                          diagonal(i), ": not positive semidefinite")),
-                        "NOT_PSD", {{"row", absl::StrCat(row)}});
+                        "NOT_PSD", {{"row", absl::StrCat(row + 1)}});
     }
     if (spec.normalization.unit_diagonal && !(diagonal(i) > 0)) {
-      return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("row ", row, ": the kernel of the row with itself is ",
-                                         diagonal(i), ", must be > 0 for a unit diagonal")),
-                        "ZERO_DIAGONAL", {{"row", absl::StrCat(row)}});
+      return ZeroDiagonalError("row", row, diagonal(i));
     }
   }
   return absl::OkStatus();
@@ -206,7 +205,8 @@ absl::StatusOr<Vector> ScalingFactors(const ExactKernels& parts, RunContext& con
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const std::vector<KernelSource> sources, ResolveSources(kernels, *data));
+  MERCER_ASSIGN_OR_RETURN(const std::vector<KernelSource> sources,
+                          ResolveSources(kernels, *data, context));
   ExactKernels parts;
   parts.specs = std::move(kernels);
   parts.size = rows.empty() ? data->rows : static_cast<Index>(rows.size());
@@ -220,7 +220,11 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }
 
-size_t ExactKernelFamilyBytes(Index num_rows, Index num_kernels, Index num_sources) {
+size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
+                              Index num_sources) {
+  // From here on a Gram matrix fits no machine, and its bytes would soon not fit 64 bits.
+  constexpr Index kMostRows = Index{1} << 28;
+  num_rows = std::min(num_rows, kMostRows);
   const auto n = static_cast<size_t>(num_rows);
   const size_t stored =
       std::min(static_cast<size_t>(num_sources) * StoredBytes(num_rows), kMaxStoredBytes);
@@ -230,8 +234,11 @@ size_t ExactKernelFamilyBytes(Index num_rows, Index num_kernels, Index num_sourc
   const size_t partial_sums =
       std::min(kMaxPartialSumBytes,
                static_cast<size_t>(TileGrid{num_rows}.num_tiles() * num_kernels) * sizeof(double));
+  // The columns that sources gather, their norms and diagonals, and the diagonals of kernels.
+  const size_t features =
+      n * static_cast<size_t>(num_columns + 2 * num_sources + num_kernels) * sizeof(double);
   const size_t kernels = static_cast<size_t>(num_kernels) * (sizeof(KernelSpec) + 256);
-  return stored + gram + kScratchTiles * tile + partial_sums + kernels;
+  return stored + gram + kScratchTiles * tile + partial_sums + features + kernels;
 }
 
 }  // namespace mercer

@@ -81,15 +81,16 @@ class KernelFamily {
 
 // Exact kernels on the rows `rows` of `data` (empty: all). Checks the data that the kernels read:
 // symmetry of square blocks to 1e-8 of the largest entry (then symmetrised), negative diagonals,
-// negative entries under chi-square. Errors: kInvalidArgument naming "kernels[k]" and the row;
-// kCancelled.
+// negative entries under chi-square and among distances. Errors: kInvalidArgument naming
+// "kernels[k]" and the row of `data` (from 1); kCancelled.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, RunContext& context);
 
 // Upper bound on the bytes of an exact family of `num_kernels` kernels over `num_sources` distinct
-// column sets, one Combine included.
-size_t ExactKernelFamilyBytes(Index num_rows, Index num_kernels, Index num_sources);
+// column sets, which have `num_columns` columns together, one Combine included.
+size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
+                              Index num_sources);
 
 // Kernels between rows to predict and the basis of a model.
 class CrossKernels {
@@ -104,7 +105,8 @@ class CrossKernels {
 
   // out(i, j) = sum_k weights(k) k_k(x_i, z_j), unit diagonal included, scaling not. `out` is rows
   // x num_basis. Weights of zero cost nothing. Errors: kInvalidArgument (block or column missing,
-  // wrong width), kCancelled.
+  // wrong width, or reason NEGATIVE_VALUE or ZERO_DIAGONAL with the row of `x`, from 1),
+  // kCancelled.
   absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                        RunContext& context) const;
 

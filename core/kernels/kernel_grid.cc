@@ -127,6 +127,7 @@ absl::StatusOr<std::vector<double>> PairDistances(const KernelSpec& spec, const 
   distances.reserve(rows.size() * rows.size() / 2);
   if (IsSquareType(spec.type)) {
     MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(spec, data));
+    MERCER_RETURN_IF_ERROR(CheckSquareShape(*square));
     const auto values = square->values.view();
     for (Index i = 0; i < n; ++i) {
       for (Index j = 0; j < i; ++j) {
@@ -136,15 +137,14 @@ absl::StatusOr<std::vector<double>> PairDistances(const KernelSpec& spec, const 
     return distances;
   }
   MERCER_ASSIGN_OR_RETURN(const KernelSource source, ResolveSource(spec, data));
-  const RowMatrix features = GatherFeatures(source, data, rows);
+  MERCER_ASSIGN_OR_RETURN(const RowMatrix features, GatherFeatures(source, data, rows, context));
   const Index stride = PaddedLength(n);
   std::vector<double> values(static_cast<size_t>(kMedianRowBlock * stride));
-  std::vector<double> packed;
   for (Index begin = 0; begin < n; begin += kMedianRowBlock) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index count = std::min(kMedianRowBlock, n - begin);
     ComputePairValues(source.value, features.middleRows(begin, count),
-                      features.topRows(begin + count), values.data(), stride, packed);
+                      features.topRows(begin + count), values.data(), stride, context);
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     for (Index r = 0; r < count; ++r) {
       distances.insert(distances.end(), values.begin() + r * stride,
                        values.begin() + r * stride + begin + r);
@@ -162,7 +162,10 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const PreparedData
                                       uint64_t seed, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(std::vector<double> distances,
                           PairDistances(spec, data, MedianRows(data.rows, seed), context));
-  const double median = distances.empty() ? 0.0 : Median(distances);
+  // NaN (from values near the end of the range) has no place in an order.
+  const bool ordered = std::none_of(distances.begin(), distances.end(),
+                                    [](double distance) { return std::isnan(distance); });
+  const double median = distances.empty() ? 0.0 : ordered ? Median(distances) : std::nan("");
   if (!(median > 0)) {
     const std::string of =
         spec.columns.empty() ? "" : absl::StrCat(" of '", spec.columns.front(), "'");

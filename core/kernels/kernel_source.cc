@@ -34,6 +34,26 @@ absl::Status Violation(std::string field, std::string description) {
   return violations.ToStatus();
 }
 
+absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& data,
+                              const std::vector<Index>& rows, const RowMatrix& features,
+                              const RunContext& context) {
+  for (Index i = 0; i < features.rows() && !context.cancelled(); ++i) {
+    for (Index c = 0; c < features.cols(); ++c) {
+      if (features(i, c) < 0) {
+        const auto& [block, column] = source.columns[static_cast<size_t>(c)];
+        const std::string& name =
+            data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
+        const Index row = (rows.empty() ? i : rows[static_cast<size_t>(i)]) + 1;
+        return WithReason(absl::InvalidArgumentError(
+                              absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
+                                           ": the chi-square distance needs entries >= 0")),
+                          "NEGATIVE_VALUE", {{"row", absl::StrCat(row)}, {"column", name}});
+      }
+    }
+  }
+  return context.CheckCancelled();
+}
+
 }  // namespace
 
 bool IsSquareType(KernelType type) {
@@ -79,6 +99,26 @@ absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const P
     return Violation("block", absl::StrCat("the data has no block that is ", wanted));
   }
   return only;
+}
+
+absl::Status NegativeDistanceError(const SquareBlock& square, Index row, Index column) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "block '", square.name, "': row ", row + 1, ", column ", column + 1, " is ",
+                        square.values.view()(row, column), ", a distance must be >= 0")),
+                    "NEGATIVE_VALUE",
+                    {{"block", square.name},
+                     {"row", absl::StrCat(row + 1)},
+                     {"column", absl::StrCat(column + 1)}});
+}
+
+absl::Status CheckSquareShape(const SquareBlock& square) {
+  if (square.values.rows() == square.values.cols()) {
+    return absl::OkStatus();
+  }
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        "block '", square.name, "' has ", square.values.rows(), " rows and ",
+                        square.values.cols(), " columns, must be square")),
+                    "NOT_SYMMETRIC", {{"block", square.name}});
 }
 
 absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data) {
@@ -127,17 +167,24 @@ absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const Prepare
   return source;
 }
 
-RowMatrix GatherFeatures(const KernelSource& source, const PreparedData& data,
-                         const std::vector<Index>& rows) {
+absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,
+                                         const std::vector<Index>& rows, RunContext& context) {
+  constexpr Index kRowsPerTask = 64;
   const Index n = rows.empty() ? data.rows : static_cast<Index>(rows.size());
   RowMatrix features(n, static_cast<Index>(source.columns.size()));
-  for (Index i = 0; i < n; ++i) {
-    const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
-    for (size_t c = 0; c < source.columns.size(); ++c) {
-      const auto& [block, column] = source.columns[c];
-      features(i, static_cast<Index>(c)) =
-          data.blocks[static_cast<size_t>(block)].values.view()(row, column);
+  context.parallel().ForBlocks(n, kRowsPerTask, [&](Index begin, Index end) {
+    for (Index i = begin; i < end && !context.cancelled(); ++i) {
+      const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
+      for (size_t c = 0; c < source.columns.size(); ++c) {
+        const auto& [block, column] = source.columns[c];
+        features(i, static_cast<Index>(c)) =
+            data.blocks[static_cast<size_t>(block)].values.view()(row, column);
+      }
     }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  if (source.value == PairValue::kChiSquare) {
+    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, rows, features, context));
   }
   return features;
 }

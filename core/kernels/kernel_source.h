@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/run_context.h"
 #include "core/data/prepared_data.h"
 #include "core/kernels/kernel_spec.h"
 #include "core/kernels/pair_values.h"
@@ -41,9 +42,22 @@ absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const Prepare
 // kind. Errors as above.
 absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const PreparedData& data);
 
-// The values of a feature source: rows.size() (empty: all) x source.columns.size().
-RowMatrix GatherFeatures(const KernelSource& source, const PreparedData& data,
-                         const std::vector<Index>& rows);
+// Entries of a square block that differ by this part of the largest one differ by rounding; a
+// distance below 0 by no more than that is 0.
+inline constexpr double kSquareRounding = 1e-8;
+
+// kInvalidArgument with reason NEGATIVE_VALUE for a distance; row and column are given from 0 and
+// named from 1.
+absl::Status NegativeDistanceError(const SquareBlock& square, Index row, Index column);
+
+// Training needs rows x rows. Errors: kInvalidArgument with reason NOT_SYMMETRIC.
+absl::Status CheckSquareShape(const SquareBlock& square);
+
+// The values of a feature source: rows.size() (empty: all) x source.columns.size(). Errors:
+// kInvalidArgument with reason NEGATIVE_VALUE when the chi-square distance meets an entry below 0,
+// naming row (from 1) and column; kCancelled.
+absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,
+                                         const std::vector<Index>& rows, RunContext& context);
 
 // Names the source within its data, for caches.
 std::string SourceKey(const KernelSource& source);

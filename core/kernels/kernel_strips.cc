@@ -140,9 +140,9 @@ void StripReader::ForEachStrip(const KernelGroup& group, const TilePairs& pairs,
     return;
   }
   const TileView view =
-      parts_.sources[static_cast<size_t>(group.source)].View(pairs.i, pairs.j, tile_);
+      parts_.sources[static_cast<size_t>(group.source)].View(pairs.i, pairs.j, context_, tile_);
   const Index step = std::max<Index>(1, kStripValues / PaddedLength(num_columns));
-  for (Index first = 0; first < num_rows; first += step) {
+  for (Index first = 0; first < num_rows && !context_.cancelled(); first += step) {
     Strip strip = ReadStrip(view, pairs, first, std::min(step, num_rows - first));
     if (group.square_root) {
       roots_.resize(static_cast<size_t>(strip.rows * strip.stride));

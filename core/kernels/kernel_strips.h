@@ -75,10 +75,11 @@ struct TilePairs {
 // Cuts tiles into strips. One per task; holds its scratch memory.
 class StripReader {
  public:
-  explicit StripReader(const ExactKernels& parts) : parts_(parts) {}
+  StripReader(const ExactKernels& parts, const RunContext& context)
+      : parts_(parts), context_(context) {}
 
   // Calls visit(strip, first): `strip` holds the values t that the kernels of `group` read, for the
-  // rows first, first + 1, ... of pairs.rows.
+  // rows first, first + 1, ... of pairs.rows. No more calls once cancelled.
   void ForEachStrip(const KernelGroup& group, const TilePairs& pairs,
                     const std::function<void(const Strip& strip, Index first)>& visit);
 
@@ -91,6 +92,7 @@ class StripReader {
   Strip ReadStrip(const TileView& view, const TilePairs& pairs, Index first, Index count);
 
   const ExactKernels& parts_;
+  const RunContext& context_;
   std::vector<double> tile_;
   std::vector<double> strip_;
   std::vector<double> roots_;

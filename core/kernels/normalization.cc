@@ -42,22 +42,23 @@ absl::StatusOr<double> ScalingFactor(KernelScaling scaling, const GramSums& sums
   return scaling == KernelScaling::kVariance ? n / centred_trace : 1.0 / centred_trace;
 }
 
+absl::Status ZeroDiagonalError(std::string_view what, Index row, double value) {
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                        std::string(what), " ", row + 1, ": the kernel of the row with itself is ",
+                        value, ", must be > 0 for a unit diagonal")),
+                    "ZERO_DIAGONAL", {{"row", absl::StrCat(row + 1)}});
+}
+
 absl::Status NormalizeUnitDiagonal(MatrixRef gram, MatrixRef gram_test, ConstVectorRef self_test) {
-  const auto not_positive = [](absl::string_view rows, Index row, double value) {
-    return WithReason(
-        absl::InvalidArgumentError(absl::StrCat(
-            rows, " row ", row, ": the kernel of the row with itself is ", value, ", must be > 0")),
-        "ZERO_DIAGONAL", {{"row", absl::StrCat(row)}});
-  };
   const Vector self = gram.diagonal();
   for (Index i = 0; i < self.size(); ++i) {
     if (!(self(i) > 0)) {
-      return not_positive("training", i, self(i));
+      return ZeroDiagonalError("training row", i, self(i));
     }
   }
   for (Index t = 0; t < self_test.size(); ++t) {
     if (!(self_test(t) > 0)) {
-      return not_positive("test", t, self_test(t));
+      return ZeroDiagonalError("test row", t, self_test(t));
     }
   }
   for (Index j = 0; j < gram.cols(); ++j) {

@@ -1,6 +1,7 @@
 #include "core/kernels/pair_values.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "core/kernels/vector_math.h"
 
@@ -117,12 +118,13 @@ constexpr Index kDepth = 256;
 }  // namespace
 
 void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,
-                       double* out, Index out_stride, std::vector<double>& packed) {
+                       double* out, Index out_stride, const RunContext& context) {
   const Index padded = PaddedLength(z.rows());
+  std::vector<double> packed;
   for (Index r = 0; r < x.rows(); ++r) {
     std::fill_n(out + r * out_stride, padded, 0.0);
   }
-  for (Index begin = 0; begin < z.cols(); begin += kDepth) {
+  for (Index begin = 0; begin < z.cols() && !context.cancelled(); begin += kDepth) {
     const Index depth = std::min(kDepth, z.cols() - begin);
     packed.assign(static_cast<size_t>(depth * padded), 0.0);
     for (Index c = 0; c < z.rows(); ++c) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
@@ -17,8 +17,8 @@ enum class PairValue : uint8_t {
 };
 
 // out[r * out_stride + c] = value of rows x[r] and z[c]. out_stride >= PaddedLength(z.rows()); the
-// padding is written with finite values. `packed` is scratch.
+// padding is written with finite values. Stops early, with values of no use, once cancelled.
 void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,
-                       double* out, Index out_stride, std::vector<double>& packed);
+                       double* out, Index out_stride, const RunContext& context);
 
 }  // namespace mercer

@@ -32,8 +32,8 @@ Index NumSlots(const Selection& selection, Index columns) {
 // Adds a_i' K a_j (diagonal tiles: its strictly lower part) of one tile to slots.
 class QuadraticTile {
  public:
-  QuadraticTile(const ExactKernels& parts, const SupportColumns& input)
-      : input_(input), reader_(parts) {}
+  QuadraticTile(const ExactKernels& parts, const SupportColumns& input, const RunContext& context)
+      : input_(input), reader_(parts, context) {}
 
   void Add(const Selection& selection, Index i, Index j, double* slots) {
     const TilePairs pairs{i, j, &input_.support[static_cast<size_t>(i)],
@@ -163,7 +163,7 @@ class LowerSums {
     context.parallel().ForBlocks(static_cast<Index>(items_.size()), 1, [&](Index number, Index) {
       const Item& item = items_[static_cast<size_t>(number)];
       if (!context.cancelled()) {
-        QuadraticTile(parts_, input_)
+        QuadraticTile(parts_, input_, context)
             .Add(selections_[item.selection], item.i, item.j, slots_.data() + item.slot);
       }
     });

@@ -23,8 +23,6 @@ constexpr Index kProductDepth = 8192;
 // A squared distance below this part of |x|^2 + |z|^2 has lost digits to cancellation and is summed
 // anew.
 constexpr double kCancellation = 1e-3;
-// |K - K'| above this part of max |K| is an error, not rounding.
-constexpr double kAsymmetry = 1e-8;
 
 double SquaredDistance(const double* x, const double* z, Index size) {
   double sum = 0;
@@ -36,11 +34,12 @@ double SquaredDistance(const double* x, const double* z, Index size) {
 
 absl::Status NotSymmetric(const SquareBlock& block, Index i, Index j) {
   const auto values = block.values.view();
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "block '", block.name, "' is not symmetric: row ", i, ", column ", j,
-                        " is ", values(i, j), ", row ", j, ", column ", i, " is ", values(j, i))),
-                    "NOT_SYMMETRIC",
-                    {{"block", block.name}, {"row", absl::StrCat(i)}, {"column", absl::StrCat(j)}});
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(
+          "block '", block.name, "' is not symmetric: row ", i + 1, ", column ", j + 1, " is ",
+          values(i, j), ", row ", j + 1, ", column ", i + 1, " is ", values(j, i))),
+      "NOT_SYMMETRIC",
+      {{"block", block.name}, {"row", absl::StrCat(i + 1)}, {"column", absl::StrCat(j + 1)}});
 }
 
 }  // namespace
@@ -48,8 +47,8 @@ absl::Status NotSymmetric(const SquareBlock& block, Index i, Index j) {
 class TileSource::Producer {
  public:
   virtual ~Producer() = default;
-  // Fills tile (i, j), j <= i, padding included.
-  virtual void Fill(Index i, Index j, double* out) const = 0;
+  // Fills tile (i, j), j <= i, padding included; stops early once cancelled.
+  virtual void Fill(Index i, Index j, const RunContext& context, double* out) const = 0;
   virtual double Diagonal(Index row) const = 0;
 };
 
@@ -73,15 +72,14 @@ class TileSource::FeatureProducer : public TileSource::Producer {
     return value_ == PairValue::kDotProduct ? squared_norms_(row) : 0.0;
   }
 
-  void Fill(Index i, Index j, double* out) const override {
+  void Fill(Index i, Index j, const RunContext& context, double* out) const override {
     const auto x = features_.middleRows(grid_.Begin(i), grid_.Height(i));
     const auto z = features_.middleRows(grid_.Begin(j), grid_.Height(j));
     const Index stride = grid_.Stride(j);
     if (by_product_) {
-      FillByProduct(i, j, out);
+      FillByProduct(i, j, context, out);
     } else {
-      std::vector<double> packed;
-      ComputePairValues(value_, x, z, out, stride, packed);
+      ComputePairValues(value_, x, z, out, stride, context);
     }
     if (i == j) {
       for (Index r = 0; r < x.rows(); ++r) {
@@ -99,7 +97,7 @@ class TileSource::FeatureProducer : public TileSource::Producer {
            (value_ == PairValue::kSquaredDistance && features_.cols() > kDirectColumns);
   }
 
-  void FillByProduct(Index i, Index j, double* out) const {
+  void FillByProduct(Index i, Index j, const RunContext& context, double* out) const {
     const Index height = grid_.Height(i);
     const Index width = grid_.Height(j);
     const Index stride = grid_.Stride(j);
@@ -108,6 +106,9 @@ class TileSource::FeatureProducer : public TileSource::Producer {
     const auto leading = static_cast<int>(features_.cols());
     const double factor = value_ == PairValue::kSquaredDistance ? -2.0 : 1.0;
     for (Index begin = 0; begin < features_.cols(); begin += kProductDepth) {
+      if (context.cancelled()) {
+        return;
+      }
       const Index depth = std::min(kProductDepth, features_.cols() - begin);
       cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(height),
                   static_cast<int>(width), static_cast<int>(depth), factor, x + begin, leading,
@@ -155,15 +156,9 @@ class TileSource::SquareProducer : public TileSource::Producer {
                  std::vector<Index> rows)
       : grid_(grid), data_(std::move(data)), block_(block), rows_(std::move(rows)) {}
 
-  // Checks that the block is square and symmetric on the rows.
+  // Checks that the block is square and, on the rows, symmetric, and that distances are >= 0.
   absl::Status Check(RunContext& context, bool& nonnegative) const {
-    const auto values = block_.values.view();
-    if (values.rows() != values.cols()) {
-      return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("block '", block_.name, "' has ", values.rows(),
-                                         " rows and ", values.cols(), " columns, must be square")),
-                        "NOT_SYMMETRIC", {{"block", block_.name}});
-    }
+    MERCER_RETURN_IF_ERROR(CheckSquareShape(block_));
     // Per row: its largest entry, the largest asymmetry and its column; the smallest entry,
     // negated.
     Matrix largest(grid_.size, 3);
@@ -174,26 +169,33 @@ class TileSource::SquareProducer : public TileSource::Producer {
       }
     });
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    nonnegative = largest.col(2).maxCoeff() <= 0;
-    const double limit = kAsymmetry * largest.col(0).maxCoeff();
+    nonnegative = is_distance() || largest.col(2).maxCoeff() <= 0;
+    const double limit = kSquareRounding * largest.col(0).maxCoeff();
     for (Index i = 0; i < grid_.size; ++i) {
       if (largest(i, 1) > limit) {
         return NotSymmetric(block_, Row(worst[static_cast<size_t>(i)]), Row(i));
+      }
+      if (is_distance() && largest(i, 2) > limit) {
+        return NegativeDistance(i, limit);
       }
     }
     return absl::OkStatus();
   }
 
-  double Diagonal(Index row) const override { return block_.values.view()(Row(row), Row(row)); }
+  double Diagonal(Index row) const override {
+    const double value = block_.values.view()(Row(row), Row(row));
+    return is_distance() ? std::max(0.0, value) : value;
+  }
 
-  void Fill(Index i, Index j, double* out) const override {
+  void Fill(Index i, Index j, const RunContext& /*context*/, double* out) const override {
     const auto values = block_.values.view();
     const Index stride = grid_.Stride(j);
     for (Index r = 0; r < grid_.Height(i); ++r) {
       const Index row = Row(grid_.Begin(i) + r);
       for (Index c = 0; c < grid_.Height(j); ++c) {
         const Index column = Row(grid_.Begin(j) + c);
-        out[r * stride + c] = 0.5 * (values(row, column) + values(column, row));
+        const double value = 0.5 * (values(row, column) + values(column, row));
+        out[r * stride + c] = is_distance() ? std::max(0.0, value) : value;
       }
       std::fill(out + r * stride + grid_.Height(j), out + (r + 1) * stride, 0.0);
     }
@@ -201,6 +203,18 @@ class TileSource::SquareProducer : public TileSource::Producer {
 
  private:
   Index Row(Index i) const { return rows_.empty() ? i : rows_[static_cast<size_t>(i)]; }
+  bool is_distance() const { return block_.kind == SquareKind::kDistance; }
+
+  // Row i has an entry below -limit, or its mirror image is one.
+  absl::Status NegativeDistance(Index i, double limit) const {
+    const auto values = block_.values.view();
+    Index j = 0;
+    while (j < i && values(Row(i), Row(j)) >= -limit && values(Row(j), Row(i)) >= -limit) {
+      ++j;
+    }
+    const bool below = values(Row(i), Row(j)) < -limit;
+    return NegativeDistanceError(block_, Row(below ? i : j), Row(below ? j : i));
+  }
 
   void CheckRow(Index i, Matrix& largest, std::vector<Index>& worst) const {
     const auto values = block_.values.view();
@@ -228,29 +242,6 @@ class TileSource::SquareProducer : public TileSource::Producer {
   const std::vector<Index> rows_;
 };
 
-namespace {
-
-absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& data,
-                              const RowMatrix& features, const std::vector<Index>& rows) {
-  for (Index i = 0; i < features.rows(); ++i) {
-    for (Index c = 0; c < features.cols(); ++c) {
-      if (features(i, c) < 0) {
-        const auto& [block, column] = source.columns[static_cast<size_t>(c)];
-        const std::string& name =
-            data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
-        const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
-        return WithReason(absl::InvalidArgumentError(
-                              absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
-                                           ": the chi-square distance needs entries >= 0")),
-                          "NEGATIVE_VALUE", {{"row", absl::StrCat(row)}, {"column", name}});
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
                                             std::shared_ptr<const PreparedData> data,
                                             const std::vector<Index>& rows, bool store,
@@ -264,10 +255,7 @@ absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
     MERCER_RETURN_IF_ERROR(producer->Check(context, result.nonnegative_));
     result.producer_ = std::move(producer);
   } else {
-    RowMatrix features = GatherFeatures(source, *data, rows);
-    if (source.value == PairValue::kChiSquare) {
-      MERCER_RETURN_IF_ERROR(CheckNotNegative(source, *data, features, rows));
-    }
+    MERCER_ASSIGN_OR_RETURN(RowMatrix features, GatherFeatures(source, *data, rows, context));
     result.producer_ = std::make_shared<FeatureProducer>(grid, source.value, std::move(features));
   }
   result.diagonal_.resize(grid.size);
@@ -285,7 +273,7 @@ absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
     context.parallel().ForBlocks(grid.num_tiles(), 1, [&](Index tile, Index) {
       if (!context.cancelled()) {
         const auto [i, j] = grid.Tile(tile);
-        producer->Fill(i, j, tiles->data() + grid.Offset(i, j));
+        producer->Fill(i, j, context, tiles->data() + grid.Offset(i, j));
       }
     });
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -306,7 +294,8 @@ absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
   return result;
 }
 
-TileView TileSource::View(Index i, Index j, std::vector<double>& scratch) const {
+TileView TileSource::View(Index i, Index j, const RunContext& context,
+                          std::vector<double>& scratch) const {
   const Index row = std::max(i, j);
   const Index column = std::min(i, j);
   const Index stride = grid_.Stride(column);
@@ -315,7 +304,7 @@ TileView TileSource::View(Index i, Index j, std::vector<double>& scratch) const 
     tile = stored_->data() + grid_.Offset(row, column);
   } else {
     scratch.resize(static_cast<size_t>(grid_.Height(row) * stride));
-    producer_->Fill(row, column, scratch.data());
+    producer_->Fill(row, column, context, scratch.data());
     tile = scratch.data();
   }
   return i >= j ? TileView{tile, stride, 1} : TileView{tile, 1, stride};

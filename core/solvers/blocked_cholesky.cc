@@ -70,10 +70,11 @@ absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
     const Index width = std::min(kPanel, n - k);
     Matrix diagonal = a.block(k, k, width, width);
     const Eigen::LLT<Eigen::Ref<Matrix>> llt(diagonal);
-    if (llt.info() != Eigen::Success) {
+    // A NaN compares as no bad pivot; it reaches the factor's diagonal all the same.
+    if (llt.info() != Eigen::Success || !diagonal.diagonal().allFinite()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the matrix is not positive definite: a pivot among rows ", k, " to ",
-                       k + width - 1, " is not positive"));
+          absl::StrCat("the matrix is not positive definite: a pivot among rows ", k + 1, " to ",
+                       k + width, " is not positive and finite"));
     }
     a.block(k, k, width, width).triangularView<Eigen::Lower>() = diagonal;
     const Index rest = k + width;

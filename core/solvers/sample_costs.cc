@@ -18,8 +18,11 @@ absl::StatusOr<Vector> MakeSampleCosts(const CostOptions& options, Index num_sam
   }
   Vector weights =
       sample_weights.size() != 0 ? Vector(sample_weights) : Vector(Vector::Ones(num_samples));
-  if (!weights.allFinite() || (weights.array() < 0).any()) {
-    return absl::InvalidArgumentError("sample weights must be finite and >= 0");
+  for (Index i = 0; i < num_samples; ++i) {
+    if (!(weights(i) >= 0) || !std::isfinite(weights(i))) {
+      return absl::InvalidArgumentError(absl::StrCat("row ", i + 1, ": the sample weight is ",
+                                                     weights(i), ", must be finite and >= 0"));
+    }
   }
   double class_weights[2] = {options.negative_weight, options.positive_weight};
   if (targets.size() != 0) {
@@ -39,6 +42,10 @@ absl::StatusOr<Vector> MakeSampleCosts(const CostOptions& options, Index num_sam
   }
   for (Index i = 0; i < num_samples; ++i) {
     weights(i) *= options.c * (targets.size() != 0 ? class_weights[targets(i) > 0] : 1.0);
+    if (!std::isfinite(weights(i))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("row ", i + 1, ": C times class weight and sample weight is not finite"));
+    }
   }
   return weights;
 }

@@ -20,7 +20,8 @@ struct CostOptions {
 
 // Costs of n samples; `sample_weights` is empty (all 1) or of size n; `targets` matter for class
 // weights only (give an empty vector for regression). Errors: kInvalidArgument (C not > 0 and
-// finite, a weight negative or not finite, a class without weight).
+// finite, a weight negative or not finite, a class without weight, a cost beyond the range of
+// double); rows are named from 1.
 absl::StatusOr<Vector> MakeSampleCosts(const CostOptions& options, Index num_samples,
                                        ConstVectorRef targets, ConstVectorRef sample_weights);
 

@@ -82,8 +82,8 @@ absl::Status SmoSolver::SetProblem(const SmoProblem& problem) {
     const bool good_target =
         problem.loss->is_margin_loss() ? std::abs(target) == 1.0 : std::isfinite(target);
     if (!good_target || !(problem.costs(i) >= 0) || !std::isfinite(problem.costs(i))) {
-      return absl::InvalidArgumentError(absl::StrCat("sample ", i, ": target ", target, " or cost ",
-                                                     problem.costs(i), " is not allowed"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sample ", i + 1, ": target ", target, " or cost ", problem.costs(i), " is not allowed"));
     }
     const Interval box = problem.loss->DualBox(target, problem.costs(i));
     lower_(i) = box.low;
@@ -261,7 +261,7 @@ absl::Status SmoSolver::Step(int64_t max_iterations, RunContext& context) {
   const int64_t cap = options_.max_iterations > 0
                           ? options_.max_iterations
                           : std::max<int64_t>(10'000'000, 100 * int64_t{kernel_.size()});
-  const int64_t end = state_.iterations + std::min(max_iterations, cap);
+  const int64_t end = state_.iterations + std::min(max_iterations, cap - state_.iterations);
   while (!done()) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     bool round_over = false;

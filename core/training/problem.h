@@ -42,8 +42,9 @@ struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem
   Index columns = 0;  // feature columns after preprocessing
   Index kernels = 0;
-  Index sources = 0;  // distinct column sets among the kernels
-  Index outputs = 1;  // sub-problems: classes, pairs
+  Index sources = 0;         // distinct column sets among the kernels
+  Index source_columns = 0;  // of all these sets together, after preprocessing
+  Index outputs = 1;         // sub-problems: classes, pairs
 };
 
 }  // namespace mercer

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_source.h"
 #include "core/training/basis.h"
 #include "core/training/recipe.h"
 #include "core/training/recipe_problem.h"
@@ -45,6 +46,29 @@ Index CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
   return count;
 }
 
+// Columns after preprocessing that the sources of a grid gather together: with one source per
+// column each column once.
+Index CountGatheredColumns(const KernelSpec& prototype, const Dataset& dataset) {
+  if (IsSquareType(prototype.type)) {
+    return 0;
+  }
+  Index count = static_cast<Index>(prototype.columns.size());
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (!prototype.block.empty() && prototype.block != block.name) {
+      continue;
+    }
+    if (prototype.columns.empty()) {
+      count += PreparedColumns(block);
+    }
+    for (const ColumnSchema& column : block.columns) {
+      const bool named = std::find(prototype.columns.begin(), prototype.columns.end(),
+                                   column.name) != prototype.columns.end();
+      count += named ? static_cast<Index>(column.categories.size()) : 0;
+    }
+  }
+  return count;
+}
+
 void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
                   ProblemShape& shape) {
   std::set<std::string> sources;
@@ -62,6 +86,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     source.normalization = {};
     if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
       shape.sources += sets;
+      shape.source_columns += CountGatheredColumns(grid.prototype, dataset);
     }
   }
 }

@@ -114,6 +114,7 @@ TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBound) {
   shape.columns = 10;
   shape.kernels = static_cast<Index>(problem.kernels.size());
   shape.sources = std::min<Index>(1, shape.kernels);
+  shape.source_columns = shape.sources * shape.columns;
   const absl::StatusOr<size_t> estimate = entry().estimate_memory({}, shape);
   ASSERT_TRUE(estimate.ok()) << estimate.status();
 

@@ -213,7 +213,7 @@ class TemplateLearner : public Learner {
 
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 20;
-  return ExactKernelFamilyBytes(shape.rows, shape.kernels, shape.sources) +
+  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
          kVectors * static_cast<size_t>(shape.rows) * sizeof(double);
 }
 

@@ -85,6 +85,10 @@ TEST(ParseOptionTextTest, ReadsWhatACommandLineGives) {
   const auto& fields = SampleOptions::Fields().fields();
   EXPECT_EQ(*ParseOptionText(fields[0], "1e-3"), OptionValue(1e-3));
   EXPECT_EQ(*ParseOptionText(fields[1], "inf"), OptionValue(kInfinity));
+  OptionValue below = -kInfinity;
+  const OptionField unbounded{"x", OptionType::kReal, {.meaning = "Any number."}, {}, 0.0};
+  EXPECT_EQ(FormatOptionRange(unbounded), "(-inf, inf]");
+  EXPECT_FALSE(CheckOptionValue(unbounded, below).ok()) << "outside the range that is shown";
   EXPECT_EQ(*ParseOptionText(fields[2], "7"), OptionValue(int64_t{7}));
   EXPECT_EQ(*ParseOptionText(fields[3], "false"), OptionValue(false));
   EXPECT_EQ(*ParseOptionText(fields[4], "safe"), OptionValue(std::string("safe")));

@@ -280,6 +280,21 @@ TEST(PreprocessingTest, HugeSparseBlocksAreRefused) {
   const auto fitted = Preprocessing::Fit(dataset, {0}, {});
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   EXPECT_EQ(fitted->Apply(dataset).status().code(), absl::StatusCode::kResourceExhausted);
+  dataset.blocks[0].sparse.columns = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(Preprocessing::Fit(dataset, {0}, {}).status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST(PreprocessingTest, ColumnsThatSparseRowsOnlyClaimCostNothing) {
+  const Dataset training = *ReadSvmlightText("1 1:2 9:4\n1 2:-1\n0 5:8\n");
+  ASSERT_TRUE(training.blocks[0].is_sparse);
+  const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, {});
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  Dataset claiming = training;
+  claiming.blocks[0].sparse.columns = Index{1} << 60;
+  const auto applied = fitted->Apply(claiming);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  EXPECT_EQ(applied->blocks[0].values.view(), fitted->Apply(training)->blocks[0].values.view());
 }
 
 TEST(PreprocessingTest, UsesTheNamedBlocksOnly) {

@@ -114,5 +114,34 @@ TEST(CrossKernelsTest, MissingBlocksAndWrongWidthsAreNamed) {
   EXPECT_FALSE(CrossKernels::Make(basis, {MakeSpec(KernelType::kGaussian, "nowhere")}, {}).ok());
 }
 
+TEST(CrossKernelsTest, BadValuesOfNewRowsAreNamedFromOne) {
+  const auto basis = MixedData(20, 2);
+  KernelSpec unit = MakeSpec(KernelType::kLinear, "x");
+  unit.normalization.unit_diagonal = true;
+  const auto cross = CrossKernels::Make(
+      basis, {MakeSpec(KernelType::kDistance, "D"), MakeSpec(KernelType::kChiSquare, "h"), unit},
+      {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  PreparedData bad = *basis;
+  RowMatrix distances = bad.squares[1].values.view();
+  distances(6, 2) = -1.0;
+  bad.squares[1].values = SharedMatrix(distances);
+  RowMatrix histograms = bad.blocks[1].values.view();
+  histograms(6, 0) = -0.5;
+  bad.blocks[1].values = SharedMatrix(histograms);
+  RowMatrix values = bad.blocks[0].values.view();
+  values.row(6).setZero();
+  bad.blocks[0].values = SharedMatrix(values);
+  RunContext context;
+  Matrix out(20, 20);
+  for (const auto& [kernel, reason] :
+       {std::pair(0, "NEGATIVE_VALUE"), std::pair(1, "NEGATIVE_VALUE"),
+        std::pair(2, "ZERO_DIAGONAL")}) {
+    const absl::Status status = cross->Combine(bad, Vector::Unit(3, kernel), out, context);
+    EXPECT_EQ(GetReason(status), reason) << status;
+    EXPECT_NE(status.message().find("row 7"), std::string::npos) << status;
+  }
+}
+
 }  // namespace
 }  // namespace mercer

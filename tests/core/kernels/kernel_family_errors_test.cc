@@ -39,8 +39,8 @@ TEST(KernelFamilyErrorsTest, AsymmetricGramNamesKernelAndRows) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(GetReason(status), "NOT_SYMMETRIC");
   EXPECT_EQ(Metadata(status, "kernel"), "kernels[1]");
-  EXPECT_EQ(Metadata(status, "row"), "7") << status;
-  EXPECT_EQ(Metadata(status, "column"), "280") << status;
+  EXPECT_EQ(Metadata(status, "row"), "8") << status;
+  EXPECT_EQ(Metadata(status, "column"), "281") << status;
 }
 
 TEST(KernelFamilyErrorsTest, TinyAsymmetryIsAveraged) {
@@ -65,7 +65,7 @@ TEST(KernelFamilyErrorsTest, NegativeDiagonalIsNotPositiveSemidefinite) {
   const absl::Status status = MakeStatus(data, {MakeSpec(KernelType::kPrecomputed, "K")});
   EXPECT_EQ(GetReason(status), "NOT_PSD") << status;
   EXPECT_EQ(Metadata(status, "kernel"), "kernels[0]");
-  EXPECT_EQ(Metadata(status, "row"), "13");
+  EXPECT_EQ(Metadata(status, "row"), "14");
 }
 
 TEST(KernelFamilyErrorsTest, ChiSquareNamesTheNegativeEntry) {
@@ -75,8 +75,28 @@ TEST(KernelFamilyErrorsTest, ChiSquareNamesTheNegativeEntry) {
   data->blocks[1].values = SharedMatrix(histograms);
   const absl::Status status = MakeStatus(data, {MakeSpec(KernelType::kChiSquare, "h")});
   EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
-  EXPECT_EQ(Metadata(status, "row"), "4");
+  EXPECT_EQ(Metadata(status, "row"), "5");
   EXPECT_EQ(Metadata(status, "column"), "h2");
+}
+
+TEST(KernelFamilyErrorsTest, DistancesBelowZeroAreRefusedBeyondRounding) {
+  const auto data = MixedData(300, 1);
+  RowMatrix distances = data->squares[1].values.view();
+  distances(280, 7) = distances(7, 280) = -1e-12;
+  data->squares[1].values = SharedMatrix(distances);
+  RunContext context;
+  auto family = MakeExactKernelFamily(data, {}, {MakeSpec(KernelType::kDistance, "D")}, context);
+  ASSERT_TRUE(family.ok()) << family.status();
+  const auto kernel = (*family)->Combine(Vector::Ones(1), context);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ((*(*kernel)->Dense())(280, 7), 1.0) << "rounding is a distance of 0";
+
+  distances(280, 7) = distances(7, 280) = -1e4;
+  data->squares[1].values = SharedMatrix(distances);
+  const absl::Status status = MakeStatus(data, {MakeSpec(KernelType::kDistance, "D")});
+  EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
+  EXPECT_EQ(Metadata(status, "row"), "281");
+  EXPECT_EQ(Metadata(status, "column"), "8");
 }
 
 TEST(KernelFamilyErrorsTest, UnitDiagonalNeedsPositiveSelfKernels) {
@@ -88,7 +108,8 @@ TEST(KernelFamilyErrorsTest, UnitDiagonalNeedsPositiveSelfKernels) {
   linear.normalization.unit_diagonal = true;
   const absl::Status status = MakeStatus(data, {linear});
   EXPECT_EQ(GetReason(status), "ZERO_DIAGONAL") << status;
-  EXPECT_EQ(Metadata(status, "row"), "9");
+  EXPECT_EQ(Metadata(status, "row"), "10");
+  EXPECT_NE(status.message().find("row 10:"), std::string::npos) << status;
 }
 
 TEST(KernelFamilyErrorsTest, ConstantKernelsHaveNoVariance) {

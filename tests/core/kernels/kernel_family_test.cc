@@ -287,8 +287,12 @@ TEST_F(KernelFamilyTest, UnitDiagonalsAreOne) {
 }
 
 TEST_F(KernelFamilyTest, EstimateOfBytesBoundsTheStoredDistances) {
-  EXPECT_GE(ExactKernelFamilyBytes(kRows, NumKernels(), 8),
+  EXPECT_GE(ExactKernelFamilyBytes(kRows, 0, NumKernels(), 8),
             static_cast<size_t>(8 * kRows * kRows / 2 * 8));
+  EXPECT_GE(ExactKernelFamilyBytes(kRows, 100'000, 1, 1),
+            static_cast<size_t>(kRows * kRows / 2 * 8 + kRows * 100'000 * 8));
+  const Index absurd = std::numeric_limits<int32_t>::max();
+  EXPECT_GE(ExactKernelFamilyBytes(absurd, 1, 1, 1), size_t{1} << 58) << "no overflow";
   EXPECT_GE(family_->WorkingBytes(), static_cast<size_t>(kRows * kRows * 8));
 }
 

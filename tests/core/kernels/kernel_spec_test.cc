@@ -172,6 +172,15 @@ TEST_F(KernelGridTest, ZeroMedianIsAnError) {
   EXPECT_EQ(Fields(Refused({grid})), std::vector<std::string>{"kernels[0].bandwidths"});
 }
 
+TEST_F(KernelGridTest, MedianOfDistancesThatAreNotSquareIsAnError) {
+  data_->squares[1].values = SharedMatrix(RandomRows(50, 3, 1, true));
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kDistance, "D");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  const absl::Status status = Refused({grid});
+  EXPECT_NE(status.message().find("must be square"), std::string::npos) << status;
+}
+
 TEST_F(KernelGridTest, EveryBadFieldIsNamed) {
   KernelGrid list;
   list.prototype = MakeSpec(KernelType::kGaussian, "x");

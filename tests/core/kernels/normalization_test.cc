@@ -90,11 +90,11 @@ TEST_F(NormalizationTest, UnitDiagonalNamesTheRow) {
   gram_(3, 3) = 0;
   const absl::Status training = NormalizeUnitDiagonal(gram_, gram_test_, self_test_);
   EXPECT_EQ(training.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(training.message().find("training row 3"), std::string::npos) << training;
+  EXPECT_NE(training.message().find("training row 4"), std::string::npos) << training;
   gram_(3, 3) = 1;
   self_test_(1) = -1;
   const absl::Status test = NormalizeUnitDiagonal(gram_, gram_test_, self_test_);
-  EXPECT_NE(test.message().find("test row 1"), std::string::npos) << test;
+  EXPECT_NE(test.message().find("test row 2"), std::string::npos) << test;
 }
 
 TEST(ScalingFactorTest, ZeroAndConstantKernelsAreErrors) {

@@ -1,5 +1,6 @@
 #include "core/solvers/ridge.h"
 
+#include <cmath>
 #include <memory>
 
 #include <Eigen/Cholesky>
@@ -169,6 +170,15 @@ TEST(BlockedCholeskyTest, ThreadsChangeNoBit) {
   ASSERT_EQ(FactorCholesky(one, single), absl::OkStatus());
   ASSERT_EQ(FactorCholesky(many, parallel), absl::OkStatus());
   EXPECT_TRUE(one == many);
+}
+
+TEST(BlockedCholeskyTest, ValuesThatAreNotFiniteAreRefused) {
+  RunContext context;
+  for (const double value : {std::nan(""), kInfinity}) {
+    Matrix matrix = 4.0 * Matrix::Identity(300, 300);
+    matrix(299, 7) = value;
+    EXPECT_EQ(FactorCholesky(matrix, context).code(), absl::StatusCode::kInvalidArgument) << value;
+  }
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ TEST(SampleCostsTest, RefusesWhatCannotBeTrainedOn) {
   EXPECT_FALSE(MakeSampleCosts({.c = 0.0}, 2, Vector(), Vector()).ok());
   EXPECT_FALSE(MakeSampleCosts({}, 2, Vector{{1, 1}}, Vector()).ok());
   EXPECT_FALSE(MakeSampleCosts({}, 2, Vector{{1, -1}}, Vector{{1, 0}}).ok());
-  EXPECT_FALSE(MakeSampleCosts({}, 2, Vector{{1, -1}}, Vector{{1, -2}}).ok());
+  EXPECT_FALSE(MakeSampleCosts({.c = 1e300}, 2, Vector(), Vector{{1, 1e300}}).ok());
+  const absl::Status negative = MakeSampleCosts({}, 2, Vector{{1, -1}}, Vector{{1, -2}}).status();
+  EXPECT_NE(negative.message().find("row 2"), std::string::npos) << negative;
 }
 
 }  // namespace

@@ -15,32 +15,6 @@
 namespace mercer {
 namespace {
 
-std::unique_ptr<SmoSolver> Solve(const KernelOperator& kernel, const SmoProblem& problem,
-                                 const SmoOptions& options, const SmoWarmStart& warm = {}) {
-  auto solver = std::make_unique<SmoSolver>(kernel, options);
-  RunContext context;
-  EXPECT_EQ(solver->Start(problem, warm, context), absl::OkStatus());
-  EXPECT_EQ(solver->Run(context), absl::OkStatus());
-  return solver;
-}
-
-struct Case {
-  std::shared_ptr<const Matrix> gram;
-  DenseKernelOperator kernel;
-  SmoProblem problem;
-};
-
-Case MakeCase(uint64_t seed, Index n, double c, LossKind kind = LossKind::kHinge,
-              double gamma = 0.5) {
-  const RowMatrix x = RandomFeatures(seed, n, 3);
-  auto gram = std::make_shared<const Matrix>(GaussianGram(x, gamma));
-  const Vector targets = kind == LossKind::kHinge ? NoisyLabels(seed, x) : NoisyTargets(seed, x);
-  return {
-      gram,
-      DenseKernelOperator(gram),
-      {SharedLoss(kind, kind == LossKind::kHinge ? 0.0 : 0.2), targets, Vector::Constant(n, c)}};
-}
-
 TEST(SmoPropertyTest, WeightTwoEqualsTheSampleTwiceAndWeightZeroItsAbsence) {
   const RowMatrix x = RandomFeatures(21, 40, 3);
   const Vector labels = NoisyLabels(21, x);
@@ -56,10 +30,10 @@ TEST(SmoPropertyTest, WeightTwoEqualsTheSampleTwiceAndWeightZeroItsAbsence) {
   const Matrix gram = GaussianGram(x, 0.5);
   const Matrix gram_twice = GaussianGram(twice, 0.5);
   const auto loss = SharedLoss(LossKind::kHinge);
-  const auto weighted = Solve(DenseKernelOperator(std::make_shared<const Matrix>(gram)),
-                              {loss, labels, costs}, {.relative_gap = 1e-12});
-  const auto repeated = Solve(DenseKernelOperator(std::make_shared<const Matrix>(gram_twice)),
-                              {loss, labels_twice, costs_twice}, {.relative_gap = 1e-12});
+  const auto weighted = SolveSmo(DenseKernelOperator(std::make_shared<const Matrix>(gram)),
+                                 {loss, labels, costs}, {.relative_gap = 1e-12});
+  const auto repeated = SolveSmo(DenseKernelOperator(std::make_shared<const Matrix>(gram_twice)),
+                                 {loss, labels_twice, costs_twice}, {.relative_gap = 1e-12});
   EXPECT_NEAR(weighted->certificate().dual, repeated->certificate().dual,
               1e-10 * weighted->certificate().dual);
   EXPECT_LE((weighted->scores() - repeated->scores().head(40)).lpNorm<Eigen::Infinity>(), 1e-5);
@@ -70,8 +44,9 @@ TEST(SmoPropertyTest, WeightTwoEqualsTheSampleTwiceAndWeightZeroItsAbsence) {
       rest.push_back(i);
     }
   }
-  const auto absent = Solve(DenseKernelOperator(std::make_shared<const Matrix>(gram(rest, rest))),
-                            {loss, labels(rest), costs(rest)}, {.relative_gap = 1e-12});
+  const auto absent =
+      SolveSmo(DenseKernelOperator(std::make_shared<const Matrix>(gram(rest, rest))),
+               {loss, labels(rest), costs(rest)}, {.relative_gap = 1e-12});
   EXPECT_EQ(weighted->dual()(9), 0.0);
   EXPECT_NEAR(weighted->certificate().dual, absent->certificate().dual,
               1e-10 * weighted->certificate().dual);
@@ -79,11 +54,11 @@ TEST(SmoPropertyTest, WeightTwoEqualsTheSampleTwiceAndWeightZeroItsAbsence) {
 }
 
 TEST(SmoPropertyTest, FlippingLabelsAndPermutingSamplesCarryOver) {
-  Case task = MakeCase(22, 60, 2.0);
-  const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-12});
+  SmoCase task = MakeSmoCase(22, 60, 2.0);
+  const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-12});
   SmoProblem flipped = task.problem;
   flipped.targets *= -1;
-  const auto mirrored = Solve(task.kernel, flipped, {.relative_gap = 1e-12});
+  const auto mirrored = SolveSmo(task.kernel, flipped, {.relative_gap = 1e-12});
   EXPECT_LE((solver->scores() + mirrored->scores()).lpNorm<Eigen::Infinity>(), 1e-5);
   EXPECT_NEAR(solver->certificate().bias.chosen, -mirrored->certificate().bias.chosen, 1e-5);
   std::vector<Index> order(60);
@@ -92,19 +67,19 @@ TEST(SmoPropertyTest, FlippingLabelsAndPermutingSamplesCarryOver) {
   }
   const DenseKernelOperator kernel(std::make_shared<const Matrix>((*task.gram)(order, order)));
   const auto permuted =
-      Solve(kernel, {task.problem.loss, task.problem.targets(order), task.problem.costs},
-            {.relative_gap = 1e-12});
+      SolveSmo(kernel, {task.problem.loss, task.problem.targets(order), task.problem.costs},
+               {.relative_gap = 1e-12});
   EXPECT_LE((solver->scores()(order) - permuted->scores()).lpNorm<Eigen::Infinity>(), 1e-5);
 }
 
 TEST(SmoPropertyTest, ScalingTheKernelAgainstTheCostScalesTheObjective) {
   for (const double scale : {1e-12, 1e-3, 1e6, 1e12}) {
-    Case task = MakeCase(23, 60, 2.0);
-    const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-10});
+    SmoCase task = MakeSmoCase(23, 60, 2.0);
+    const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10});
     const DenseKernelOperator kernel(std::make_shared<const Matrix>(scale * *task.gram));
     const auto scaled =
-        Solve(kernel, {task.problem.loss, task.problem.targets, task.problem.costs / scale},
-              {.relative_gap = 1e-10});
+        SolveSmo(kernel, {task.problem.loss, task.problem.targets, task.problem.costs / scale},
+                 {.relative_gap = 1e-10});
     EXPECT_NEAR(scaled->certificate().dual * scale, solver->certificate().dual,
                 1e-9 * solver->certificate().dual)
         << scale;
@@ -113,10 +88,10 @@ TEST(SmoPropertyTest, ScalingTheKernelAgainstTheCostScalesTheObjective) {
 }
 
 TEST(SmoPropertyTest, AddingAConstantToTheKernelChangesNeitherOptimumNorDecisions) {
-  Case task = MakeCase(24, 60, 2.0);
-  const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-11});
+  SmoCase task = MakeSmoCase(24, 60, 2.0);
+  const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-11});
   const DenseKernelOperator kernel(std::make_shared<const Matrix>(task.gram->array() + 3.0));
-  const auto shifted = Solve(kernel, task.problem, {.relative_gap = 1e-11});
+  const auto shifted = SolveSmo(kernel, task.problem, {.relative_gap = 1e-11});
   EXPECT_NEAR(shifted->certificate().dual, solver->certificate().dual,
               1e-9 * solver->certificate().dual);
   const Vector decision = solver->scores().array() + solver->certificate().bias.chosen;

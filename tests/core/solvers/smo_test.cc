@@ -14,32 +14,6 @@
 namespace mercer {
 namespace {
 
-std::unique_ptr<SmoSolver> Solve(const KernelOperator& kernel, const SmoProblem& problem,
-                                 const SmoOptions& options, const SmoWarmStart& warm = {}) {
-  auto solver = std::make_unique<SmoSolver>(kernel, options);
-  RunContext context;
-  EXPECT_EQ(solver->Start(problem, warm, context), absl::OkStatus());
-  EXPECT_EQ(solver->Run(context), absl::OkStatus());
-  return solver;
-}
-
-struct Case {
-  std::shared_ptr<const Matrix> gram;
-  DenseKernelOperator kernel;
-  SmoProblem problem;
-};
-
-Case MakeCase(uint64_t seed, Index n, double c, LossKind kind = LossKind::kHinge,
-              double gamma = 0.5) {
-  const RowMatrix x = RandomFeatures(seed, n, 3);
-  auto gram = std::make_shared<const Matrix>(GaussianGram(x, gamma));
-  const Vector targets = kind == LossKind::kHinge ? NoisyLabels(seed, x) : NoisyTargets(seed, x);
-  return {
-      gram,
-      DenseKernelOperator(gram),
-      {SharedLoss(kind, kind == LossKind::kHinge ? 0.0 : 0.2), targets, Vector::Constant(n, c)}};
-}
-
 double Objective(const Matrix& gram, const SmoProblem& problem, const Vector& dual) {
   return 0.5 * dual.dot(gram * dual) - problem.targets.dot(dual) +
          problem.loss->epsilon() * dual.lpNorm<1>();
@@ -77,7 +51,7 @@ TEST(SmoSolverTest, SolvesTwoSamplesInClosedForm) {
   const DenseKernelOperator kernel(gram);
   for (const double c : {0.1, 10.0}) {
     const SmoProblem problem{SharedLoss(LossKind::kHinge), Vector{{1, -1}}, Vector{{c, 2 * c}}};
-    const auto solver = Solve(kernel, problem, {.relative_gap = 1e-12});
+    const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-12});
     const double expected = std::min({c, 2 * c, 2.0 / (2.0 + 1.0 - 1.0)});
     EXPECT_DOUBLE_EQ(solver->dual()(0), expected);
     EXPECT_DOUBLE_EQ(solver->dual()(1), -expected);
@@ -87,9 +61,9 @@ TEST(SmoSolverTest, SolvesTwoSamplesInClosedForm) {
 
 TEST(SmoSolverTest, ReachesTheOptimumOfAnExhaustivePairSolver) {
   for (const double c : {0.05, 1.0, 50.0}) {
-    Case task = MakeCase(3, 30, c);
+    SmoCase task = MakeSmoCase(3, 30, c);
     const Vector reference = SolveByPairSweeps(*task.gram, task.problem);
-    const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-11});
+    const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-11});
     ExpectFeasible(task.problem, solver->dual());
     const double optimum = Objective(*task.gram, task.problem, reference);
     EXPECT_NEAR(Objective(*task.gram, task.problem, solver->dual()), optimum,
@@ -101,9 +75,9 @@ TEST(SmoSolverTest, ReachesTheOptimumOfAnExhaustivePairSolver) {
 
 TEST(SmoSolverTest, RegressionReachesTheOptimumOfAnExhaustivePairSolver) {
   for (const double c : {0.05, 1.0, 50.0}) {
-    Case task = MakeCase(4, 24, c, LossKind::kEpsilonInsensitive);
+    SmoCase task = MakeSmoCase(4, 24, c, LossKind::kEpsilonInsensitive);
     const Vector reference = SolveByPairSweeps(*task.gram, task.problem);
-    const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-10});
+    const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10});
     ExpectFeasible(task.problem, solver->dual());
     const double optimum = Objective(*task.gram, task.problem, reference);
     EXPECT_NEAR(Objective(*task.gram, task.problem, solver->dual()), optimum,
@@ -115,10 +89,10 @@ TEST(SmoSolverTest, RegressionReachesTheOptimumOfAnExhaustivePairSolver) {
 }
 
 TEST(SmoSolverTest, StopsByKktViolationAndBiasLiesBetweenTheEnds) {
-  Case task = MakeCase(5, 120, 2.0);
+  SmoCase task = MakeSmoCase(5, 120, 2.0);
   const double tolerance = 1e-6;
   const auto solver =
-      Solve(task.kernel, task.problem, {.relative_gap = 0, .kkt_tolerance = tolerance});
+      SolveSmo(task.kernel, task.problem, {.relative_gap = 0, .kkt_tolerance = tolerance});
   EXPECT_EQ(solver->stop(), SmoStop::kKktTolerance);
   EXPECT_LE(KktViolation(*task.gram, task.problem, solver->dual()), tolerance * (1 + 1e-6));
   // -b lies in [max of h over down, min of h over up] up to the tolerance.
@@ -136,8 +110,8 @@ TEST(SmoSolverTest, StopsByKktViolationAndBiasLiesBetweenTheEnds) {
 }
 
 TEST(SmoSolverTest, LargeProblemOnFloatColumnsReachesDoublePrecisionGaps) {
-  Case task = MakeCase(6, 1200, 20.0);
-  const auto solver = Solve(task.kernel, task.problem, {.relative_gap = 1e-10});
+  SmoCase task = MakeSmoCase(6, 1200, 20.0);
+  const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10});
   EXPECT_EQ(solver->stop(), SmoStop::kRelativeGap);
   ExpectFeasible(task.problem, solver->dual());
   const Vector scores = *task.gram * solver->dual();
@@ -150,9 +124,10 @@ TEST(SmoSolverTest, LargeProblemOnFloatColumnsReachesDoublePrecisionGaps) {
 }
 
 TEST(SmoSolverTest, ResultDoesNotDependOnShrinkingWithinTheGap) {
-  Case task = MakeCase(7, 700, 5.0);
-  const auto with = Solve(task.kernel, task.problem, {.relative_gap = 1e-9});
-  const auto without = Solve(task.kernel, task.problem, {.relative_gap = 1e-9, .shrinking = false});
+  SmoCase task = MakeSmoCase(7, 700, 5.0);
+  const auto with = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-9});
+  const auto without =
+      SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-9, .shrinking = false});
   const double value = Objective(*task.gram, task.problem, with->dual());
   EXPECT_NEAR(value, Objective(*task.gram, task.problem, without->dual()), 2e-9 * std::abs(value));
 }
@@ -163,18 +138,18 @@ TEST(SmoSolverTest, CacheSizeChangesNoBit) {
   const HiddenKernelOperator kernel(gram);
   const SmoProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(8, x),
                            Vector::Constant(1100, 3.0)};
-  const auto large = Solve(kernel, problem, {.relative_gap = 1e-7});
-  const auto tiny = Solve(kernel, problem, {.relative_gap = 1e-7, .cache_bytes = 1});
+  const auto large = SolveSmo(kernel, problem, {.relative_gap = 1e-7});
+  const auto tiny = SolveSmo(kernel, problem, {.relative_gap = 1e-7, .cache_bytes = 1});
   EXPECT_EQ(large->iterations(), tiny->iterations());
   EXPECT_TRUE(large->dual() == tiny->dual());
 }
 
 TEST(SmoSolverTest, OperatorWithoutFormedMatrixAgreesWithTheDenseOne) {
   for (const Index n : {80, 1100}) {
-    Case task = MakeCase(9, n, 4.0);
+    SmoCase task = MakeSmoCase(9, n, 4.0);
     const HiddenKernelOperator hidden(*task.gram);
-    const auto dense = Solve(task.kernel, task.problem, {.relative_gap = 1e-9});
-    const auto other = Solve(hidden, task.problem, {.relative_gap = 1e-9});
+    const auto dense = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-9});
+    const auto other = SolveSmo(hidden, task.problem, {.relative_gap = 1e-9});
     const double value = Objective(*task.gram, task.problem, dense->dual());
     EXPECT_NEAR(value, Objective(*task.gram, task.problem, other->dual()), 2e-9 * std::abs(value))
         << n;
@@ -182,13 +157,13 @@ TEST(SmoSolverTest, OperatorWithoutFormedMatrixAgreesWithTheDenseOne) {
 }
 
 TEST(SmoSolverTest, WarmStartFromTheSolutionStopsAtOnce) {
-  Case task = MakeCase(10, 200, 1.0);
-  const auto cold = Solve(task.kernel, task.problem, {.relative_gap = 1e-8});
+  SmoCase task = MakeSmoCase(10, 200, 1.0);
+  const auto cold = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-8});
   const auto warm =
-      Solve(task.kernel, task.problem, {.relative_gap = 1e-8}, {.dual = cold->dual()});
+      SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-8}, {.dual = cold->dual()});
   EXPECT_EQ(warm->iterations(), 0);
-  const auto known = Solve(task.kernel, task.problem, {.relative_gap = 1e-8},
-                           {.dual = cold->dual(), .scores = cold->scores()});
+  const auto known = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-8},
+                              {.dual = cold->dual(), .scores = cold->scores()});
   EXPECT_EQ(known->iterations(), 0);
   EXPECT_TRUE(known->dual() == cold->dual());
 }
@@ -227,8 +202,8 @@ class CountingOperator final : public KernelOperator {
 };
 
 TEST(SmoSolverTest, WarmStartWithKnownScoresAsksForNoProduct) {
-  Case task = MakeCase(11, 150, 1.0);
-  const auto cold = Solve(task.kernel, task.problem, {.relative_gap = 1e-8});
+  SmoCase task = MakeSmoCase(11, 150, 1.0);
+  const auto cold = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-8});
   const CountingOperator counting(task.kernel);
   SmoProblem larger = task.problem;
   larger.costs *= 1.01;
@@ -242,13 +217,13 @@ TEST(SmoSolverTest, WarmStartWithKnownScoresAsksForNoProduct) {
 }
 
 TEST(SmoSolverTest, WarmStartFromAnythingReachesTheSameOptimum) {
-  Case task = MakeCase(12, 100, 1.0);
-  const auto cold = Solve(task.kernel, task.problem, {.relative_gap = 1e-10});
+  SmoCase task = MakeSmoCase(12, 100, 1.0);
+  const auto cold = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10});
   Vector wild = 5.0 * RandomFeatures(1, 100, 1).col(0);
   const Vector wild_scores = *task.gram * wild;
   for (const bool rescale : {false, true}) {
-    const auto warm = Solve(task.kernel, task.problem, {.relative_gap = 1e-10},
-                            {.dual = wild, .scores = wild_scores, .rescale = rescale});
+    const auto warm = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10},
+                               {.dual = wild, .scores = wild_scores, .rescale = rescale});
     const double value = Objective(*task.gram, task.problem, cold->dual());
     EXPECT_NEAR(value, Objective(*task.gram, task.problem, warm->dual()), 2e-10 * std::abs(value));
   }
@@ -257,9 +232,9 @@ TEST(SmoSolverTest, WarmStartFromAnythingReachesTheSameOptimum) {
 TEST(SmoSolverTest, SlicedSavedAndRestoredRunHasTheSameBits) {
   for (const LossKind kind : {LossKind::kHinge, LossKind::kEpsilonInsensitive}) {
     for (const Index n : {300, 1100}) {
-      Case task = MakeCase(13, n, 10.0, kind);
+      SmoCase task = MakeSmoCase(13, n, 10.0, kind);
       const SmoOptions options{.relative_gap = 1e-9};
-      const auto whole = Solve(task.kernel, task.problem, options);
+      const auto whole = SolveSmo(task.kernel, task.problem, options);
       RunContext context;
       auto solver = std::make_unique<SmoSolver>(task.kernel, options);
       ASSERT_EQ(solver->Start(task.problem, {}, context), absl::OkStatus());
@@ -277,9 +252,9 @@ TEST(SmoSolverTest, SlicedSavedAndRestoredRunHasTheSameBits) {
 }
 
 TEST(SmoSolverTest, CancelledRunContinuesWithTheSameBits) {
-  Case task = MakeCase(14, 1100, 10.0);
+  SmoCase task = MakeSmoCase(14, 1100, 10.0);
   const HiddenKernelOperator hidden(*task.gram);
-  const auto whole = Solve(hidden, task.problem, {.relative_gap = 1e-9});
+  const auto whole = SolveSmo(hidden, task.problem, {.relative_gap = 1e-9});
   CountingOperator counting(hidden);
   SmoSolver solver(counting, {.relative_gap = 1e-9});
   RunContext first;
@@ -298,8 +273,8 @@ TEST(SmoSolverTest, CancelledRunContinuesWithTheSameBits) {
 }
 
 TEST(SmoSolverTest, RefusesDamagedStates) {
-  Case task = MakeCase(15, 40, 1.0);
-  const auto solver = Solve(task.kernel, task.problem, {});
+  SmoCase task = MakeSmoCase(15, 40, 1.0);
+  const auto solver = SolveSmo(task.kernel, task.problem, {});
   const std::string state = solver->SaveState();
   SmoSolver other(task.kernel, {});
   for (const size_t size : {size_t{0}, size_t{7}, state.size() / 2, state.size() - 1}) {
@@ -320,7 +295,7 @@ TEST(SmoSolverTest, IndefiniteKernelTerminatesAndIsFlagged) {
     const DenseKernelOperator kernel(std::make_shared<const Matrix>(gram));
     const SmoProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(16, x),
                              Vector::Constant(n, 1.0)};
-    const auto solver = Solve(kernel, problem, {.relative_gap = 1e-6, .kkt_tolerance = 1e-6});
+    const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-6, .kkt_tolerance = 1e-6});
     EXPECT_TRUE(solver->not_psd());
     ExpectFeasible(problem, solver->dual());
     EXPECT_LE(KktViolation(gram, problem, solver->dual()), 2e-6);
@@ -335,34 +310,34 @@ TEST(SmoSolverTest, RepeatedRowsWithOppositeLabelsTerminate) {
   const Matrix gram = GaussianGram(x, 0.5);
   const DenseKernelOperator kernel(std::make_shared<const Matrix>(gram));
   const SmoProblem problem{SharedLoss(LossKind::kHinge), labels, Vector::Constant(40, 2.0)};
-  const auto solver = Solve(kernel, problem, {.relative_gap = 1e-9});
+  const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-9});
   EXPECT_LE(solver->certificate().RelativeGap(), 1e-9);
   EXPECT_NEAR(solver->certificate().primal, 80.0, 1e-6);  // no function does better than f = 0
 }
 
 TEST(SmoSolverTest, OneClassAndZeroKernelEndAtOnce) {
-  Case task = MakeCase(18, 20, 1.0);
+  SmoCase task = MakeSmoCase(18, 20, 1.0);
   SmoProblem one_class = task.problem;
   one_class.targets.setOnes();
-  const auto solver = Solve(task.kernel, one_class, {});
+  const auto solver = SolveSmo(task.kernel, one_class, {});
   EXPECT_EQ(solver->iterations(), 0);
   EXPECT_EQ(solver->certificate().Gap(), 0);
   const DenseKernelOperator zero(std::make_shared<const Matrix>(Matrix::Zero(20, 20)));
-  const auto on_zero = Solve(zero, task.problem, {.relative_gap = 1e-9});
+  const auto on_zero = SolveSmo(zero, task.problem, {.relative_gap = 1e-9});
   EXPECT_LE(on_zero->certificate().RelativeGap(), 1e-9);
 }
 
 TEST(SmoSolverTest, IterationLimitIsReported) {
-  Case task = MakeCase(19, 200, 100.0);
+  SmoCase task = MakeSmoCase(19, 200, 100.0);
   const auto solver =
-      Solve(task.kernel, task.problem, {.relative_gap = 1e-9, .max_iterations = 37});
+      SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-9, .max_iterations = 37});
   EXPECT_EQ(solver->stop(), SmoStop::kIterationLimit);
   EXPECT_EQ(solver->iterations(), 37);
   EXPECT_GT(solver->certificate().RelativeGap(), 1e-9);
 }
 
 TEST(SmoSolverTest, RefusesInputThatCannotBeTrainedOn) {
-  Case task = MakeCase(20, 10, 1.0);
+  SmoCase task = MakeSmoCase(20, 10, 1.0);
   RunContext context;
   SmoSolver solver(task.kernel, {});
   SmoProblem bad = task.problem;

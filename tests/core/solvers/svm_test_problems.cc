@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 #include "core/base/random.h"
 
 namespace mercer {
@@ -131,6 +133,25 @@ Vector SolveByPairSweeps(const Matrix& gram, const SmoProblem& problem) {
     }
   }
   return dual;
+}
+
+SmoCase MakeSmoCase(uint64_t seed, Index n, double c, LossKind kind, double gamma) {
+  const RowMatrix x = RandomFeatures(seed, n, 3);
+  auto gram = std::make_shared<const Matrix>(GaussianGram(x, gamma));
+  const Vector targets = kind == LossKind::kHinge ? NoisyLabels(seed, x) : NoisyTargets(seed, x);
+  return {
+      gram,
+      DenseKernelOperator(gram),
+      {SharedLoss(kind, kind == LossKind::kHinge ? 0.0 : 0.2), targets, Vector::Constant(n, c)}};
+}
+
+std::unique_ptr<SmoSolver> SolveSmo(const KernelOperator& kernel, const SmoProblem& problem,
+                                    const SmoOptions& options, const SmoWarmStart& warm) {
+  auto solver = std::make_unique<SmoSolver>(kernel, options);
+  RunContext context;
+  EXPECT_EQ(solver->Start(problem, warm, context), absl::OkStatus());
+  EXPECT_EQ(solver->Run(context), absl::OkStatus());
+  return solver;
 }
 
 }  // namespace mercer
