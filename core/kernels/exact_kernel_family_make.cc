@@ -79,7 +79,8 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
     const auto [found, is_new] =
         source_of_key.try_emplace(key, static_cast<Index>(parts.sources.size()));
     if (is_new) {
-      const bool store = stored_bytes + StoredBytes(parts.size) <= kMaxStoredBytes;
+      const bool store =
+          IsWorthStoring(sources[k]) && stored_bytes + StoredBytes(parts.size) <= kMaxStoredBytes;
       absl::StatusOr<TileSource> source = TileSource::Make(sources[k], data, rows, store, context);
       if (!source.ok()) {
         return NameKernel(k, source.status());
@@ -234,9 +235,9 @@ size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kerne
   const size_t partial_sums =
       std::min(kMaxPartialSumBytes,
                static_cast<size_t>(TileGrid{num_rows}.num_tiles() * num_kernels) * sizeof(double));
-  // The columns that sources gather, their norms and diagonals, and the diagonals of kernels.
-  const size_t features =
-      n * static_cast<size_t>(num_columns + 2 * num_sources + num_kernels) * sizeof(double);
+  // The columns that sources gather, the diagonals of kernels, and the norms and diagonals of
+  // sources, of which there are no more than kernels.
+  const size_t features = n * static_cast<size_t>(num_columns + 3 * num_kernels) * sizeof(double);
   const size_t kernels = static_cast<size_t>(num_kernels) * (sizeof(KernelSpec) + 256);
   return stored + gram + kScratchTiles * tile + partial_sums + features + kernels;
 }

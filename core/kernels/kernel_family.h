@@ -87,8 +87,9 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
     std::vector<KernelSpec> kernels, RunContext& context);
 
-// Upper bound on the bytes of an exact family of `num_kernels` kernels over `num_sources` distinct
-// column sets, which have `num_columns` columns together, one Combine included.
+// Upper bound on the bytes of an exact family of `num_kernels` kernels, one Combine included:
+// `num_sources` distinct column sets and square blocks are worth storing (IsWorthStoring), and all
+// column sets have `num_columns` columns together.
 size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
                               Index num_sources);
 

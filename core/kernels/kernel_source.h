@@ -34,6 +34,13 @@ struct KernelSource {
   friend bool operator==(const KernelSource&, const KernelSource&) = default;
 };
 
+// Whether a source's n^2 / 2 values are worth their memory: from two feature columns or fewer they
+// are computed as fast as they are read, in every pass.
+inline constexpr Index kMaxRecomputedColumns = 2;
+inline bool IsWorthStoring(const KernelSource& source) {
+  return source.is_square || static_cast<Index>(source.columns.size()) > kMaxRecomputedColumns;
+}
+
 // The source of `spec` in `data`. Square blocks are not looked up when `data` has none (a model's
 // basis). Errors: kInvalidArgument with violations of "block" and "columns".
 absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data);

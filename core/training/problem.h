@@ -42,8 +42,8 @@ struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem
   Index columns = 0;  // feature columns after preprocessing
   Index kernels = 0;
-  Index sources = 0;         // distinct column sets among the kernels
-  Index source_columns = 0;  // of all these sets together, after preprocessing
+  Index sources = 0;         // distinct column sets of the kernels whose distances are kept
+  Index source_columns = 0;  // columns of all sets together, after preprocessing
   Index outputs = 1;         // sub-problems: classes, pairs
 };
 

@@ -33,40 +33,39 @@ Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
 }
 
 // Columns of the data set that a kernel with this prototype reads.
-Index CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
-  if (!prototype.columns.empty()) {
-    return static_cast<Index>(prototype.columns.size());
-  }
+struct KernelColumns {
   Index count = 0;
-  for (const FeatureBlock& block : dataset.blocks) {
-    if (prototype.block.empty() || prototype.block == block.name) {
-      count += block.num_columns();
-    }
-  }
-  return count;
+  Index width = 0;  // after preprocessing
+  Index wide = 0;   // those whose own width is worth storing distances for
+};
+
+void AddColumns(Index count, Index width, KernelColumns& columns) {
+  columns.count += count;
+  columns.width += count * width;
+  columns.wide += width > kMaxRecomputedColumns ? count : 0;
 }
 
-// Columns after preprocessing that the sources of a grid gather together: with one source per
-// column each column once.
-Index CountGatheredColumns(const KernelSpec& prototype, const Dataset& dataset) {
+KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
+  KernelColumns columns;
   if (IsSquareType(prototype.type)) {
-    return 0;
+    return columns;
   }
-  Index count = static_cast<Index>(prototype.columns.size());
+  const std::vector<std::string>& names = prototype.columns;
   for (const FeatureBlock& block : dataset.blocks) {
     if (!prototype.block.empty() && prototype.block != block.name) {
       continue;
     }
-    if (prototype.columns.empty()) {
-      count += PreparedColumns(block);
+    if (block.columns.empty()) {
+      AddColumns(names.empty() ? block.num_columns() : 0, 1, columns);
     }
     for (const ColumnSchema& column : block.columns) {
-      const bool named = std::find(prototype.columns.begin(), prototype.columns.end(),
-                                   column.name) != prototype.columns.end();
-      count += named ? static_cast<Index>(column.categories.size()) : 0;
+      if (names.empty() || std::find(names.begin(), names.end(), column.name) != names.end()) {
+        AddColumns(1, column.categorical ? static_cast<Index>(column.categories.size()) : 1,
+                   columns);
+      }
     }
   }
-  return count;
+  return columns;
 }
 
 void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
@@ -76,17 +75,18 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     const Index per_set = grid.rule == BandwidthRule::kLogSpaced
                               ? std::max(grid.count, 1)
                               : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
-    const Index sets =
-        grid.per_column ? std::max<Index>(CountKernelColumns(grid.prototype, dataset), 1) : 1;
-    shape.kernels += per_set * sets;
+    const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
+    shape.kernels += per_set * (grid.per_column ? std::max<Index>(columns.count, 1) : 1);
     // Kernels of different types on equal columns may share a source; counting them apart errs
     // upwards.
     KernelSpec source = grid.prototype;
     source.bandwidth = 1;
     source.normalization = {};
     if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
-      shape.sources += sets;
-      shape.source_columns += CountGatheredColumns(grid.prototype, dataset);
+      const bool stored =
+          IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
+      shape.sources += grid.per_column ? columns.wide : static_cast<Index>(stored);
+      shape.source_columns += columns.width;
     }
   }
 }
