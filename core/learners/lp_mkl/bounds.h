@@ -1,0 +1,44 @@
+// Bounds of the whole problem at one point: the specification of lp-norm MKL, section (c).
+#pragma once
+
+#include "core/base/types.h"
+#include "core/objectives/loss.h"
+
+namespace mercer::lp_mkl {
+
+// A point and what the kernels say about it. `dual` is feasible.
+struct PointView {
+  const Loss& loss;
+  const Vector& targets;
+  const Vector& costs;
+  double p;
+  const Vector& weights;
+  const Vector& dual;
+  const Vector& energies;     // dual'K_k dual of every kernel, also of those with weight 0
+  const Vector& scores;       // sum_k weights(k) K_k dual
+  double function_scale = 1;  // another multiple of the function to try
+};
+
+struct PointBounds {
+  double primal = kInfinity;
+  double dual = -kInfinity;
+  double dual_scale = 1;  // the multiple of the dual that attains the lower bound
+  double function_scale =
+      1;  // the multiple of the function that attains the upper bound, 1 or the one to try
+  double bias = 0;  // for that function
+  double weight_gap =
+      0;  // 1/2 (|energies|_q - weights'energies): the part of the gap that is due to the weights
+
+  double RelativeGap() const;
+};
+
+// Upper bound, of the better of two multiples of the function: 1/2 (sum_k |w_k|^r)^(2/r) + risk at
+// the best bias, |w_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray
+// through `dual`.
+PointBounds BoundPoint(const PointView& point);
+
+// The largest multiple of `dual` inside the box of the loss, at least 1 for a feasible dual.
+double LargestDualScale(const Loss& loss, const Vector& targets, const Vector& costs,
+                        const Vector& dual);
+
+}  // namespace mercer::lp_mkl

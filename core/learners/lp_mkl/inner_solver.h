@@ -1,0 +1,73 @@
+// The SVM of fixed kernel weights: SMO, Newton, or SMO within a budget of pair steps followed by
+// Newton. Once a problem has exhausted SMO's budget, later ones start with Newton.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "core/base/bytes.h"
+#include "core/base/run_context.h"
+#include "core/kernels/kernel_operator.h"
+#include "core/learners/lp_mkl/options.h"
+#include "core/objectives/loss.h"
+#include "core/solvers/smo.h"
+#include "core/solvers/svm_newton.h"
+
+namespace mercer::lp_mkl {
+
+struct InnerProblem {
+  std::shared_ptr<const Loss> loss;
+  Vector targets;
+  Vector costs;
+};
+
+class InnerSolver {
+ public:
+  InnerSolver(InnerSolverChoice choice, InnerProblem problem)
+      : choice_(choice), problem_(std::move(problem)) {}
+
+  // Begins with the kernel, which must live until the next Start, from a dual whose products are
+  // `scores` (empty: unknown).
+  absl::Status Start(const KernelOperator& kernel, const Vector& dual, const Vector& scores,
+                     double relative_gap, RunContext& context);
+  // About 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
+  // Load.
+  absl::Status Step(RunContext& context);
+
+  bool done() const {
+    return newton_ != nullptr ? newton_->done() : smo_ != nullptr && smo_->done();
+  }
+  // True when the last run ended for want of precision and not at the gap asked for.
+  bool stuck() const;
+  const Vector& dual() const { return newton_ != nullptr ? newton_->dual() : smo_->dual(); }
+  const Vector& scores() const { return newton_ != nullptr ? newton_->scores() : smo_->scores(); }
+  const SvmCertificate& certificate() const {
+    return newton_ != nullptr ? newton_->certificate() : smo_->certificate();
+  }
+  int64_t iterations() const;
+
+  void Save(ByteWriter& writer) const;
+  // `kernel` is that of the Start before Save; null when there was none.
+  absl::Status Load(ByteReader& reader, const KernelOperator* kernel);
+
+ private:
+  absl::Status StartSmo(const Vector& dual, const Vector& scores, RunContext& context);
+  absl::Status StartNewton(const Vector& dual, RunContext& context);
+  SmoOptions SmoSettings() const;
+  int64_t SmoBudget() const { return 100 * problem_.targets.size(); }
+
+  const InnerSolverChoice choice_;
+  const InnerProblem problem_;
+  const KernelOperator* kernel_ = nullptr;
+  double relative_gap_ = 0;
+  bool prefers_newton_ = false;
+  double proximal_step_ = 0;
+  int64_t finished_iterations_ = 0;
+  std::unique_ptr<SmoSolver> smo_;
+  std::unique_ptr<SvmNewtonSolver> newton_;
+};
+
+}  // namespace mercer::lp_mkl

@@ -1,0 +1,341 @@
+#include "core/learners/lp_mkl/lp_mkl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/weight_step.h"
+#include "core/objectives/lp_weights.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+constexpr double kFirstInnerGap = 0.1;
+constexpr double kInnerGapShare =
+    0.1;  // of the gap of the whole problem, and of its part due to the weights
+constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
+constexpr double kRetreat = 0.4;
+constexpr int64_t kMaxReductions = 3;
+constexpr int64_t kOverRelaxedSteps = 2;
+constexpr int64_t kMaxFruitless = 30;
+constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts by 1/p at less cost
+
+}  // namespace
+
+absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(ReadProblem(problem));
+  state_ = {};
+  state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
+  state_.dual = Vector::Zero(svm_.targets.size());
+  state_.goal = problem.relative_gap;
+  state_.inner_gap = HasFixedWeights() ? 0.5 * state_.goal : kFirstInnerGap;
+  if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
+    ReadWarmStart(*warm_start);
+  }
+  inner_ = std::make_unique<InnerSolver>(options_.inner_solver, svm_);
+  family_ = nullptr;
+  kernel_ = nullptr;
+  interrupted_ = false;
+  saved_ = Serialize();
+  return absl::OkStatus();
+}
+
+absl::Status LpMklLearner::ReadProblem(const TrainingProblem& problem) {
+  if (problem.tasks.empty() || problem.tasks[0].rows.empty()) {
+    return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
+  }
+  if (problem.kernels.empty()) {
+    FieldViolations violations;
+    violations.Add("kernels", "at least one kernel is needed");
+    return violations.ToStatus();
+  }
+  problem_ = &problem;
+  const TaskData& task = problem.tasks[0];
+  const bool classification = problem.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(
+      std::unique_ptr<Loss> loss,
+      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive,
+               options_.epsilon));
+  const Index rows = static_cast<Index>(task.rows.size());
+  if (task.targets.rows() != rows || task.targets.cols() < 1 || task.costs.size() != rows) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per training row");
+  }
+  svm_ = {std::move(loss), task.targets.col(0), options_.C * task.costs};
+  for (Index i = 0; i < rows; ++i) {
+    const double target = svm_.targets(i);
+    if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
+      return WithReason(absl::InvalidArgumentError(
+                            absl::StrCat("training row ", i + 1, ": the target ", target,
+                                         " is not ", classification ? "-1 or +1" : "finite")),
+                        "BAD_LABEL", {{"row", absl::StrCat(i + 1)}});
+    }
+    if (!(svm_.costs(i) >= 0) || !std::isfinite(svm_.costs(i))) {
+      return WithReason(
+          absl::InvalidArgumentError(absl::StrCat("training row ", i + 1, ": the cost ",
+                                                  svm_.costs(i), " must be >= 0 and finite")),
+          "BAD_WEIGHT", {{"row", absl::StrCat(i + 1)}});
+    }
+  }
+  return CheckSides();
+}
+
+absl::Status LpMklLearner::CheckSides() const {
+  bool positive = false;
+  bool negative = false;
+  for (Index i = 0; i < svm_.targets.size(); ++i) {
+    const Interval box = svm_.loss->DualBox(svm_.targets(i), svm_.costs(i));
+    positive = positive || box.high > 0;
+    negative = negative || box.low < 0;
+  }
+  if (svm_.loss->is_margin_loss() && !(positive && negative)) {
+    return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
+                      "ONE_CLASS");
+  }
+  if (!positive) {
+    return WithReason(absl::InvalidArgumentError("all rows have weight 0"), "NO_ROWS");
+  }
+  return absl::OkStatus();
+}
+
+void LpMklLearner::ReadWarmStart(const WarmStart& warm_start) {
+  const Witness& witness = warm_start.point->witness;
+  const Matrix* weights = witness.FindArray("weights");
+  if (!HasFixedWeights() && weights != nullptr && weights->rows() == state_.weights.size() &&
+      weights->cols() == 1) {
+    // A small share of uniform weights: no kernel starts at zero.
+    const Vector mixed = 0.99 * weights->col(0) + 0.01 * state_.weights;
+    const double norm = LpNorm(mixed, options_.p);
+    if (norm > 0 && mixed.allFinite() && mixed.minCoeff() >= 0) {
+      state_.weights = mixed / norm;
+    }
+  }
+  if (witness.tasks.empty() || warm_start.problem->tasks.empty()) {
+    return;
+  }
+  const std::vector<Index>& old_rows = warm_start.problem->tasks[0].rows;
+  const Matrix& dual = witness.tasks[0].dual;
+  if (dual.cols() < 1 || dual.rows() != static_cast<Index>(old_rows.size())) {
+    return;
+  }
+  std::map<Index, double> by_row;
+  for (size_t i = 0; i < old_rows.size(); ++i) {
+    by_row[old_rows[i]] = dual(static_cast<Index>(i), 0);
+  }
+  const std::vector<Index>& rows = problem_->tasks[0].rows;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto found = by_row.find(rows[i]);
+    state_.dual(static_cast<Index>(i)) = found == by_row.end() ? 0.0 : found->second;
+  }
+  svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
+}
+
+// The weights are known: p = inf, or one kernel.
+bool LpMklLearner::HasFixedWeights() const {
+  return std::isinf(options_.p) || problem_->kernels.size() == 1;
+}
+
+absl::StatusOr<StepReport> LpMklLearner::Step(RunContext& context) {
+  if (interrupted_) {
+    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
+  }
+  interrupted_ = true;
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (!state_.stop.has_value()) {
+    MERCER_RETURN_IF_ERROR(Advance(context));
+  }
+  interrupted_ = false;
+  saved_ = Serialize();
+  return Report();
+}
+
+// Kernels are functions of problem and weights, so they are no part of the state.
+absl::Status LpMklLearner::Prepare(RunContext& context) {
+  if (family_ == nullptr) {
+    const TaskData& task = problem_->tasks[0];
+    MERCER_ASSIGN_OR_RETURN(
+        family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
+  }
+  if (kernel_ == nullptr || kernel_weights_ != state_.weights) {
+    kernel_ = nullptr;
+    MERCER_ASSIGN_OR_RETURN(kernel_, family_->CombineForSearch(state_.weights, context));
+    kernel_weights_ = state_.weights;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LpMklLearner::Advance(RunContext& context) {
+  if (!state_.solving) {
+    MERCER_RETURN_IF_ERROR(
+        inner_->Start(*kernel_, state_.dual, Vector(), state_.inner_gap, context));
+    state_.solving = true;
+  }
+  if (!inner_->done()) {
+    MERCER_RETURN_IF_ERROR(inner_->Step(context));
+  }
+  return inner_->done() ? FinishSvm(context) : absl::OkStatus();
+}
+
+absl::Status LpMklLearner::FinishSvm(RunContext& context) {
+  state_.solving = false;
+  state_.dual = inner_->dual();
+  Matrix energies(family_->num_kernels(), 1);
+  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, {}, energies, context));
+  energies_ = energies.col(0).cwiseMax(0.0);
+  const PointBounds bounds =
+      BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, state_.dual,
+                  energies_, inner_->scores(), inner_->certificate().primal_scale});
+  Remember(bounds);
+  if (state_.best.primal <= 1e-300) {
+    state_.stop = StopReason::kObjectiveZero;
+    return absl::OkStatus();
+  }
+  if (state_.fruitless >= kMaxFruitless || (HasFixedWeights() && inner_->stuck())) {
+    state_.stop = StopReason::kNumericalLimit;
+    return absl::OkStatus();
+  }
+  if (state_.best.gap <= state_.goal) {
+    state_.goal = 0.3 * state_.best.gap;  // should the run go on
+  }
+  const bool worse = inner_->certificate().dual > state_.last.upper * (1.0 + 1e-12);
+  return worse ? RetreatWeights(context) : AdvanceWeights(bounds, context);
+}
+
+void LpMklLearner::Remember(const PointBounds& bounds) {
+  Best& best = state_.best;
+  best.primal = std::min(best.primal, bounds.primal);
+  best.lower = std::max(best.lower, bounds.dual);
+  ++state_.fruitless;
+  const double gap = bounds.RelativeGap();
+  if (gap < best.gap) {
+    state_.fruitless = gap < 0.98 * best.gap ? 0 : state_.fruitless;
+    best.gap = gap;
+    best.weights = state_.weights;
+    best.dual = bounds.function_scale * state_.dual;
+    best.bias = bounds.bias;
+  }
+}
+
+// The last step of the weights raised the optimum: a shorter one, in the end the closed form, which
+// cannot.
+absl::Status LpMklLearner::RetreatWeights(RunContext& /*context*/) {
+  LastWeights& last = state_.last;
+  const WeightStepInput input{*family_,  *kernel_,      options_.p, last.weights,
+                              last.dual, last.energies, {}};
+  if (last.newton && ++last.reductions <= kMaxReductions) {
+    const Vector mixed = last.weights + kRetreat * (state_.weights - last.weights);
+    state_.weights = mixed / LpNorm(mixed, options_.p);
+  } else {
+    state_.weights = ClosedFormStep(input);
+    last.upper = kInfinity;
+  }
+  state_.dual = last.dual;
+  energies_ = last.energies;
+  RescaleDual();
+  return absl::OkStatus();
+}
+
+// The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
+void LpMklLearner::RescaleDual() {
+  const double linear = svm_.loss->DualValue(svm_.targets, svm_.costs, state_.dual);
+  const double scale =
+      BestRayScale(linear, state_.weights.dot(energies_),
+                   LargestDualScale(*svm_.loss, svm_.targets, svm_.costs, state_.dual));
+  if (scale > 0) {
+    state_.dual *= scale;
+    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
+  }
+}
+
+absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
+  const double weight_gap = bounds.weight_gap / std::max(std::abs(bounds.primal), 1e-300);
+  const double gap = bounds.RelativeGap();
+  const double least = kLeastInnerGapShare * state_.goal;
+  if (HasFixedWeights() || weight_gap <= 0.1 * state_.goal) {
+    state_.inner_gap = std::max(std::min(0.5 * state_.goal, 0.5 * state_.inner_gap), least);
+    if (inner_->stuck()) {
+      state_.fruitless += kMaxFruitless / 5;
+    }
+    return absl::OkStatus();
+  }
+  state_.inner_gap = std::max(
+      std::min({state_.inner_gap, kInnerGapShare * weight_gap, kInnerGapShare * gap}), least);
+  const std::vector<Index> free = FreeSamples(state_.dual);
+  const WeightStepInput input{*family_,    *kernel_,  options_.p, state_.weights,
+                              state_.dual, energies_, free};
+  LastWeights last{state_.weights, state_.dual, energies_, inner_->certificate().primal, false, 0};
+  Vector weights;
+  if (options_.outer_loop == OuterLoopChoice::kAlternation) {
+    weights = ClosedFormStep(input);
+    last.upper = kInfinity;
+  } else if (options_.outer_loop == OuterLoopChoice::kOverRelaxed ||
+             state_.outer < kOverRelaxedSteps || options_.p > kLargestNewtonP) {
+    weights = OverRelaxedStep(input);
+  } else {
+    MERCER_ASSIGN_OR_RETURN(weights, NewtonStep(input, context));
+    last.newton = true;
+  }
+  state_.weights = std::move(weights);
+  state_.last = std::move(last);
+  RescaleDual();
+  ++state_.outer;
+  return absl::OkStatus();
+}
+
+std::vector<Index> LpMklLearner::FreeSamples(const Vector& dual) const {
+  std::vector<Index> free;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = svm_.loss->DualBox(svm_.targets(i), svm_.costs(i));
+    const double margin = 1e-9 * (box.high - box.low);
+    const bool at_kink = std::abs(dual(i)) <= margin;  // for the hinge loss 0 is an end of the box
+    if (dual(i) > box.low + margin && dual(i) < box.high - margin && !at_kink) {
+      free.push_back(i);
+    }
+  }
+  return free;
+}
+
+StepReport LpMklLearner::Report() const {
+  StepReport report;
+  report.stage = state_.solving ? "solve" : "weights";
+  report.primal = state_.best.primal;
+  report.dual = state_.best.lower;
+  report.accuracy = state_.best.gap;
+  report.has_model = std::isfinite(state_.best.gap);
+  const double goal = std::log(std::min(0.5, problem_->relative_gap));
+  report.fraction = report.has_model
+                        ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0)
+                        : 0.0;
+  report.active_kernels = (state_.weights.array() > 0).count();
+  report.support_vectors = ((state_.solving ? inner_->dual() : state_.dual).array() != 0).count();
+  report.inner_iterations = inner_->iterations();
+  report.stop = state_.stop;
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& /*context*/) const {
+  if (!std::isfinite(state_.best.gap)) {
+    return absl::FailedPreconditionError("no SVM has been solved yet");
+  }
+  const TaskData& task = problem_->tasks[0];
+  const Best& best = state_.best;
+  TrainedPoint point;
+  point.function =
+      MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
+                         best.weights.cwiseProduct(family_->scales()), best.dual, best.bias);
+  point.witness.tasks.push_back({best.dual, Vector::Constant(1, best.bias)});
+  point.witness.arrays.emplace_back("weights", best.weights);
+  for (const KernelSpec& kernel : problem_->kernels) {
+    point.summary.kernel_names.push_back(KernelName(kernel));
+  }
+  point.summary.kernel_weights = best.weights;
+  point.summary.num_support_vectors = (best.dual.array() != 0).count();
+  return point;
+}
+
+}  // namespace mercer::lp_mkl

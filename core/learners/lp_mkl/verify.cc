@@ -1,0 +1,130 @@
+#include "core/learners/lp_mkl/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/base/status_macros.h"
+#include "core/kernels/kernel_family.h"
+#include "core/objectives/loss.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+struct Point {
+  Vector targets;
+  Vector costs;
+  Vector weights;
+  Vector dual;
+  double bias = 0;
+};
+
+absl::StatusOr<Point> ReadPoint(const LpMklOptions& options, const TrainingProblem& problem,
+                                const Witness& witness) {
+  const TaskData& task = problem.tasks[0];
+  const Matrix* weights = witness.FindArray("weights");
+  const Index rows = static_cast<Index>(task.rows.size());
+  if (weights == nullptr || weights->cols() != 1 ||
+      weights->rows() != static_cast<Index>(problem.kernels.size()) || !weights->allFinite() ||
+      weights->minCoeff() < 0) {
+    return absl::FailedPreconditionError(
+        "the witness holds no kernel weights >= 0 of this problem");
+  }
+  if (witness.tasks.size() != 1 || witness.tasks[0].dual.rows() != rows ||
+      witness.tasks[0].dual.cols() != 1 || witness.tasks[0].bias.size() != 1) {
+    return absl::FailedPreconditionError("the witness holds no dual variables of these rows");
+  }
+  Point point{task.targets.col(0), options.C * task.costs, weights->col(0),
+              witness.tasks[0].dual.col(0), witness.tasks[0].bias(0)};
+  // |d|_p <= 1 up to rounding; largest ratio taken out so that no power overflows.
+  const double largest = point.weights.maxCoeff();
+  const double norm =
+      std::isinf(options.p) || largest == 0
+          ? largest
+          : largest *
+                std::pow((point.weights / largest).array().pow(options.p).sum(), 1.0 / options.p);
+  if (norm > 1.0 + 1e-9) {
+    return absl::FailedPreconditionError("the kernel weights of the witness lie outside the ball");
+  }
+  return point;
+}
+
+// |energies|_q, q = p / (p - 1).
+double EnergyNorm(const Vector& energies, double p) {
+  const double largest = energies.maxCoeff();
+  if (!(largest > 0) || p == 1.0) {
+    return std::max(largest, 0.0);
+  }
+  const double q = std::isinf(p) ? 1.0 : p / (p - 1.0);
+  return largest * std::pow((energies / largest).array().pow(q).sum(), 1.0 / q);
+}
+
+// 1/2 (sum_k norms(k)^r)^(2/r), r = 2p / (p + 1).
+double HalfSquaredNorm(const Vector& norms, double p) {
+  const double largest = norms.maxCoeff();
+  if (!(largest > 0)) {
+    return 0;
+  }
+  const double r = std::isinf(p) ? 2.0 : 2.0 * p / (p + 1.0);
+  return 0.5 * largest * largest * std::pow((norms / largest).array().pow(r).sum(), 2.0 / r);
+}
+
+// The largest multiple of `dual` inside the box; infinite for the zero vector.
+double LargestScale(const Loss& loss, const Point& point, const Vector& dual) {
+  double largest = kInfinity;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = loss.DualBox(point.targets(i), point.costs(i));
+    if (dual(i) != 0) {
+      largest = std::min(largest, std::max(box.low / dual(i), box.high / dual(i)));
+    }
+  }
+  return largest;
+}
+
+// The dual objective on the ray through the feasible `dual`, energies of norm `norm`.
+double LowerBound(const Loss& loss, const Point& point, const Vector& dual, double norm) {
+  const double linear = loss.DualValue(point.targets, point.costs, dual);
+  const double largest = LargestScale(loss, point, dual);
+  double scale = norm > 0 ? std::min(linear / norm, largest) : largest;
+  scale = std::isfinite(scale) ? std::max(scale, 0.0) : 0.0;
+  return std::max({0.0, linear - 0.5 * norm, scale * linear - 0.5 * scale * scale * norm});
+}
+
+}  // namespace
+
+absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingProblem& problem,
+                                   const Witness& witness, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Point point, ReadPoint(options, problem, witness));
+  const TaskData& task = problem.tasks[0];
+  const bool classification = problem.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loss> loss,
+      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, options.epsilon));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
+                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  // The coefficients of the function are a dual times a scale: back into the box, then balanced.
+  const double shrink = std::min(1.0, LargestScale(*loss, point, point.dual));
+  Vector feasible = shrink * point.dual;
+  loss->RepairDual(point.targets, point.costs, true, feasible);
+  // When that changes no more than rounding, the energies follow from those of the function.
+  const double change = (shrink * point.dual - feasible).cwiseAbs().maxCoeff();
+  const bool same = change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
+  Matrix duals(point.dual.size(), 2);
+  duals << point.dual, feasible;
+  Matrix energies(family->num_kernels(), same ? 1 : 2);
+  MERCER_RETURN_IF_ERROR(
+      family->QuadraticForms(duals.leftCols(same ? 1 : 2), {}, energies, context));
+  energies = energies.cwiseMax(0.0);
+  Matrix scores(point.dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(
+      family->CombinedProduct(point.weights, duals.leftCols(1), scores, context));
+  const Vector norms = point.weights.array() * energies.col(0).array().sqrt();
+  const double primal = HalfSquaredNorm(norms, options.p) +
+                        loss->TotalValue(point.targets, point.costs, scores.col(0), point.bias);
+  const Vector feasible_energies =
+      same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
+  const double dual = LowerBound(*loss, point, feasible, EnergyNorm(feasible_energies, options.p));
+  return MakeGapCertificate(primal, dual);
+}
+
+}  // namespace mercer::lp_mkl

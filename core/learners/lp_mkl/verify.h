@@ -1,0 +1,22 @@
+// The certificate of lp-norm multiple kernel learning, recomputed from the data.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/learners/lp_mkl/options.h"
+#include "core/training/certificate.h"
+#include "core/training/problem.h"
+#include "core/training/witness.h"
+
+namespace mercer::lp_mkl {
+
+// Bounds of  min_{f, b, d >= 0, |d|_p <= 1}  1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) +
+// b)  at f_k = d_k K_k dual, with the dual and bias of the witness and d from its array "weights":
+// section (c) of the specification of lp-norm MKL. Kernels are evaluated anew in double; the dual
+// is made feasible for the lower bound. Errors: kFailedPrecondition (weights missing, negative or
+// outside the ball), kCancelled.
+absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingProblem& problem,
+                                   const Witness& witness, RunContext& context);
+
+}  // namespace mercer::lp_mkl

@@ -1,0 +1,122 @@
+#include "core/learners/lp_mkl/weight_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/base/status_macros.h"
+#include "core/objectives/lp_weights.h"
+#include "core/solvers/blocked_cholesky.h"
+#include "core/solvers/svm_newton.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+constexpr double kNegligibleWeight = 1e-9;  // at p = 1, against the largest weight
+
+// Kernels whose weight the next step may change: all of them, or at p = 1 those at work and those
+// that should be.
+std::vector<Index> Candidates(const WeightStepInput& input) {
+  double active_energy = 0;
+  for (Index k = 0; k < input.weights.size(); ++k) {
+    if (input.weights(k) > 0) {
+      active_energy = std::max(active_energy, input.energies(k));
+    }
+  }
+  std::vector<Index> candidates;
+  for (Index k = 0; k < input.weights.size(); ++k) {
+    if (input.p > 1.0 || input.weights(k) > 0 || input.energies(k) > active_energy) {
+      candidates.push_back(k);
+    }
+  }
+  return candidates;
+}
+
+// S^-1 [G 1] for S = K_FF + shift; nothing when S is not positive definite in floating point.
+absl::StatusOr<std::optional<Matrix>> SolveFree(const WeightStepInput& input,
+                                                const Matrix& products, RunContext& context) {
+  const Index count = products.rows();
+  double shift = 1e-8;
+  for (int trial = 0; trial < 4; ++trial, shift *= 100.0) {
+    Matrix factor;
+    MERCER_RETURN_IF_ERROR(GatherKernel(input.kernel, input.free, factor, context));
+    factor.diagonal().array() += shift * factor.diagonal().mean();
+    const absl::Status status = FactorCholesky(factor, context);
+    if (absl::IsCancelled(status)) {
+      return status;
+    }
+    if (status.ok()) {
+      Matrix solution(count, products.cols() + 1);
+      solution << products, Vector::Ones(count);
+      MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
+      return std::optional<Matrix>(std::move(solution));
+    }
+  }
+  return std::optional<Matrix>();
+}
+
+Vector Normalized(const Vector& weights, double p) {
+  const double norm = LpNorm(weights, p);
+  return norm > 0 ? Vector(weights / norm) : weights;
+}
+
+}  // namespace
+
+Vector ClosedFormStep(const WeightStepInput& input) {
+  const Vector norms = input.weights.array() * input.energies.array().max(0.0).sqrt();
+  return WeightsFromNorms(norms, input.p, input.weights);
+}
+
+Vector OverRelaxedStep(const WeightStepInput& input) {
+  Vector weights = OverRelaxedWeights(input.weights, input.energies, input.p);
+  if (input.p > 1.0) {
+    return weights;
+  }
+  const double largest = weights.maxCoeff();
+  for (const Index k : Candidates(input)) {
+    if (input.weights(k) == 0) {
+      weights(k) = 1e-2 * largest;
+    } else if (weights(k) < 1e-8 * largest && input.energies(k) < 0.9 * input.energies.maxCoeff()) {
+      weights(k) = 0;
+    }
+  }
+  return Normalized(weights, input.p);
+}
+
+absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& context) {
+  const std::vector<Index> candidates = Candidates(input);
+  const Index count = static_cast<Index>(candidates.size());
+  if (input.free.size() < 2 || candidates.size() > kMaxModelKernels) {
+    return OverRelaxedStep(input);
+  }
+  Matrix products(static_cast<Index>(input.free.size()), count);
+  MERCER_RETURN_IF_ERROR(
+      input.family.ProductsForSearch(input.dual, candidates, input.free, products, context));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<Matrix> solved, SolveFree(input, products, context));
+  if (!solved.has_value()) {
+    return OverRelaxedStep(input);
+  }
+  WeightModel model;
+  model.hessian.noalias() = products.transpose() * solved->leftCols(count);
+  const Vector row_sums = solved->leftCols(count).colwise().sum();  // G'S^-1 1
+  model.hessian -= row_sums * row_sums.transpose() / solved->col(count).sum();
+  model.hessian = (0.5 * (model.hessian + model.hessian.transpose())).eval();
+  model.start.resize(count);
+  model.energies.resize(count);
+  for (Index j = 0; j < count; ++j) {
+    model.start(j) = input.weights(candidates[static_cast<size_t>(j)]);
+    model.energies(j) = input.energies(candidates[static_cast<size_t>(j)]);
+  }
+  const std::optional<Vector> minimiser = MinimizeWeightModel(model, input.p);
+  if (!minimiser.has_value()) {
+    return OverRelaxedStep(input);
+  }
+  Vector weights = Vector::Zero(input.weights.size());
+  const double floor = input.p == 1.0 ? kNegligibleWeight * minimiser->maxCoeff() : 0.0;
+  for (Index j = 0; j < count; ++j) {
+    weights(candidates[static_cast<size_t>(j)]) = (*minimiser)(j) > floor ? (*minimiser)(j) : 0.0;
+  }
+  return Normalized(weights, input.p);
+}
+
+}  // namespace mercer::lp_mkl

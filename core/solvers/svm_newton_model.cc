@@ -1,0 +1,125 @@
+#include "core/solvers/svm_newton_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mercer {
+
+double ProximalModel::Maximizer(Index i, double residual) const {
+  double point = center(i) + step * residual;
+  if (box.epsilon > 0) {
+    const double flat = step * box.epsilon;
+    point = point > flat ? point - flat : (point < -flat ? point + flat : 0.0);
+  }
+  return std::min(std::max(point, box.lower(i)), box.upper(i));
+}
+
+void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) const {
+  dual.resize(box.targets.size());
+  for (Index i = 0; i < box.targets.size(); ++i) {
+    dual(i) = Maximizer(i, box.targets(i) - scores(i) - bias);
+  }
+}
+
+double ProximalModel::DualSum(const Vector& scores, double bias, double* magnitude,
+                              Index* num_free) const {
+  double sum = 0;
+  *magnitude = 0;
+  *num_free = 0;
+  for (Index i = 0; i < box.targets.size(); ++i) {
+    const double a = Maximizer(i, box.targets(i) - scores(i) - bias);
+    sum += a;
+    *magnitude += std::abs(a);
+    *num_free += IsFree(i, a) ? 1 : 0;
+  }
+  return sum;
+}
+
+double ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dual) const {
+  double low = -kInfinity;
+  double high = kInfinity;
+  double stride = box.score_unit;
+  for (int trial = 0; trial < 200; ++trial) {
+    double magnitude = 0;
+    Index num_free = 0;
+    const double sum = DualSum(scores, bias, &magnitude, &num_free);
+    if (std::abs(sum) <= 1e-15 * magnitude) {
+      break;
+    }
+    (sum > 0 ? low : high) = bias;
+    double next = num_free > 0 ? bias + sum / (step * static_cast<double>(num_free)) : kInfinity;
+    const bool bracketed = std::isfinite(low) && std::isfinite(high);
+    if (!(next > low && next < high) || !std::isfinite(next) || (bracketed && trial % 4 == 3)) {
+      next = bracketed ? 0.5 * (low + high) : bias + (sum > 0 ? stride : -stride);
+      stride *= bracketed ? 1.0 : 2.0;
+    }
+    if (next == bias || (bracketed && high - low <= 1e-16 * std::abs(bias))) {
+      break;
+    }
+    bias = next;
+  }
+  DualPoint(scores, bias, dual);
+  const double excess = dual.sum();
+  const std::vector<Index> free = FreeSamples(scores, bias);
+  for (const Index i : free) {
+    dual(i) = std::min(std::max(dual(i) - excess / static_cast<double>(free.size()), box.lower(i)),
+                       box.upper(i));
+  }
+  return bias;
+}
+
+std::vector<Index> ProximalModel::FreeSamples(const Vector& scores, double bias) const {
+  std::vector<Index> free;
+  for (Index i = 0; i < box.targets.size(); ++i) {
+    if (IsFree(i, Maximizer(i, box.targets(i) - scores(i) - bias))) {
+      free.push_back(i);
+    }
+  }
+  return free;
+}
+
+double ProximalRay::Slope(double t) const {
+  Vector dual;
+  model.DualPoint(scores + t * total_change, bias, dual);
+  return total_change.dot(eta + t * direction - dual);
+}
+
+double ProximalRay::Minimize() const {
+  const double initial = Slope(0);
+  if (!(initial < 0)) {
+    return 0;
+  }
+  double low = 0;
+  double low_slope = initial;
+  double high = 1;
+  double high_slope = Slope(high);
+  while (high_slope < 0 && std::abs(high_slope) > 1e-2 * -initial && high < 64) {
+    low = high;
+    low_slope = high_slope;
+    high *= 2;
+    high_slope = Slope(high);
+  }
+  if (std::abs(high_slope) <= 1e-2 * -initial || high_slope < 0) {
+    return high;
+  }
+  for (int trials = 0; trials < 60; ++trials) {
+    double t = (low * high_slope - high * low_slope) / (high_slope - low_slope);
+    if (trials % 3 == 2 || !(t > low && t < high)) {
+      t = 0.5 * (low + high);
+    }
+    const double slope = Slope(t);
+    if (std::abs(slope) <= 1e-2 * -initial) {
+      return t;
+    }
+    if (slope < 0) {
+      low = t;
+      low_slope = slope;
+    } else {
+      high = t;
+      high_slope = slope;
+    }
+  }
+  return low;
+}
+
+}  // namespace mercer

@@ -1,0 +1,71 @@
+// The proximal subproblem of the semismooth Newton method as a function of scores f and bias b:
+//
+//   F(f, b) = 1/2 |f|^2 + sum_i psi_i(r_i),  r = targets - f - b,
+//   psi_i(r) = max over a in [lower(i), upper(i)] of  a r - epsilon |a| - (a - center(i))^2 / (2
+//   step).
+//
+// psi_i is continuously differentiable and piecewise quadratic; its slope is the maximiser
+//   a_i = clip(soft(center(i) + step r_i, step epsilon), lower(i), upper(i)),  soft(u, t) = sign(u)
+//   max(0, |u| - t).
+#pragma once
+
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+struct SvmDualBox {
+  Vector targets;
+  Vector lower;  // box of the signed dual; it contains 0
+  Vector upper;
+  double epsilon = 0;
+  double score_unit =
+      1;  // a typical distance between targets, > 0: the first step of the search for a bias
+};
+
+// A view on its parts; cheap to make.
+struct ProximalModel {
+  const SvmDualBox& box;
+  const Vector& center;
+  double step;  // of the proximal term, > 0
+
+  // The maximisers a.
+  void DualPoint(const Vector& scores, double bias, Vector& dual) const;
+  // The bias at which sum_i a_i = 0, from the guess `bias`, with the maximisers there. What
+  // rounding leaves of the sum is taken off the free samples, so that bounds stay exact. Requires
+  // that some lower is negative and some upper positive.
+  double BalanceDual(const Vector& scores, double bias, Vector& dual) const;
+  // Samples whose a_i moves with r_i: strictly inside the box and off the flat part at zero.
+  std::vector<Index> FreeSamples(const Vector& scores, double bias) const;
+
+ private:
+  double Maximizer(Index i, double residual) const;
+  bool IsFree(Index i, double maximizer) const {
+    return maximizer > box.lower(i) && maximizer < box.upper(i) &&
+           (maximizer != 0 || box.epsilon == 0);
+  }
+  // sum_i a_i at this bias, sum |a_i|, and the number of free samples.
+  double DualSum(const Vector& scores, double bias, double* magnitude, Index* num_free) const;
+};
+
+// F along the ray eta + t direction (coefficients of the function, of sum 0) that changes f + b by
+// t total_change. Its slope in t,
+//   sum_i total_change(i) (eta(i) + t direction(i) - a_i(t)),
+// is a sum of small differences near the solution, where the two halves of F's gradient cancel.
+struct ProximalRay {
+  const ProximalModel& model;
+  const Vector& scores;
+  double bias;
+  const Vector& eta;
+  const Vector& direction;
+  const Vector& total_change;
+
+  double Slope(double t) const;
+  // A t > 0 at which the slope is at most 1e-2 of its initial size, found by doubling and regula
+  // falsi; when the trials run out the left end of the bracket, where F is lower than at 0. 0 when
+  // the ray does not descend.
+  double Minimize() const;
+};
+
+}  // namespace mercer

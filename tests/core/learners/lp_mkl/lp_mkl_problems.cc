@@ -1,0 +1,136 @@
+#include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
+
+#include <cmath>
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/lp_mkl.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+TrainingProblem ProblemOn(std::shared_ptr<const PreparedData> data, const Vector& targets) {
+  TrainingProblem problem;
+  TaskData task;
+  for (Index i = 0; i < targets.size(); ++i) {
+    task.rows.push_back(i);
+  }
+  task.inputs = std::move(data);
+  task.targets = targets;
+  task.costs = Vector::Ones(targets.size());
+  problem.tasks.push_back(std::move(task));
+  return problem;
+}
+
+}  // namespace
+
+TrainingProblem GramProblem(const std::vector<Matrix>& grams, const Vector& targets) {
+  auto data = std::make_shared<PreparedData>();
+  data->rows = targets.size();
+  std::vector<KernelSpec> kernels;
+  for (size_t k = 0; k < grams.size(); ++k) {
+    const std::string name = absl::StrCat("gram", k);
+    data->squares.push_back({name, SquareKind::kKernel, SharedMatrix(RowMatrix(grams[k]))});
+    KernelSpec spec;
+    spec.type = KernelType::kPrecomputed;
+    spec.block = name;
+    kernels.push_back(spec);
+  }
+  TrainingProblem problem = ProblemOn(std::move(data), targets);
+  problem.kernels = std::move(kernels);
+  return problem;
+}
+
+TrainingProblem GaussianProblem(const RowMatrix& x, const Vector& targets,
+                                const std::vector<double>& bandwidths) {
+  auto data = std::make_shared<PreparedData>();
+  data->rows = x.rows();
+  PreparedBlock block;
+  block.name = "features";
+  for (Index j = 0; j < x.cols(); ++j) {
+    block.sources.push_back(absl::StrCat("x", j + 1));
+  }
+  block.values = SharedMatrix(x);
+  data->blocks.push_back(std::move(block));
+  TrainingProblem problem = ProblemOn(std::move(data), targets);
+  for (const double bandwidth : bandwidths) {
+    KernelSpec spec;
+    spec.bandwidth = bandwidth;
+    problem.kernels.push_back(spec);
+  }
+  return problem;
+}
+
+Matrix GaussianGram(const RowMatrix& x, const RowMatrix& z, double bandwidth) {
+  Matrix gram(x.rows(), z.rows());
+  for (Index i = 0; i < x.rows(); ++i) {
+    for (Index j = 0; j < z.rows(); ++j) {
+      gram(i, j) = std::exp(-(x.row(i) - z.row(j)).squaredNorm() / (2 * bandwidth * bandwidth));
+    }
+  }
+  return gram;
+}
+
+Cloud OverlappingClouds(Index rows, Index columns, uint64_t seed) {
+  Cloud cloud{RowMatrix(rows, columns), Vector(rows)};
+  RandomStream random(seed, "overlapping clouds");
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j) {
+      cloud.x(i, j) = random.Normal();
+    }
+    const double score = std::sin(1.5 * cloud.x(i, 0)) + 0.5 * cloud.x(i, columns > 1 ? 1 : 0) +
+                         0.4 * random.Normal();
+    cloud.labels(i) = score > 0 ? 1.0 : -1.0;
+  }
+  return cloud;
+}
+
+absl::StatusOr<Fit> Train(const TrainingProblem& problem, const OptionValues& options,
+                          double relative_gap, int num_threads) {
+  const LearnerEntry entry = Entry();
+  TrainingProblem asked = problem;
+  asked.relative_gap = relative_gap;
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Learner> learner, entry.create(options));
+  RunLimits limits;
+  limits.relative_gap = relative_gap;
+  limits.max_iterations = 20'000;
+  RunContext context(CancellationToken(), num_threads, nullptr);
+  class Silent : public RunObserver {
+    void OnProgress(const ProgressEvent& /*event*/) override {}
+  } observer;
+  MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, RunTraining(entry, options, *learner, asked,
+                                                               limits, "", context, observer));
+  return Fit{std::move(outcome.point), outcome.certificate, outcome.stop_reason};
+}
+
+nlohmann::json ReadFixture(const std::string& name) {
+  std::ifstream file(
+      absl::StrCat(MERCER_SOURCE_DIR, "/tests/fixtures/lowrank-lp-mkl/", name, ".json"));
+  return nlohmann::json::parse(file);
+}
+
+double FixtureNumber(const nlohmann::json& value) {
+  return value.is_string() ? kInfinity : value.get<double>();
+}
+
+Vector FixtureVector(const nlohmann::json& values) {
+  Vector read(static_cast<Index>(values.size()));
+  for (size_t i = 0; i < values.size(); ++i) {
+    read(static_cast<Index>(i)) = values[i].get<double>();
+  }
+  return read;
+}
+
+Matrix FixtureMatrix(const nlohmann::json& rows) {
+  Matrix read(static_cast<Index>(rows.size()), static_cast<Index>(rows[0].size()));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    read.row(static_cast<Index>(i)) = FixtureVector(rows[i]).transpose();
+  }
+  return read;
+}
+
+}  // namespace mercer::lp_mkl

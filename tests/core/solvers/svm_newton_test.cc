@@ -1,0 +1,149 @@
+#include "core/solvers/svm_newton.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/base/random.h"
+#include "core/solvers/smo.h"
+
+namespace mercer {
+namespace {
+
+struct Instance {
+  std::shared_ptr<const Matrix> gram;
+  SvmNewtonProblem problem;
+};
+
+// A Gaussian Gram of width 1 on normal points in three dimensions, with noisy labels or a noisy
+// smooth target.
+Instance MakeInstance(Index rows, LossKind kind, double cost, uint64_t seed) {
+  RandomStream random(seed, "svm newton test");
+  Matrix x(rows, 3);
+  Vector targets(rows);
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < 3; ++j) {
+      x(i, j) = random.Normal();
+    }
+    const double score = std::sin(2 * x(i, 0)) + 0.3 * x(i, 1) + 0.4 * random.Normal();
+    targets(i) = kind == LossKind::kHinge ? (score > 0 ? 1.0 : -1.0) : score;
+  }
+  auto gram = std::make_shared<Matrix>(rows, rows);
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < rows; ++j) {
+      (*gram)(i, j) = std::exp(-0.5 * (x.row(i) - x.row(j)).squaredNorm());
+    }
+  }
+  std::shared_ptr<const Loss> loss = *MakeLoss(kind, 0.1);
+  Vector costs = Vector::Constant(rows, cost);
+  costs(0) = 0;  // a sample that does not count
+  return {gram, {loss, targets, costs}};
+}
+
+class SvmNewtonTest : public testing::TestWithParam<std::tuple<LossKind, double>> {};
+
+TEST_P(SvmNewtonTest, ReachesTheOptimumOfSmo) {
+  const auto [kind, cost] = GetParam();
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    const Instance instance = MakeInstance(120, kind, cost, seed);
+    const DenseKernelOperator kernel(instance.gram);
+    RunContext context;
+    SvmNewtonSolver newton(kernel, 1e-8);
+    ASSERT_TRUE(newton.Start(instance.problem, {}, context).ok());
+    ASSERT_TRUE(newton.Run(context).ok());
+    EXPECT_EQ(static_cast<int>(newton.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+        << newton.certificate().RelativeGap();
+    SmoOptions options;
+    options.relative_gap = 1e-6;
+    SmoSolver smo(kernel, options);
+    const SmoProblem problem{instance.problem.loss, instance.problem.targets,
+                             instance.problem.costs};
+    ASSERT_TRUE(smo.Start(problem, {}, context).ok());
+    ASSERT_TRUE(smo.Run(context).ok());
+    const double scale = std::abs(smo.certificate().primal);
+    EXPECT_LE(newton.certificate().dual, smo.certificate().primal + 1e-9 * scale);
+    EXPECT_GE(newton.certificate().primal, smo.certificate().dual - 1e-9 * scale);
+    EXPECT_NEAR(newton.dual().sum(), 0.0, 1e-9 * newton.dual().cwiseAbs().sum());
+    EXPECT_EQ(newton.dual()(0), 0.0);
+    EXPECT_LT((*instance.gram * newton.dual() - newton.scores()).cwiseAbs().maxCoeff(),
+              1e-8 * std::max(1.0, cost));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Losses, SvmNewtonTest,
+                         testing::Combine(testing::Values(LossKind::kHinge,
+                                                          LossKind::kEpsilonInsensitive),
+                                          testing::Values(1e-3, 1.0, 1e3)),
+                         [](const auto& parameters) {
+                           return std::string(std::get<0>(parameters.param) == LossKind::kHinge
+                                                  ? "Hinge"
+                                                  : "Insensitive") +
+                                  std::to_string(parameters.index);
+                         });
+
+TEST(SvmNewtonResumeTest, RestoredRunGivesTheSameBits) {
+  const Instance instance = MakeInstance(150, LossKind::kHinge, 50.0, 4);
+  const DenseKernelOperator kernel(instance.gram);
+  RunContext context;
+  SvmNewtonSolver whole(kernel, 1e-9);
+  ASSERT_TRUE(whole.Start(instance.problem, {}, context).ok());
+  ASSERT_TRUE(whole.Run(context).ok());
+  SvmNewtonSolver first(kernel, 1e-9);
+  ASSERT_TRUE(first.Start(instance.problem, {}, context).ok());
+  ASSERT_TRUE(first.Step(5, context).ok());
+  RunContext two_threads(CancellationToken(), 2, nullptr);
+  SvmNewtonSolver second(kernel, 1e-9);
+  ASSERT_TRUE(second.RestoreState(instance.problem, first.SaveState()).ok());
+  ASSERT_TRUE(second.Run(two_threads).ok());
+  EXPECT_EQ(whole.dual(), second.dual());
+  EXPECT_EQ(whole.iterations(), second.iterations());
+  EXPECT_FALSE(second.RestoreState(instance.problem, "rubbish").ok());
+}
+
+TEST(SvmNewtonResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
+  const Instance instance = MakeInstance(150, LossKind::kHinge, 10.0, 5);
+  const DenseKernelOperator kernel(instance.gram);
+  RunContext context;
+  SvmNewtonSolver solver(kernel, 1e-8);
+  ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
+  ASSERT_TRUE(solver.Run(context).ok());
+  SvmNewtonSolver again(kernel, 1e-8);
+  ASSERT_TRUE(again.Start(instance.problem, {solver.dual(), solver.proximal_step()}, context).ok());
+  ASSERT_TRUE(again.Run(context).ok());
+  EXPECT_LE(again.iterations(), 2);
+}
+
+TEST(SvmNewtonErrorsTest, BadProblemsAreRefused) {
+  Instance instance = MakeInstance(20, LossKind::kHinge, 1.0, 6);
+  const DenseKernelOperator kernel(instance.gram);
+  RunContext context;
+  SvmNewtonSolver solver(kernel, 1e-3);
+  SvmNewtonProblem problem = instance.problem;
+  problem.targets.setOnes();
+  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
+  problem = instance.problem;
+  problem.targets(3) = 2.0;
+  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
+  problem = instance.problem;
+  problem.costs(3) = -1.0;
+  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
+  problem.loss = *MakeLoss(LossKind::kSquare);
+  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
+}
+
+TEST(SvmNewtonErrorsTest, CancelledStepLeavesTheStateOfTheOneBefore) {
+  const Instance instance = MakeInstance(100, LossKind::kHinge, 10.0, 7);
+  const DenseKernelOperator kernel(instance.gram);
+  const CancellationToken token;
+  RunContext context(token, 1, nullptr);
+  SvmNewtonSolver solver(kernel, 1e-9);
+  ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
+  ASSERT_TRUE(solver.Step(3, context).ok());
+  const std::string before = solver.SaveState();
+  token.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(solver.Step(1, context)));
+  EXPECT_EQ(solver.SaveState(), before);
+}
+
+}  // namespace
+}  // namespace mercer
