@@ -29,7 +29,7 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_template_learner mercer_core)
   elseif(folder MATCHES "^core/(base|data|kernels|features|objectives|solvers|training|learners)")
     set(libraries mercer_${CMAKE_MATCH_1})
-  elseif(folder MATCHES "^core")
+  elseif(folder MATCHES "^(core|golden)")
     set(libraries mercer_core)
   elseif(folder MATCHES "^server/storage")
     set(libraries mercer_storage_sqlite mercer_storage_memory)
@@ -69,6 +69,9 @@ function(mercer_test_program folder sources)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   # The support library precedes what it uses: it links no library of the core itself (see below).
   target_link_libraries(${name} PRIVATE mercer_test_support ${libraries} GTest::gmock_main mercer_warnings)
+  if(folder MATCHES "^fault")
+    add_dependencies(${name} mercer-server)  # run by its tests
+  endif()
   if(MERCER_SANITIZE MATCHES "thread")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan/absl_synchronization.cc)
   endif()
@@ -111,6 +114,9 @@ endif()
 
 # ------------------------------------------------------------------------------------------------------- GoogleTest programs
 add_custom_target(mercer_tests)              # every test program
+if(TARGET mercer-solve)
+  add_dependencies(mercer_tests mercer-solve)  # run by tests/golden
+endif()
 add_custom_target(mercer_concurrency_tests)  # those with label 'concurrency'
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)
 set(test_folders "")
@@ -121,7 +127,7 @@ endforeach()
 list(REMOVE_DUPLICATES test_folders)
 foreach(folder IN LISTS test_folders)
   string(REGEX REPLACE "/.*" "" top ${folder})
-  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client)$"))
+  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|fault)$"))
     continue()
   endif()
   mercer_glob(sources tests/${folder}/*.cc)

@@ -1,0 +1,213 @@
+#include "core/learners/kernel_ridge/kernel_ridge.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/kernel_family.h"
+#include "core/learners/kernel_ridge/options.h"
+#include "core/learners/kernel_ridge/verify.h"
+#include "core/solvers/ridge.h"
+#include "core/training/single_task.h"
+
+namespace mercer::kernel_ridge {
+namespace {
+
+// Nothing until solved, then the whole solution.
+struct Solution {
+  Vector dual;
+  double bias = 0;
+  double primal = kInfinity;
+  double lower = -kInfinity;
+};
+
+class KernelRidgeLearner : public Learner {
+ public:
+  explicit KernelRidgeLearner(const KernelRidgeOptions& options) : options_(options) {}
+
+  // A warm start would not help: the solution is direct.
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
+    MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
+    problem_ = &problem;
+    kernel_ = nullptr;
+    family_ = nullptr;
+    solution_.reset();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<StepReport> Step(RunContext& context) override {
+    if (kernel_ == nullptr) {
+      MERCER_RETURN_IF_ERROR(Prepare(context));
+      if (!solution_.has_value()) {
+        return Report();
+      }
+    }
+    if (!solution_.has_value()) {
+      MERCER_RETURN_IF_ERROR(Solve(context));
+    }
+    return Report();
+  }
+
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
+    if (!solution_.has_value() || family_ == nullptr) {
+      return absl::FailedPreconditionError("the system has not been solved yet");
+    }
+    return MakeKernelSumPoint(*problem_, family_->scales(), solution_->dual, solution_->bias);
+  }
+
+  std::string SaveState() const override {
+    ByteWriter writer;
+    writer.WriteBool(solution_.has_value());
+    if (solution_.has_value()) {
+      writer.WriteVector(solution_->dual);
+      for (const double value : {solution_->bias, solution_->primal, solution_->lower}) {
+        writer.WriteDouble(value);
+      }
+    }
+    return std::move(writer).Take();
+  }
+
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& context) override {
+    MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
+    ByteReader reader(state);
+    std::optional<Solution> solution;
+    if (reader.ReadBool()) {
+      solution.emplace();
+      solution->dual = reader.ReadVector();
+      for (double* value : {&solution->bias, &solution->primal, &solution->lower}) {
+        *value = reader.ReadDouble();
+      }
+    }
+    if (!reader.AtEnd() ||
+        (solution.has_value() &&
+         solution->dual.size() != static_cast<Index>(problem.tasks[0].rows.size()))) {
+      return absl::DataLossError("not a state of kernel_ridge for this problem");
+    }
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+    solution_ = std::move(solution);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Prepare(RunContext& context) {
+    const TaskData& task = problem_->tasks[0];
+    context.ReportStage("kernels", 0);
+    MERCER_ASSIGN_OR_RETURN(
+        family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
+    MERCER_ASSIGN_OR_RETURN(kernel_,
+                            family_->Combine(Vector::Ones(family_->num_kernels()), context));
+    return absl::OkStatus();
+  }
+
+  // The solver's problem is ours divided by lambda.
+  absl::Status Solve(RunContext& context) {
+    const TaskData& task = problem_->tasks[0];
+    const double lambda = options_.lambda;
+    const Vector costs = task.costs / lambda;
+    if (!costs.allFinite()) {
+      FieldViolations violations;
+      violations.Add("lambda",
+                     absl::StrCat("is ", lambda,
+                                  ", too small: the weights of the rows divided by it overflow"));
+      return violations.ToStatus();
+    }
+    context.ReportStage("solve", 0);
+    absl::StatusOr<RidgeSolution> solved =
+        SolveKernelRidge(*kernel_, task.targets.leftCols(1), costs, /*with_bias=*/true, context);
+    if (absl::IsInvalidArgument(solved.status())) {
+      const std::string subject =
+          problem_->kernels.size() == 1 ? "kernels[0]" : "the sum of the kernels";
+      return WithReason(absl::InvalidArgumentError(
+                            absl::StrCat(subject, ": ", std::string(solved.status().message()))),
+                        "NOT_PSD");
+    }
+    MERCER_RETURN_IF_ERROR(solved.status());
+    const SvmCertificate& certificate = solved->certificates[0];
+    solution_ = Solution{solved->dual.col(0), solved->bias(0), lambda * certificate.unscaled_primal,
+                         lambda * certificate.dual};
+    return absl::OkStatus();
+  }
+
+  StepReport Report() const {
+    StepReport report;
+    report.stage = solution_.has_value() ? "solve" : "kernels";
+    report.active_kernels = static_cast<Index>(problem_->kernels.size());
+    if (!solution_.has_value()) {
+      return report;
+    }
+    report.fraction = 1;
+    report.primal = solution_->primal;
+    report.dual = solution_->lower;
+    report.accuracy = RelativeGap(report.primal, report.dual);
+    report.support_vectors = (solution_->dual.array() != 0).count();
+    report.inner_iterations = 1;
+    report.has_model = true;
+    if (report.primal <= 1e-300 || solution_->dual.isZero(0)) {
+      report.stop = StopReason::kObjectiveZero;
+    } else if (report.accuracy > problem_->relative_gap) {
+      report.stop = StopReason::kNumericalLimit;  // a direct solution does not get better
+    }
+    return report;
+  }
+
+  const KernelRidgeOptions options_;
+  const TrainingProblem* problem_ = nullptr;
+  std::unique_ptr<KernelFamily> family_;
+  std::unique_ptr<KernelOperator> kernel_;
+  std::optional<Solution> solution_;
+};
+
+// The combined Gram matrix, its factor, and vectors.
+size_t EstimateMemory(const ProblemShape& shape) {
+  constexpr size_t kVectors = 30;
+  const auto rows = static_cast<size_t>(shape.rows);
+  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
+         (rows * rows + kVectors * rows) * sizeof(double);
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  LearnerEntry entry;
+  entry.name = "kernel_ridge";
+  entry.title = "Kernel ridge regression";
+  entry.summary =
+      "Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved "
+      "directly; classes are fitted as numbers "
+      "-1 and +1. Takes no iterations and has one option; memory grows with the square of the "
+      "rows, time with their cube. Source: "
+      "Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML "
+      "1998, 515-521.";
+  entry.fields = KernelRidgeOptions::Fields().fields();
+  entry.classification = true;
+  entry.regression = true;
+  entry.uses_kernels = true;
+  entry.single_kernel_default = true;
+  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    MERCER_ASSIGN_OR_RETURN(const KernelRidgeOptions options,
+                            KernelRidgeOptions::Fields().Parse(values));
+    return std::make_unique<KernelRidgeLearner>(options);
+  };
+  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Certificate> {
+    MERCER_ASSIGN_OR_RETURN(const KernelRidgeOptions options,
+                            KernelRidgeOptions::Fields().Parse(values));
+    return Verify(options, problem, witness, context);
+  };
+  entry.estimate_memory = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_RETURN_IF_ERROR(KernelRidgeOptions::Fields().Parse(values).status());
+    return EstimateMemory(shape);
+  };
+  return entry;
+}
+
+}  // namespace mercer::kernel_ridge

@@ -1,0 +1,50 @@
+#include "core/learners/kernel_ridge/verify.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/status_macros.h"
+#include "core/kernels/kernel_family.h"
+#include "core/training/single_task.h"
+
+namespace mercer::kernel_ridge {
+namespace {
+
+// The nearest dual of sum 0 that leaves rows of cost 0 out.
+Vector MakeFeasible(const Vector& dual, const Vector& costs) {
+  const Vector counts = (costs.array() > 0).cast<double>();
+  Vector feasible = dual.cwiseProduct(counts);
+  feasible -= (feasible.sum() / std::max(counts.sum(), 1.0)) * counts;
+  return feasible;
+}
+
+}  // namespace
+
+absl::StatusOr<Certificate> Verify(const KernelRidgeOptions& options,
+                                   const TrainingProblem& problem, const Witness& witness,
+                                   RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const SingleTaskPoint point, ReadSingleTaskPoint(problem, witness));
+  const TaskData& task = problem.tasks[0];
+  const Vector y = task.targets.col(0);
+  const double lambda = options.lambda;
+  Matrix duals(y.size(), 2);
+  duals << point.dual, MakeFeasible(point.dual, task.costs);
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
+                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  Matrix scores(y.size(), 2);
+  MERCER_RETURN_IF_ERROR(
+      family->CombinedProduct(Vector::Ones(family->num_kernels()), duals, scores, context));
+  double primal = 0.5 * lambda * std::max(duals.col(0).dot(scores.col(0)), 0.0);
+  double conjugate = 0;
+  for (Index i = 0; i < y.size(); ++i) {
+    const double cost = task.costs(i);
+    const double error = y(i) - scores(i, 0) - point.bias;
+    primal += cost * error * error;
+    conjugate += cost > 0 ? lambda * duals(i, 1) * duals(i, 1) / (4 * cost) : 0.0;
+  }
+  const double squared_norm = duals.col(1).dot(scores.col(1));
+  return MakeGapCertificate(primal,
+                            lambda * (y.dot(duals.col(1)) - 0.5 * squared_norm - conjugate));
+}
+
+}  // namespace mercer::kernel_ridge

@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "core/base/status_macros.h"
+#include "core/learners/svm/svm.h"
+#include "core/learners/svm/verify.h"
+
+namespace mercer::svm {
+namespace {
+
+// The combined Gram matrix, float columns of the rows and of those under work in the solver's
+// cache, and vectors.
+size_t EstimateMemory(const ProblemShape& shape) {
+  constexpr size_t kVectors = 60;
+  const auto rows = static_cast<size_t>(shape.rows);
+  const size_t columns = std::min(rows * rows * sizeof(float), SmoOptions().cache_bytes);
+  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
+         columns + kVectors * rows * sizeof(double);
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  LearnerEntry entry;
+  entry.name = "svm";
+  entry.title = "Support vector machine";
+  entry.summary =
+      "Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of "
+      "kernels, by sequential minimal "
+      "optimisation to a certified duality gap. The baseline for everything that learns kernel "
+      "weights. Memory grows with the "
+      "square of the rows. Source: Fan, Chen, Lin: Working set selection using second order "
+      "information for training SVM. "
+      "JMLR 6 (2005) 1889-1918.";
+  entry.fields = SvmOptions::Fields().fields();
+  entry.classification = true;
+  entry.regression = true;
+  entry.uses_kernels = true;
+  entry.single_kernel_default = true;
+  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    MERCER_ASSIGN_OR_RETURN(const SvmOptions options, SvmOptions::Fields().Parse(values));
+    return std::make_unique<SvmLearner>(options);
+  };
+  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Certificate> {
+    MERCER_ASSIGN_OR_RETURN(const SvmOptions options, SvmOptions::Fields().Parse(values));
+    return Verify(options, problem, witness, context);
+  };
+  entry.estimate_memory = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_RETURN_IF_ERROR(SvmOptions::Fields().Parse(values).status());
+    return EstimateMemory(shape);
+  };
+  return entry;
+}
+
+}  // namespace mercer::svm

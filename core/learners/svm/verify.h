@@ -1,0 +1,22 @@
+// The certificate of the learner `svm`, recomputed from the data.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/learners/svm/options.h"
+#include "core/training/certificate.h"
+#include "core/training/problem.h"
+#include "core/training/witness.h"
+
+namespace mercer::svm {
+
+// Bounds at f = sum_i dual(i) K(x_i, .), K the sum of the kernels, with the bias b of the witness:
+//   primal  1/2 dual'K dual + sum_i C c_i l(y_i, f(x_i) + b)
+//   dual    the largest value of y'a - epsilon |a|_1 - 1/2 a'Ka on the ray through the dual made
+//   feasible
+// Errors: kFailedPrecondition (the witness is not of these rows), kInvalidArgument (data),
+// kCancelled.
+absl::StatusOr<Certificate> Verify(const SvmOptions& options, const TrainingProblem& problem,
+                                   const Witness& witness, RunContext& context);
+
+}  // namespace mercer::svm
