@@ -1,0 +1,259 @@
+#include "tests/golden/fixture_comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace mercer::golden {
+namespace {
+
+using nlohmann::json;
+
+double Number(const json& value) {
+  if (value.is_string()) {
+    return value == "-inf" ? -std::numeric_limits<double>::infinity()
+                           : std::numeric_limits<double>::infinity();
+  }
+  return value.get<double>();
+}
+
+double LargestMagnitude(const json& value) {
+  if (!value.is_array()) {
+    return std::abs(Number(value));
+  }
+  double largest = 0;
+  for (const json& item : value) {
+    largest = std::max(largest, LargestMagnitude(item));
+  }
+  return largest;
+}
+
+// Numbers, lists and lists of lists within `tolerance`, absolute. A tolerance of null means that
+// nothing is compared.
+void ExpectNear(const json& expected, const json& actual, const json& tolerance,
+                const std::string& name) {
+  if (tolerance.is_null()) {
+    return;
+  }
+  if (!expected.is_array()) {
+    ASSERT_FALSE(actual.is_array() || actual.is_null()) << name << ": " << actual;
+    if (std::isinf(Number(expected))) {
+      EXPECT_EQ(Number(actual), Number(expected)) << name;
+    } else {
+      EXPECT_NEAR(Number(actual), Number(expected), tolerance.get<double>()) << name;
+    }
+    return;
+  }
+  ASSERT_TRUE(actual.is_array()) << name << ": " << actual;
+  ASSERT_EQ(actual.size(), expected.size()) << name;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ExpectNear(expected[i], actual[i], tolerance, name + "[" + std::to_string(i) + "]");
+  }
+}
+
+// Both bounds within `relative` of the optimum, and on their sides of it.
+void ExpectBounds(double optimum, const json& result, double relative) {
+  const double primal = result.at("primal");
+  const double dual = result.at("dual");
+  EXPECT_NEAR(primal, optimum, relative * std::abs(optimum)) << "primal";
+  EXPECT_NEAR(dual, optimum, relative * std::abs(optimum)) << "dual";
+  EXPECT_GE(primal, optimum - 1e-9 * std::abs(optimum)) << "an upper bound";
+  EXPECT_LE(dual, optimum + 1e-9 * std::abs(optimum)) << "a lower bound";
+}
+
+bool IsUnique(const json& unique, const std::string& name) { return unique.value(name, true); }
+
+// Inside the interval of the reference widened by the tolerance.
+void ExpectInside(const json& interval, const json& value, double tolerance) {
+  EXPECT_GE(value.get<double>(), Number(interval.at(0)) - tolerance) << "bias";
+  EXPECT_LE(value.get<double>(), Number(interval.at(1)) + tolerance) << "bias";
+}
+
+void CompareWeights(const json& expected, const json& result, const json& unique,
+                    const json& tolerance) {
+  if (expected.contains("weights_sum_of_first_two")) {
+    ExpectNear(expected.at("weights_sum_of_first_two"), result.at("weights_sum_of_first_two"),
+               tolerance.at("weights_abs"), "weights_sum_of_first_two");
+    ExpectNear(expected.at("third_weight"), result.at("third_weight"), tolerance.at("weights_abs"),
+               "third_weight");
+    return;
+  }
+  if (!IsUnique(unique, "weights")) {
+    return;
+  }
+  ExpectNear(expected.at("weights"), result.at("weights"), tolerance.at("weights_abs"), "weights");
+  // No tolerance of their own: |w_k| = weights(k) sqrt(s(k)), a function of norm |w_k|, moves like
+  // weights and decision values.
+  for (const char* name : {"block_norms", "s"}) {
+    if (expected.contains(name) && !tolerance.at("weights_abs").is_null()) {
+      const double scale = std::max(1.0, LargestMagnitude(expected.at(name)));
+      const double largest = std::max(tolerance.at("weights_abs").get<double>(),
+                                      tolerance.at("decision_abs").get<double>());
+      ExpectNear(expected.at(name), result.at(name), 3 * scale * largest, name);
+    }
+  }
+}
+
+void CompareMklResult(const json& expected, const json& result, const json& unique,
+                      const json& tolerance) {
+  ExpectBounds(expected.at("objective"), result, tolerance.at("objective_rel"));
+  CompareWeights(expected, result, unique, tolerance);
+  for (const char* name : {"decision_without_bias_train", "decision_without_bias_test"}) {
+    if (expected.contains(name) && IsUnique(unique, "decision")) {
+      ExpectNear(expected.at(name), result.at(name), tolerance.at("decision_abs"), name);
+    }
+  }
+  if (expected.contains("bias") && !tolerance.at("bias_abs").is_null()) {
+    if (IsUnique(unique, "bias")) {
+      ExpectNear(expected.at("bias"), result.at("bias"), tolerance.at("bias_abs"), "bias");
+    } else {
+      ExpectInside(expected.at("bias_interval"), result.at("bias"), tolerance.at("bias_abs"));
+    }
+  }
+}
+
+void CompareOutputs(const json& expected, const json& actual, const json& tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t o = 0; o < expected.size(); ++o) {
+    SCOPED_TRACE("output " + std::to_string(o));
+    EXPECT_EQ(actual[o].at("positive"), expected[o].at("positive"));
+    EXPECT_EQ(actual[o].value("negative", json()), expected[o].value("negative", json()));
+    ExpectBounds(expected[o].at("objective"), actual[o], tolerance.at("objective_rel"));
+    ExpectNear(expected[o].at("weights"), actual[o].at("weights"), tolerance.at("weights_abs"),
+               "weights");
+    ExpectNear(expected[o].at("bias"), actual[o].at("bias"), tolerance.at("bias_abs"), "bias");
+    ExpectNear(expected[o].at("decision_test"), actual[o].at("decision_test"),
+               tolerance.at("decision_abs"), "decision_test");
+  }
+}
+
+// Relative to the largest entry of the expected value.
+void ExpectRelative(const json& expected, const json& actual, double relative,
+                    const std::string& name) {
+  ExpectNear(expected, actual, relative * LargestMagnitude(expected), name);
+}
+
+void CompareSvmCase(const json& item, const json& result, const json& tolerance) {
+  const double decision_abs = tolerance.at("decision_abs");
+  ExpectBounds(item.at("objective"), result, tolerance.at("objective_rel"));
+  ExpectInside(item.at("b_interval"), result.at("b"), decision_abs);
+  const bool unique_bias = item.at("b_unique");
+  // Where b is open, f = decision + b is compared.
+  const double shift =
+      unique_bias ? 0.0 : item.at("b").get<double>() - result.at("b").get<double>();
+  for (const char* name : {"decision_train", "decision_test"}) {
+    if (item.contains(name)) {
+      json values = item.at(name);
+      for (json& value : values) {
+        value = value.get<double>() + shift;
+      }
+      ExpectNear(values, result.at(name), decision_abs, name);
+    }
+  }
+  if (item.at("beta_unique")) {
+    ExpectNear(item.at("beta"), result.at("beta"),
+               tolerance.at("beta_rel_to_C").get<double>() * LargestMagnitude(item.at("C_i")),
+               "beta");
+  }
+}
+
+}  // namespace
+
+void CompareMkl(const json& fixture, const json& answer) {
+  EXPECT_LE(answer.at("gap_relative").get<double>(),
+            fixture.at("tolerance").at("solve_to_gap_rel").get<double>());
+  CompareMklResult(fixture.at("expected"), answer.at("result"), fixture.at("unique"),
+                   fixture.at("tolerance"));
+}
+
+void CompareGaussian(const json& fixture, const json& answer) {
+  CompareMklResult(fixture.at("expected").at("exact_gram"), answer.at("result").at("exact_gram"),
+                   fixture.at("unique"), fixture.at("tolerance"));
+}
+
+void CompareEdgeCases(const json& fixture, const json& answer) {
+  const json& cases = fixture.at("cases");
+  ASSERT_EQ(answer.at("cases").size(), cases.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + cases[i].at("name").get<std::string>());
+    const json& actual = answer.at("cases")[i];
+    if (cases[i].at("expected").contains("error")) {
+      const std::string meaning = cases[i].at("expected").at("error");
+      EXPECT_NE(actual.value("error", "").find(meaning), std::string::npos)
+          << actual.dump().substr(0, 300);
+    } else if (!actual.contains("result")) {
+      ADD_FAILURE() << actual.dump().substr(0, 300);
+    } else {
+      CompareMklResult(cases[i].at("expected"), actual.at("result"), cases[i].at("unique"),
+                       cases[i].at("tolerance"));
+    }
+  }
+}
+
+void CompareMulticlass(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& result = answer.at("result");
+  CompareOutputs(expected.at("one_vs_all"), result.at("one_vs_all"), fixture.at("tolerance"));
+  CompareOutputs(expected.at("one_vs_one"), result.at("one_vs_one"), fixture.at("tolerance"));
+  EXPECT_EQ(result.at("predict_one_vs_all"), expected.at("predict_one_vs_all"));
+  EXPECT_EQ(result.at("predict_one_vs_one"), expected.at("predict_one_vs_one"));
+  ExpectNear(expected.at("votes"), result.at("votes"), 0.0, "votes");
+  // Each is the sum of two decision values.
+  ExpectNear(expected.at("margin_sums"), result.at("margin_sums"),
+             2 * fixture.at("tolerance").at("decision_abs").get<double>(), "margin_sums");
+}
+
+void CompareCertificate(const json& fixture, const json& answer) {
+  const double tolerance = fixture.at("tolerance").at("abs");
+  for (const auto& [name, expected] : fixture.at("expected").items()) {
+    const double scale = std::max(1.0, LargestMagnitude(expected));
+    ExpectNear(expected, answer.at("result").value(name, json()), tolerance * scale, name);
+  }
+}
+
+void CompareWeightUpdate(const json& fixture, const json& answer) {
+  const double relative = fixture.at("tolerance").at("rel");
+  const json& expected = fixture.at("expected").at("cases");
+  const json& actual = answer.at("result").at("cases");
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    for (const auto& [name, value] : expected[i].items()) {
+      // Below the normal range numbers have no relative precision: half a unit of the last place on
+      // either side.
+      const double floor = 2 * std::numeric_limits<double>::denorm_min();
+      ExpectNear(value, actual[i].at(name), std::max(relative * LargestMagnitude(value), floor),
+                 name);
+    }
+  }
+  EXPECT_EQ(answer.at("result").at("all_zero"), fixture.at("expected").at("all_zero"));
+}
+
+void CompareNormalisation(const json& fixture, const json& answer) {
+  const double relative = fixture.at("tolerance").at("relative");
+  for (const auto& [name, expected] : fixture.at("expected").items()) {
+    for (const auto& [part, value] : expected.items()) {
+      ExpectRelative(value, answer.at("result").at(name).value(part, json()), relative,
+                     name + "." + part);
+    }
+  }
+}
+
+void CompareSvm(const json& fixture, const json& answer) {
+  const json& cases = fixture.at("cases");
+  ASSERT_EQ(answer.at("cases").size(), cases.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + cases[i].at("name").get<std::string>());
+    const json& actual = answer.at("cases")[i];
+    if (!actual.contains("result")) {
+      ADD_FAILURE() << actual.dump().substr(0, 300);
+      continue;
+    }
+    CompareSvmCase(cases[i], actual.at("result"), fixture.at("tolerance"));
+  }
+}
+
+}  // namespace mercer::golden

@@ -1,0 +1,28 @@
+// mercer-solve: solves fixture files with the core alone. tests/fixtures/README.md describes its
+// answers.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include <nlohmann/json.hpp>
+
+namespace mercer::solve {
+
+// What one file or case answers: `body` is the value of "result", or of "cases" for a file of
+// cases.
+struct Answer {
+  nlohmann::json body;
+  double gap_relative = 0;  // the worst certified one
+};
+
+// One function per kind. A refused input is an error, whose text names the meaning
+// (mercer_solve_json.h).
+absl::StatusOr<Answer> SolveLowRank(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveGaussian(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveEdgeCases(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveMulticlass(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveCertificate(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveWeightUpdate(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveNormalisation(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveSvm(const nlohmann::json& fixture);
+
+}  // namespace mercer::solve

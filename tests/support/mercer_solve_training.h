@@ -1,0 +1,45 @@
+// Training and evaluation as the kinds of mercer-solve share them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/options.h"
+#include "core/base/types.h"
+#include "core/data/prepared_data.h"
+#include "core/training/certificate.h"
+#include "core/training/learner.h"
+#include "core/training/problem.h"
+
+namespace mercer::solve {
+
+// Precomputed kernels (test rows x training rows) as square blocks named "0", "1", ...
+PreparedData SquareData(const std::vector<Matrix>& grams);
+// A dense block.
+PreparedData FeatureData(const Matrix& values);
+
+// Binary classification on all rows of `inputs`, unit costs. Precomputed kernels 0 .. m - 1, or
+// Gaussians of the bandwidths.
+TrainingProblem GramProblem(const std::vector<Matrix>& grams, const Vector& targets);
+TrainingProblem GaussianProblem(const Matrix& values, const Vector& bandwidths,
+                                const Vector& targets);
+
+struct Solution {
+  TrainedPoint point;
+  Certificate certificate;
+};
+
+// By the learner of that name, to `relative_gap` as verified.
+absl::StatusOr<Solution> Train(const std::string& learner, const OptionValues& options,
+                               TrainingProblem& problem, double relative_gap);
+
+// f(x) + bias of one-output functions, by the evaluator of models.
+absl::StatusOr<Vector> DecisionValues(const ModelFunction& function, const PreparedData& rows);
+
+// dual'K_k dual of every kernel.
+absl::StatusOr<Vector> Energies(const TrainingProblem& problem, const Vector& dual);
+
+}  // namespace mercer::solve
