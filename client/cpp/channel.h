@@ -1,0 +1,32 @@
+// The connection to a server, and the calls that can be made on it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <grpcpp/channel.h>
+
+#include "client/cpp/client.h"
+#include "mercer/v1/dataset_service.grpc.pb.h"
+#include "mercer/v1/model_service.grpc.pb.h"
+#include "mercer/v1/prediction_service.grpc.pb.h"
+#include "mercer/v1/training_service.grpc.pb.h"
+
+namespace mercer::client {
+
+struct Client::Stubs {
+  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel);
+
+  std::unique_ptr<v1::DatasetService::Stub> datasets;
+  std::unique_ptr<v1::TrainingService::Stub> training;
+  std::unique_ptr<v1::ModelService::Stub> models;
+  std::unique_ptr<v1::PredictionService::Stub> predictions;
+};
+
+// Connects on first use; a dead peer is noticed within 30 seconds.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+
+// 32 hexadecimal digits.
+std::string NewRequestId();
+
+}  // namespace mercer::client

@@ -1,0 +1,30 @@
+// The commands of the program; each adds itself to the command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "client/cpp/cli/command_line.h"
+
+namespace mercer::client {
+
+void AddDataCommands(CommandLine& line);     // data upload, list, show, rm
+void AddTrainCommand(CommandLine& line);     // train
+void AddJobCommands(CommandLine& line);      // jobs, watch, cancel
+void AddPredictCommand(CommandLine& line);   // predict
+void AddModelCommands(CommandLine& line);    // models, show, export, rm
+void AddLearnersCommand(CommandLine& line);  // learners
+void AddVersionCommand(CommandLine& line);   // version
+
+// Shows a job's events until its final state, then its end; the exit code says which.
+absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job);
+
+// Moves the options of the learner, which the program does not know beforehand, from the arguments
+// of "train" to `line`: words --name=VALUE, or --name and the word behind it unless that begins
+// with
+// "--", where "train" has no flag of that name.
+void TakeLearnerOptions(CommandLine& line, std::vector<std::string>& arguments);
+
+}  // namespace mercer::client

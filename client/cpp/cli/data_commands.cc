@@ -1,0 +1,258 @@
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/dataset_text.h"
+#include "client/cpp/cli/text.h"
+#include "client/cpp/field_text.h"
+#include "client/cpp/table_rows.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+struct UploadFlags {
+  std::string file;
+  std::string format;
+  std::string delimiter = ",";
+  bool no_header = false;
+  bool allow_missing = false;
+  std::string target;
+  std::vector<std::string> roles;
+  std::vector<std::string> categorical;
+  std::vector<std::string> numeric;
+  std::vector<std::string> blocks;
+  std::vector<std::string> squares;
+  std::string id;
+  std::string display_name;
+  std::vector<std::string> labels;
+};
+
+struct NameFlags {
+  std::string name;
+};
+
+struct ListFlags {
+  int limit = 50;
+};
+
+absl::Status AddRole(const std::string& text, v1::CsvFormat& csv) {
+  MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--role", text));
+  const int role = EnumNumber(*v1::ColumnRole_descriptor(), assignment.second);
+  if (role < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--role: must be one of feature, target, task, weight, group, split, ignored, "
+                     "is '",
+                     assignment.second, "'"));
+  }
+  (*csv.mutable_roles())[assignment.first] = static_cast<v1::ColumnRole>(role);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::CsvFormat> MakeCsvFormat(const UploadFlags& flags) {
+  v1::CsvFormat csv;
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  csv.set_delimiter(std::string(1, delimiter));
+  csv.set_no_header(flags.no_header);
+  csv.set_allow_missing(flags.allow_missing);
+  csv.mutable_categorical()->Assign(flags.categorical.begin(), flags.categorical.end());
+  csv.mutable_numeric()->Assign(flags.numeric.begin(), flags.numeric.end());
+  for (const std::string& role : flags.roles) {
+    MERCER_RETURN_IF_ERROR(AddRole(role, csv));
+  }
+  if (!flags.target.empty()) {
+    (*csv.mutable_roles())[flags.target] = v1::COLUMN_ROLE_TARGET;
+  }
+  for (const std::string& text : flags.blocks) {
+    MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--block", text));
+    v1::BlockColumns& block = *csv.add_blocks();
+    block.set_name(assignment.first);
+    std::vector<std::string> columns;
+    MERCER_RETURN_IF_ERROR(SplitList(assignment.second, columns));
+    block.mutable_columns()->Assign(columns.begin(), columns.end());
+  }
+  return csv;
+}
+
+// "name=FILE:kernel"
+absl::Status AddSquare(const std::string& text, char delimiter, v1::UploadHeader& header,
+                       std::vector<UploadSource>& sources) {
+  MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--square", text));
+  const size_t colon = assignment.second.rfind(':');
+  const std::string kind = colon == std::string::npos ? "" : assignment.second.substr(colon + 1);
+  if (kind != "kernel" && kind != "distance") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--square: must be NAME=FILE:kernel or NAME=FILE:distance, is '", text, "'"));
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file,
+                          OpenFileSource(assignment.second.substr(0, colon)));
+  MERCER_ASSIGN_OR_RETURN(SquareValues values, ReadSquareText(*file, delimiter));
+  v1::SquareFormat& square = *header.add_parts()->mutable_square();
+  square.set_name(assignment.first);
+  square.set_kind(kind == "kernel" ? v1::SQUARE_KIND_KERNEL : v1::SQUARE_KIND_DISTANCE);
+  square.set_columns(values.columns);
+  sources.push_back(MemorySource(std::move(values.bytes)));
+  return absl::OkStatus();
+}
+
+// csv unless the flag or the name of the file says otherwise.
+absl::StatusOr<bool> IsSvmlight(const UploadFlags& flags) {
+  if (flags.format.empty()) {
+    const std::string name = absl::AsciiStrToLower(flags.file);
+    return absl::StrContains(name, ".svm") || absl::StrContains(name, ".libsvm");
+  }
+  return flags.format == "svmlight";
+}
+
+absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
+                                            std::vector<UploadSource>& sources) {
+  v1::UploadHeader header;
+  header.set_dataset_id(absl::StartsWith(flags.id, "datasets/") ? flags.id.substr(9) : flags.id);
+  header.set_display_name(flags.display_name.empty()
+                              ? std::filesystem::path(flags.file).filename().string()
+                              : flags.display_name);
+  for (const std::string& text : flags.labels) {
+    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
+    (*header.mutable_labels())[label.first] = label.second;
+  }
+  MERCER_ASSIGN_OR_RETURN(const bool svmlight, IsSvmlight(flags));
+  if (svmlight) {
+    header.add_parts()->mutable_svmlight()->set_target_name(flags.target);
+  } else {
+    MERCER_ASSIGN_OR_RETURN(*header.add_parts()->mutable_csv(), MakeCsvFormat(flags));
+  }
+  sources.push_back(FileSource(flags.file));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  for (const std::string& square : flags.squares) {
+    MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, header, sources));
+  }
+  return header;
+}
+
+absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(flags.file, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no file '", flags.file, "'"));
+  }
+  std::vector<UploadSource> sources;
+  MERCER_ASSIGN_OR_RETURN(v1::UploadHeader header, MakeHeader(flags, sources));
+  const bool show_progress = session.terminal().interactive && !session.json();
+  const auto total = static_cast<int64_t>(std::filesystem::file_size(flags.file, error));
+  const auto on_progress = [&](int64_t sent) {
+    if (show_progress) {
+      session.out() << "\r\x1b[2Kupload " << FormatBytes(sent) << " of " << FormatBytes(total)
+                    << std::flush;
+    }
+  };
+  const absl::StatusOr<v1::Dataset> dataset =
+      session.client().UploadDataset(std::move(header), sources, on_progress);
+  if (show_progress) {
+    session.out() << "\r\x1b[2K" << std::flush;
+  }
+  MERCER_RETURN_IF_ERROR(dataset.status());
+  if (session.json()) {
+    session.PrintJson(*dataset);
+  } else {
+    session.out() << FormatDatasetSummary(*dataset) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Dataset> datasets,
+                          session.client().ListDatasets(flags.limit));
+  Table table({"DATA SET", "ROWS", "COLUMNS", "SIZE", "CREATED", "NAME"});
+  for (const v1::Dataset& dataset : datasets) {
+    if (session.json()) {
+      session.PrintJson(dataset);
+    } else {
+      table.AddRow({dataset.name(), absl::StrCat(dataset.rows()),
+                    absl::StrCat(dataset.num_columns()), FormatBytes(dataset.size_bytes()),
+                    FormatTime(dataset.create_time()), dataset.display_name()});
+    }
+  }
+  if (!session.json()) {
+    session.out() << (datasets.empty() ? "no data sets\n" : table.ToString()) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const v1::Dataset dataset,
+                          session.client().GetDataset(FullName("datasets", flags.name)));
+  if (session.json()) {
+    session.PrintJson(dataset);
+  } else {
+    session.out() << FormatDatasetSummary(dataset) << FormatDatasetColumns(dataset) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Remove(Session& session, const NameFlags& flags) {
+  const std::string name = FullName("datasets", flags.name);
+  MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name));
+  if (!session.json()) {
+    session.out() << name << " deleted" << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+void AddUpload(CommandLine& line, CLI::App& data) {
+  auto flags = std::make_shared<UploadFlags>();
+  CLI::App* command = line.Add(data, "upload", "Store a data set", flags, &Upload);
+  command->add_option("FILE", flags->file, "CSV or svmlight, may be compressed with gzip")
+      ->required();
+  command->add_option("--target", flags->target, "Column to be predicted");
+  command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
+      ->check(CLI::IsMember({"csv", "svmlight"}));
+  command->add_option("--delimiter", flags->delimiter, "Between cells: one character or tab")
+      ->capture_default_str();
+  command->add_flag("--no-header", flags->no_header,
+                    "The first line holds values; names are c1, c2, ...");
+  command->add_flag("--allow-missing", flags->allow_missing,
+                    "Keep missing cells, for 'train --impute'; else they are errors");
+  command->add_option(
+      "--role", flags->roles,
+      "COLUMN=ROLE: feature, target, task, weight, group, split, ignored (repeatable)");
+  command
+      ->add_option("--categorical", flags->categorical,
+                   "Columns of categories, though they look like numbers")
+      ->delimiter(',');
+  command->add_option("--numeric", flags->numeric, "Columns that must hold numbers")
+      ->delimiter(',');
+  command->add_option("--block", flags->blocks,
+                      "NAME=COLUMN,FIRST..LAST: a feature block of these columns (repeatable)");
+  command->add_option("--square", flags->squares,
+                      "NAME=FILE:kernel or NAME=FILE:distance: a matrix over the rows, as text "
+                      "without a header (repeatable)");
+  command->add_option("--id", flags->id, "The id of datasets/ID; default: chosen by the server");
+  command->add_option("--display-name", flags->display_name,
+                      "For people; default: the file's name");
+  command->add_option("--label", flags->labels, "NAME=VALUE (repeatable)");
+}
+
+}  // namespace
+
+void AddDataCommands(CommandLine& line) {
+  CLI::App* data = line.app.add_subcommand("data", "Store, list, describe and delete data sets");
+  data->require_subcommand(1);
+  AddUpload(line, *data);
+  auto list = std::make_shared<ListFlags>();
+  line.Add(*data, "list", "List data sets, newest first", list, &List)
+      ->add_option("--limit", list->limit, "At most this many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  auto shown = std::make_shared<NameFlags>();
+  line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)
+      ->add_option("DATA", shown->name, "Name of the data set")
+      ->required();
+  auto removed = std::make_shared<NameFlags>();
+  line.Add(*data, "rm", "Delete a data set", removed, &Remove)
+      ->add_option("DATA", removed->name, "Name of the data set")
+      ->required();
+}
+
+}  // namespace mercer::client

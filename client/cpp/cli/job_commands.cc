@@ -1,0 +1,173 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/model_text.h"
+#include "client/cpp/cli/progress_display.h"
+#include "client/cpp/cli/text.h"
+#include "client/cpp/errors.h"
+#include "client/cpp/field_text.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr double kDefaultGap = 1e-3;
+
+struct JobFlags {
+  std::string job;
+};
+
+struct ListFlags {
+  std::vector<std::string> states;
+  std::vector<std::string> labels;
+  int limit = 50;
+};
+
+double TargetGap(const v1::Job& job) {
+  const v1::Stopping& stopping = job.request().stopping();
+  return stopping.has_relative_gap() ? stopping.relative_gap() : kDefaultGap;
+}
+
+std::string StateText(const v1::Job& job) {
+  const std::string state = EnumWord(*v1::JobState_descriptor(), job.state());
+  return job.reason().empty() ? state : absl::StrCat(state, " (", job.reason(), ")");
+}
+
+absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job) {
+  if (session.json()) {
+    return ExitCode::kOk;
+  }
+  MERCER_ASSIGN_OR_RETURN(const v1::Model model,
+                          session.client().GetModel(job.model(), v1::MODEL_VIEW_SUMMARY));
+  session.out() << job.model() << "  "
+                << EnumWord(*v1::StopReason_descriptor(), model.stop_reason()) << "\n"
+                << FormatCertificate(model.certificate()) << FormatMetrics(model.metrics())
+                << "Show it: mercer show " << model.name() << std::endl;
+  return ExitCode::kOk;
+}
+
+// What the final state of a job means for the user and for scripts.
+absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job) {
+  if (session.json()) {
+    session.PrintJson(job);
+  }
+  switch (job.state()) {
+    case v1::JOB_STATE_SUCCEEDED:
+      return ReportSuccess(session, job);
+    case v1::JOB_STATE_FAILED:
+      if (!session.json()) {
+        session.err() << "error: " << job.name()
+                      << " failed: " << FormatError(ToAbslStatus(job.error())) << std::endl;
+      }
+      return ExitCode::kFailed;
+    case v1::JOB_STATE_CANCELLED:
+      if (!session.json()) {
+        session.err() << job.name() << " was cancelled"
+                      << (job.reason().empty() ? "" : absl::StrCat(" (", job.reason(), ")"))
+                      << std::endl;
+      }
+      return ExitCode::kJobCancelled;
+    default:
+      return absl::InternalError(
+          absl::StrCat("the events of ", job.name(), " ended in state ", StateText(job)));
+  }
+}
+
+absl::StatusOr<ExitCode> ListJobs(Session& session, const ListFlags& flags) {
+  v1::ListJobsRequest filter;
+  for (const std::string& word : flags.states) {
+    const int state = EnumNumber(*v1::JobState_descriptor(), word);
+    if (state < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--state: must be one of ", absl::StrJoin(EnumWords(*v1::JobState_descriptor()), ", "),
+          ", is '", word, "'"));
+    }
+    filter.add_states(static_cast<v1::JobState>(state));
+  }
+  for (const std::string& text : flags.labels) {
+    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
+    (*filter.mutable_labels())[label.first] = label.second;
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
+                          session.client().ListJobs(filter, flags.limit));
+  Table table({"JOB", "STATE", "LEARNER", "CREATED", "GAP", "MODEL"});
+  for (const v1::Job& job : jobs) {
+    if (session.json()) {
+      session.PrintJson(job);
+      continue;
+    }
+    const v1::TrainingProgress& progress = job.progress().progress();
+    table.AddRow({job.name(), StateText(job), job.learner(), FormatTime(job.create_time()),
+                  progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "",
+                  job.model()});
+  }
+  if (!session.json()) {
+    session.out() << (jobs.empty() ? "no jobs\n" : table.ToString()) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Watch(Session& session, const JobFlags& flags) {
+  return WatchToTheEnd(session, FullName("jobs", flags.job));
+}
+
+absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job,
+                          session.client().CancelJob(FullName("jobs", flags.job)));
+  if (session.json()) {
+    session.PrintJson(job);
+  } else {
+    session.out() << job.name() << "  " << StateText(job) << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_name) {
+  const std::stop_token interrupt = session.CatchInterrupts();
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().GetJob(job_name));
+  ProgressDisplay display(session, TargetGap(job));
+  WatchOptions options;
+  options.stop = interrupt;
+  options.on_event = [&](const v1::ProgressEvent& event) { display.Show(event); };
+  options.on_interruption = [&](const absl::Status& why, absl::Duration delay) {
+    if (!session.json()) {
+      display.Note(absl::StrCat("the connection broke (", why.message(), "); again in ",
+                                FormatElapsed(delay)));
+    }
+  };
+  const absl::Status watched = session.client().WatchJob(job_name, options);
+  display.Finish();
+  if (interrupt.stop_requested()) {
+    session.err() << "no longer watched; the job goes on. Watch it again: mercer watch " << job_name
+                  << "   End it: mercer cancel " << job_name << std::endl;
+    return ExitCode::kDetached;
+  }
+  MERCER_RETURN_IF_ERROR(watched);
+  MERCER_ASSIGN_OR_RETURN(const v1::Job ended, session.client().GetJob(job_name));
+  return ReportEnd(session, ended);
+}
+
+void AddJobCommands(CommandLine& line) {
+  auto list = std::make_shared<ListFlags>();
+  CLI::App* jobs = line.Add(line.app, "jobs", "List jobs, newest first", list, &ListJobs);
+  jobs->add_option("--state", list->states,
+                   "Only in this state: queued, running, cancelling, verifying, succeeded, failed, "
+                   "cancelled (repeatable)");
+  jobs->add_option("--label", list->labels, "Only with this label, NAME=VALUE (repeatable)");
+  jobs->add_option("--limit", list->limit, "At most this many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+
+  const auto add = [&line](const char* name, const char* description, auto run) {
+    auto flags = std::make_shared<JobFlags>();
+    CLI::App* command = line.Add(line.app, name, description, flags, run);
+    command->add_option("JOB", flags->job, "Name of the job")->required();
+  };
+  add("watch", "Watch a job from its beginning to its end", &Watch);
+  add("cancel", "End a job without a model", &Cancel);
+}
+
+}  // namespace mercer::client

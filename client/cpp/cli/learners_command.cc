@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/text.h"
+#include "client/cpp/kernel_syntax.h"
+#include "client/cpp/learner_options.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+struct LearnersFlags {
+  std::string name;
+};
+
+// `text` in lines of at most `width` cells, each after `indent` spaces.
+std::string Wrap(const std::string& text, int width, int indent) {
+  const std::string margin(static_cast<size_t>(indent), ' ');
+  std::string result;
+  std::string line = margin;
+  const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  for (const std::string& word : words) {
+    if (DisplayWidth(line) > indent && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
+      absl::StrAppend(&result, line, "\n");
+      line = margin;
+    }
+    absl::StrAppend(&line, DisplayWidth(line) > indent ? " " : "", word);
+  }
+  return absl::StrCat(result, line, "\n");
+}
+
+std::string FormatOption(const v1::OptionDescription& option, int width) {
+  std::string head = absl::StrCat("  --", option.name(), "  ", option.range());
+  if (!option.default_value().empty()) {
+    absl::StrAppend(&head, "  default ", option.default_value());
+  }
+  if (!option.unit().empty()) {
+    absl::StrAppend(&head, "  unit: ", option.unit());
+  }
+  std::string text = absl::StrCat(head, "\n", Wrap(option.meaning(), width, 6));
+  if (!option.source().empty()) {
+    text += Wrap(absl::StrCat("Default from: ", option.source()), width, 6);
+  }
+  return text;
+}
+
+std::string FormatLearner(const v1::LearnerDescription& learner, int width) {
+  std::string text =
+      absl::StrCat(learner.name(), ": ", learner.title(), "\n", Wrap(learner.summary(), width, 2));
+  absl::StrAppend(&text, "  learns ", learner.classification() ? "classes" : "",
+                  learner.classification() && learner.regression() ? " and " : "",
+                  learner.regression() ? "numbers (--regression)" : "", "\n\nOptions:\n");
+  for (const v1::OptionDescription& option : learner.options()) {
+    text += FormatOption(option, width);
+  }
+  if (learner.uses_kernels()) {
+    absl::StrAppend(&text, "\n", kKernelSyntaxHelp);
+    absl::StrAppend(&text, learner.kernels_optional()
+                               ? "  Without --kernel: one Gaussian with the median bandwidth.\n"
+                               : "");
+  }
+  return text;
+}
+
+absl::StatusOr<ExitCode> ShowLearners(Session& session, const LearnersFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const v1::ListLearnersResponse learners, session.client().ListLearners());
+  if (!flags.name.empty()) {
+    MERCER_ASSIGN_OR_RETURN(const v1::LearnerDescription learner,
+                            FindLearner(learners, flags.name));
+    if (session.json()) {
+      session.PrintJson(learner);
+    } else {
+      session.out() << FormatLearner(learner, std::min(session.terminal().width, 100));
+    }
+    return ExitCode::kOk;
+  }
+  Table table({"LEARNER", "WHAT", "OPTIONS"});
+  for (const v1::LearnerDescription& learner : learners.learners()) {
+    if (session.json()) {
+      session.PrintJson(learner);
+      continue;
+    }
+    std::string options;
+    for (const v1::OptionDescription& option : learner.options()) {
+      absl::StrAppend(&options, options.empty() ? "--" : " --", option.name());
+    }
+    table.AddRow({learner.name(), learner.title(), options});
+  }
+  if (!session.json()) {
+    session.out() << table.ToString() << "More: mercer learners NAME" << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddLearnersCommand(CommandLine& line) {
+  auto flags = std::make_shared<LearnersFlags>();
+  CLI::App* command = line.Add(line.app, "learners", "What can be trained, and with which options",
+                               flags, &ShowLearners);
+  command->add_option("NAME", flags->name, "Documentation of this learner's options");
+}
+
+}  // namespace mercer::client

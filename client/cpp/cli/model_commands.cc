@@ -1,0 +1,122 @@
+#include "absl/strings/str_cat.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/model_text.h"
+#include "client/cpp/cli/text.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+struct ListFlags {
+  std::string model;
+  int limit = 50;
+};
+
+struct ShowFlags {
+  std::string model;
+  int kernels = 20;
+  bool full = false;
+};
+
+struct ExportFlags {
+  std::string model;
+  std::string file;
+};
+
+std::string MainMetric(const v1::Model& model) {
+  return model.metrics().empty()
+             ? ""
+             : absl::StrCat(model.metrics(0).name(), " ", FormatNumber(model.metrics(0).value()));
+}
+
+absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::vector<v1::Model> models,
+      session.client().ListModels(flags.model.empty() ? "" : FullName("models", flags.model),
+                                  flags.limit));
+  Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"});
+  for (const v1::Model& model : models) {
+    if (session.json()) {
+      session.PrintJson(model);
+    } else {
+      table.AddRow({model.name(), model.learner(), model.target(), FormatTime(model.create_time()),
+                    FormatGap(model.certificate().accuracy()), MainMetric(model)});
+    }
+  }
+  if (!session.json()) {
+    session.out() << (models.empty() ? "no models\n" : table.ToString()) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(
+      const v1::Model model,
+      session.client().GetModel(FullName("models", flags.model),
+                                flags.full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY));
+  if (session.json()) {
+    session.PrintJson(model);
+  } else {
+    session.out() << FormatModel(model, session.terminal(), flags.kernels) << std::flush;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(
+      const v1::ExportHeader header,
+      session.client().ExportModel(FullName("models", flags.model), flags.file));
+  if (session.json()) {
+    session.PrintJson(header);
+  } else {
+    session.out() << header.model() << " written to " << flags.file << "  "
+                  << FormatBytes(header.size_bytes()) << "  sha256 " << header.digest()
+                  << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Remove(Session& session, const ListFlags& flags) {
+  const std::string name = FullName("models", flags.model);
+  MERCER_RETURN_IF_ERROR(session.client().DeleteModel(name));
+  if (!session.json()) {
+    session.out() << name << " deleted" << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddModelCommands(CommandLine& line) {
+  auto listed = std::make_shared<ListFlags>();
+  CLI::App* list =
+      line.Add(line.app, "models", "List models, or the versions of one", listed, &List);
+  list->add_option("MODEL", listed->model, "List the versions of this model, newest first");
+  list->add_option("--limit", listed->limit, "At most this many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+
+  auto shown = std::make_shared<ShowFlags>();
+  CLI::App* show = line.Add(line.app, "show", "Certificate, metrics and kernel weights of a model",
+                            shown, &Show);
+  show->add_option("MODEL", shown->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
+  show->add_option("--kernels", shown->kernels, "Largest kernel weights to show; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");
+
+  auto exported = std::make_shared<ExportFlags>();
+  CLI::App* command =
+      line.Add(line.app, "export", "Write a model's stored form to a file", exported, &Export);
+  command->add_option("MODEL", exported->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
+  command->add_option("FILE", exported->file, "File to write")->required();
+
+  auto removed = std::make_shared<ListFlags>();
+  line.Add(line.app, "rm", "Delete a version of a model, or a model with all versions", removed,
+           &Remove)
+      ->add_option("MODEL", removed->model, "NAME/versions/N, or NAME for all versions")
+      ->required();
+}
+
+}  // namespace mercer::client

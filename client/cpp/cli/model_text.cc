@@ -1,0 +1,217 @@
+#include "client/cpp/cli/model_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include "client/cpp/cli/text.h"
+#include "client/cpp/field_text.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr int kLabelWidth = 16;
+constexpr int kMaxBarWidth = 30;
+constexpr int kMinNameWidth = 20;
+constexpr int kBesideName = 28;  // cells of a line that a kernel's name leaves for bar and number
+
+std::string Line(const std::string& label, const std::string& text) {
+  return text.empty() ? "" : absl::StrCat("  ", Pad(label, kLabelWidth), text, "\n");
+}
+
+std::string SettingText(const v1::OptionSetting& setting) {
+  switch (setting.value_case()) {
+    case v1::OptionSetting::kBoolValue:
+      return setting.bool_value() ? "true" : "false";
+    case v1::OptionSetting::kIntegerValue:
+      return absl::StrCat(setting.integer_value());
+    case v1::OptionSetting::kRealValue:
+      return FormatNumber(setting.real_value());
+    case v1::OptionSetting::kTextValue:
+      return setting.text_value();
+    case v1::OptionSetting::kRealsValue:
+      return absl::StrJoin(setting.reals_value().values(), ",", [](std::string* out, double v) {
+        absl::StrAppend(out, FormatNumber(v));
+      });
+    default:
+      return "";
+  }
+}
+
+std::string OptionsText(const v1::Model& model) {
+  return absl::StrJoin(model.options(), ", ",
+                       [](std::string* out, const v1::OptionSetting& setting) {
+                         absl::StrAppend(out, setting.name(), " = ", SettingText(setting));
+                       });
+}
+
+std::string ScopeText(v1::CertificateScope scope) {
+  switch (scope) {
+    case v1::CERTIFICATE_SCOPE_LOW_RANK_PROBLEM:
+      return " (of the problem with low-rank kernels)";
+    case v1::CERTIFICATE_SCOPE_LISTED_FEATURES:
+      return " (of the problem with the listed features)";
+    default:
+      return "";
+  }
+}
+
+// Mean absolute weight of every kernel over the outputs.
+std::vector<double> MeanWeights(const v1::KernelWeights& weights) {
+  std::vector<double> means(static_cast<size_t>(weights.kernels_size()), 0.0);
+  const int64_t outputs = std::max<int64_t>(1, weights.weights().columns());
+  const auto& values = weights.weights().values();
+  for (int i = 0; i < values.size(); ++i) {
+    const auto kernel = static_cast<size_t>(i / outputs);
+    if (kernel < means.size()) {
+      means[kernel] += std::abs(values[i]) / static_cast<double>(outputs);
+    }
+  }
+  return means;
+}
+
+std::vector<size_t> Descending(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  return order;
+}
+
+// Numbers of a kernel's name to four digits: "bandwidth=1.5199110829529339" is "bandwidth=1.52".
+std::string ShortName(const std::string& name) {
+  std::string result;
+  for (size_t begin = 0; begin < name.size();) {
+    const size_t end = std::min(name.find_first_not_of("0123456789.", begin), name.size());
+    double value = 0.0;
+    const bool follows_equals = begin > 0 && name[begin - 1] == '=';
+    if (follows_equals && end > begin + 6 &&
+        absl::SimpleAtod(name.substr(begin, end - begin), &value)) {
+      absl::StrAppend(&result, absl::StrFormat("%.4g", value));
+      begin = end;
+    } else {
+      result.push_back(name[begin++]);
+    }
+  }
+  return result;
+}
+
+// What the bars leave out.
+std::string RestText(const std::vector<double>& means, const std::vector<size_t>& order,
+                     size_t shown) {
+  const auto zeros = static_cast<size_t>(std::count(means.begin(), means.end(), 0.0));
+  double rest = 0.0;
+  for (size_t i = shown; i < order.size(); ++i) {
+    rest += means[order[i]];
+  }
+  const double total = std::accumulate(means.begin(), means.end(), 0.0);
+  if (shown == means.size() || total == 0.0) {
+    return "";
+  }
+  return absl::StrFormat("  %d more with %.1f %% of the sum of all weights%s\n",
+                         means.size() - shown, 100.0 * rest / total,
+                         zeros > 0 ? absl::StrCat("; ", zeros, " of weight 0") : "");
+}
+
+}  // namespace
+
+std::string FormatCertificate(const v1::Certificate& certificate) {
+  std::string text = absl::StrCat("certificate  recomputed from the data after the training",
+                                  ScopeText(certificate.scope()), "\n");
+  if (certificate.kind() == v1::CERTIFICATE_KIND_GAP) {
+    absl::StrAppend(
+        &text, Line("objective", FormatNumber(certificate.primal()) + "  value at the model"),
+        Line("optimum", absl::StrCat("at least ", FormatNumber(certificate.dual()))),
+        Line("relative gap",
+             absl::StrFormat("%s  the objective is within %.2g %% of the optimum",
+                             FormatGap(certificate.accuracy()), 100.0 * certificate.accuracy())));
+    if (certificate.outputs_size() > 1) {
+      absl::StrAppend(&text, Line("worst output", FormatGap(certificate.worst_accuracy())));
+    }
+    return text;
+  }
+  return certificate.kind() == v1::CERTIFICATE_KIND_STATIONARITY
+             ? text + Line("stationarity", FormatGap(certificate.accuracy()))
+             : "certificate  none: the method solves no optimisation problem\n";
+}
+
+std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const v1::Metric& metric : metrics) {
+    const size_t dot = metric.name().find('.');
+    const std::string group = dot == std::string::npos ? "metrics" : metric.name().substr(0, dot);
+    const std::string name =
+        dot == std::string::npos ? metric.name() : metric.name().substr(dot + 1);
+    groups[group].push_back(absl::StrFormat("%s %.4g", name, metric.value()));
+  }
+  std::string text;
+  for (const auto& [group, values] : groups) {
+    const std::string label = group == "held_out" ? "held-out rows" : group;
+    absl::StrAppend(&text, Pad(label, 13), " ", absl::StrJoin(values, "  "), "\n");
+  }
+  return text;
+}
+
+std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
+                                int max_kernels) {
+  const std::vector<double> means = MeanWeights(weights);
+  if (means.empty()) {
+    return "";
+  }
+  const std::vector<size_t> order = Descending(means);
+  const size_t shown =
+      max_kernels > 0 ? std::min(means.size(), static_cast<size_t>(max_kernels)) : means.size();
+  std::vector<std::string> names;
+  int name_width = 0;
+  for (size_t i = 0; i < shown; ++i) {
+    names.push_back(ShortName(weights.kernels(static_cast<int>(order[i]))));
+    name_width = std::max(name_width, DisplayWidth(names.back()));
+  }
+  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
+  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
+  const int64_t outputs = weights.weights().columns();
+  std::string text =
+      absl::StrCat("kernel weights",
+                   outputs > 1 ? absl::StrCat(" (means over ", outputs, " outputs)") : "", "\n");
+  const double largest = std::max(means[order[0]], 1e-300);
+  for (size_t i = 0; i < shown; ++i) {
+    const double weight = means[order[i]];
+    absl::StrAppend(&text, "  ", Pad(names[i], name_width), "  ",
+                    Paint(terminal, Colour::kGreen, Bar(weight / largest, bar_width)), " ",
+                    absl::StrFormat("%.3g", weight), "\n");
+  }
+  return text + RestText(means, order, shown);
+}
+
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels) {
+  const v1::TrainRequest& request = model.lineage().request();
+  std::string data = absl::StrJoin(
+      request.data(), ", ",
+      [](std::string* out, const v1::DataInput& input) { absl::StrAppend(out, input.dataset()); });
+  std::string classes;
+  if (model.coding().classes_size() > 0) {
+    classes = absl::StrCat(", classes ", absl::StrJoin(model.coding().classes(), ", "));
+  }
+  std::string text =
+      absl::StrCat(Paint(terminal, Colour::kBold, model.name()), "  ", model.learner(), "\n");
+  absl::StrAppend(&text, Line("trained by", absl::StrCat(model.lineage().job(), " on ", data)),
+                  Line("created", FormatTime(model.create_time())),
+                  Line("target", model.target() + classes), Line("options", OptionsText(model)),
+                  Line("rows", absl::StrCat(model.num_training_rows(), " trained on, ",
+                                            model.num_support_vectors(), " support vectors")),
+                  Line("stored", absl::StrCat(FormatBytes(model.size_bytes()), ", sha256 ",
+                                              model.digest().substr(0, 16), "…")),
+                  Line("stopped", EnumWord(*v1::StopReason_descriptor(), model.stop_reason())),
+                  Line("description", model.description()));
+  return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
+                      FormatKernelWeights(model.kernel_weights(), terminal, max_kernels));
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,22 @@
+// A model as text: what it is, how good it provably is, and which kernels matter.
+#pragma once
+
+#include <string>
+
+#include "client/cpp/cli/terminal.h"
+#include "mercer/v1/job.pb.h"
+#include "mercer/v1/model.pb.h"
+
+namespace mercer::client {
+
+// Where the model comes from, its options, certificate, metrics and kernel weights.
+std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels);
+
+std::string FormatCertificate(const v1::Certificate& certificate);
+// The largest weights as bars, at most `max_kernels` (0: all); several outputs are averaged.
+std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
+                                int max_kernels);
+// "accuracy 0.942, auc 0.981" for each way of measuring, a line each.
+std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics);
+
+}  // namespace mercer::client

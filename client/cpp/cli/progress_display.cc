@@ -1,0 +1,141 @@
+#include "client/cpp/cli/progress_display.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "client/cpp/cli/text.h"
+#include "client/cpp/field_text.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr int kBarWidth = 24;
+constexpr int kNarrowBarWidth = 10;
+constexpr char kClearLine[] = "\r\x1b[2K";
+
+std::string Remaining(const v1::TrainingProgress& progress) {
+  return progress.has_remaining()
+             ? absl::StrCat("about ", FormatElapsed(ToDuration(progress.remaining())), " left")
+             : "";
+}
+
+std::string GapText(const v1::TrainingProgress& progress) {
+  return progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "-";
+}
+
+std::string Objective(const v1::TrainingProgress& progress) {
+  return progress.has_primal() ? FormatNumber(progress.primal()) : "-";
+}
+
+std::string DescribeChange(const v1::StateChange& change) {
+  std::string text = EnumWord(*v1::JobState_descriptor(), change.state());
+  if (!change.reason().empty()) {
+    absl::StrAppend(&text, " (", change.reason(), ")");
+  }
+  if (!change.model().empty()) {
+    absl::StrAppend(&text, ": ", change.model());
+  }
+  return text;
+}
+
+std::string DescribeProgress(const v1::ProgressEvent& event) {
+  const v1::TrainingProgress& progress = event.progress();
+  std::vector<std::string> parts = {absl::StrCat("iteration ", event.iteration()),
+                                    absl::StrCat("objective ", Objective(progress)),
+                                    absl::StrCat("gap ", GapText(progress))};
+  if (progress.active_kernels() > 0) {
+    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
+  }
+  parts.push_back(FormatElapsed(ToDuration(progress.elapsed())));
+  if (progress.has_remaining()) {
+    parts.push_back(Remaining(progress));
+  }
+  return absl::StrCat(progress.phase(), progress.phase().empty() ? "" : ": ",
+                      absl::StrJoin(parts, "  "));
+}
+
+}  // namespace
+
+double GapShare(double gap, double target_gap) {
+  if (!(gap > 0.0)) {
+    return gap == 0.0 ? 1.0 : 0.0;
+  }
+  return std::clamp(std::log(gap) / std::log(target_gap), 0.0, 1.0);
+}
+
+std::string FormatEventLine(const v1::ProgressEvent& event) {
+  const std::string head = Pad(absl::StrCat("[", event.sequence(), "]"), 6);
+  switch (event.kind_case()) {
+    case v1::ProgressEvent::kStateChange:
+      return head + DescribeChange(event.state_change());
+    case v1::ProgressEvent::kProgress:
+      return head + DescribeProgress(event);
+    case v1::ProgressEvent::kResumed:
+      return absl::StrCat(head, "resumed from iteration ", event.resumed().from_iteration());
+    default:
+      return head + "an event that this program does not know";
+  }
+}
+
+std::string FormatProgressBar(const v1::ProgressEvent& event, double target_gap,
+                              const Terminal& terminal) {
+  const v1::TrainingProgress& progress = event.progress();
+  const double share = progress.has_relative_gap() ? GapShare(progress.relative_gap(), target_gap)
+                                                   : progress.fraction();
+  const int bar_width = terminal.width >= 100 ? kBarWidth : kNarrowBarWidth;
+  std::vector<std::string> parts = {
+      absl::StrCat("gap ", GapText(progress), " → ", FormatGap(target_gap)),
+      absl::StrCat("objective ", Objective(progress))};
+  if (progress.active_kernels() > 0) {
+    parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
+  }
+  parts.push_back(FormatElapsed(ToDuration(progress.elapsed())));
+  if (progress.has_remaining()) {
+    parts.push_back(Remaining(progress));
+  }
+  std::string text = absl::StrJoin(parts, "  ");
+  const std::string phase = progress.phase().empty() ? "train" : progress.phase();
+  const int room = terminal.width - 1 - DisplayWidth(phase) - bar_width - 4;
+  if (DisplayWidth(text) > room) {
+    text = Pad(text, std::max(room, 0));
+  }
+  return absl::StrCat(phase, " ▕", Paint(terminal, Colour::kGreen, Bar(share, bar_width)), "▏ ",
+                      text);
+}
+
+void ProgressDisplay::Show(const v1::ProgressEvent& event) {
+  if (session_.json()) {
+    session_.PrintJson(event);
+  } else if (!session_.terminal().interactive) {
+    session_.out() << FormatEventLine(event) << std::endl;
+  } else if (event.has_progress()) {
+    session_.out() << kClearLine << FormatProgressBar(event, target_gap_, session_.terminal())
+                   << std::flush;
+    bar_drawn_ = true;
+  } else {
+    Finish();
+    session_.out() << Paint(session_.terminal(), Colour::kDim,
+                            event.has_resumed() ? absl::StrCat("resumed from iteration ",
+                                                               event.resumed().from_iteration())
+                                                : DescribeChange(event.state_change()))
+                   << std::endl;
+  }
+}
+
+void ProgressDisplay::Note(const std::string& text) {
+  Finish();
+  session_.err() << text << std::endl;
+}
+
+void ProgressDisplay::Finish() {
+  if (bar_drawn_) {
+    session_.out() << std::endl;
+    bar_drawn_ = false;
+  }
+}
+
+}  // namespace mercer::client

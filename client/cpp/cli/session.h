@@ -1,0 +1,65 @@
+// What a command works with: the server, the output, and how the output is to look.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include <google/protobuf/message.h>
+
+#include "client/cpp/cli/terminal.h"
+#include "client/cpp/client.h"
+
+namespace mercer::client {
+
+struct SessionOptions {
+  std::string server = "127.0.0.1:7345";
+  double timeout_seconds = 30.0;
+  bool json = false;
+};
+
+class Session {
+ public:
+  Session(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
+
+  SessionOptions& options() { return options_; }
+  Client& client();  // connects at its first use
+  std::ostream& out() { return out_; }
+  std::ostream& err() { return err_; }
+  // Of `out`; by default nothing that can be drawn on.
+  const Terminal& terminal() const { return terminal_; }
+  void set_terminal(const Terminal& terminal) { terminal_ = terminal; }
+  bool json() const { return options_.json; }
+  // From now on Ctrl-C requests stop of the result instead of ending the program.
+  std::stop_token CatchInterrupts();
+  // Must live as long as the session; without one, nothing is caught.
+  void set_interrupts(InterruptGuard* interrupts) { interrupts_ = interrupts; }
+
+  // Protobuf's JSON on one line.
+  void PrintJson(const google::protobuf::Message& message);
+  // "error: ..." with what is wrong, where and what is allowed; with --json the google.rpc.Status.
+  void PrintError(const absl::Status& status);
+
+ private:
+  std::ostream& out_;
+  std::ostream& err_;
+  Terminal terminal_;
+  SessionOptions options_;
+  InterruptGuard* interrupts_ = nullptr;
+  std::unique_ptr<Client> client_;
+};
+
+// Full names: "spam" is "models/spam"; full names stay.
+std::string FullName(const std::string& collection, const std::string& name);
+
+// "key=value" of a repeated flag. Errors: kInvalidArgument naming `flag`.
+absl::StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& flag,
+                                                                    const std::string& text);
+
+// Reads "\t", "tab" and single characters. Errors: kInvalidArgument.
+absl::StatusOr<char> ParseDelimiter(const std::string& text);
+
+}  // namespace mercer::client

@@ -1,0 +1,47 @@
+// Numbers, times and columns as text for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include <google/protobuf/duration.pb.h>
+#include <google/protobuf/timestamp.pb.h>
+
+namespace mercer::client {
+
+// "0.942", "1.2e+06": six significant digits.
+std::string FormatNumber(double value);
+// "5.3e-04"
+std::string FormatGap(double gap);
+// "0.4 s", "12 s", "3 min 05 s", "2 h 10 min"
+std::string FormatElapsed(absl::Duration duration);
+// "812 B", "1.9 MiB"
+std::string FormatBytes(int64_t bytes);
+// "2026-11-20 12:01:33" in local time.
+std::string FormatTime(const google::protobuf::Timestamp& time);
+
+absl::Duration ToDuration(const google::protobuf::Duration& duration);
+
+// Columns on a terminal that `text` takes: code points of UTF-8.
+int DisplayWidth(const std::string& text);
+// `text` with spaces up to `width`; longer texts are cut and end with "…".
+std::string Pad(const std::string& text, int width);
+
+// A bar of `width` cells, filled from the left to `share` in [0, 1], in eighths of a cell. Unfilled
+// cells are `empty`.
+std::string Bar(double share, int width, const std::string& empty = " ");
+
+// Rows whose columns are aligned, two spaces apart; numbers stand to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header);
+  void AddRow(std::vector<std::string> row);
+  std::string ToString() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace mercer::client

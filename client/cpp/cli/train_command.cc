@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/train_request.h"
+#include "client/cpp/kernel_syntax.h"
+#include "client/cpp/learner_options.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr char kName[] = "train";
+
+constexpr char kLearnerHelp[] =
+    "Options of the learner: --NAME VALUE or --NAME=VALUE, as 'mercer learners LEARNER' lists "
+    "them,\n"
+    "for example --p 1.2 --C 10.\n\n";
+
+absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
+                               const OptionTexts& learner_options) {
+  MERCER_ASSIGN_OR_RETURN(v1::TrainRequest request, MakeTrainRequest(flags));
+  MERCER_ASSIGN_OR_RETURN(const v1::ListLearnersResponse learners, session.client().ListLearners());
+  MERCER_ASSIGN_OR_RETURN(const v1::LearnerDescription description,
+                          FindLearner(learners, flags.learner));
+  MERCER_ASSIGN_OR_RETURN(*request.mutable_learner(),
+                          MakeLearner(description, learner_options, flags.kernels));
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().Train(std::move(request)));
+  if (session.json()) {
+    session.PrintJson(job);
+  } else {
+    session.out() << job.name() << " queued" << std::endl;
+  }
+  if (flags.watch) {
+    return WatchToTheEnd(session, job.name());
+  }
+  if (!session.json()) {
+    session.out() << "Watch it: mercer watch " << job.name() << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+void AddDataFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_option("DATA", flags.data, "Name of the data set")->required();
+  command.add_option("LEARNER", flags.learner, "What to train; 'mercer learners' lists them")
+      ->required();
+  command
+      .add_option("--kernel", flags.kernels,
+                  "A kernel or a family of kernels (repeatable; see below)")
+      ->allow_extra_args(false);
+  command.add_option("--target", flags.target,
+                     "Column to be predicted; default: the one uploaded as target");
+  command.add_flag("--regression", flags.regression, "The target is a number, not a class");
+  command.add_flag("--one-vs-one", flags.one_vs_one,
+                   "More than two classes: one output per pair, not per class");
+  command.add_option("--scaling", flags.scaling, "none, standardize (default), min_max, unit_norm");
+  command.add_flag("--impute", flags.impute,
+                   "Fill in missing values: mean, or most frequent category");
+  command.add_flag("--unseen-zeros", flags.unseen_zeros,
+                   "Predict rows with categories that training did not know");
+  command.add_option("--block", flags.blocks, "Use only this feature block (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--class-weights", flags.class_weights, "balanced, none, or CLASS=FACTOR,...");
+}
+
+void AddRunFlags(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* hold_out = command.add_option("--hold-out", flags.hold_out,
+                                             "Share of the rows to measure on, in (0, 1)");
+  command.add_option("--folds", flags.folds, "Measure by cross-validation with this many folds")
+      ->excludes(hold_out);
+  command.add_option("--seed", flags.seed, "Of everything random")->capture_default_str();
+  command.add_option("--gap", flags.gap, "Relative duality gap to reach; default: 0.001");
+  command.add_option("--max-iterations", flags.max_iterations, "Steps of the learner at most");
+  command.add_option("--time-limit", flags.time_limit, "Seconds, or 90s, 10m, 1h30m");
+  command.add_option("--threads", flags.threads, "Of this job; does not change the result");
+  command.add_option("--priority", flags.priority, "-100 .. 100; larger ones start first");
+  command.add_option("--model", flags.model,
+                     "Make a new version of this model; default: named after the job");
+  command.add_option("--display-name", flags.display_name, "For people");
+  command.add_option("--label", flags.labels, "NAME=VALUE, of job and model (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--request-id", flags.request_id,
+                     "The same id and request give the same job again");
+  command.add_flag("--watch", flags.watch, "Watch it to its end; Ctrl-C detaches, the job goes on");
+}
+
+std::set<std::string> FlagNames(const CLI::App& command) {
+  std::set<std::string> names = {"help"};
+  for (const CLI::Option* option : command.get_options()) {
+    names.insert(option->get_lnames().begin(), option->get_lnames().end());
+  }
+  return names;
+}
+
+}  // namespace
+
+void AddTrainCommand(CommandLine& line) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* command = line.app.add_subcommand(kName, "Queue a training");
+  line.AddCommonFlags(*command);
+  AddDataFlags(*command, *flags);
+  AddRunFlags(*command, *flags);
+  command->footer(absl::StrCat(kLearnerHelp, kKernelSyntaxHelp));
+  command->callback([&line, flags] {
+    line.action = [flags, options = line.learner_options](Session& session) {
+      return Train(session, *flags, options);
+    };
+  });
+}
+
+void TakeLearnerOptions(CommandLine& line, std::vector<std::string>& arguments) {
+  const auto train = std::find(arguments.begin(), arguments.end(), kName);
+  if (train == arguments.end()) {
+    return;
+  }
+  const std::set<std::string> known = FlagNames(*line.app.get_subcommand(kName));
+  std::vector<std::string> kept(arguments.begin(), train + 1);
+  for (auto word = train + 1; word != arguments.end(); ++word) {
+    const size_t equals = word->find('=');
+    const std::string name = absl::StartsWith(*word, "--") ? word->substr(2, equals - 2) : "";
+    if (name.empty() || known.count(name) > 0) {
+      kept.push_back(*word);
+      // A value of a known flag may begin with a dash: the parser knows which flags have one.
+      continue;
+    }
+    std::string value = equals == std::string::npos ? "" : word->substr(equals + 1);
+    if (equals == std::string::npos && word + 1 != arguments.end() &&
+        !absl::StartsWith(*(word + 1), "--")) {
+      value = *++word;
+    }
+    line.learner_options.emplace_back(name, value);
+  }
+  arguments = std::move(kept);
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,120 @@
+#include "client/cpp/cli/train_request.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+#include "client/cpp/cli/session.h"
+#include "client/cpp/field_text.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+// "90", "90s", "1h30m"
+absl::Status SetTimeLimit(const std::string& text, v1::Stopping& stopping) {
+  absl::Duration limit;
+  double seconds = 0.0;
+  if (absl::SimpleAtod(text, &seconds)) {
+    limit = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, &limit)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--time-limit: must be seconds or a time like 90s or 1h30m, is '", text, "'"));
+  }
+  const int64_t whole = absl::ToInt64Seconds(limit);
+  stopping.mutable_time_limit()->set_seconds(whole);
+  stopping.mutable_time_limit()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(limit - absl::Seconds(whole))));
+  return absl::OkStatus();
+}
+
+// "balanced", "none", or "spam=2,other=1"
+absl::Status SetClassWeights(const std::string& text, v1::ClassWeights& weights) {
+  if (text == "balanced" || text == "none") {
+    weights.set_weighting(text == "none" ? v1::CLASS_WEIGHTING_NONE : v1::CLASS_WEIGHTING_BALANCED);
+    return absl::OkStatus();
+  }
+  weights.set_weighting(v1::CLASS_WEIGHTING_EXPLICIT);
+  std::vector<std::string> elements;
+  MERCER_RETURN_IF_ERROR(SplitList(text, elements));
+  for (const std::string& element : elements) {
+    const size_t equals = element.rfind('=');
+    double weight = 0.0;
+    if (equals == std::string::npos || !absl::SimpleAtod(element.substr(equals + 1), &weight)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--class-weights: must be balanced, none, or CLASS=NUMBER,..., is '", text, "'"));
+    }
+    (*weights.mutable_weights())[element.substr(0, equals)] = weight;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetPreprocessing(const TrainFlags& flags, v1::PreprocessingOptions& preprocessing) {
+  if (!flags.scaling.empty()) {
+    const int scaling = EnumNumber(*v1::Scaling_descriptor(), flags.scaling);
+    if (scaling < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--scaling: must be one of ", absl::StrJoin(EnumWords(*v1::Scaling_descriptor()), ", "),
+          ", is '", flags.scaling, "'"));
+    }
+    preprocessing.set_scaling(static_cast<v1::Scaling>(scaling));
+  }
+  if (flags.impute) {
+    preprocessing.set_imputation(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT);
+  }
+  if (flags.unseen_zeros) {
+    preprocessing.set_unseen_category(v1::UNSEEN_CATEGORY_ALL_ZEROS);
+  }
+  preprocessing.mutable_blocks()->Assign(flags.blocks.begin(), flags.blocks.end());
+  return absl::OkStatus();
+}
+
+absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
+  if (flags.gap != 0.0) {
+    stopping.set_relative_gap(flags.gap);
+  }
+  if (flags.max_iterations != 0) {
+    stopping.set_max_iterations(flags.max_iterations);
+  }
+  return flags.time_limit.empty() ? absl::OkStatus() : SetTimeLimit(flags.time_limit, stopping);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
+  v1::TrainRequest request;
+  request.add_data()->set_dataset(FullName("datasets", flags.data));
+  request.set_target(flags.target);
+  request.set_target_kind(flags.regression ? v1::TARGET_KIND_REGRESSION
+                                           : v1::TARGET_KIND_CLASSIFICATION);
+  if (flags.one_vs_one) {
+    request.set_coding(v1::CODING_CHOICE_ONE_VS_ONE);
+  }
+  MERCER_RETURN_IF_ERROR(SetPreprocessing(flags, *request.mutable_preprocessing()));
+  if (flags.hold_out != 0.0) {
+    request.mutable_validation()->mutable_hold_out()->set_fraction(flags.hold_out);
+  } else if (flags.folds != 0) {
+    request.mutable_validation()->mutable_folds()->set_count(flags.folds);
+  }
+  if (!flags.class_weights.empty()) {
+    MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));
+  }
+  MERCER_RETURN_IF_ERROR(SetStopping(flags, *request.mutable_stopping()));
+  request.set_seed(flags.seed);
+  request.set_threads(flags.threads);
+  request.set_priority(flags.priority);
+  for (const std::string& text : flags.labels) {
+    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
+    (*request.mutable_labels())[label.first] = label.second;
+  }
+  if (!flags.model.empty()) {
+    request.set_model(FullName("models", flags.model));
+  }
+  request.set_display_name(flags.display_name);
+  request.set_request_id(flags.request_id);
+  return request;
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,44 @@
+// The request of "mercer train" from its flags.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "mercer/v1/training.pb.h"
+
+namespace mercer::client {
+
+struct TrainFlags {
+  std::string data;
+  std::string learner;
+  std::vector<std::string> kernels;
+  std::string target;
+  bool regression = false;
+  bool one_vs_one = false;
+  double hold_out = 0.0;  // 0: none
+  int folds = 0;          // 0: none
+  std::string scaling;
+  bool impute = false;
+  bool unseen_zeros = false;
+  std::vector<std::string> blocks;
+  std::string class_weights;
+  uint64_t seed = 0;
+  double gap = 0.0;  // 0: the server's default
+  int64_t max_iterations = 0;
+  std::string time_limit;
+  int threads = 0;
+  int priority = 0;
+  std::string model;
+  std::string display_name;
+  std::vector<std::string> labels;
+  std::string request_id;
+  bool watch = false;
+};
+
+// Everything but the learner. Errors: kInvalidArgument naming the flag.
+absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags);
+
+}  // namespace mercer::client

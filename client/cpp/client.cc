@@ -1,0 +1,163 @@
+#include "client/cpp/client.h"
+
+#include <random>
+#include <utility>
+
+#include <google/protobuf/empty.pb.h>
+#include <grpcpp/client_context.h>
+
+#include "client/cpp/channel.h"
+#include "client/cpp/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr int kPageSize = 500;
+
+template <typename Method>
+struct ResponseOf;
+template <typename Stub, typename Request, typename Response>
+struct ResponseOf<grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*)> {
+  using Type = Response;
+};
+
+// Collects the pages of a list. `call` takes the request, `items` the field of the answer.
+template <typename Item, typename Request, typename Call, typename Items>
+absl::StatusOr<std::vector<Item>> AllPages(Request request, int limit, Call call, Items items) {
+  std::vector<Item> result;
+  do {
+    request.set_page_size(std::min(kPageSize, limit - static_cast<int>(result.size())));
+    auto page = call(request);
+    MERCER_RETURN_IF_ERROR(page.status());
+    for (auto& item : *items(*page)) {
+      result.push_back(std::move(item));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty() && static_cast<int>(result.size()) < limit);
+  return result;
+}
+
+}  // namespace
+
+Client::Client(ClientOptions options)
+    : options_(std::move(options)),
+      stubs_(std::make_unique<Stubs>(MakeChannel(options_.address))) {}
+
+Client::~Client() = default;
+
+Backoff Client::NewBackoff(const RetryPolicy& policy) const {
+  return Backoff(policy, std::random_device()());
+}
+
+template <typename Stub, typename Method, typename Request>
+auto Client::Call(Stub& stub, Method method, const Request& request) {
+  using Response = typename ResponseOf<Method>::Type;
+  return CallWithRetries(
+      NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::StatusOr<Response> {
+        grpc::ClientContext context;
+        context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+        Response response;
+        MERCER_RETURN_IF_ERROR(ToAbslStatus((stub.*method)(&context, request, &response)));
+        return response;
+      });
+}
+
+// A repeated call that finds nothing: an earlier one did it and its answer was lost.
+template <typename Stub, typename Method, typename Request>
+absl::Status Client::CallDelete(Stub& stub, Method method, const Request& request) {
+  return CallWithRetries(
+      NewBackoff(options_.retry), options_.sleep, [&](int attempt) -> absl::Status {
+        grpc::ClientContext context;
+        context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+        google::protobuf::Empty response;
+        absl::Status status = ToAbslStatus((stub.*method)(&context, request, &response));
+        return attempt > 1 && absl::IsNotFound(status) ? absl::OkStatus() : status;
+      });
+}
+
+absl::StatusOr<v1::Dataset> Client::GetDataset(const std::string& name) {
+  v1::GetDatasetRequest request;
+  request.set_name(name);
+  return Call(*stubs_->datasets, &v1::DatasetService::Stub::GetDataset, request);
+}
+
+absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(int limit) {
+  return AllPages<v1::Dataset>(
+      v1::ListDatasetsRequest(), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->datasets, &v1::DatasetService::Stub::ListDatasets, request);
+      },
+      [](auto& page) { return page.mutable_datasets(); });
+}
+
+absl::Status Client::DeleteDataset(const std::string& name) {
+  v1::DeleteDatasetRequest request;
+  request.set_name(name);
+  return CallDelete(*stubs_->datasets, &v1::DatasetService::Stub::DeleteDataset, request);
+}
+
+absl::StatusOr<v1::Job> Client::Train(v1::TrainRequest request) {
+  if (request.request_id().empty()) {
+    request.set_request_id(NewRequestId());
+  }
+  return Call(*stubs_->training, &v1::TrainingService::Stub::Train, request);
+}
+
+absl::StatusOr<v1::Job> Client::GetJob(const std::string& name) {
+  v1::GetJobRequest request;
+  request.set_name(name);
+  return Call(*stubs_->training, &v1::TrainingService::Stub::GetJob, request);
+}
+
+absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(v1::ListJobsRequest filter, int limit) {
+  return AllPages<v1::Job>(
+      std::move(filter), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->training, &v1::TrainingService::Stub::ListJobs, request);
+      },
+      [](auto& page) { return page.mutable_jobs(); });
+}
+
+absl::StatusOr<v1::Job> Client::CancelJob(const std::string& name) {
+  v1::CancelJobRequest request;
+  request.set_name(name);
+  return Call(*stubs_->training, &v1::TrainingService::Stub::CancelJob, request);
+}
+
+absl::StatusOr<v1::Job> Client::StopJob(const std::string& name) {
+  v1::StopJobRequest request;
+  request.set_name(name);
+  return Call(*stubs_->training, &v1::TrainingService::Stub::StopJob, request);
+}
+
+absl::StatusOr<v1::ListLearnersResponse> Client::ListLearners() {
+  return Call(*stubs_->training, &v1::TrainingService::Stub::ListLearners,
+              v1::ListLearnersRequest());
+}
+
+absl::StatusOr<v1::Model> Client::GetModel(const std::string& name, v1::ModelView view) {
+  v1::GetModelRequest request;
+  request.set_name(name);
+  request.set_view(view);
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetModel, request);
+}
+
+absl::StatusOr<std::vector<v1::Model>> Client::ListModels(const std::string& model, int limit) {
+  v1::ListModelsRequest filter;
+  filter.set_model(model);
+  return AllPages<v1::Model>(
+      std::move(filter), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->models, &v1::ModelService::Stub::ListModels, request);
+      },
+      [](auto& page) { return page.mutable_models(); });
+}
+
+absl::Status Client::DeleteModel(const std::string& name) {
+  v1::DeleteModelRequest request;
+  request.set_name(name);
+  return CallDelete(*stubs_->models, &v1::ModelService::Stub::DeleteModel, request);
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,123 @@
+// A Mercer server, from C++.
+//
+//   Client client({.address = "127.0.0.1:7345"});
+//   absl::StatusOr<v1::Dataset> dataset = client.UploadDataset(header, {FileSource("a.csv")});
+//   absl::StatusOr<v1::Job> job = client.Train(request);
+//   absl::Status watched = client.WatchJob(job->name(), {.on_event = Print});
+//
+// Every method blocks. Calls that find the server unavailable are made again with growing delays;
+// uploads and trainings carry a request_id for that, which is generated when the caller gives none,
+// so that a repeated call does nothing twice. Errors carry the server's details (errors.h).
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "client/cpp/retry.h"
+#include "core/data/readers.h"
+#include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/model_service.pb.h"
+#include "mercer/v1/prediction_service.pb.h"
+#include "mercer/v1/training_service.pb.h"
+
+namespace mercer::client {
+
+struct ClientOptions {
+  std::string address = {};                    // "host:port"
+  absl::Duration timeout = absl::Seconds(30);  // of one attempt of a call without streams
+  RetryPolicy retry = {};
+  // While a job is watched: a server that restarts is waited for, about 90 seconds.
+  RetryPolicy watch_retry = {.max_attempts = 24, .max_backoff = absl::Seconds(5)};
+  Sleeper sleep = SleepUnlessStopped;
+};
+
+// Bytes that can be read again from the start, because an upload may have to be repeated.
+using UploadSource = std::function<absl::StatusOr<std::unique_ptr<ByteSource>>()>;
+UploadSource FileSource(std::string path);
+UploadSource MemorySource(std::string bytes);
+
+struct WatchOptions {
+  int64_t after_sequence = 0;  // events with a larger number are wanted
+  std::stop_token stop = {};   // ends watching, not the job
+  std::function<void(const v1::ProgressEvent&)> on_event = {};
+  // The stream broke and is opened again after `delay`. May be empty.
+  std::function<void(const absl::Status& why, absl::Duration delay)> on_interruption = {};
+};
+
+// The next rows to predict. Empty rows (no columns at all) end the input.
+using RowsSource = std::function<absl::StatusOr<v1::Rows>()>;
+using PredictionSink = std::function<absl::Status(const v1::PredictResponse&)>;
+
+class Client {
+ public:
+  explicit Client(ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const std::string& address() const { return options_.address; }
+
+  // One source for each part of the header. `on_progress` (may be empty) hears the bytes sent so
+  // far.
+  absl::StatusOr<v1::Dataset> UploadDataset(v1::UploadHeader header,
+                                            const std::vector<UploadSource>& parts,
+                                            const std::function<void(int64_t)>& on_progress = {});
+  absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
+  // All of them, newest first, at most `limit`.
+  absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
+  absl::Status DeleteDataset(const std::string& name);
+
+  absl::StatusOr<v1::Job> Train(v1::TrainRequest request);
+  absl::StatusOr<v1::Job> GetJob(const std::string& name);
+  // `filter` gives states and labels.
+  absl::StatusOr<std::vector<v1::Job>> ListJobs(v1::ListJobsRequest filter, int limit);
+  absl::StatusOr<v1::Job> CancelJob(const std::string& name);
+  absl::StatusOr<v1::Job> StopJob(const std::string& name);
+  absl::StatusOr<v1::ListLearnersResponse> ListLearners();
+  // Hears every event once and in order, over broken streams and restarts of the server, until the
+  // job has reached its final state (OK) or stop is requested (kCancelled).
+  absl::Status WatchJob(const std::string& name, const WatchOptions& options);
+
+  absl::StatusOr<v1::Model> GetModel(const std::string& name, v1::ModelView view);
+  // The newest versions of all models, or all versions of `model`.
+  absl::StatusOr<std::vector<v1::Model>> ListModels(const std::string& model, int limit);
+  absl::Status DeleteModel(const std::string& name);
+  // Writes the stored file to `path` (through path.part, so that no half file stays there).
+  absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path);
+
+  // Predicts batch after batch; all answers come from one version of the model, also when the
+  // stream broke in between.
+  absl::Status Predict(v1::PredictHeader header, const RowsSource& next_rows,
+                       const PredictionSink& sink);
+  // Predicts header.dataset.
+  absl::Status PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink);
+
+ private:
+  struct Stubs;
+
+  Backoff NewBackoff(const RetryPolicy& policy) const;
+  template <typename Stub, typename Method, typename Request>
+  auto Call(Stub& stub, Method method, const Request& request);
+  template <typename Stub, typename Method, typename Request>
+  absl::Status CallDelete(Stub& stub, Method method, const Request& request);
+  absl::StatusOr<v1::Dataset> TryUpload(const v1::UploadHeader& header,
+                                        const std::vector<UploadSource>& parts,
+                                        const std::function<void(int64_t)>& on_progress);
+  absl::Status TryWatch(const std::string& name, const WatchOptions& options,
+                        int64_t& last_sequence, bool& got_anything);
+  absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path);
+
+  ClientOptions options_;
+  std::unique_ptr<Stubs> stubs_;
+};
+
+}  // namespace mercer::client

@@ -1,0 +1,117 @@
+#include "client/cpp/errors.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "google/rpc/error_details.pb.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
+
+absl::StatusCode ToCode(int code) {
+  const auto result = static_cast<absl::StatusCode>(code);
+  return code == 0 || absl::StatusCodeToString(result).empty() ? absl::StatusCode::kUnknown
+                                                               : result;
+}
+
+void ReadDetail(const google::protobuf::Any& detail, ErrorReport& report) {
+  google::rpc::ErrorInfo info;
+  google::rpc::BadRequest bad_request;
+  google::rpc::ResourceInfo resource;
+  google::rpc::RetryInfo retry;
+  if (detail.UnpackTo(&info)) {
+    report.reason = info.reason();
+    report.metadata.insert(info.metadata().begin(), info.metadata().end());
+  } else if (detail.UnpackTo(&bad_request)) {
+    for (const auto& field : bad_request.field_violations()) {
+      report.fields.push_back({field.field(), field.description()});
+    }
+  } else if (detail.UnpackTo(&resource)) {
+    report.resource = resource.resource_name();
+  } else if (detail.UnpackTo(&retry)) {
+    report.retry_delay = absl::Seconds(retry.retry_delay().seconds()) +
+                         absl::Nanoseconds(retry.retry_delay().nanos());
+  }
+}
+
+// A word for an error whose message is empty.
+std::string MessageOf(const absl::Status& status) {
+  return status.message().empty() ? absl::StatusCodeToString(status.code())
+                                  : std::string(status.message());
+}
+
+}  // namespace
+
+absl::Status ToAbslStatus(const grpc::Status& status) {
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  absl::Status result(ToCode(static_cast<int>(status.error_code())), status.error_message());
+  if (!status.error_details().empty()) {
+    result.SetPayload(kDetailsUrl, absl::Cord(status.error_details()));
+  }
+  return result;
+}
+
+absl::Status ToAbslStatus(const google::rpc::Status& status) {
+  if (status.code() == 0) {
+    return absl::OkStatus();
+  }
+  absl::Status result(ToCode(status.code()), status.message());
+  result.SetPayload(kDetailsUrl, absl::Cord(status.SerializeAsString()));
+  return result;
+}
+
+google::rpc::Status ToRpcStatus(const absl::Status& status) {
+  google::rpc::Status result;
+  const auto payload = status.GetPayload(kDetailsUrl);
+  if (!payload.has_value() || !result.ParseFromString(std::string(*payload))) {
+    result.Clear();
+  }
+  result.set_code(static_cast<int>(status.code()));
+  result.set_message(std::string(status.message()));
+  return result;
+}
+
+ErrorReport ReadErrorReport(const absl::Status& status) {
+  ErrorReport report;
+  const google::rpc::Status details = ToRpcStatus(status);
+  for (const google::protobuf::Any& detail : details.details()) {
+    ReadDetail(detail, report);
+  }
+  // Errors of our own, as the readers of core/data report them.
+  if (report.reason.empty()) {
+    report.reason = GetReason(status);
+    for (const auto& [name, value] : GetErrorMetadata(status)) {
+      report.metadata.emplace(name, value);
+    }
+    for (FieldViolation& field : GetFieldViolations(status)) {
+      report.fields.push_back(std::move(field));
+    }
+  }
+  return report;
+}
+
+std::string FormatError(const absl::Status& status) {
+  const ErrorReport report = ReadErrorReport(status);
+  if (report.fields.size() == 1) {
+    return absl::StrCat(report.fields[0].field, ": ", report.fields[0].description);
+  }
+  std::string text = MessageOf(status);
+  if (!report.fields.empty()) {
+    text = absl::StrCat(report.fields.size(), " fields of the request are wrong:");
+    for (const FieldViolation& field : report.fields) {
+      absl::StrAppend(&text, "\n  ", field.field, ": ", field.description);
+    }
+  }
+  for (const auto& [name, value] : report.metadata) {
+    if (!value.empty() && !absl::StrContains(text, value)) {
+      absl::StrAppend(&text, "\n  ", name, ": ", value);
+    }
+  }
+  return text;
+}
+
+}  // namespace mercer::client

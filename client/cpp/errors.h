@@ -1,0 +1,42 @@
+// What a server says about an error: out of the call's status, for programs and for people.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include <grpcpp/support/status.h>
+
+#include "core/base/errors.h"
+#include "google/rpc/status.pb.h"
+
+namespace mercer::client {
+
+// The same code and message; the server's details travel in a payload. UNAVAILABLE and
+// DEADLINE_EXCEEDED that come without details are the transport's.
+absl::Status ToAbslStatus(const grpc::Status& status);
+
+// An error that arrived inside a message: the error of a job.
+absl::Status ToAbslStatus(const google::rpc::Status& status);
+
+// The server's error with its details; code and message alone when it gave none.
+google::rpc::Status ToRpcStatus(const absl::Status& status);
+
+struct ErrorReport {
+  std::string reason;  // "BAD_CELL"; empty when the server named none
+  std::map<std::string, std::string> metadata;
+  std::vector<FieldViolation> fields;  // every wrong field of the request
+  std::string resource;                // the name that the error is about, "jobs/x"
+  std::optional<absl::Duration> retry_delay;
+};
+
+ErrorReport ReadErrorReport(const absl::Status& status);
+
+// Several lines without indentation of the first: what is wrong, then each wrong field with what is
+// allowed, then the named values that the message does not contain. Ends without a line end.
+std::string FormatError(const absl::Status& status);
+
+}  // namespace mercer::client

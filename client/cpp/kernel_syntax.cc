@@ -1,0 +1,148 @@
+#include "client/cpp/kernel_syntax.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+#include "client/cpp/field_text.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+// Words separated by spaces outside double quotes; the quotes stay.
+absl::StatusOr<std::vector<std::string>> SplitWords(const std::string& text) {
+  std::vector<std::string> words;
+  bool quoted = false;
+  bool inside = false;
+  for (const char c : text) {
+    if (!quoted && (c == ' ' || c == '\t')) {
+      inside = false;
+      continue;
+    }
+    quoted = (c == '"') != quoted;
+    if (!inside) {
+      words.emplace_back();
+    }
+    inside = true;
+    words.back().push_back(c);
+  }
+  if (quoted) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", text, "': a quote is not closed"));
+  }
+  return words;
+}
+
+std::vector<std::string> KnownNames() {
+  std::vector<std::string> names = {"median"};
+  for (const auto* type : {v1::KernelGrid::descriptor(), v1::KernelNormalization::descriptor()}) {
+    for (int i = 0; i < type->field_count(); ++i) {
+      const std::string& name = type->field(i)->name();
+      if (name != "type" && name != "normalization") {
+        names.push_back(name);
+      }
+    }
+  }
+  return names;
+}
+
+// "1..100:12"; returns false when `text` has another form.
+bool ParseRange(const std::string& text, v1::KernelGrid& grid) {
+  const size_t dots = text.find("..");
+  const size_t colon = text.find(':');
+  double min = 0.0;
+  double max = 0.0;
+  int count = 0;
+  if (dots == std::string::npos || colon == std::string::npos || colon < dots ||
+      !absl::SimpleAtod(text.substr(0, dots), &min) ||
+      !absl::SimpleAtod(text.substr(dots + 2, colon - dots - 2), &max) ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &count)) {
+    return false;
+  }
+  grid.set_rule(v1::BANDWIDTH_RULE_LOG_SPACED);
+  grid.set_min_bandwidth(min);
+  grid.set_max_bandwidth(max);
+  grid.set_count(count);
+  return true;
+}
+
+absl::Status SetMultiples(const std::string& value, v1::KernelGrid& grid) {
+  grid.set_rule(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
+  const auto* multiples = v1::KernelGrid::descriptor()->FindFieldByName("bandwidths");
+  return value.empty() ? absl::OkStatus() : SetFieldFromText(grid, *multiples, value);
+}
+
+absl::Status SetWord(const std::string& name, const std::string& value, v1::KernelGrid& grid) {
+  if (name == "median") {
+    return SetMultiples(value, grid);
+  }
+  if (name == "bandwidths" && value.find("..") != std::string::npos) {
+    return ParseRange(value, grid) ? absl::OkStatus()
+                                   : absl::InvalidArgumentError(absl::StrCat(
+                                         "must be FIRST..LAST:COUNT, is '", value, "'"));
+  }
+  const FieldDescriptor* field = v1::KernelGrid::descriptor()->FindFieldByName(name);
+  if (field != nullptr && name != "type" && name != "normalization") {
+    MERCER_RETURN_IF_ERROR(SetFieldFromText(grid, *field, value));
+    if (name == "min_bandwidth" || name == "max_bandwidth" || name == "count") {
+      grid.set_rule(v1::BANDWIDTH_RULE_LOG_SPACED);
+    }
+    return absl::OkStatus();
+  }
+  field = v1::KernelNormalization::descriptor()->FindFieldByName(name);
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown word; allowed are ", absl::StrJoin(KnownNames(), ", ")));
+  }
+  return SetFieldFromText(*grid.mutable_normalization(), *field, value);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> words, SplitWords(text));
+  const auto& types = *v1::KernelType_descriptor();
+  const int type = words.empty() ? -1 : EnumNumber(types, words[0]);
+  if (type < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", text, "': must begin with one of ",
+                                                   absl::StrJoin(EnumWords(types), ", ")));
+  }
+  v1::KernelGrid grid;
+  grid.set_type(static_cast<v1::KernelType>(type));
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string name = absl::StrReplaceAll(words[i].substr(0, equals), {{"-", "_"}});
+    const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+    const absl::Status status = SetWord(name, value, grid);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernel '", text, "': ", name, ": ", status.message()));
+    }
+  }
+  return grid;
+}
+
+const char kKernelSyntaxHelp[] =
+    R"(Kernels: --kernel 'TYPE WORD...', repeated for several families; each makes one kernel for every
+column set and bandwidth.
+  TYPE      linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed, distance
+  WORDS     bandwidth=W               one width, in the unit of the distance
+            bandwidths=W,W,...        several
+            bandwidths=A..B:N         N widths from A to B with equal ratios
+            median  median=M,M,...    the median distance of the training rows, or multiples of it
+            degree=D scale=S offset=O (polynomial)  (S x'z + O)^D
+            columns=C,C,...  block=B  on these columns, on this block, instead of on all
+            per_column                one kernel per column instead of one on all together
+            unit_diagonal             k(x,z) / sqrt(k(x,x) k(z,z))
+            scaling=none|trace|mean_diagonal|variance|centred_trace
+  examples  --kernel 'gaussian bandwidths=1..100:12'   --kernel 'gaussian bandwidth=0.5 per_column'
+            --kernel 'polynomial degree=2 columns=age,"first name"'
+)";
+
+}  // namespace mercer::client

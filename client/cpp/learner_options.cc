@@ -1,0 +1,116 @@
+#include "client/cpp/learner_options.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+
+#include "client/cpp/field_text.h"
+#include "client/cpp/kernel_syntax.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string FieldName(const std::string& name) { return absl::StrReplaceAll(name, {{"-", "_"}}); }
+
+const v1::OptionDescription* FindOption(const v1::LearnerDescription& learner,
+                                        const std::string& name) {
+  for (const v1::OptionDescription& option : learner.options()) {
+    if (option.name() == name) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+std::string OptionNames(const v1::LearnerDescription& learner) {
+  return absl::StrJoin(learner.options(), ", ",
+                       [](std::string* out, const v1::OptionDescription& option) {
+                         absl::StrAppend(out, "--", option.name());
+                       });
+}
+
+void SetOption(Message& message, const v1::LearnerDescription& learner,
+               const std::pair<std::string, std::string>& given, FieldViolations& violations) {
+  const std::string name = FieldName(given.first);
+  const std::string shown = absl::StrCat("--", given.first);
+  const v1::OptionDescription* option = FindOption(learner, name);
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  if (option == nullptr) {
+    violations.Add(shown, absl::StrCat("neither an option of 'mercer train' nor of ",
+                                       learner.name(), ", which has ", OptionNames(learner)));
+    return;
+  }
+  if (field == nullptr) {
+    violations.Add(shown, "the server is newer than this program, which does not know the option");
+    return;
+  }
+  const absl::Status status = SetFieldFromText(message, *field, given.second);
+  if (!status.ok()) {
+    violations.Add(shown,
+                   absl::StrCat(status.message(),
+                                option->range().empty() ? "" : "; allowed: ", option->range()));
+  }
+}
+
+absl::Status AddKernels(Message& message, const v1::LearnerDescription& learner,
+                        const std::vector<std::string>& kernels) {
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName("kernels");
+  if (field == nullptr || !field->is_repeated() ||
+      field->message_type() != v1::KernelGrid::descriptor()) {
+    return kernels.empty() ? absl::OkStatus()
+                           : absl::InvalidArgumentError(
+                                 absl::StrCat(learner.name(), " takes no kernels (--kernel)"));
+  }
+  for (const std::string& text : kernels) {
+    MERCER_ASSIGN_OR_RETURN(const v1::KernelGrid grid, ParseKernel(text));
+    message.GetReflection()->AddMessage(&message, field)->CopyFrom(grid);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::LearnerDescription> FindLearner(const v1::ListLearnersResponse& learners,
+                                                   const std::string& name) {
+  std::vector<std::string> names;
+  for (const v1::LearnerDescription& learner : learners.learners()) {
+    if (learner.name() == FieldName(name)) {
+      return learner;
+    }
+    names.push_back(learner.name());
+  }
+  return absl::NotFoundError(absl::StrCat("there is no learner '", name, "'; the server has ",
+                                          absl::StrJoin(names, ", ")));
+}
+
+absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& description,
+                                        const OptionTexts& options,
+                                        const std::vector<std::string>& kernels) {
+  v1::Learner learner;
+  const FieldDescriptor* field = v1::Learner::descriptor()->FindFieldByName(description.name());
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server's learner '", description.name(),
+                     "' is newer than this program, which does not know it"));
+  }
+  Message& message = *learner.GetReflection()->MutableMessage(&learner, field);
+  FieldViolations violations;
+  for (const auto& option : options) {
+    SetOption(message, description, option, violations);
+  }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(AddKernels(message, description, kernels));
+  if (description.uses_kernels() && !description.kernels_optional() && kernels.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(description.name(), " needs at least one --kernel; for example --kernel ",
+                     "'gaussian bandwidths=1..100:12'"));
+  }
+  return learner;
+}
+
+}  // namespace mercer::client

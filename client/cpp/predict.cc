@@ -1,0 +1,116 @@
+// Predictions in batches, over broken streams.
+#include <memory>
+#include <utility>
+
+#include <grpcpp/client_context.h>
+
+#include "client/cpp/channel.h"
+#include "client/cpp/client.h"
+#include "client/cpp/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<v1::PredictStreamRequest, v1::PredictResponse>;
+
+bool IsEmpty(const v1::Rows& rows) {
+  return rows.dense_size() + rows.sparse_size() + rows.columns_size() + rows.squares_size() == 0;
+}
+
+// One open call of PredictStream.
+class PredictCall {
+ public:
+  PredictCall(v1::PredictionService::Stub& stub, const v1::PredictHeader& header)
+      : stream_(stub.PredictStream(&context_)) {
+    v1::PredictStreamRequest first;
+    *first.mutable_header() = header;
+    stream_->Write(first);  // a call that failed says why at Finish
+  }
+  ~PredictCall() {
+    if (!finished_) {
+      context_.TryCancel();
+      stream_->Finish();
+    }
+  }
+  PredictCall(const PredictCall&) = delete;
+  PredictCall& operator=(const PredictCall&) = delete;
+
+  // The answer to one batch.
+  absl::Status Exchange(const v1::PredictStreamRequest& batch, v1::PredictResponse* response) {
+    if (stream_->Write(batch) && stream_->Read(response)) {
+      return absl::OkStatus();
+    }
+    const absl::Status status = Finish();
+    return status.ok() ? absl::InternalError("the server ended the call early") : status;
+  }
+
+  bool Read(v1::PredictResponse* response) { return stream_->Read(response); }
+  void WritesDone() { stream_->WritesDone(); }
+  absl::Status Finish() {
+    finished_ = true;
+    return ToAbslStatus(stream_->Finish());
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+absl::Status Client::Predict(v1::PredictHeader header, const RowsSource& next_rows,
+                             const PredictionSink& sink) {
+  std::unique_ptr<PredictCall> call;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(v1::Rows rows, next_rows());
+    if (IsEmpty(rows)) {
+      break;
+    }
+    v1::PredictStreamRequest batch;
+    *batch.mutable_rows() = std::move(rows);
+    v1::PredictResponse response;
+    MERCER_RETURN_IF_ERROR(
+        CallWithRetries(NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::Status {
+          if (call == nullptr) {
+            call = std::make_unique<PredictCall>(*stubs_->predictions, header);
+          }
+          absl::Status status = call->Exchange(batch, &response);
+          if (!status.ok()) {
+            call.reset();
+          }
+          return status;
+        }));
+    header.set_model(response.model());  // a call that is opened again asks for the same version
+    MERCER_RETURN_IF_ERROR(sink(response));
+  }
+  if (call != nullptr) {
+    call->WritesDone();
+    return call->Finish();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Client::PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink) {
+  bool delivered = false;
+  Backoff backoff = NewBackoff(options_.retry);
+  while (true) {
+    PredictCall call(*stubs_->predictions, header);
+    call.WritesDone();
+    v1::PredictResponse response;
+    while (call.Read(&response)) {
+      delivered = true;
+      MERCER_RETURN_IF_ERROR(sink(response));
+    }
+    const absl::Status status = call.Finish();
+    const std::optional<absl::Duration> delay =
+        delivered ? std::nullopt : backoff.Next(status);  // answers cannot be taken back
+    if (status.ok() || !delay.has_value()) {
+      return status;
+    }
+    options_.sleep(*delay, std::stop_token());
+  }
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,150 @@
+// Uploads and downloads, in pieces.
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <grpcpp/client_context.h>
+
+#include "client/cpp/channel.h"
+#include "client/cpp/client.h"
+#include "client/cpp/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+using UploadWriter = grpc::ClientWriter<v1::UploadDatasetRequest>;
+
+// Sends all bytes of one part. False when the server ended the call.
+absl::StatusOr<bool> SendPart(UploadWriter& writer, int part, ByteSource& source,
+                              const std::function<void(int64_t)>& on_progress, int64_t& sent) {
+  std::string buffer(kChunkBytes, '\0');
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const size_t size, source.Read(buffer.data(), buffer.size()));
+    if (size == 0) {
+      return true;
+    }
+    v1::UploadDatasetRequest request;
+    request.mutable_chunk()->set_part(part);
+    request.mutable_chunk()->set_data(buffer.data(), size);
+    if (!writer.Write(request)) {
+      return false;
+    }
+    sent += static_cast<int64_t>(size);
+    if (on_progress) {
+      on_progress(sent);
+    }
+  }
+}
+
+absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, std::ofstream& file,
+                         v1::ExportHeader& header) {
+  v1::ExportModelResponse response;
+  int64_t written = 0;
+  while (reader.Read(&response)) {
+    if (response.has_header()) {
+      header = response.header();
+    } else {
+      file.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size()));
+      written += static_cast<int64_t>(response.chunk().size());
+    }
+  }
+  MERCER_RETURN_IF_ERROR(ToAbslStatus(reader.Finish()));
+  if (written != header.size_bytes()) {
+    return absl::DataLossError(
+        absl::StrCat("received ", written, " of ", header.size_bytes(), " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+UploadSource FileSource(std::string path) {
+  return [path = std::move(path)] { return OpenFileSource(path); };
+}
+
+UploadSource MemorySource(std::string bytes) {
+  return [bytes = std::move(bytes)]() -> absl::StatusOr<std::unique_ptr<ByteSource>> {
+    return MakeMemorySource(bytes);
+  };
+}
+
+absl::StatusOr<v1::Dataset> Client::UploadDataset(v1::UploadHeader header,
+                                                  const std::vector<UploadSource>& parts,
+                                                  const std::function<void(int64_t)>& on_progress) {
+  if (header.request_id().empty()) {
+    header.set_request_id(NewRequestId());
+  }
+  return CallWithRetries(NewBackoff(options_.retry), options_.sleep,
+                         [&](int) { return TryUpload(header, parts, on_progress); });
+}
+
+absl::StatusOr<v1::Dataset> Client::TryUpload(const v1::UploadHeader& header,
+                                              const std::vector<UploadSource>& parts,
+                                              const std::function<void(int64_t)>& on_progress) {
+  std::vector<std::unique_ptr<ByteSource>>
+      sources;  // before the call: what cannot be read is not begun
+  for (const UploadSource& part : parts) {
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, part());
+    sources.push_back(std::move(source));
+  }
+  grpc::ClientContext context;
+  v1::Dataset dataset;
+  const std::unique_ptr<UploadWriter> writer = stubs_->datasets->UploadDataset(&context, &dataset);
+  v1::UploadDatasetRequest first;
+  *first.mutable_header() = header;
+  bool open = writer->Write(first);
+  int64_t sent = 0;
+  absl::Status local;
+  for (size_t i = 0; open && local.ok() && i < sources.size(); ++i) {
+    const absl::StatusOr<bool> done =
+        SendPart(*writer, static_cast<int>(i), *sources[i], on_progress, sent);
+    local = done.status();
+    open = done.value_or(false);
+  }
+  if (local.ok()) {
+    writer->WritesDone();
+  } else {
+    context.TryCancel();
+  }
+  const absl::Status status = ToAbslStatus(writer->Finish());
+  MERCER_RETURN_IF_ERROR(local);
+  MERCER_RETURN_IF_ERROR(status);
+  return dataset;
+}
+
+absl::StatusOr<v1::ExportHeader> Client::ExportModel(const std::string& name,
+                                                     const std::string& path) {
+  return CallWithRetries(NewBackoff(options_.retry), options_.sleep,
+                         [&](int) { return TryExport(name, path); });
+}
+
+absl::StatusOr<v1::ExportHeader> Client::TryExport(const std::string& name,
+                                                   const std::string& path) {
+  const std::string partial = path + ".part";
+  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write the file '", partial, "'"));
+  }
+  grpc::ClientContext context;
+  v1::ExportModelRequest request;
+  request.set_name(name);
+  const auto reader = stubs_->models->ExportModel(&context, request);
+  v1::ExportHeader header;
+  absl::Status status = WriteChunks(*reader, file, header);
+  file.close();
+  if (status.ok() && (!file || std::rename(partial.c_str(), path.c_str()) != 0)) {
+    status = absl::DataLossError(absl::StrCat("cannot write the file '", path, "'"));
+  }
+  if (!status.ok()) {
+    std::remove(partial.c_str());
+    return status;
+  }
+  return header;
+}
+
+}  // namespace mercer::client

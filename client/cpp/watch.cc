@@ -1,0 +1,56 @@
+// Watching jobs, over broken streams.
+#include <grpcpp/client_context.h>
+
+#include "client/cpp/channel.h"
+#include "client/cpp/client.h"
+#include "client/cpp/errors.h"
+
+namespace mercer::client {
+
+absl::Status Client::WatchJob(const std::string& name, const WatchOptions& options) {
+  Backoff backoff = NewBackoff(options_.watch_retry);
+  int64_t last_sequence = options.after_sequence;
+  while (true) {
+    bool got_anything = false;
+    const absl::Status status = TryWatch(name, options, last_sequence, got_anything);
+    if (options.stop.stop_requested()) {
+      return absl::CancelledError("no longer watched");
+    }
+    if (status.ok()) {
+      return status;
+    }
+    if (got_anything) {
+      backoff.Reset();
+    }
+    const std::optional<absl::Duration> delay = backoff.Next(status);
+    if (!delay.has_value()) {
+      return status;
+    }
+    if (options.on_interruption) {
+      options.on_interruption(status, *delay);
+    }
+    options_.sleep(*delay, options.stop);
+  }
+}
+
+absl::Status Client::TryWatch(const std::string& name, const WatchOptions& options,
+                              int64_t& last_sequence, bool& got_anything) {
+  grpc::ClientContext context;
+  v1::StreamProgressRequest request;
+  request.set_job(name);
+  request.set_after_sequence(last_sequence);
+  const auto reader = stubs_->training->StreamProgress(&context, request);
+  const std::stop_callback cancel(options.stop, [&context] { context.TryCancel(); });
+  v1::StreamProgressResponse response;
+  while (reader->Read(&response)) {
+    got_anything = true;
+    if (!response.has_event() || response.event().sequence() <= last_sequence) {
+      continue;
+    }
+    last_sequence = response.event().sequence();
+    options.on_event(response.event());
+  }
+  return ToAbslStatus(reader->Finish());
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,238 @@
+// The program as users call it, against a server whose answers the test dictates.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include "client/cpp/cli/run.h"
+#include "tests/client/cpp/fake_server.h"
+
+namespace mercer::client {
+namespace {
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  int Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--server", server_.address()});
+    out_.str("");
+    err_.str("");
+    return RunCommandLine(arguments, out_, err_, Terminal());
+  }
+
+  v1::TrainRequest LastTraining() {
+    EXPECT_FALSE(server_.state.trainings.empty()) << err_.str();
+    return server_.state.trainings.empty() ? v1::TrainRequest() : server_.state.trainings.back();
+  }
+
+  void ExpectRequest(const std::string& expected) {
+    v1::TrainRequest request = LastTraining();
+    request.clear_request_id();
+    v1::TrainRequest wanted;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(expected, &wanted));
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request, wanted))
+        << request.DebugString();
+  }
+
+  FakeServer server_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+TEST_F(CommandLineTest, TrainSendsEveryFlag) {
+  ASSERT_EQ(Run({"train",
+                 "spam",
+                 "lp_mkl",
+                 "--p",
+                 "1.2",
+                 "--kernel",
+                 "gaussian bandwidths=1..10:3",
+                 "--C=10",
+                 "--kernel",
+                 "linear",
+                 "--target",
+                 "label",
+                 "--hold-out",
+                 "0.25",
+                 "--scaling",
+                 "min-max",
+                 "--impute",
+                 "--unseen-zeros",
+                 "--block",
+                 "features",
+                 "--class-weights",
+                 "1=2,-1=0.5",
+                 "--seed",
+                 "7",
+                 "--gap",
+                 "1e-4",
+                 "--max-iterations",
+                 "50",
+                 "--time-limit",
+                 "1m30s",
+                 "--threads",
+                 "2",
+                 "--priority",
+                 "-3",
+                 "--model",
+                 "m",
+                 "--label",
+                 "team=a",
+                 "--label",
+                 "run=b",
+                 "--one-vs-one"}),
+            0)
+      << err_.str();
+  ExpectRequest(R"(
+    data { dataset: "datasets/spam" } target: "label" target_kind: TARGET_KIND_CLASSIFICATION
+    coding: CODING_CHOICE_ONE_VS_ONE
+    learner { lp_mkl { p: 1.2 C: 10
+      kernels { type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_LOG_SPACED min_bandwidth: 1
+                max_bandwidth: 10 count: 3 }
+      kernels { type: KERNEL_TYPE_LINEAR } } }
+    preprocessing { scaling: SCALING_MIN_MAX imputation: IMPUTATION_MEAN_OR_MOST_FREQUENT
+                    unseen_category: UNSEEN_CATEGORY_ALL_ZEROS blocks: "features" }
+    validation { hold_out { fraction: 0.25 } }
+    class_weights { weighting: CLASS_WEIGHTING_EXPLICIT weights { key: "1" value: 2 }
+                    weights { key: "-1" value: 0.5 } }
+    seed: 7 threads: 2 priority: -3
+    stopping { relative_gap: 1e-4 max_iterations: 50 time_limit { seconds: 90 } }
+    labels { key: "team" value: "a" } labels { key: "run" value: "b" } model: "models/m")");
+  EXPECT_EQ(out_.str(), "jobs/j1 queued\nWatch it: mercer watch jobs/j1\n");
+}
+
+TEST_F(CommandLineTest, LearnerOptionsMayComeFirst) {
+  ASSERT_EQ(Run({"train", "--p", "inf", "datasets/d", "--folds", "5", "lp-mkl", "--kernel",
+                 "linear", "--regression", "--class-weights", "balanced"}),
+            0)
+      << err_.str();
+  ExpectRequest(R"(
+    data { dataset: "datasets/d" } target_kind: TARGET_KIND_REGRESSION
+    learner { lp_mkl { p: inf kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
+    validation { folds { count: 5 } } class_weights { weighting: CLASS_WEIGHTING_BALANCED }
+    stopping {})");
+}
+
+TEST_F(CommandLineTest, MistakesInOptionsAreAllNamed) {
+  EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--gamma", "1", "--p", "x"}), 3);
+  EXPECT_EQ(err_.str(),
+            "error: 2 fields of the request are wrong:\n"
+            "  --gamma: neither an option of 'mercer train' nor of lp_mkl, which has --p, --C, "
+            "--epsilon, --outer_loop\n"
+            "  --p: must be a number, is 'x'; allowed: [1, inf]\n");
+  EXPECT_EQ(Run({"train", "d", "lp_mkl"}), 3);
+  EXPECT_NE(err_.str().find("needs at least one --kernel"), std::string::npos);
+  EXPECT_EQ(Run({"train", "d", "nothing"}), 4);
+  EXPECT_TRUE(server_.state.trainings.empty());
+}
+
+TEST_F(CommandLineTest, ErrorsOfTheServerAreReadable) {
+  google::rpc::BadRequest bad_request;
+  bad_request.add_field_violations()->set_field("learner.lp_mkl.p");
+  bad_request.mutable_field_violations(0)->set_description("must be in [1, inf], is 0.5");
+  server_.state.train_status =
+      MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "BAD", {&bad_request});
+  const std::vector<std::string> train = {"train", "d", "lp_mkl", "--kernel", "linear"};
+  EXPECT_EQ(Run(train), 3);
+  EXPECT_EQ(err_.str(), "error: learner.lp_mkl.p: must be in [1, inf], is 0.5\n");
+  std::vector<std::string> json = train;
+  json.push_back("--json");
+  EXPECT_EQ(Run(json), 3);
+  EXPECT_EQ(err_.str().find("{\"code\":3,\"message\":\"BAD\",\"details\":[{"), 0u) << err_.str();
+}
+
+TEST_F(CommandLineTest, WatchingEndsWithTheJob) {
+  EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--watch"}), 0) << err_.str();
+  EXPECT_NE(out_.str().find("[5]   train: iteration 0"), std::string::npos) << out_.str();
+  server_.state.final_state = v1::JOB_STATE_FAILED;
+  EXPECT_EQ(Run({"watch", "j1"}), 1);
+  EXPECT_NE(err_.str().find("error: jobs/j1 failed: only one class"), std::string::npos)
+      << err_.str();
+  server_.state.final_state = v1::JOB_STATE_CANCELLED;
+  EXPECT_EQ(Run({"watch", "j1"}), 7);
+  EXPECT_EQ(Run({"watch", "none"}), 4);
+}
+
+TEST_F(CommandLineTest, UsageErrorsSendNothing) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"fly"},
+           {"train", "d"},
+           {"data"},
+           {"data", "list", "--limit", "0"},
+           {"train", "d", "lp_mkl", "--folds", "5", "--hold-out", "0.2"}}) {
+    EXPECT_EQ(Run(arguments), 2) << out_.str() << err_.str();
+  }
+  EXPECT_EQ(server_.state.calls, 0);
+  EXPECT_EQ(Run({"train", "--help"}), 0);
+  EXPECT_NE(out_.str().find("per_column"), std::string::npos);
+}
+
+TEST_F(CommandLineTest, PredictTurnsCsvIntoCsv) {
+  const std::string path = ::testing::TempDir() + "/rows.csv";
+  std::ofstream(path) << "x,id\n1,7\n2,8\n";
+  EXPECT_EQ(Run({"predict", "m", path, "--values"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "label,value spam\nlabel 1,0.5\nlabel 2,0.5\n");
+  EXPECT_EQ(Run({"predict", "m", path + ".none"}), 4);
+  EXPECT_EQ(err_.str(), "error: there is no file '" + path + ".none'\n");
+  std::filesystem::remove(path);
+}
+
+TEST_F(CommandLineTest, UploadDescribesTheFile) {
+  const std::string path = ::testing::TempDir() + "/data.csv";
+  const std::string square = ::testing::TempDir() + "/square.txt";
+  std::ofstream(path) << "x;label\n1;a\n";
+  std::ofstream(square) << "1;2\n2;1\n";
+  ASSERT_EQ(Run({"data",
+                 "upload",
+                 path,
+                 "--target",
+                 "label",
+                 "--delimiter",
+                 ";",
+                 "--categorical",
+                 "x,y",
+                 "--block",
+                 "b=x,z..w",
+                 "--square",
+                 "s=" + square + ":distance",
+                 "--role",
+                 "w=weight",
+                 "--id",
+                 "mine",
+                 "--allow-missing",
+                 "--label",
+                 "a=b"}),
+            0)
+      << err_.str();
+  v1::UploadHeader header = server_.state.uploads.at(0);
+  header.clear_request_id();
+  v1::UploadHeader wanted;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    dataset_id: "mine" display_name: "data.csv" labels { key: "a" value: "b" }
+    parts { csv { delimiter: ";" roles { key: "label" value: COLUMN_ROLE_TARGET }
+                  roles { key: "w" value: COLUMN_ROLE_WEIGHT } categorical: ["x", "y"]
+                  allow_missing: true blocks { name: "b" columns: ["x", "z..w"] } } }
+    parts { square { name: "s" kind: SQUARE_KIND_DISTANCE columns: 2 } })",
+                                                            &wanted));
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(header, wanted))
+      << header.DebugString();
+  EXPECT_EQ(server_.state.uploaded_bytes.at(0).size(), std::string("x;label\n1;a\n").size() + 32);
+  EXPECT_EQ(Run({"data", "upload", path, "--role", "x=y"}), 3);
+  EXPECT_EQ(Run({"data", "upload", path + ".none"}), 4);
+  std::filesystem::remove(path);
+  std::filesystem::remove(square);
+}
+
+TEST(CommandLineOfNoServerTest, SaysHowToStartOne) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunCommandLine({"jobs", "--server", "127.0.0.1:1"}, out, err, Terminal()), 6);
+  EXPECT_EQ(err.str().find("error: no server answers at 127.0.0.1:1\n  Is it running?"), 0u)
+      << err.str();
+}
+
+}  // namespace
+}  // namespace mercer::client

@@ -1,0 +1,88 @@
+#include "client/cpp/cli/model_text.h"
+
+#include <gtest/gtest.h>
+
+namespace mercer::client {
+namespace {
+
+v1::KernelWeights Weights(const std::vector<std::pair<std::string, double>>& values) {
+  v1::KernelWeights weights;
+  for (const auto& [name, value] : values) {
+    weights.add_kernels(name);
+    weights.mutable_weights()->add_values(value);
+  }
+  weights.mutable_weights()->set_rows(static_cast<int64_t>(values.size()));
+  weights.mutable_weights()->set_columns(1);
+  return weights;
+}
+
+TEST(ModelTextTest, KernelWeightsAreBarsFromTheLargestDown) {
+  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.25}, {"bb", 0.5}, {"c", 0.0}}), {.width = 30}, 0),
+            "kernel weights\n"
+            "  bb  ████████████ 0.5\n"
+            "  a   ██████       0.25\n"
+            "  c                0\n");
+}
+
+TEST(ModelTextTest, TheRestOfTheWeightsIsSummedUp) {
+  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.2}, {"b", 0.6}, {"c", 0.0}}), {.width = 30}, 1),
+            "kernel weights\n"
+            "  b  █████████████ 0.6\n"
+            "  2 more with 25.0 % of the sum of all weights; 1 of weight 0\n");
+}
+
+TEST(ModelTextTest, LongNumbersInNamesAreShortened) {
+  EXPECT_EQ(FormatKernelWeights(
+                Weights({{"gaussian(bandwidth=1.5199110829529339, columns=c12345678)", 0.5}}),
+                {.width = 90}, 0),
+            "kernel weights\n"
+            "  gaussian(bandwidth=1.52, columns=c12345678)  ██████████████████████████████ 0.5\n");
+}
+
+TEST(ModelTextTest, SeveralOutputsAreAveraged) {
+  v1::KernelWeights weights;
+  weights.add_kernels("a");
+  weights.add_kernels("b");
+  weights.mutable_weights()->set_rows(2);
+  weights.mutable_weights()->set_columns(2);
+  for (const double value : {0.2, 0.4, 0.6, 0.0}) {
+    weights.mutable_weights()->add_values(value);
+  }
+  EXPECT_EQ(FormatKernelWeights(weights, {.width = 25}, 0),
+            "kernel weights (means over 2 outputs)\n"
+            "  a  ████████ 0.3\n"
+            "  b  ████████ 0.3\n");
+}
+
+TEST(ModelTextTest, NoKernelsNoChart) {
+  EXPECT_EQ(FormatKernelWeights(v1::KernelWeights(), {}, 0), "");
+}
+
+TEST(ModelTextTest, CertificateSaysWhatItsNumbersMean) {
+  v1::Certificate certificate;
+  certificate.set_kind(v1::CERTIFICATE_KIND_GAP);
+  certificate.set_primal(1000.5);
+  certificate.set_dual(1000.0);
+  certificate.set_accuracy(5e-4);
+  EXPECT_EQ(FormatCertificate(certificate),
+            "certificate  recomputed from the data after the training\n"
+            "  objective       1000.5  value at the model\n"
+            "  optimum         at least 1000\n"
+            "  relative gap    5.0e-04  the objective is within 0.05 % of the optimum\n");
+}
+
+TEST(ModelTextTest, MetricsOfOneKindShareALine) {
+  v1::Model model;
+  for (const auto& [name, value] : std::vector<std::pair<std::string, double>>{
+           {"held_out.accuracy", 0.9421}, {"held_out.auc", 0.98}, {"folds.accuracy", 0.9}}) {
+    v1::Metric& metric = *model.add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+  }
+  EXPECT_EQ(FormatMetrics(model.metrics()),
+            "folds         accuracy 0.9\n"
+            "held-out rows accuracy 0.9421  auc 0.98\n");
+}
+
+}  // namespace
+}  // namespace mercer::client

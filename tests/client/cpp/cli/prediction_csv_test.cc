@@ -1,0 +1,58 @@
+#include "client/cpp/cli/prediction_csv.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace mercer::client {
+namespace {
+
+v1::PredictResponse Classes() {
+  v1::PredictResponse response;
+  response.add_outputs("spam");
+  response.add_labels("1");
+  response.add_labels("a,\"b\"");
+  response.mutable_decision_values()->set_rows(2);
+  response.mutable_decision_values()->set_columns(1);
+  response.mutable_decision_values()->add_values(0.1);
+  response.mutable_decision_values()->add_values(-1.0 / 3.0);
+  return response;
+}
+
+TEST(PredictionCsvTest, LabelsAloneByDefault) {
+  std::ostringstream out;
+  PredictionCsv csv(out, false);
+  csv.Write(Classes());
+  csv.Write(Classes());
+  EXPECT_EQ(out.str(), "label\n1\n\"a,\"\"b\"\"\"\n1\n\"a,\"\"b\"\"\"\n");
+}
+
+TEST(PredictionCsvTest, ValuesComeBackExactly) {
+  std::ostringstream out;
+  PredictionCsv(out, true).Write(Classes());
+  EXPECT_EQ(out.str(), "label,value spam\n1,0.1\n\"a,\"\"b\"\"\",-0.3333333333333333\n");
+}
+
+TEST(PredictionCsvTest, ContributionsFollowTheValues) {
+  v1::PredictResponse response = Classes();
+  v1::Contribution& contribution = *response.add_contributions();
+  contribution.set_name("gaussian(bandwidth=1)");
+  *contribution.mutable_values() = response.decision_values();
+  contribution.mutable_values()->set_values(0, 5e-324);
+  std::ostringstream out;
+  PredictionCsv(out, false).Write(response);
+  EXPECT_EQ(out.str(),
+            "label,gaussian(bandwidth=1)\n1,4.94065645841247e-324\n\"a,\"\"b\"\"\","
+            "-0.3333333333333333\n");
+}
+
+TEST(PredictionCsvTest, RegressionPredictsNumbers) {
+  v1::PredictResponse response = Classes();
+  response.clear_labels();
+  std::ostringstream out;
+  PredictionCsv(out, false).Write(response);
+  EXPECT_EQ(out.str(), "prediction\n0.1\n-0.3333333333333333\n");
+}
+
+}  // namespace
+}  // namespace mercer::client

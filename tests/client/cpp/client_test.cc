@@ -1,0 +1,159 @@
+#include "client/cpp/client.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/client/cpp/fake_server.h"
+
+namespace mercer::client {
+namespace {
+
+class ClientTest : public ::testing::Test {
+ protected:
+  ClientTest()
+      : client_({.address = server_.address(),
+                 .sleep = [this](absl::Duration, std::stop_token) { ++sleeps_; }}) {}
+
+  FakeState& state() { return server_.state; }
+
+  FakeServer server_;
+  int sleeps_ = 0;
+  Client client_;
+};
+
+TEST_F(ClientTest, CallsAgainWhileTheServerIsUnavailable) {
+  state().failures = 3;
+  const auto job = client_.Train(v1::TrainRequest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(sleeps_, 3);
+  ASSERT_EQ(state().trainings.size(), 4u);
+  EXPECT_EQ(state().trainings[0].request_id().size(), 32u);
+  for (const v1::TrainRequest& request : state().trainings) {
+    EXPECT_EQ(request.request_id(), state().trainings[0].request_id());
+  }
+}
+
+TEST_F(ClientTest, GivesUpAfterTheLastAttempt) {
+  state().failures = 100;
+  EXPECT_EQ(client_.Train(v1::TrainRequest()).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(state().trainings.size(), 5u);
+}
+
+TEST_F(ClientTest, OtherErrorsAreFinal) {
+  EXPECT_EQ(client_.GetJob("jobs/none").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(sleeps_, 0);
+}
+
+TEST_F(ClientTest, KeepsTheCallersRequestId) {
+  v1::TrainRequest request;
+  request.set_request_id("mine");
+  ASSERT_TRUE(client_.Train(request).ok());
+  EXPECT_EQ(state().trainings[0].request_id(), "mine");
+}
+
+TEST_F(ClientTest, RepeatsAnUploadFromItsStart) {
+  state().failures = 2;
+  const std::string bytes = std::string(3'000'000, 'x') + "end";
+  v1::UploadHeader header;
+  header.set_dataset_id("d");
+  header.add_parts()->mutable_csv();
+  header.add_parts()->mutable_square();
+  int64_t sent = 0;
+  const auto dataset = client_.UploadDataset(header, {MemorySource(bytes), MemorySource("square")},
+                                             [&](int64_t count) { sent = count; });
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->name(), "datasets/d");
+  EXPECT_EQ(sent, 3'000'009);
+  ASSERT_EQ(state().uploads.size(), 3u);
+  EXPECT_EQ(state().uploads[0].request_id(), state().uploads[2].request_id());
+  ASSERT_EQ(state().uploaded_bytes.size(), 1u);
+  EXPECT_EQ(state().uploaded_bytes[0], bytes + "square");
+}
+
+TEST_F(ClientTest, ReportsAFileThatCannotBeRead) {
+  v1::UploadHeader header;
+  header.add_parts()->mutable_csv();
+  const auto dataset = client_.UploadDataset(header, {FileSource("/no/such/file")});
+  EXPECT_FALSE(dataset.ok());
+  EXPECT_NE(dataset.status().code(), absl::StatusCode::kUnavailable) << dataset.status();
+  EXPECT_TRUE(state().uploads.empty());
+}
+
+TEST_F(ClientTest, CollectsAllPagesUpToTheLimit) {
+  const auto all = client_.ListDatasets(100);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 5u);
+  EXPECT_EQ(all->back().name(), "datasets/d4");
+}
+
+TEST_F(ClientTest, ADeleteWhoseAnswerWasLostSucceeds) {
+  state().failures = 1;
+  EXPECT_TRUE(client_.DeleteDataset("datasets/d").ok());
+  EXPECT_EQ(client_.DeleteDataset("datasets/d").code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ClientTest, WatchingGoesOnAfterBrokenStreams) {
+  std::vector<int64_t> seen;
+  int interruptions = 0;
+  const absl::Status status = client_.WatchJob(
+      "jobs/j1",
+      {.on_event = [&](const v1::ProgressEvent& e) { seen.push_back(e.sequence()); },
+       .on_interruption = [&](const absl::Status&, absl::Duration) { ++interruptions; }});
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(state().watched_after, (std::vector<int64_t>{0, 2, 4}));
+  EXPECT_EQ(interruptions, 2);
+}
+
+TEST_F(ClientTest, WatchingEndsWhenStopIsRequested) {
+  std::stop_source stop;
+  const absl::Status status = client_.WatchJob(
+      "jobs/j1", {.stop = stop.get_token(),
+                  .on_event = [&](const v1::ProgressEvent&) { stop.request_stop(); }});
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ClientTest, PredictionsStayWithOneVersionAfterABrokenStream) {
+  state().batches_per_stream = 2;
+  int batch = 0;
+  const auto next = [&]() -> absl::StatusOr<v1::Rows> {
+    v1::Rows rows;
+    if (batch < 5) {
+      rows.add_columns()->mutable_texts()->add_values(std::to_string(batch++));
+    }
+    return rows;
+  };
+  std::vector<std::string> labels;
+  v1::PredictHeader header;
+  header.set_model("models/m");
+  const absl::Status status =
+      client_.Predict(header, next, [&](const v1::PredictResponse& response) {
+        labels.push_back(response.labels(0));
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(labels,
+            (std::vector<std::string>{"label 0", "label 1", "label 2", "label 3", "label 4"}));
+  ASSERT_EQ(state().predictions.size(), 3u);
+  EXPECT_EQ(state().predictions[0].model(), "models/m");
+  EXPECT_EQ(state().predictions[2].model(), "models/m/versions/7");
+}
+
+TEST_F(ClientTest, AnExportThatBreaksLeavesNoHalfFile) {
+  const std::string path = ::testing::TempDir() + "/exported.model";
+  state().failures = 100;
+  EXPECT_FALSE(client_.ExportModel("models/m", path).ok());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  state().failures = 1;
+  const auto header = client_.ExportModel("models/m", path);
+  ASSERT_TRUE(header.ok()) << header.status();
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "abcabc");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace mercer::client

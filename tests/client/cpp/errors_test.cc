@@ -1,0 +1,93 @@
+#include "client/cpp/errors.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/client/cpp/fake_server.h"
+
+namespace mercer::client {
+namespace {
+
+google::rpc::BadRequest BadFields(const std::vector<std::pair<std::string, std::string>>& fields) {
+  google::rpc::BadRequest bad_request;
+  for (const auto& [field, description] : fields) {
+    auto& violation = *bad_request.add_field_violations();
+    violation.set_field(field);
+    violation.set_description(description);
+  }
+  return bad_request;
+}
+
+google::rpc::ErrorInfo Info(const std::string& reason,
+                            const std::vector<std::pair<std::string, std::string>>& metadata) {
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason);
+  for (const auto& [key, value] : metadata) {
+    (*info.mutable_metadata())[key] = value;
+  }
+  return info;
+}
+
+TEST(ErrorsTest, NamesEveryWrongField) {
+  const auto info = Info("BAD_FIELDS", {});
+  const auto fields = BadFields({{"learner.lp_mkl.p", "must be in [1, inf], is 0.5"},
+                                 {"learner.lp_mkl.kernels[3].bandwidth", "must be > 0, is -1"}});
+  const absl::Status status = ToAbslStatus(MakeGrpcStatus(
+      grpc::StatusCode::INVALID_ARGUMENT, "long text of the server", {&info, &fields}));
+  EXPECT_EQ(FormatError(status),
+            "2 fields of the request are wrong:\n"
+            "  learner.lp_mkl.p: must be in [1, inf], is 0.5\n"
+            "  learner.lp_mkl.kernels[3].bandwidth: must be > 0, is -1");
+}
+
+TEST(ErrorsTest, OneWrongFieldIsOneLine) {
+  const auto fields = BadFields({{"target", "the data set has no column 'lable'"}});
+  const absl::Status status =
+      ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "x", {&fields}));
+  EXPECT_EQ(FormatError(status), "target: the data set has no column 'lable'");
+}
+
+TEST(ErrorsTest, AddsNamedValuesThatTheMessageLacks) {
+  const auto info =
+      Info("JOB_TOO_LARGE", {{"estimate_bytes", "9000"}, {"budget_bytes", "4000"}, {"empty", ""}});
+  const absl::Status status = ToAbslStatus(MakeGrpcStatus(
+      grpc::StatusCode::RESOURCE_EXHAUSTED, "the training needs 9000 bytes", {&info}));
+  EXPECT_EQ(FormatError(status), "the training needs 9000 bytes\n  budget_bytes: 4000");
+}
+
+TEST(ErrorsTest, KeepsDetailsOfTheServer) {
+  const auto info = Info("NO_SUCH_RESOURCE", {{"resource_name", "jobs/x"}});
+  google::rpc::ResourceInfo resource;
+  resource.set_resource_name("jobs/x");
+  const absl::Status status = ToAbslStatus(
+      MakeGrpcStatus(grpc::StatusCode::NOT_FOUND, "there is no job 'jobs/x'", {&info, &resource}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  const ErrorReport report = ReadErrorReport(status);
+  EXPECT_EQ(report.reason, "NO_SUCH_RESOURCE");
+  EXPECT_EQ(report.resource, "jobs/x");
+  EXPECT_EQ(ToRpcStatus(status).details_size(), 2);
+}
+
+TEST(ErrorsTest, ErrorsOfTheReadersSayTheSame) {
+  const absl::Status status =
+      WithReason(absl::InvalidArgumentError("row 3: has 2 cells, the header has 4"), "BAD_ROW",
+                 {{"row", "3"}});
+  EXPECT_EQ(ReadErrorReport(status).reason, "BAD_ROW");
+  EXPECT_EQ(FormatError(status), "row 3: has 2 cells, the header has 4");
+}
+
+TEST(ErrorsTest, DamagedDetailsAreLeftOut) {
+  const absl::Status status =
+      ToAbslStatus(grpc::Status(grpc::StatusCode::INTERNAL, "bug", "\xff\xff garbage"));
+  EXPECT_EQ(FormatError(status), "bug");
+  EXPECT_EQ(ToRpcStatus(status).code(), 13);
+}
+
+TEST(ErrorsTest, UnknownCodesAreUnknown) {
+  google::rpc::Status status;
+  status.set_code(99);
+  status.set_message("strange");
+  EXPECT_EQ(ToAbslStatus(status).code(), absl::StatusCode::kUnknown);
+}
+
+}  // namespace
+}  // namespace mercer::client

@@ -1,0 +1,86 @@
+#include "client/cpp/kernel_syntax.h"
+
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+namespace mercer::client {
+namespace {
+
+void ExpectKernel(const std::string& text, const std::string& expected) {
+  const absl::StatusOr<v1::KernelGrid> kernel = ParseKernel(text);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  v1::KernelGrid wanted;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(expected, &wanted)) << expected;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*kernel, wanted))
+      << text << " gave\n"
+      << kernel->DebugString();
+}
+
+void ExpectRefused(const std::string& text, const std::string& part) {
+  const absl::StatusOr<v1::KernelGrid> kernel = ParseKernel(text);
+  ASSERT_FALSE(kernel.ok()) << kernel->DebugString();
+  EXPECT_EQ(kernel.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(kernel.status().message()).find(part), std::string::npos)
+      << kernel.status();
+}
+
+TEST(KernelSyntaxTest, ReadsTypesAndFields) {
+  ExpectKernel("linear", "type: KERNEL_TYPE_LINEAR");
+  ExpectKernel("gaussian bandwidth=0.5 per_column",
+               "type: KERNEL_TYPE_GAUSSIAN bandwidth: 0.5 per_column: true");
+  ExpectKernel("polynomial degree=2 scale=0.5 offset=0",
+               "type: KERNEL_TYPE_POLYNOMIAL degree: 2 scale: 0.5 offset: 0");
+  ExpectKernel("distance block=video bandwidth=10",
+               "type: KERNEL_TYPE_DISTANCE block: 'video' bandwidth: 10");
+}
+
+TEST(KernelSyntaxTest, TypesMayUseDashesAndCapitals) {
+  ExpectKernel("Chi-Square per-column=false", "type: KERNEL_TYPE_CHI_SQUARE");
+}
+
+TEST(KernelSyntaxTest, ReadsListsOfBandwidths) {
+  ExpectKernel("laplacian bandwidths=1,2,4e1",
+               "type: KERNEL_TYPE_LAPLACIAN bandwidths: [1, 2, 40]");
+}
+
+TEST(KernelSyntaxTest, ReadsLogarithmicRanges) {
+  const std::string expected =
+      "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_LOG_SPACED min_bandwidth: 1 "
+      "max_bandwidth: 100 count: 12";
+  ExpectKernel("gaussian bandwidths=1..100:12", expected);
+  ExpectKernel("gaussian min_bandwidth=1 max_bandwidth=100 count=12", expected);
+}
+
+TEST(KernelSyntaxTest, ReadsMedianAndItsMultiples) {
+  ExpectKernel("gaussian median",
+               "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_MEDIAN_MULTIPLES");
+  ExpectKernel("gaussian median=0.5,2",
+               "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_MEDIAN_MULTIPLES "
+               "bandwidths: [0.5, 2]");
+}
+
+TEST(KernelSyntaxTest, ReadsNormalization) {
+  ExpectKernel("linear unit_diagonal scaling=mean_diagonal",
+               "type: KERNEL_TYPE_LINEAR normalization { unit_diagonal: true scaling: "
+               "KERNEL_SCALING_MEAN_DIAGONAL }");
+}
+
+TEST(KernelSyntaxTest, QuotesKeepSpacesAndCommas) {
+  ExpectKernel("gaussian columns=age,\"first, last\"  bandwidth=2",
+               "type: KERNEL_TYPE_GAUSSIAN columns: ['age', 'first, last'] bandwidth: 2");
+}
+
+TEST(KernelSyntaxTest, ErrorsSayWhatIsAllowed) {
+  ExpectRefused("", "one of linear, polynomial, gaussian");
+  ExpectRefused("gausian", "one of linear, polynomial, gaussian");
+  ExpectRefused("gaussian width=1", "width: unknown word; allowed are median, bandwidth");
+  ExpectRefused("gaussian bandwidth=wide", "bandwidth: must be a number, is 'wide'");
+  ExpectRefused("gaussian bandwidths=1..x:3", "bandwidths: must be FIRST..LAST:COUNT");
+  ExpectRefused("linear scaling=unit", "scaling: must be one of none, trace");
+  ExpectRefused("linear columns=\"a", "a quote is not closed");
+  ExpectRefused("linear type=gaussian", "unknown word");
+}
+
+}  // namespace
+}  // namespace mercer::client

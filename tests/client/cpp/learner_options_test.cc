@@ -1,0 +1,83 @@
+#include "client/cpp/learner_options.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+
+namespace mercer::client {
+namespace {
+
+v1::LearnerDescription LpMklDescription() {
+  v1::LearnerDescription learner;
+  learner.set_name("lp_mkl");
+  learner.set_uses_kernels(true);
+  for (const char* name : {"p", "C", "epsilon", "outer_loop"}) {
+    learner.add_options()->set_name(name);
+  }
+  learner.mutable_options(0)->set_range("[1, inf]");
+  return learner;
+}
+
+const std::vector<std::string> kKernels = {"gaussian", "linear"};
+
+TEST(LearnerOptionsTest, SetsFieldsOfTheLearnersMessage) {
+  const auto learner = MakeLearner(
+      LpMklDescription(), {{"p", "inf"}, {"C", "10"}, {"outer-loop", "alternation"}}, kKernels);
+  ASSERT_TRUE(learner.ok()) << learner.status();
+  EXPECT_TRUE(std::isinf(learner->lp_mkl().p()));
+  EXPECT_EQ(learner->lp_mkl().c(), 10.0);
+  EXPECT_FALSE(learner->lp_mkl().has_epsilon());
+  EXPECT_EQ(learner->lp_mkl().outer_loop(), v1::LpMkl::OUTER_LOOP_ALTERNATION);
+  EXPECT_EQ(learner->lp_mkl().kernels_size(), 2);
+}
+
+TEST(LearnerOptionsTest, NamesEveryWrongOptionAtOnce) {
+  const auto learner = MakeLearner(LpMklDescription(),
+                                   {{"p", "big"}, {"gamma", "1"}, {"outer_loop", "x"}}, kKernels);
+  ASSERT_FALSE(learner.ok());
+  const std::vector<FieldViolation> violations = GetFieldViolations(learner.status());
+  ASSERT_EQ(violations.size(), 3u) << learner.status();
+  EXPECT_EQ(violations[0].field, "--p");
+  EXPECT_EQ(violations[0].description, "must be a number, is 'big'; allowed: [1, inf]");
+  EXPECT_EQ(violations[1].field, "--gamma");
+  EXPECT_EQ(violations[1].description,
+            "neither an option of 'mercer train' nor of lp_mkl, which has --p, --C, --epsilon, "
+            "--outer_loop");
+  EXPECT_EQ(violations[2].field, "--outer_loop");
+  EXPECT_EQ(violations[2].description.find("must be one of newton, "), 0u)
+      << violations[2].description;
+}
+
+TEST(LearnerOptionsTest, KernelsAreDemandedWhereTheLearnerNeedsThem) {
+  v1::LearnerDescription learner = LpMklDescription();
+  EXPECT_FALSE(MakeLearner(learner, {}, {}).ok());
+  learner.set_kernels_optional(true);
+  EXPECT_TRUE(MakeLearner(learner, {}, {}).ok());
+}
+
+TEST(LearnerOptionsTest, EveryLearnerOfTheApiCanBeMade) {
+  const auto& learners = *v1::Learner::descriptor();
+  for (int i = 0; i < learners.field_count(); ++i) {
+    v1::LearnerDescription description;
+    description.set_name(learners.field(i)->name());
+    const auto learner = MakeLearner(description, {}, {});
+    ASSERT_TRUE(learner.ok()) << learner.status();
+    EXPECT_EQ(static_cast<int>(learner->learner_case()), learners.field(i)->number());
+  }
+}
+
+TEST(LearnerOptionsTest, UnknownLearnersAreListed) {
+  v1::ListLearnersResponse learners;
+  *learners.add_learners() = LpMklDescription();
+  EXPECT_EQ(FindLearner(learners, "lp-mkl")->name(), "lp_mkl");
+  const auto missing = FindLearner(learners, "svm");
+  EXPECT_EQ(missing.status().message(), "there is no learner 'svm'; the server has lp_mkl");
+  v1::LearnerDescription newer;
+  newer.set_name("not_in_this_program");
+  EXPECT_FALSE(MakeLearner(newer, {}, {}).ok());
+}
+
+}  // namespace
+}  // namespace mercer::client

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Every command of `mercer` against a real server: what it prints, what it refuses, its exit codes."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import server_lib  # noqa: E402
+
+ROWS = 400
+
+
+def write_small_spambase(folder):
+    """Every eleventh row of spambase: both classes, quick to train on."""
+    path = os.path.join(folder, "small.csv")
+    with gzip.open(server_lib.SPAMBASE, "rt") as source, open(path, "w", encoding="utf-8") as target:
+        lines = source.readlines()
+        target.writelines([lines[0]] + lines[1 :: len(lines) // ROWS][:ROWS])
+    return path
+
+
+class CliTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-cli.")
+        cls.data = write_small_spambase(cls.folder.name)
+        cls.server = server_lib.Server()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.server.start()
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.run_ok("data", "upload", cls.data, "--target", "label", "--id", "small")
+        cls.run_ok(*cls.train_arguments("spam"), "--watch")
+
+    @staticmethod
+    def train_arguments(model):
+        return ("train", "small", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:6", "--p", "1.2", "--C", "10",
+                "--hold-out", "0.25", "--model", model)
+
+    @classmethod
+    def run_ok(cls, *arguments):
+        code, out, err = server_lib.mercer(cls.server, *arguments)
+        if code != 0:
+            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
+        return out
+
+    def run_json(self, *arguments):
+        return [json.loads(line) for line in self.run_ok(*arguments, "--json").splitlines()]
+
+    def expect(self, code, text, *arguments):
+        """The command ends with this exit code, and its error contains this text."""
+        actual, out, err = server_lib.mercer(self.server, *arguments)
+        self.assertEqual(actual, code, f"{arguments}:\n{out}{err}")
+        self.assertIn(text, err, arguments)
+
+    def write(self, name, text):
+        path = os.path.join(self.folder.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def test_data(self):
+        self.assertIn("datasets/small", self.run_ok("data", "list"))
+        shown = self.run_ok("data", "show", "small")
+        self.assertIn(f"{ROWS} rows, 57 feature columns", shown)
+        self.assertRegex(shown, r"target  label: .*1 \(\d+\)")
+        self.assertIn("word_freq_george", shown)
+        self.assertEqual(self.run_json("data", "list")[-1]["name"], "datasets/small")
+        path = self.write("tiny.csv", "a,b\n1,x\n2,y\n")
+        self.run_ok("data", "upload", path, "--id", "tiny", "--target", "b")
+        self.run_ok("data", "rm", "tiny")
+        self.expect(4, "tiny", "data", "show", "tiny")
+        self.expect(4, "tiny", "data", "rm", "datasets/tiny")
+
+    def test_data_errors_name_row_and_column(self):
+        path = self.write("bad.csv", "age,label\n1,a\nold,b\n")
+        code, _, err = server_lib.mercer(self.server, "data", "upload", path, "--target", "label", "--numeric", "age")
+        self.assertEqual(code, 3, err)
+        self.assertRegex(err, r"row 2.*age.*old")
+        self.expect(3, "lable", "data", "upload", path, "--target", "lable")
+        self.expect(4, "there is no file", "data", "upload", path + ".none")
+        self.expect(5, "small", "data", "upload", self.data, "--id", "small", "--target", "label")
+
+    def test_learners(self):
+        self.assertIn("lp_mkl", self.run_ok("learners"))
+        text = self.run_ok("learners", "lp_mkl")
+        self.assertIn("--p  [1, inf]", text)
+        self.assertIn("per_column", text)
+        self.expect(4, "there is no learner 'nothing'; the server has lp_mkl", "learners", "nothing")
+
+    def test_train_errors(self):
+        train = ("train", "small", "lp_mkl", "--kernel", "gaussian")
+        self.expect(3, "p", *train, "--p", "0.5")
+        code, _, err = server_lib.mercer(self.server, *train, "--p", "0.5", "--C", "-1")
+        self.assertEqual(code, 3)
+        self.assertIn("2 fields of the request are wrong", err)
+        self.assertIn("learner.lp_mkl.p: ", err)
+        self.assertIn("learner.lp_mkl.C: ", err)
+        self.expect(3, "bandwidth", "train", "small", "lp_mkl", "--kernel", "gaussian bandwidth=-1")
+        self.expect(3, "--gamma: neither an option", *train, "--gamma", "1")
+        self.expect(4, "datasets/none", "train", "none", "lp_mkl", "--kernel", "gaussian")
+        self.expect(2, "", "train", "small")
+
+    def test_jobs(self):
+        job = self.run_json("jobs", "--state", "succeeded")[-1]
+        self.assertEqual(job["state"], "JOB_STATE_SUCCEEDED")
+        self.assertIn(job["name"], self.run_ok("jobs"))
+        events = self.run_json("watch", job["name"])
+        self.assertEqual([int(event["sequence"]) for event in events[:-1]], list(range(1, len(events))))
+        self.assertEqual(events[-1]["name"], job["name"])
+        self.expect(5, job["name"], "cancel", job["name"])
+        self.expect(4, "jobs/none", "watch", "none")
+        self.expect(3, "--state: must be one of queued", "jobs", "--state", "sleeping")
+
+    def test_same_request_id_gives_the_same_job(self):
+        train = (*self.train_arguments("again"), "--request-id", "r1")
+        first, second = (self.run_json(*train)[0]["name"] for _ in range(2))
+        self.assertEqual(first, second)
+        self.expect(5, "r1", *train, "--seed", "9")
+        self.run_ok("watch", first)
+
+    def test_models(self):
+        self.assertIn("models/spam/versions/1", self.run_ok("models"))
+        text = self.run_ok("show", "spam")
+        for part in ("certificate", "relative gap", "held-out rows", "accuracy", "kernel weights", "█"):
+            self.assertIn(part, text)
+        model = self.run_json("show", "spam")[0]
+        self.assertLessEqual(model["certificate"]["accuracy"], 1e-3)
+        self.assertEqual(len(model["kernelWeights"]["kernels"]), 6)
+        path = os.path.join(self.folder.name, "spam.model")
+        self.run_ok("export", "spam", path)
+        self.assertEqual(os.path.getsize(path), int(model["sizeBytes"]))
+        self.expect(4, "models/none", "show", "none")
+        self.expect(4, "models/none", "export", "none", path)
+
+    def test_predict(self):
+        text = self.run_ok("predict", "spam", self.data, "--values", "--contributions")
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual(len(rows), ROWS)
+        with open(self.data, encoding="utf-8") as file:
+            truth = [row["label"] for row in csv.DictReader(file)]
+        correct = sum(row["label"] == label for row, label in zip(rows, truth))
+        self.assertGreater(correct / ROWS, 0.9)
+        for row in rows[:20]:  # the shares add up to the decision value
+            numbers = [float(value) for value in list(row.values())[1:]]
+            self.assertAlmostEqual(numbers[0], sum(numbers[1:]), places=9)
+        stored = self.run_ok("predict", "spam", "datasets/small", "--values", "--contributions")
+        self.assertEqual(text, stored)
+
+    def test_predict_errors(self):
+        with open(self.data, encoding="utf-8") as file:
+            header = file.readline()
+        missing = self.write("missing.csv", "word_freq_make\n1\n")
+        self.expect(3, "word_freq_address", "predict", "spam", missing)
+        cells = ["0"] * 58
+        cells[3] = "many"
+        wrong = self.write("wrong.csv", header + ",".join(cells) + "\n")
+        self.expect(3, "row 1, column 'word_freq_3d'", "predict", "spam", wrong)
+        extra = self.write("extra.csv", "id," + header + "7," + ",".join(["0"] * 58) + "\n")
+        self.expect(3, "the model has no column 'id'", "predict", "spam", extra)
+        self.run_ok("predict", "spam", extra, "--ignore", "id")
+        self.expect(4, "models/none", "predict", "none", self.data)
+
+    def test_ctrl_c_detaches_and_cancel_ends_the_job(self):
+        self.run_ok("data", "upload", server_lib.SPAMBASE, "--target", "label", "--id", "long")
+        environment = {**os.environ, "MERCER_SERVER": self.server.address}
+        train = ("train", "long", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:40", "--C", "1000", "--gap", "1e-9")
+        command = [server_lib.BIN / "mercer", *train, "--watch"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+            name = process.stdout.readline().split()[0]
+            process.stdout.readline()  # the first event: it is watching now
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        self.assertIn(f"mercer watch {name}", err)
+        self.expect(5, "datasets/long", "data", "rm", "long")
+        self.assertIn(name, self.run_ok("cancel", name))
+        self.expect(7, "was cancelled", "watch", name)
+        self.run_ok("data", "rm", "long")
+
+    def test_version_and_help(self):
+        self.assertRegex(self.run_ok("version"), r"^mercer \d+\.\d+\.\d+$")
+        self.assertIn("Exit codes", self.run_ok("--help"))
+        self.expect(2, "", "fly")
+
+
+class RestartTest(unittest.TestCase):
+    def test_a_server_that_is_away_is_reported_and_comes_back_with_its_data(self):
+        with tempfile.TemporaryDirectory() as folder, server_lib.Server() as server:
+            data = write_small_spambase(folder)
+            server_lib.mercer(server, "data", "upload", data, "--id", "d", "--target", "label")
+            self.assertEqual(server.stop(), 0, server.log())
+            code, _, err = server_lib.mercer(server, "data", "list")
+            self.assertEqual(code, 6, err)
+            self.assertIn(f"no server answers at {server.address}", err)
+            server.start()
+            self.assertIn("datasets/d", server_lib.mercer(server, "data", "list")[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
