@@ -6,8 +6,8 @@
 //     static const OptionSchema<RidgeOptions>& Fields();
 //   };
 //   const OptionSchema<RidgeOptions>& RidgeOptions::Fields() {
-//     static const auto& schema = *new OptionSchema<RidgeOptions>(
-//         OptionSchema<RidgeOptions>().Real(
+//     static const auto& schema =
+//         *new OptionSchema<RidgeOptions>(OptionSchema<RidgeOptions>().Real(
 //             "lambda", &RidgeOptions::lambda,
 //             {.meaning = "Weight of the squared norm.", .min = 0, .min_open = true}));
 //     return schema;

@@ -1,26 +1,25 @@
-// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1,   A <= dual <= B, sum
-// dual = 0:
-//              the signed dual of the support vector machine (hinge: box [0, c(i)] or [-c(i), 0] by
-//              the sign of the target) and of support vector regression (epsilon-insensitive loss:
-//              box [-c(i), c(i)]).
+// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum
+//              dual = 0: the signed dual of the support vector machine (hinge: box [0, c(i)] or
+//              [-c(i), 0] by the sign of the target) and of support vector regression
+//              (epsilon-insensitive loss: box [-c(i), c(i)]).
 // Source       Fan, Chen, Lin: Working set selection using second order information for training
-// SVM. JMLR 6 (2005) 1889-1918;
-//              Chang, Lin: LIBSVM (shrinking); the specification of mixed-norm MKL, section (b.1).
+//              SVM. JMLR 6 (2005) 1889-1918; Chang, Lin: LIBSVM (shrinking); the specification of
+//              mixed-norm MKL, section (b.1).
 // Notation     h = K dual - targets; up(i) = -h(i) -+ epsilon is what raising dual(i) gains per
-// unit while dual(i) < B, down(i) what lowering costs. Differences  (1) stops by the certified
-// relative duality gap; (2) regression has one variable per sample with a kink at zero
-//              instead of two; (3) large problems run on float columns, and every round ends by
-//              recomputing h in double from the operator for what changed since the last round, so
-//              that rounding does not accumulate; the stop and the certificate look at double
-//              values only; (4) shrunk columns are stored compactly.
+//              unit while dual(i) < B, down(i) what lowering costs.
+// Differences  (1) stops by the certified relative duality gap; (2) regression has one variable per
+//              sample with a kink at zero instead of two; (3) large problems run on float columns,
+//              and every round ends by recomputing h in double from the operator for what changed
+//              since the last round, so that rounding does not accumulate; the stop and the
+//              certificate look at double values only; (4) shrunk columns are stored compactly.
 // Guarantees   Box and bounds exact; dual never worse than the start. Same bits for every slicing
-// into steps, every save and
-//              restore, every cache size and number of threads.
+//              into steps, every save and restore, every cache size and number of threads.
 // Cost         Two kernel columns of the active samples per iteration.
 //
 //   SmoSolver solver(kernel, SmoOptions{});
-//   MERCER_RETURN_IF_ERROR(solver.Start({.loss = loss, .targets = labels, .costs = costs}, {},
-//   context)); while (!solver.done()) {
+//   MERCER_RETURN_IF_ERROR(
+//       solver.Start({.loss = loss, .targets = labels, .costs = costs}, {}, context));
+//   while (!solver.done()) {
 //     MERCER_RETURN_IF_ERROR(solver.Step(10'000, context));
 //   }
 //   solver.dual(), solver.scores(), solver.certificate();

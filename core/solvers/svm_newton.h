@@ -1,22 +1,20 @@
-// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1,   A <= dual <= B, sum
-// dual = 0:
-//              the support vector machine (hinge) and support vector regression
+// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum
+//              dual = 0: the support vector machine (hinge) and support vector regression
 //              (epsilon-insensitive), as in smo.h.
 // Source       The specification of lp-norm MKL, section (b6), in the form that suits an exact
-// kernel. Method       Proximal point steps in the dual, centre abar and step sigma; each
-// subproblem is dual to the minimisation of a
-//              convex, continuously differentiable, piecewise quadratic function of (f, b), f = K
-//              eta, solved by a semismooth Newton method: with J the free samples and g = a - eta,
-//                (I/sigma + K_JJ) lam = (K g)_J + db 1,   1'lam = 0,   change of eta = g - E_J lam,
-//              then an exact line search. b is minimised out after every step, so that the current
-//              a is always a feasible dual point and a certificate is known after every step for
-//              one sort.
+//              kernel.
+// Method       Proximal point steps in the dual, centre abar and step sigma; each subproblem is
+//              dual to the minimisation of a convex, continuously differentiable, piecewise
+//              quadratic function of (f, b), f = K eta, solved by a semismooth Newton method: with
+//              J the free samples and g = a - eta, (I/sigma + K_JJ) lam = (K g)_J + db 1, 1'lam =
+//              0, change of eta = g - E_J lam, then an exact line search. b is minimised out after
+//              every step, so that the current a is always a feasible dual point and a certificate
+//              is known after every step for one sort.
 // Guarantees   The subproblem decreases at every step; any positive semidefinite kernel, any cost.
-// Same bits for every slicing into
-//              steps, save and restore, and number of threads.
+//              Same bits for every slicing into steps, save and restore, and number of threads.
 // Cost         Per Newton step one factorisation of order |J| and the kernel columns of J and of
-// the samples that met a bound.
-//              About 20 steps for small costs, 60 for large ones, 2 to 10 from a good start.
+//              the samples that met a bound. About 20 steps for small costs, 60 for large ones, 2
+//              to 10 from a good start.
 #pragma once
 
 #include <cstdint>

@@ -1,19 +1,18 @@
-// Problem      min_{f, b, d}  1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b),  f = sum_k
-// f_k,  d >= 0, |d|_p <= 1,
-//              l the hinge loss (classification) or the epsilon-insensitive loss (regression), 1 <=
-//              p <= inf. Dual: max  y'a - epsilon |a|_1 - 1/2 |s(a)|_q,  s_k = a'K_k a,  a in the
-//              box, sum a = 0,  q = p / (p - 1).
+// Problem      min_{f, b, d} 1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b), f = sum_k
+//              f_k, d >= 0, |d|_p <= 1, l the hinge loss (classification) or the
+//              epsilon-insensitive loss (regression), 1 <= p <= inf. Dual: max y'a - epsilon |a|_1
+//              - 1/2 |s(a)|_q, s_k = a'K_k a, a in the box, sum a = 0, q = p / (p - 1).
 // Source       The specification of lp-norm MKL, sections (a), (b1), (b7), (c), (d).
 // Notation     d -> weights, a -> dual (signed), s -> energies; f_k = d_k K_k a.
 // Method       SVMs of fixed weights to an adaptive accuracy, each from the last solution; weights
-// by two over-relaxed steps, then by
-//              Newton's method on the optimum as a function of the weights, guarded by that
-//              optimum. p = inf: a single SVM.
+//              by two over-relaxed steps, then by Newton's method on the optimum as a function of
+//              the weights, guarded by that optimum. p = inf: a single SVM.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
-// at every step. Cost         Per SVM one combination of kernels, all energies, and the solver's
-// steps; 3 to 12 SVMs. Verified by  tests/core/learners/lp_mkl: fixtures of an independent cone
-// solver, a dense quadratic program, and the properties
-//              of the specification, section (i).
+//              at every step.
+// Cost         Per SVM one combination of kernels, all energies, and the solver's steps; 3 to 12
+//              SVMs.
+// Verified by  tests/core/learners/lp_mkl: fixtures of an independent cone solver, and the
+//              properties of the specification, section (i).
 #pragma once
 
 #include <memory>
