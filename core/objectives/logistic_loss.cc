@@ -6,10 +6,9 @@
 namespace mercer {
 namespace {
 
-// 1 / (1 + exp(x)), accurate for both signs.
-double Sigmoid(double minus_x) {
-  return minus_x >= 0 ? 1.0 / (1.0 + std::exp(-minus_x))
-                      : std::exp(minus_x) / (1.0 + std::exp(minus_x));
+// 1 / (1 + exp(-x)), accurate for both signs.
+double Sigmoid(double x) {
+  return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x));
 }
 
 // x log x with its limit 0 at 0.

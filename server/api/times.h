@@ -7,11 +7,12 @@
 
 namespace mercer::server {
 
+// In whole microseconds, as times are stored: the answer to a call and what is read later agree.
 inline void SetTimestamp(absl::Time time, google::protobuf::Timestamp* timestamp) {
-  const int64_t nanoseconds = absl::ToUnixNanos(time);
+  const int64_t microseconds = absl::ToUnixMicros(time);
   const int64_t seconds = absl::ToUnixSeconds(time);
   timestamp->set_seconds(seconds);
-  timestamp->set_nanos(static_cast<int32_t>(nanoseconds - seconds * 1'000'000'000));
+  timestamp->set_nanos(static_cast<int32_t>(microseconds - seconds * 1'000'000) * 1000);
 }
 
 inline void SetDuration(absl::Duration duration, google::protobuf::Duration* message) {

@@ -1,27 +1,59 @@
 // mercer-server: the program.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <fcntl.h>
 #include <memory>
-#include <pthread.h>
 #include <string>
+#include <unistd.h>
 
 #include "server/app/command_line.h"
 #include "server/app/server.h"
+
+namespace {
+
+// What a signal handler may use: the ends of a pipe.
+int signal_pipe[2];
+
+extern "C" void PassOn(int /*signal*/) {
+  const int error = errno;
+  const char byte = 0;
+  // The pipe is empty: each signal is handled once.
+  if (write(signal_pipe[1], &byte, 1) < 0) {
+    errno = error;
+  }
+}
+
+// A handler and not sigwait: OpenBLAS has started its threads before main, they block no signal,
+// and would take it while nobody waits. A second signal ends the program the hard way.
+bool CatchSignals() {
+  if (pipe2(signal_pipe, O_CLOEXEC) != 0) {
+    return false;
+  }
+  struct sigaction action = {};
+  action.sa_handler = PassOn;
+  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  signal(SIGPIPE, SIG_IGN);
+  return sigaction(SIGTERM, &action, nullptr) == 0 && sigaction(SIGINT, &action, nullptr) == 0;
+}
+
+void WaitForSignal() {
+  char byte = 0;
+  while (read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const mercer::server::CommandLine command_line = mercer::server::ParseCommandLine(argc, argv);
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
   }
-  // Blocked before any thread is made, so that all inherit it and only sigwait below sees the
-  // signals.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
+  if (!CatchSignals()) {
+    std::perror("mercer-server: cannot catch signals");
+    return 1;
+  }
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
   const auto server = mercer::server::Server::Start(command_line.options, log);
   if (!server.ok()) {
@@ -30,13 +62,7 @@ int main(int argc, char** argv) {
   }
   std::printf("listening on %s\n", (*server)->address().c_str());
   std::fflush(stdout);
-
-  int received = 0;
-  sigwait(&signals, &received);
-  // A second signal ends the program the hard way.
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  signal(SIGTERM, SIG_DFL);
-  signal(SIGINT, SIG_DFL);
+  WaitForSignal();
   (*server)->Drain();
   return 0;
 }

@@ -10,8 +10,9 @@
 namespace mercer::server {
 
 absl::Status SqliteError(sqlite3* database, int code, const std::string& what) {
+  const bool damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
   const std::string message =
-      absl::StrCat("database: ", what, ": ",
+      absl::StrCat("database: ", damaged ? "damaged: " : "", what, ": ",
                    database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
   switch (code & 0xff) {
     case SQLITE_BUSY:
@@ -123,9 +124,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
   if (code != SQLITE_OK) {
     return SqliteError(database, code, absl::StrCat("opening ", path));
   }
+  // SQLite opens what it may not write for reading alone.
+  if (mode == Mode::kReadWrite && sqlite3_db_readonly(database, "main") == 1) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat("database: the file ", path, " is read-only")),
+        "STORAGE_READ_ONLY", {{"path", path}});
+  }
   sqlite3_busy_timeout(database, 5000);
   MERCER_RETURN_IF_ERROR(connection->Execute("PRAGMA foreign_keys = ON"));
   if (mode == Mode::kReadWrite) {
+    connection->CheckpointOnClose(false);
     MERCER_RETURN_IF_ERROR(
         connection->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL"));
   }
@@ -135,6 +143,10 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 Connection::~Connection() {
   statements_.clear();
   sqlite3_close(database_);
+}
+
+void Connection::CheckpointOnClose(bool on) {
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on ? 0 : 1, nullptr);
 }
 
 absl::StatusOr<Statement> Connection::Prepare(std::string_view sql) {

@@ -61,7 +61,8 @@ class Connection {
  public:
   enum class Mode : uint8_t { kReadWrite, kReadOnly };
 
-  // Sets the journal to WAL and synchronous to FULL (kReadWrite).
+  // Sets the journal to WAL and synchronous to FULL (kReadWrite). Errors: kFailedPrecondition
+  // (reason STORAGE_READ_ONLY: kReadWrite is not allowed), kDataLoss (reason DATABASE_DAMAGED).
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Mode mode);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -72,6 +73,10 @@ class Connection {
   absl::StatusOr<Statement> Prepare(std::string_view sql);
   // One or more statements without parameters.
   absl::Status Execute(const std::string& script);
+
+  // Whether this connection, when it is the last to close, moves the changes from the WAL into the
+  // database file. Off at first: a database that is refused stays as it is, for whoever repairs it.
+  void CheckpointOnClose(bool on);
 
   int64_t last_row_id() const { return sqlite3_last_insert_rowid(database_); }
   int64_t changes() const { return sqlite3_changes64(database_); }

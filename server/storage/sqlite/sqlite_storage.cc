@@ -102,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const SqliteOptions& 
   MERCER_RETURN_IF_ERROR(MigrateDatabase(*connection, absl::Now()));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ReaderPool> readers,
                           ReaderPool::Open(path, std::max(1, options.num_readers)));
+  connection->CheckpointOnClose(true);
   return std::make_unique<SqliteStorage>(std::move(lock), std::move(connection), std::move(readers),
                                          options.max_batch);
 }
