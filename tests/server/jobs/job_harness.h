@@ -47,6 +47,19 @@ class StepControl {
     absl::MutexLock lock(&mutex_);
     return asked_;
   }
+  // Steps that went ahead, over all attempts.
+  int64_t taken() {
+    absl::MutexLock lock(&mutex_);
+    return asked_taken_;
+  }
+  // Waits until so many steps went ahead and the next one waits for permission.
+  void WaitUntilHeldAfter(int64_t steps) {
+    const auto held = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return asked_taken_ >= steps && waiting_ > 0;
+    };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&held));
+  }
   void FailAtStep(int64_t step, absl::Status status) {
     absl::MutexLock lock(&mutex_);
     failing_step_ = step;
@@ -63,10 +76,15 @@ class StepControl {
       return failure_;
     }
     // The token cannot notify, so it is looked at every millisecond.
-    while (!mutex_.AwaitWithTimeout(absl::Condition(&may_go), absl::Milliseconds(1))) {
-      if (context.cancelled()) {
-        return absl::CancelledError("cancelled");
-      }
+    ++waiting_;
+    bool cancelled = false;
+    while (!cancelled &&
+           !mutex_.AwaitWithTimeout(absl::Condition(&may_go), absl::Milliseconds(1))) {
+      cancelled = context.cancelled();
+    }
+    --waiting_;
+    if (cancelled) {
+      return absl::CancelledError("cancelled");
     }
     ++asked_taken_;
     return context.CheckCancelled();
@@ -79,6 +97,7 @@ class StepControl {
   int64_t allowed_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::max();
   int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t asked_taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t failing_step_ ABSL_GUARDED_BY(mutex_) = -1;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
 };

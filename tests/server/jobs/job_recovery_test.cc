@@ -96,11 +96,10 @@ TEST_F(JobRecoveryTest, ManyInterruptionsGiveTheSameBits) {
   StartManager();
   control_.Allow(0);
   const std::string id = Submit(Steps(40));
-  int64_t asked = 0;
   for (int i = 1; i <= 5; ++i) {
-    control_.Allow(control_.asked() - i + 1 + 4);
-    asked = 5 * i;
-    control_.WaitUntilAsked(asked);
+    const int64_t steps = control_.taken() + 4;
+    control_.Allow(steps);
+    control_.WaitUntilHeldAfter(steps);
     if (i % 2 == 0) {
       manager_->Drain();
     }
