@@ -32,7 +32,7 @@ bool CatchSignals() {
   }
   struct sigaction action = {};
   action.sa_handler = PassOn;
-  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
   signal(SIGPIPE, SIG_IGN);
   return sigaction(SIGTERM, &action, nullptr) == 0 && sigaction(SIGINT, &action, nullptr) == 0;
 }
