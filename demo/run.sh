@@ -142,8 +142,8 @@ paste -d , <(sed '1d; s/.*,//' "$folder/some.csv") <(sed 1d "$folder/predicted.c
   awk -F, '{ printf "  predicted %2s (decision value %+.2f), is %2s\n", $2, $3, $1 }'
 [[ $(wc -l <"$folder/predicted.csv") == 5 ]] || die "expected 4 predictions"
 
-accuracy=$(metric held_out.accuracy "$folder/model.json")
-gap=$(number accuracy "$folder/model.json")
+accuracy=$(metric held_out.accuracy "$folder/model.json") || die "the model has no held-out accuracy"
+gap=$(number accuracy "$folder/model.json") || die "the model has no certificate"
 say "Held-out accuracy $(printf %.4f "$accuracy") (wanted: at least $MIN_ACCURACY), certified relative gap $(printf %.1e "$gap") (wanted: at most $MAX_GAP)"
 at_least "$accuracy" "$MIN_ACCURACY" || die "the held-out accuracy is too low"
 at_least "$MAX_GAP" "$gap" || die "the gap is too large"

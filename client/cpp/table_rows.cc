@@ -112,9 +112,15 @@ absl::StatusOr<v1::Rows> CsvRows::Next() {
       break;
     }
     if (record.empty() && state_->names.size() > 1) {  // blank lines are allowed at the end only
-      MERCER_ASSIGN_OR_RETURN(const bool more, state_->reader.Next(&record));
-      if (more && !record.empty()) {
-        return BadRow(state_->reader.row() - 1, "is blank");
+      const Index blank = state_->reader.row();
+      while (record.empty()) {
+        MERCER_ASSIGN_OR_RETURN(const bool more, state_->reader.Next(&record));
+        if (!more) {
+          break;
+        }
+      }
+      if (!record.empty()) {
+        return BadRow(blank, "is blank");
       }
       break;
     }

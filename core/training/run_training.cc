@@ -151,6 +151,13 @@ class TrainingLoop {
     return std::max(certificate.accuracy, certificate.worst_accuracy);
   }
 
+  // Bounds that cross by more than rounding prove a mistake of ours, never a good model.
+  static bool Contradicts(const Certificate& certificate) {
+    const double size = std::max(std::abs(certificate.primal), std::abs(certificate.dual));
+    return certificate.kind == CertificateKind::kGap &&
+           certificate.dual - certificate.primal > 1e-9 * size + 1e-12;
+  }
+
   absl::StatusOr<TrainingOutcome> Conclude(StopReason reason, RunContext& context) {
     TrainingOutcome outcome;
     MERCER_ASSIGN_OR_RETURN(outcome.point, learner_.CurrentModel(context));
@@ -160,6 +167,11 @@ class TrainingLoop {
     }
     MERCER_ASSIGN_OR_RETURN(outcome.certificate, VerifyWitness(entry_, options_, problem_,
                                                                outcome.point.witness, context));
+    if (Contradicts(outcome.certificate)) {
+      return absl::InternalError(absl::StrCat("the verified dual value ", outcome.certificate.dual,
+                                              " is above the primal value ",
+                                              outcome.certificate.primal));
+    }
     outcome.iterations = loop_.iterations;
     outcome.stop_reason = HonestReason(reason, outcome.certificate);
     return outcome;

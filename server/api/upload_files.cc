@@ -22,8 +22,11 @@ absl::Status BadSize(const std::string& message) {
 // The number of rows of a file of doubles. `stated_rows` 0: unknown.
 absl::StatusOr<Index> CountRows(size_t bytes, Index columns, Index stated_rows,
                                 const std::string& what) {
-  const size_t row_bytes = static_cast<size_t>(columns) * sizeof(double);
-  if (row_bytes == 0 || bytes % row_bytes != 0) {
+  // Compared by division: the product of an absurd number of columns would wrap round.
+  const bool fits =
+      columns > 0 && (bytes == 0 || static_cast<size_t>(columns) <= bytes / sizeof(double));
+  const size_t row_bytes = fits ? static_cast<size_t>(columns) * sizeof(double) : 0;
+  if (row_bytes == 0 || (bytes > 0 && bytes % row_bytes != 0)) {
     return BadSize(absl::StrCat(what, ": ", bytes, " bytes are no whole number of rows of ",
                                 columns, " doubles"));
   }
@@ -196,6 +199,12 @@ void CheckUploadParts(const google::protobuf::RepeatedPtrField<v1::UploadPart>& 
                       FieldViolations& violations) {
   if (parts.empty()) {
     violations.Add("header.parts", "is missing; the first part is the table");
+    return;
+  }
+  constexpr int kMaxParts = 1000;
+  if (parts.size() > kMaxParts) {
+    violations.Add("header.parts",
+                   absl::StrCat("must be at most ", kMaxParts, ", are ", parts.size()));
     return;
   }
   CheckTable(parts[0], violations);

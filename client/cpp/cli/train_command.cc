@@ -95,6 +95,21 @@ std::set<std::string> FlagNames(const CLI::App& command) {
   return names;
 }
 
+// The command: the first word that is neither a flag of the program nor the value of one.
+std::vector<std::string>::iterator FindCommand(const CLI::App& app,
+                                               std::vector<std::string>& arguments) {
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (!absl::StartsWith(*word, "-")) {
+      return word;
+    }
+    const CLI::Option* option = app.get_option_no_throw(*word);
+    if (option != nullptr && option->get_expected_max() > 0 && word + 1 != arguments.end()) {
+      ++word;
+    }
+  }
+  return arguments.end();
+}
+
 }  // namespace
 
 void AddTrainCommand(CommandLine& line) {
@@ -112,8 +127,8 @@ void AddTrainCommand(CommandLine& line) {
 }
 
 void TakeLearnerOptions(CommandLine& line, std::vector<std::string>& arguments) {
-  const auto train = std::find(arguments.begin(), arguments.end(), kName);
-  if (train == arguments.end()) {
+  const auto train = FindCommand(line.app, arguments);
+  if (train == arguments.end() || *train != kName) {
     return;
   }
   const std::set<std::string> known = FlagNames(*line.app.get_subcommand(kName));

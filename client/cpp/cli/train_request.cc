@@ -72,11 +72,11 @@ absl::Status SetPreprocessing(const TrainFlags& flags, v1::PreprocessingOptions&
 }
 
 absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
-  if (flags.gap != 0.0) {
-    stopping.set_relative_gap(flags.gap);
+  if (flags.gap.has_value()) {
+    stopping.set_relative_gap(*flags.gap);
   }
-  if (flags.max_iterations != 0) {
-    stopping.set_max_iterations(flags.max_iterations);
+  if (flags.max_iterations.has_value()) {
+    stopping.set_max_iterations(*flags.max_iterations);
   }
   return flags.time_limit.empty() ? absl::OkStatus() : SetTimeLimit(flags.time_limit, stopping);
 }
@@ -93,10 +93,10 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
     request.set_coding(v1::CODING_CHOICE_ONE_VS_ONE);
   }
   MERCER_RETURN_IF_ERROR(SetPreprocessing(flags, *request.mutable_preprocessing()));
-  if (flags.hold_out != 0.0) {
-    request.mutable_validation()->mutable_hold_out()->set_fraction(flags.hold_out);
-  } else if (flags.folds != 0) {
-    request.mutable_validation()->mutable_folds()->set_count(flags.folds);
+  if (flags.hold_out.has_value()) {
+    request.mutable_validation()->mutable_hold_out()->set_fraction(*flags.hold_out);
+  } else if (flags.folds.has_value()) {
+    request.mutable_validation()->mutable_folds()->set_count(*flags.folds);
   }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,16 +19,16 @@ struct TrainFlags {
   std::string target;
   bool regression = false;
   bool one_vs_one = false;
-  double hold_out = 0.0;  // 0: none
-  int folds = 0;          // 0: none
+  std::optional<double> hold_out;
+  std::optional<int> folds;
   std::string scaling;
   bool impute = false;
   bool unseen_zeros = false;
   std::vector<std::string> blocks;
   std::string class_weights;
   uint64_t seed = 0;
-  double gap = 0.0;  // 0: the server's default
-  int64_t max_iterations = 0;
+  std::optional<double> gap;
+  std::optional<int64_t> max_iterations;
   std::string time_limit;
   int threads = 0;
   int priority = 0;

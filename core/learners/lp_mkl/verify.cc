@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
@@ -90,6 +94,28 @@ double LowerBound(const Loss& loss, const Point& point, const Vector& dual, doub
   return std::max({0.0, linear - 0.5 * norm, scale * linear - 0.5 * scale * scale * norm});
 }
 
+// The specification of lp-norm MKL, section (d): an energy below -1e-8 a'a max_i K_k(i, i) is no
+// rounding, and the bounds would mean nothing.
+absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, const Matrix& energies,
+                           RunContext& context) {
+  Matrix diagonal(family.size(), 1);
+  for (Index k = 0; k < energies.rows(); ++k) {
+    if (energies.row(k).minCoeff() >= 0) {
+      continue;
+    }
+    MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
+    for (Index j = 0; j < energies.cols(); ++j) {
+      if (energies(k, j) < -1e-8 * duals.col(j).squaredNorm() * diagonal.maxCoeff()) {
+        const std::string kernel = absl::StrCat("kernels[", k, "]");
+        return WithReason(absl::InvalidArgumentError(
+                              absl::StrCat(kernel, ": the matrix is not positive semidefinite")),
+                          "NOT_PSD", {{"kernel", kernel}});
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingProblem& problem,
@@ -114,6 +140,7 @@ absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingPr
   Matrix energies(family->num_kernels(), same ? 1 : 2);
   MERCER_RETURN_IF_ERROR(
       family->QuadraticForms(duals.leftCols(same ? 1 : 2), {}, energies, context));
+  MERCER_RETURN_IF_ERROR(CheckEnergies(*family, duals, energies, context));
   energies = energies.cwiseMax(0.0);
   Matrix scores(point.dual.size(), 1);
   MERCER_RETURN_IF_ERROR(

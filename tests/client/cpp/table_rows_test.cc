@@ -48,6 +48,15 @@ TEST(CsvRowsTest, RaggedRowIsNamed) {
   EXPECT_EQ(GetReason(batch.status()), "BAD_ROW");
 }
 
+TEST(CsvRowsTest, BlankLinesAreAllowedAtTheEndOnly) {
+  auto trailing = OpenText("a,b\n1,2\n\n\n\n");
+  EXPECT_EQ(Texts(trailing->Next()->columns(0)), (std::vector<std::string>{"1"}));
+  for (const char* const text : {"a,b\n\n\n1,2\n", "a,b\n1,2\n\n\n3,4\n"}) {
+    auto rows = OpenText(text);
+    EXPECT_EQ(GetReason(rows->Next().status()), "BAD_ROW") << text;
+  }
+}
+
 TEST(CsvRowsTest, EmptyFileIsRefused) { EXPECT_EQ(GetReason(OpenText("").status()), "BAD_HEADER"); }
 
 TEST(SvmlightRowsTest, ReadsSparseRows) {

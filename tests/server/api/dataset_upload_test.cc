@@ -117,6 +117,17 @@ TEST_F(DatasetUploadTest, DenseTableWithSquareIsRead) {
   EXPECT_EQ(dataset->squares(0).columns(), 2);
 }
 
+TEST_F(DatasetUploadTest, AbsurdShapesAreRefused) {
+  // 8 * (2^61 + 1) bytes wrap round to 8.
+  const std::string header = R"(
+      parts { dense { columns { name: "x" } columns { name: "y" } rows: 2 } }
+      parts { square { name: "s" kind: SQUARE_KIND_KERNEL columns: 2305843009213693953 } })";
+  const auto dataset =
+      Upload({Header(header), Chunk(0, Doubles({1, 0, 2, 1})), Chunk(1, Doubles({1, 0.5}))});
+  EXPECT_EQ(dataset.status().code(), absl::StatusCode::kInvalidArgument) << dataset.status();
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+}
+
 TEST_F(DatasetUploadTest, WrongNumbersOfBytesAreRefused) {
   const std::string dense =
       "parts { dense { columns { name: 'x' } columns { name: 'y' } rows: 2 } }";

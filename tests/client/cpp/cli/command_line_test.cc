@@ -41,6 +41,17 @@ class CommandLineTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
+TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
+  EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "train", "--bogus-flag", "1"}), 2);
+  EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "other", "--bogus-flag", "1"}), 2);
+}
+
+TEST_F(CommandLineTest, AZeroThatTheUserTypedIsSent) {
+  ASSERT_EQ(Run({"--timeout", "5", "train", "spam", "svm", "--gap", "0"}), 0) << err_.str();
+  EXPECT_TRUE(LastTraining().stopping().has_relative_gap());
+  EXPECT_EQ(LastTraining().stopping().relative_gap(), 0.0);
+}
+
 TEST_F(CommandLineTest, TrainSendsEveryFlag) {
   ASSERT_EQ(Run({"train",
                  "spam",

@@ -1,7 +1,10 @@
 #include <memory>
+#include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
@@ -103,6 +106,17 @@ TEST(LpMklLearnerTest, WarmStartFromTheSolutionNeedsLittleWork) {
   const Index warmed = steps(&warm);
   EXPECT_GE(warmed, 0);
   EXPECT_LT(warmed, cold);
+}
+
+TEST(LpMklLearnerTest, IndefiniteGramIsRefusedByName) {
+  // Along (1, -1), where the solution lies, the second matrix has the eigenvalue -1.
+  const Matrix good = Matrix::Identity(2, 2);
+  const Matrix indefinite = (Matrix(2, 2) << 1.0, 2.0, 2.0, 1.0).finished();
+  const Vector labels = (Vector(2) << 1.0, -1.0).finished();
+  const auto fit = Train(GramProblem({good, indefinite}, labels), {{"C", 1.0}}, 1e-3);
+  EXPECT_TRUE(absl::IsInvalidArgument(fit.status())) << fit.status();
+  EXPECT_EQ(GetReason(fit.status()), "NOT_PSD");
+  EXPECT_THAT(std::string(fit.status().message()), testing::HasSubstr("kernels[1]"));
 }
 
 TEST(LpMklLearnerTest, DamagedStateIsRefused) {
