@@ -47,7 +47,9 @@ TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
 }
 
 TEST_F(CommandLineTest, AZeroThatTheUserTypedIsSent) {
-  ASSERT_EQ(Run({"--timeout", "5", "train", "spam", "svm", "--gap", "0"}), 0) << err_.str();
+  ASSERT_EQ(Run({"--timeout", "5", "train", "spam", "lp_mkl", "--kernel", "linear", "--gap", "0"}),
+            0)
+      << err_.str();
   EXPECT_TRUE(LastTraining().stopping().has_relative_gap());
   EXPECT_EQ(LastTraining().stopping().relative_gap(), 0.0);
 }
