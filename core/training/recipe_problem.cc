@@ -297,6 +297,15 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, cons
   if (recipe.validation.kind == ValidationKind::kNone) {
     return std::vector<Split>();
   }
+  // A split by rows would divide the groups, and its metrics would look better than they are.
+  for (const ColumnRole role : {ColumnRole::kGroup, ColumnRole::kSplit}) {
+    if (dataset.FindColumn(role) != nullptr) {
+      return FieldError("validation",
+                        absl::StrCat("splits do not heed the column with the role ",
+                                     std::string(ColumnRoleName(role)),
+                                     " yet; train without validation, or without it"));
+    }
+  }
   std::vector<int> classes;
   if (recipe.kind == TargetKind::kClassification) {
     MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
