@@ -46,6 +46,9 @@ target_compile_options(
 if(MERCER_SANITIZE)
   add_compile_options(-fsanitize=${MERCER_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${MERCER_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)  # false alarms of GCC 12 in std::regex under sanitizers
+  endif()
   if(MERCER_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()

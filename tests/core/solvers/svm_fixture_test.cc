@@ -82,7 +82,8 @@ TEST(SvmFixtureTest, SmoSolvesEveryCase) {
 }
 
 TEST(SvmFixtureTest, CertificateOfEveryReferenceSolutionClosesTheGap) {
-  for (const nlohmann::json& item : ReadFixture("mixed-norm-mkl/svm-cases.json")["cases"]) {
+  const nlohmann::json fixture = ReadFixture("mixed-norm-mkl/svm-cases.json");
+  for (const nlohmann::json& item : fixture["cases"]) {
     SCOPED_TRACE(item["name"].get<std::string>());
     const SmoProblem problem = ProblemOf(item);
     Vector dual = ToVector(item["beta"]);
