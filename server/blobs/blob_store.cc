@@ -8,6 +8,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
@@ -15,6 +17,10 @@
 
 namespace mercer::server {
 namespace {
+
+// Two changes of a file within this time may leave it with the same time stamp: the clock of file systems ticks with the
+// kernel, every 10 ms at the longest.
+constexpr absl::Duration kTimeStampGrain = absl::Milliseconds(20);
 
 bool IsDigest(const std::string& text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -100,6 +106,9 @@ class DiskBlobStore final : public BlobStore {
     return absl::StrCat(BlobFolder(digest), "/", digest);
   }
 
+  // The blob's bytes were hashed on their way to the disk: its first reader need not do that again.
+  void RememberVerified(const std::string& digest) ABSL_LOCKS_EXCLUDED(verified_mutex_);
+
   // Makes the folder of the blob when it is missing.
   absl::Status EnsureFolder(const std::string& digest) ABSL_LOCKS_EXCLUDED(folders_mutex_);
 
@@ -175,7 +184,20 @@ absl::StatusOr<PinnedBlob> DiskBlobStore::Adopt(const std::string& temporary,
   }
   PinnedBlob blob(digest, size, std::move(pin));
   MERCER_RETURN_IF_ERROR(files_->SyncFolder(BlobFolder(digest)));
+  RememberVerified(digest);
   return blob;
+}
+
+void DiskBlobStore::RememberVerified(const std::string& digest) {
+  const absl::StatusOr<FileIdentity> identity = files_->Identify(BlobPath(digest));
+  // A file so fresh that a later change might not show is verified when it is read: it is small.
+  const bool shows_changes =
+      identity.ok() &&
+      absl::Now() - absl::FromUnixNanos(identity->modified_nanoseconds) >= kTimeStampGrain;
+  if (shows_changes) {
+    absl::MutexLock lock(&verified_mutex_);
+    verified_[digest] = *identity;
+  }
 }
 
 absl::StatusOr<std::string> DiskBlobStore::VerifiedPath(const std::string& digest) {

@@ -1,5 +1,6 @@
 #include "server/blobs/blob_store.h"
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +30,8 @@ class FailingFileSystem final : public FileSystem {
   int syncs_until_failure = -1;
   int renames_until_failure = -1;
   int folder_syncs_until_failure = -1;
+  std::atomic<int> readings{0};               // of the contents of mapped files
+  absl::Duration age = absl::ZeroDuration();  // added to that of all files
 
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     auto file = PosixFileSystem().Create(path);
@@ -37,10 +41,18 @@ class FailingFileSystem final : public FileSystem {
     return std::make_unique<File>(this, *std::move(file));
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    return PosixFileSystem().Map(path);
+    auto file = PosixFileSystem().Map(path);
+    if (!file.ok()) {
+      return file.status();
+    }
+    return std::make_unique<CountingMap>(this, *std::move(file));
   }
   absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
-    return PosixFileSystem().Identify(path);
+    auto identity = PosixFileSystem().Identify(path);
+    if (identity.ok()) {
+      identity->modified_nanoseconds -= absl::ToInt64Nanoseconds(age);
+    }
+    return identity;
   }
   absl::Status Rename(const std::string& from, const std::string& to) override {
     return Fails(renames_until_failure) ? absl::InternalError("rename failed")
@@ -59,6 +71,20 @@ class FailingFileSystem final : public FileSystem {
   }
 
  private:
+  class CountingMap final : public MappedFile {
+   public:
+    CountingMap(FailingFileSystem* owner, std::unique_ptr<MappedFile> file)
+        : owner_(owner), file_(std::move(file)) {}
+    std::string_view contents() const override {
+      ++owner_->readings;
+      return file_->contents();
+    }
+
+   private:
+    FailingFileSystem* owner_;
+    std::unique_ptr<MappedFile> file_;
+  };
+
   class File final : public WritableFile {
    public:
     File(FailingFileSystem* owner, std::unique_ptr<WritableFile> file)
@@ -179,6 +205,26 @@ TEST_F(BlobStoreTest, FlippedBitIsFoundAfterARestartAndWhileRunning) {
   EXPECT_EQ(store_->Read(digest).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Put("some content"), digest);  // writing it again repairs it
   EXPECT_TRUE(store_->Read(digest).ok());
+}
+
+TEST_F(BlobStoreTest, BlobThatWasJustWrittenIsNotHashedAgain) {
+  files_.age = absl::Hours(1);
+  const std::string digest = Put("a large data set");
+  ASSERT_TRUE(store_->VerifiedPath(digest).ok());
+  EXPECT_EQ(files_.readings, 0);
+  Reopen();
+  ASSERT_TRUE(store_->VerifiedPath(digest).ok());
+  EXPECT_EQ(files_.readings, 1) << "another process may have written it";
+}
+
+TEST_F(BlobStoreTest, DamageRightAfterTheWritingIsFound) {
+  files_.age = -absl::Hours(1);  // as if the clock had not ticked since
+  const std::string digest = Put("some content");
+  const std::string path = PathOf(digest);
+  const auto written = std::filesystem::last_write_time(path);
+  FlipBit(digest);
+  std::filesystem::last_write_time(path, written);
+  EXPECT_EQ(GetReason(store_->VerifiedPath(digest).status()), "BLOB_DAMAGED");
 }
 
 TEST_F(BlobStoreTest, AbandonedWriterLeavesNothing) {
