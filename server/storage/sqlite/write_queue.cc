@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::server {
@@ -25,60 +26,61 @@ void WriteQueue::Submit(Change change, Answer answer) {
 }
 
 void WriteQueue::Run() {
+  std::vector<Request> batch;
+  batch.reserve(max_batch_);
   while (true) {
-    std::vector<Request> batch = TakeBatch();
+    batch.clear();
+    TakeBatch(batch);
     if (batch.empty()) {
       return;
     }
     Process(batch);
     for (Request& request : batch) {
-      request.answer(std::move(request.status));
+      RunSafely("an answer of the database", [&request] {
+        request.answer(std::move(request.status));
+        return absl::OkStatus();
+      }).IgnoreError();  // it was given; what its receiver made of it is the receiver's business
     }
   }
 }
 
-std::vector<WriteQueue::Request> WriteQueue::TakeBatch() {
+void WriteQueue::TakeBatch(std::vector<Request>& batch) {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &WriteQueue::HasWorkOrStops));
-  std::vector<Request> batch;
   while (!queue_.empty() && batch.size() < max_batch_) {
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  return batch;
 }
 
 void WriteQueue::Process(std::vector<Request>& batch) {
-  absl::Status status = connection_->Execute("BEGIN IMMEDIATE");
-  if (status.ok()) {
-    status = RunChanges(batch);
-  }
-  if (status.ok()) {
-    status = connection_->Execute("COMMIT");
-  }
+  const absl::Status status =
+      RunSafely("a transaction of the database", [&] { return RunTransaction(batch); });
   if (status.ok()) {
     return;
   }
-  if (connection_->in_transaction()) {
-    // Nothing can be done when even this fails; the next BEGIN will say so.
-    connection_->Execute("ROLLBACK").IgnoreError();
-  }
+  const absl::Status undone = RunSafely("undoing a transaction of the database", [&] {
+    return connection_->in_transaction() ? connection_->Execute("ROLLBACK") : absl::OkStatus();
+  });
+  undone.IgnoreError();  // nothing can be done when even this fails; the next BEGIN will say so
   for (Request& request : batch) {
     request.status.Update(
         status);  // a change that was refused for its own sake keeps its own status
   }
 }
 
-absl::Status WriteQueue::RunChanges(std::vector<Request>& batch) {
+absl::Status WriteQueue::RunTransaction(std::vector<Request>& batch) {
+  MERCER_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
   for (Request& request : batch) {
     MERCER_RETURN_IF_ERROR(RunInSavepoint(request));
   }
-  return absl::OkStatus();
+  return connection_->Execute("COMMIT");
 }
 
 absl::Status WriteQueue::RunInSavepoint(Request& request) {
   MERCER_RETURN_IF_ERROR(connection_->Execute("SAVEPOINT change"));
-  request.status = request.change(*connection_);
+  request.status =
+      RunSafely("a change of the database", [&] { return request.change(*connection_); });
   if (!connection_->in_transaction()) {
     // A full disk or an I/O error makes SQLite undo the whole transaction by itself.
     return request.status.ok() ? absl::InternalError("database: the transaction was lost")

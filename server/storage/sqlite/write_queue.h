@@ -46,11 +46,12 @@ class WriteQueue {
   };
 
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The next requests, at most max_batch_; empty when the queue stops.
-  std::vector<Request> TakeBatch() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Moves the next requests, at most max_batch_, into the empty `batch`, which has room for them;
+  // none when the queue stops.
+  void TakeBatch(std::vector<Request>& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   void Process(std::vector<Request>& batch);
-  // Runs all changes; an error means that the transaction itself broke.
-  absl::Status RunChanges(std::vector<Request>& batch);
+  // Runs and commits all changes; an error means that the transaction itself broke.
+  absl::Status RunTransaction(std::vector<Request>& batch);
   absl::Status RunInSavepoint(Request& request);
   bool HasWorkOrStops() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !queue_.empty();

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <string>
 #include <thread>
 #include <unistd.h>
@@ -205,6 +206,28 @@ TEST_F(WriteQueueTest, FailedChangeIsUndoneAndHarmsNobody) {
   EXPECT_EQ(answers[1].code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(answers[2].code(), absl::StatusCode::kInternal);
   EXPECT_TRUE(answers[3].ok());
+  EXPECT_EQ(Count(), 2);
+}
+
+TEST_F(WriteQueueTest, ChangeThatThrowsIsUndoneAndHarmsNobody) {
+  std::vector<WriteQueue::Change> changes;
+  changes.push_back([](Connection& connection) -> absl::Status {
+    EXPECT_TRUE(Insert(2)(connection).ok());
+    throw std::bad_alloc();
+  });
+  changes.push_back(Insert(3));
+  const std::vector<absl::Status> answers = RunBatch(std::move(changes));
+  EXPECT_EQ(GetReason(answers[0]), "OUT_OF_MEMORY");
+  EXPECT_TRUE(answers[1].ok()) << answers[1];
+  EXPECT_EQ(Count(), 1);
+}
+
+TEST_F(WriteQueueTest, AnswerThatThrowsHarmsNobody) {
+  {
+    WriteQueue queue(connection_.get(), 256);
+    queue.Submit(Insert(1), [](const absl::Status&) { throw std::bad_alloc(); });
+    queue.Submit(Insert(2), [](const absl::Status& status) { EXPECT_TRUE(status.ok()); });
+  }
   EXPECT_EQ(Count(), 2);
 }
 
