@@ -2,6 +2,7 @@
 // the same transaction, so that a job and its event log never disagree.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,6 +46,9 @@ struct ClaimRequest {
   // large job is not starved.
   int64_t free_memory_bytes = 0;
   EventDraft event;  // "running"
+  // A head that needs more than this will never fit: it is claimed all the same, so that its worker
+  // can end it.
+  int64_t memory_budget_bytes = std::numeric_limits<int64_t>::max();
 };
 
 struct NewCheckpoint {
@@ -110,7 +114,7 @@ class JobStore {
       const std::string& request_id, const std::string& request_digest) = 0;
 
   // Takes the queued job of the highest priority, the oldest among equals; begins its next attempt
-  // in state RUNNING. Answers nothing when the queue is empty or its head does not fit.
+  // in state RUNNING. Answers nothing when the queue is empty or its head has to wait for memory.
   virtual void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) = 0;
   absl::StatusOr<std::optional<JobRecord>> ClaimJob(ClaimRequest request);
 

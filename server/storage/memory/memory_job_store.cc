@@ -123,7 +123,8 @@ std::optional<JobRecord> MemoryJobStore::Claim(const ClaimRequest& request) {
       head = &job;
     }
   }
-  if (head == nullptr || head->record.memory_bytes > request.free_memory_bytes) {
+  if (head == nullptr || (head->record.memory_bytes > request.free_memory_bytes &&
+                          head->record.memory_bytes <= request.memory_budget_bytes)) {
     return std::nullopt;
   }
   JobRecord& record = head->record;

@@ -200,11 +200,13 @@ absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
             "?1, "
             "lease_until = ?2, start_time = COALESCE(start_time, ?3) "
             "WHERE number = (SELECT number FROM jobs WHERE state = 1 AND not_before <= ?3 "
-            "ORDER BY priority DESC, number LIMIT 1) AND memory_bytes <= ?4 RETURNING number, id"));
+            "ORDER BY priority DESC, number LIMIT 1) AND (memory_bytes <= ?4 OR memory_bytes > ?5) "
+            "RETURNING number, id"));
     claim.Bind(request.worker)
         .BindTime(request.lease_until)
         .BindTime(request.now)
-        .Bind(request.free_memory_bytes);
+        .Bind(request.free_memory_bytes)
+        .Bind(request.memory_budget_bytes);
     MERCER_ASSIGN_OR_RETURN(const bool found, claim.Step());
     if (!found) {
       return std::nullopt;

@@ -96,6 +96,26 @@ TEST_P(StorageConformance, ClaimsByPriorityThenAge) {
   EXPECT_THAT(order, ElementsAre("b", "d", "a", "c"));
 }
 
+TEST_P(StorageConformance, HeadThatCanNeverFitIsClaimedAllTheSame) {
+  AddDataset("data");
+  NewJob large = MakeJob("large");
+  large.memory_bytes = 1001;
+  AddJob(large);
+  const auto claim = [this](int64_t free, int64_t budget) {
+    ClaimRequest request;
+    request.worker = "w";
+    request.now = At(20);
+    request.free_memory_bytes = free;
+    request.memory_budget_bytes = budget;
+    request.event = {0, "running"};
+    return storage_->jobs().ClaimJob(request);
+  };
+  EXPECT_FALSE(claim(500, 1001)->has_value()) << "it waits for memory";
+  const auto claimed = claim(500, 1000);
+  ASSERT_TRUE(claimed.ok() && claimed->has_value());
+  EXPECT_EQ((*claimed)->id, "large");
+}
+
 TEST_P(StorageConformance, LargeJobAtTheHeadWaitsAndIsNotOvertaken) {
   AddDataset("data");
   AddJob("large");
