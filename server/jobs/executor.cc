@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "core/base/run_safely.h"
+
 namespace mercer::server {
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error)
+    : on_error_(std::move(on_error)) {
   for (int i = 0; i < num_threads; ++i) {
     threads_.emplace_back([this] { Run(); });
   }
@@ -37,7 +40,13 @@ void ThreadPool::Run() {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    work();
+    const absl::Status status = RunSafely("work of a pool", [&work] {
+      work();
+      return absl::OkStatus();
+    });
+    if (!status.ok() && on_error_) {
+      on_error_(status);
+    }
   }
 }
 

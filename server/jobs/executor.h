@@ -3,11 +3,13 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
 namespace mercer::server {
@@ -16,14 +18,16 @@ namespace mercer::server {
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Runs `work` later on another thread, exactly once. Order is not promised.
+  // Runs `work` later on another thread, exactly once. Order is not promised. Work had better throw
+  // nothing: whoever waits for it waits for ever.
   virtual void Post(absl::AnyInvocable<void()> work) = 0;
 };
 
 // A fixed number of threads. The destructor runs what was posted, then joins.
 class ThreadPool final : public Executor {
  public:
-  explicit ThreadPool(int num_threads);
+  // `on_error` (which may be empty) is told of exceptions that work has thrown; the thread goes on.
+  explicit ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error = nullptr);
   ~ThreadPool() override;
 
   void Post(absl::AnyInvocable<void()> work) override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -34,6 +38,7 @@ class ThreadPool final : public Executor {
     return stopping_ || !queue_.empty();
   }
 
+  const std::function<void(const absl::Status&)> on_error_;
   absl::Mutex mutex_;
   std::deque<absl::AnyInvocable<void()>> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "server/jobs/wake_slot.h"
 
 namespace mercer::server {
@@ -278,7 +279,10 @@ void ProgressHub::Impl::Fetch(const ChannelPointer& channel, const WatcherPointe
     }
     cursor = watcher->cursor;
   }
-  Fetched fetched = ReadLog(*storage_, channel->job_id, cursor, options_.page_events);
+  absl::StatusOr<Fetched> read = RunSafely("reading progress", [&]() -> absl::StatusOr<Fetched> {
+    return ReadLog(*storage_, channel->job_id, cursor, options_.page_events);
+  });
+  Fetched fetched = read.ok() ? *std::move(read) : EndWith(read.status());
   bool wake = false;
   {
     absl::MutexLock lock(&channel->mutex);
@@ -362,7 +366,10 @@ void ProgressHub::Impl::Post(absl::AnyInvocable<void()> work) {
     ++posted_;
   }
   executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-    work();
+    RunSafely("telling watchers", [&work] {
+      work();
+      return absl::OkStatus();
+    }).IgnoreError();  // a watcher is told again when the next event comes
     absl::MutexLock lock(&self->mutex_);
     --self->posted_;
   });

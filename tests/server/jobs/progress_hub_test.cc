@@ -1,5 +1,6 @@
 #include "server/jobs/progress_hub.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -195,6 +196,64 @@ TEST_F(ProgressHubTest, SlowWatcherGetsEverythingWhenItComesBack) {
   slow.Resume();
   EXPECT_TRUE(slow.WaitForEnd().ok());
   EXPECT_EQ(slow.sequences(), Range(1, 53));
+}
+
+TEST_F(ProgressHubTest, SlowWatcherCostsACursorAndAPage) {
+  auto slow = hub_.Subscribe("job", 0, [] {});
+  EXPECT_EQ(slow->Next().kind, NextEvent::kWait);  // has a page fetched, and takes none of it
+  std::vector<std::weak_ptr<const JobEvent>> events;
+  absl::Mutex mutex;
+  absl::Notification done;
+  std::unique_ptr<ProgressSubscription> collector;
+  const auto pump = [&] {
+    absl::MutexLock lock(&mutex);
+    for (NextEvent next = collector->Next(); next.kind != NextEvent::kWait;
+         next = collector->Next()) {
+      if (next.kind == NextEvent::kEnd) {
+        done.Notify();
+        return;
+      }
+      events.push_back(next.event);
+    }
+  };
+  {
+    absl::MutexLock lock(&mutex);
+    collector = hub_.Subscribe("job", 0, pump);
+  }
+  pump();
+  for (int i = 0; i < 2000; ++i) {
+    Emit(1);
+  }
+  Finish();
+  done.WaitForNotification();
+  ASSERT_EQ(events.size(), 2003U);
+  const auto alive = std::count_if(events.begin(), events.end(),
+                                   [](const auto& event) { return !event.expired(); });
+  EXPECT_LE(alive, 8 + 3) << "the tail and a page";
+  EXPECT_EQ(slow->cursor(), 0);
+}
+
+TEST_F(ProgressHubTest, WatcherThatHangsInItsCallbackDelaysNeitherTrainingNorOthers) {
+  absl::Notification entered;
+  absl::Notification leave;
+  auto stuck = hub_.Subscribe("job", 2, [&] {
+    if (!entered.HasBeenNotified()) {
+      entered.Notify();
+    }
+    leave.WaitForNotification();
+  });
+  EXPECT_EQ(stuck->Next().kind, NextEvent::kWait);
+  Emit(1);
+  entered.WaitForNotification();
+  PullingWatcher other(hub_, "job", 0);
+  other.Pump();
+  for (int i = 0; i < 100; ++i) {
+    Emit(1);
+  }
+  Finish();
+  EXPECT_TRUE(other.WaitForEnd().ok());
+  EXPECT_EQ(other.sequences(), Range(1, 104));
+  leave.Notify();
 }
 
 TEST_F(ProgressHubTest, TwoHundredWatchersGetEveryEventOnceAndInOrder) {
