@@ -1,5 +1,9 @@
 #include "server/jobs/progress_recorder.h"
 
+#include <iterator>
+
+#include "core/base/run_safely.h"
+
 namespace mercer::server {
 namespace {
 
@@ -44,6 +48,7 @@ void ProgressRecorder::WriteNow(EventDraft event) {
   std::vector<EventDraft> due;
   {
     absl::MutexLock lock(&mutex_);
+    iteration_ = event.iteration;
     if (newest_.has_value()) {
       urgent_.push_back(*std::exchange(newest_, std::nullopt));
     }
@@ -73,21 +78,31 @@ std::vector<EventDraft> ProgressRecorder::TakeWaiting() {
   return events;
 }
 
+void ProgressRecorder::PutBack(std::vector<EventDraft> events) {
+  absl::MutexLock lock(&mutex_);
+  events.insert(events.end(), std::make_move_iterator(urgent_.begin()),
+                std::make_move_iterator(urgent_.end()));
+  urgent_ = std::move(events);
+  failed_ = true;
+}
+
 int64_t ProgressRecorder::iteration() const {
   absl::MutexLock lock(&mutex_);
   return iteration_;
 }
 
 std::vector<EventDraft> ProgressRecorder::TakeDue() {
-  if (writing_) {
+  const absl::Duration now = dependencies_.clock->Monotonic();
+  const bool interval_passed = now - last_write_ >= interval_;
+  if (writing_ || (failed_ && !interval_passed)) {
     return {};
   }
-  std::vector<EventDraft> due = std::move(urgent_);
-  urgent_.clear();
-  const absl::Duration now = dependencies_.clock->Monotonic();
-  if (newest_.has_value() && (!due.empty() || now - last_write_ >= interval_)) {
-    due.push_back(*std::exchange(newest_, std::nullopt));
+  written_newest_ = newest_.has_value() && (!urgent_.empty() || interval_passed);
+  if (written_newest_) {
+    urgent_.push_back(*std::exchange(newest_, std::nullopt));
   }
+  std::vector<EventDraft> due = urgent_;
+  written_ = std::exchange(urgent_, {});
   if (!due.empty()) {
     writing_ = true;
     last_write_ = now;
@@ -99,24 +114,56 @@ void ProgressRecorder::Write(std::vector<EventDraft> events) {
   if (events.empty()) {
     return;
   }
-  dependencies_.log->Append(lease_, std::move(events), dependencies_.clock->Now(),
-                            [this](absl::StatusOr<std::vector<EventRecord>> stored) {
-                              if (stored.ok()) {
-                                dependencies_.hub->Publish(lease_.job_id, *stored);
-                              } else {
-                                dependencies_.on_error(stored.status());
-                              }
-                              std::vector<EventDraft> next;
-                              {
-                                absl::MutexLock lock(&mutex_);
-                                writing_ = false;
-                                if (urgent_.empty()) {
-                                  return;  // the recorder may be gone from here on
-                                }
-                                next = TakeDue();
-                              }
-                              Write(std::move(next));
-                            });
+  const absl::Status begun = RunSafely("writing progress", [&] {
+    dependencies_.log->Append(
+        lease_, std::move(events), dependencies_.clock->Now(),
+        [this](const absl::StatusOr<std::vector<EventRecord>>& stored) { OnWritten(stored); });
+    return absl::OkStatus();
+  });
+  if (!begun.ok()) {
+    OnWritten(begun);
+  }
+}
+
+// Called once per write: Append answers, or it throws before it has taken the events.
+void ProgressRecorder::OnWritten(const absl::StatusOr<std::vector<EventRecord>>& stored) {
+  const absl::Status told = RunSafely("telling of progress", [&] {
+    if (stored.ok()) {
+      dependencies_.hub->Publish(lease_.job_id, *stored);
+    } else {
+      dependencies_.on_error(stored.status());
+    }
+    return absl::OkStatus();
+  });
+  told.IgnoreError();  // a watcher that was not told reads the log when the next event comes
+  std::vector<EventDraft> next;
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    failed_ = !stored.ok() && !absl::IsAborted(stored.status());
+    if (failed_) {
+      Restore();
+    }
+    if (urgent_.empty() || failed_) {
+      return;  // the recorder may be gone from here on
+    }
+    next = TakeDue();
+  }
+  Write(std::move(next));
+}
+
+void ProgressRecorder::Restore() {
+  std::vector<EventDraft> again = std::exchange(written_, {});
+  if (written_newest_) {
+    // Of events that are not urgent the newest is enough.
+    if (!newest_.has_value() && urgent_.empty()) {
+      newest_ = std::move(again.back());
+    }
+    again.pop_back();
+  }
+  again.insert(again.end(), std::make_move_iterator(urgent_.begin()),
+               std::make_move_iterator(urgent_.end()));
+  urgent_ = std::move(again);
 }
 
 }  // namespace mercer::server

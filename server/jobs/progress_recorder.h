@@ -3,7 +3,8 @@
 //
 // Written without delay: the first event, the first of each stage, and what WriteNow is given. All
 // others wait until the interval since the last write has passed; of those that wait only the
-// newest is kept. At most one write is under way.
+// newest is kept. At most one write is under way. A write that fails is tried again after the
+// interval: no event that is written without delay gets lost, except with the lease.
 #pragma once
 
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
@@ -48,13 +50,20 @@ class ProgressRecorder {
   // What still waits, for a change that writes it along; waits for the write that is under way.
   // Nothing is kept afterwards.
   std::vector<EventDraft> TakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of the last event recorded.
+  // What TakeWaiting gave and could not be written; comes before all that waits now.
+  void PutBack(std::vector<EventDraft> events) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the last event recorded or given to WriteNow.
   int64_t iteration() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   // Takes what is due and marks a write as under way; empty when there is nothing to write now.
   std::vector<EventDraft> TakeDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Write(std::vector<EventDraft> events) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the write that was under way, and begins the next one when there is something urgent.
+  void OnWritten(const absl::StatusOr<std::vector<EventRecord>>& stored)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The events of a write that failed wait again.
+  void Restore() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsQuiet() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !writing_; }
 
   const Dependencies dependencies_;
@@ -64,11 +73,15 @@ class ProgressRecorder {
   mutable absl::Mutex mutex_;
   std::vector<EventDraft> urgent_ ABSL_GUARDED_BY(mutex_);
   std::optional<EventDraft> newest_ ABSL_GUARDED_BY(mutex_);  // comes after the urgent ones
+  // Of the write that is under way: a copy, in case it fails.
+  std::vector<EventDraft> written_ ABSL_GUARDED_BY(mutex_);
+  bool written_newest_ ABSL_GUARDED_BY(mutex_) = false;  // the last of them is not urgent
   std::set<std::pair<std::string, std::string>> stages_
       ABSL_GUARDED_BY(mutex_);  // (phase, stage) seen
   absl::Duration last_write_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   int64_t iteration_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;  // the last write
 };
 
 }  // namespace mercer::server

@@ -1,0 +1,160 @@
+#include "server/jobs/progress_recorder.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/job_event.h"
+#include "server/storage/memory/memory_storage.h"
+#include "tests/server/jobs/failing_storage.h"
+#include "tests/server/jobs/fake_clock.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr absl::Duration kInterval = absl::Milliseconds(250);
+
+class ProgressRecorderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    DatasetRecord dataset;
+    dataset.id = "data";
+    ASSERT_TRUE(storage_.datasets().CreateDataset(dataset).ok());
+    NewJob job;
+    job.id = "job";
+    job.dataset_ids = {"data"};
+    job.model_name = "model";
+    job.event = StateEvent(JobState::kQueued);
+    ASSERT_TRUE(storage_.jobs().CreateJob(job).ok());
+    ClaimRequest claim;
+    claim.worker = "w";
+    claim.event = StateEvent(JobState::kRunning);
+    const auto claimed = storage_.jobs().ClaimJob(claim);
+    ASSERT_TRUE(claimed.ok() && claimed->has_value());
+    const ProgressRecorder::Dependencies dependencies = {
+        &storage_.events(), &hub_, &clock_,
+        [this](const absl::Status& status) { errors_.push_back(status); }};
+    recorder_ = std::make_unique<ProgressRecorder>(dependencies,
+                                                   Lease{"job", "w", (*claimed)->epoch}, kInterval);
+  }
+
+  static ProgressEvent Step(int64_t iteration, const std::string& stage) {
+    ProgressEvent event;
+    event.iteration = iteration;
+    event.report.stage = stage;
+    event.phase = "train";
+    return event;
+  }
+  static EventDraft Urgent(int64_t iteration) {
+    JobEvent event;
+    event.kind = JobEventKind::kResumed;
+    return {iteration, EncodeJobEvent(event)};
+  }
+  // The iterations of the stored events, the first two (queued, running) left out.
+  std::vector<int64_t> Stored() {
+    std::vector<int64_t> iterations;
+    const auto records = storage_.events().Read("job", 2, 1000);
+    EXPECT_TRUE(records.ok()) << records.status();
+    for (const EventRecord& record : *records) {
+      iterations.push_back(record.iteration);
+    }
+    return iterations;
+  }
+
+  StorageFailures failures_;
+  FailingStorage storage_{MakeMemoryStorage(), &failures_};
+  ThreadPool executor_{1};
+  ProgressHub hub_{&storage_, &executor_};
+  FakeClock clock_;
+  std::vector<absl::Status> errors_;
+  std::unique_ptr<ProgressRecorder> recorder_;
+};
+
+TEST_F(ProgressRecorderTest, FirstOfAStageAndUrgentOnesAreWrittenAtOnce) {
+  recorder_->Record(Step(1, "warm-up"));
+  recorder_->Record(Step(2, "warm-up"));
+  recorder_->Record(Step(3, "solve"));
+  recorder_->Record(Step(4, "solve"));
+  EXPECT_THAT(Stored(), ElementsAre(1, 3));
+  recorder_->WriteNow(Urgent(4));
+  EXPECT_THAT(Stored(), ElementsAre(1, 3, 4, 4));
+}
+
+TEST_F(ProgressRecorderTest, UrgentEventsSurviveWritesThatFail) {
+  failures_.appends = 2;
+  recorder_->WriteNow(Urgent(7));
+  recorder_->Record(Step(8, "solve"));
+  recorder_->Record(Step(9, "solve"));
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre()) << "the next try waits for the interval";
+  clock_.Advance(kInterval);
+  recorder_->Flush();
+  EXPECT_EQ(errors_.size(), 2U);
+  EXPECT_THAT(Stored(), ElementsAre());
+  clock_.Advance(kInterval);
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre(7, 8, 9));
+}
+
+TEST_F(ProgressRecorderTest, WhatCouldNotBeWrittenGoesAlongWithTheEnd) {
+  failures_.appends = 1;
+  recorder_->WriteNow(Urgent(7));
+  recorder_->Record(Step(8, "solve"));
+  const std::vector<EventDraft> waiting = recorder_->TakeWaiting();
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_EQ(waiting[0].iteration, 7);
+  EXPECT_EQ(waiting[1].iteration, 8);
+}
+
+TEST_F(ProgressRecorderTest, WhatIsPutBackComesFirst) {
+  failures_.appends = 1;
+  recorder_->WriteNow(Urgent(7));
+  std::vector<EventDraft> taken = recorder_->TakeWaiting();
+  recorder_->PutBack(std::move(taken));
+  recorder_->WriteNow(Urgent(8));
+  clock_.Advance(kInterval);
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre(7, 8));
+}
+
+TEST_F(ProgressRecorderTest, LongFailureKeepsTheNewestOfWhatIsNotUrgent) {
+  recorder_->Record(Step(1, "solve"));
+  failures_.appends = 1000;
+  recorder_->WriteNow(Urgent(1));
+  for (int64_t i = 2; i <= 500; ++i) {
+    clock_.Advance(kInterval);
+    recorder_->Record(Step(i, "solve"));
+  }
+  EXPECT_GT(errors_.size(), 400U);
+  failures_.appends = 0;
+  clock_.Advance(kInterval);
+  recorder_->Flush();
+  EXPECT_THAT(Stored(), ElementsAre(1, 1, 500));
+}
+
+TEST_F(ProgressRecorderTest, NothingIsTriedAgainWithoutTheLease) {
+  AttemptEnd end;
+  end.lease = {"job", "w", storage_.jobs().GetJob("job")->epoch};
+  end.state = JobState::kFailed;
+  end.events = {StateEvent(JobState::kFailed)};
+  ASSERT_TRUE(storage_.jobs().EndAttempt(end).ok());
+  recorder_->WriteNow(Urgent(7));
+  ASSERT_EQ(errors_.size(), 1U);
+  EXPECT_TRUE(absl::IsAborted(errors_[0]));
+  EXPECT_TRUE(recorder_->TakeWaiting().empty());
+}
+
+TEST_F(ProgressRecorderTest, IterationIsThatOfTheLastEvent) {
+  EXPECT_EQ(recorder_->iteration(), 0);
+  recorder_->WriteNow(Urgent(7));
+  EXPECT_EQ(recorder_->iteration(), 7);
+  recorder_->Record(Step(8, "solve"));
+  EXPECT_EQ(recorder_->iteration(), 8);
+}
+
+}  // namespace
+}  // namespace mercer::server
