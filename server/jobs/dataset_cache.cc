@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
 
@@ -10,25 +11,46 @@ namespace mercer::server {
 absl::StatusOr<OpenedDataset> DatasetCache::Open(const std::string& id) {
   OpenedDataset result;
   MERCER_ASSIGN_OR_RETURN(result.record, storage_->datasets().GetDataset(id));
+  MERCER_ASSIGN_OR_RETURN(result.dataset, OpenBlob(result.record.blob));
+  return result;
+}
+
+absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenBlob(const BlobDigest& blob) {
+  std::shared_ptr<Opening> opening;
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = opened_.find(result.record.blob);
-    if (found != opened_.end()) {
-      result.dataset = found->second.lock();
+    const auto found = opened_.find(blob);
+    DatasetPointer dataset = found == opened_.end() ? nullptr : found->second.lock();
+    if (dataset != nullptr) {
+      return dataset;
     }
+    std::shared_ptr<Opening>& entry = openings_[blob];
+    if (entry != nullptr) {
+      opening = entry;
+      mutex_.Await(absl::Condition(&opening->done));
+      return opening->result;
+    }
+    entry = std::make_shared<Opening>();
+    opening = entry;
   }
-  if (result.dataset != nullptr) {
-    return result;
-  }
-  // Two threads may open the same file at the same time: both mappings are right, one of them is
-  // kept.
-  MERCER_ASSIGN_OR_RETURN(const std::string path, blobs_->VerifiedPath(result.record.blob));
-  MERCER_ASSIGN_OR_RETURN(Dataset dataset, mercer::OpenDataset(path));
-  result.dataset = std::make_shared<const Dataset>(std::move(dataset));
+  // The others must get an answer whatever happens here.
+  absl::StatusOr<DatasetPointer> result =
+      RunSafely("opening a data set", [&] { return OpenFile(blob); });
+  absl::MutexLock lock(&mutex_);
+  openings_.erase(blob);
+  opening->result = result;
+  opening->done = true;
+  return result;
+}
+
+absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenFile(const BlobDigest& blob) {
+  MERCER_ASSIGN_OR_RETURN(const std::string path, blobs_->VerifiedPath(blob));
+  MERCER_ASSIGN_OR_RETURN(Dataset opened, mercer::OpenDataset(path));
+  auto dataset = std::make_shared<const Dataset>(std::move(opened));
   absl::MutexLock lock(&mutex_);
   absl::erase_if(opened_, [](const auto& entry) { return entry.second.expired(); });
-  opened_[result.record.blob] = result.dataset;
-  return result;
+  opened_[blob] = dataset;
+  return dataset;
 }
 
 }  // namespace mercer::server

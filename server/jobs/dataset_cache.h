@@ -26,14 +26,26 @@ class DatasetCache {
   // Both must outlive the cache.
   DatasetCache(Storage* storage, BlobStore* blobs) : storage_(storage), blobs_(blobs) {}
 
-  // Errors: kNotFound (reason DATASET_NOT_FOUND), kDataLoss.
+  // Those who ask for the same data at the same time wait for the first of them. Errors: kNotFound
+  // (reason DATASET_NOT_FOUND), kDataLoss.
   absl::StatusOr<OpenedDataset> Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  using DatasetPointer = std::shared_ptr<const Dataset>;
+  // A file that is being opened; guarded by mutex_.
+  struct Opening {
+    bool done = false;
+    absl::StatusOr<DatasetPointer> result;
+  };
+
+  absl::StatusOr<DatasetPointer> OpenBlob(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<DatasetPointer> OpenFile(const BlobDigest& blob) ABSL_LOCKS_EXCLUDED(mutex_);
+
   Storage* const storage_;
   BlobStore* const blobs_;
   absl::Mutex mutex_;
   absl::flat_hash_map<BlobDigest, std::weak_ptr<const Dataset>> opened_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<BlobDigest, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server
