@@ -7,6 +7,9 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "core/base/background.h"
+#include "core/base/crash_note.h"
+
 namespace mercer {
 
 class ParallelLoop::Arena {
@@ -30,7 +33,16 @@ ParallelLoop::~ParallelLoop() = default;
 void ParallelLoop::ForBlocks(Index size, Index block,
                              const std::function<void(Index, Index)>& body) const {
   const Index num_blocks = (size + block - 1) / block;
-  const auto run = [&](Index i) { body(i * block, std::min(size, (i + 1) * block)); };
+  // Threads that help work for the same thing as the caller, at its priority.
+  const CrashNote* note = CurrentCrashNote();
+  const bool background = InBackground();
+  const auto run = [&](Index i) {
+    const ScopedCrashNote scope(note);
+    if (background) {
+      EnterBackground();
+    }
+    body(i * block, std::min(size, (i + 1) * block));
+  };
   if (arena_ == nullptr || num_blocks <= 1) {
     for (Index i = 0; i < num_blocks; ++i) {
       run(i);

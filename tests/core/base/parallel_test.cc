@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <cmath>
+#include <new>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/base/run_context.h"
+#include "core/base/run_safely.h"
 
 namespace mercer {
 namespace {
@@ -26,6 +29,21 @@ TEST(ParallelLoopTest, VisitsEveryIndexOnce) {
         EXPECT_EQ(count.load(), 1) << "threads " << threads << " size " << size;
       }
     }
+  }
+}
+
+TEST(ParallelLoopTest, ExceptionOfAnyThreadReachesTheCaller) {
+  for (const int threads : {1, 2}) {
+    const ParallelLoop loop(threads);
+    const absl::Status status = RunSafely("the loop", [&] {
+      loop.ForBlocks(1000, 1, [](Index begin, Index) {
+        if (begin % 100 == 99) {
+          throw std::bad_alloc();
+        }
+      });
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(GetReason(status), "OUT_OF_MEMORY") << "threads " << threads;
   }
 }
 

@@ -1,0 +1,44 @@
+#include "core/base/background.h"
+
+#include <algorithm>
+#include <atomic>
+#include <sys/resource.h>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "core/base/parallel.h"
+
+namespace mercer {
+namespace {
+
+int NiceOfThisThread() { return getpriority(PRIO_PROCESS, 0); }
+
+TEST(BackgroundTest, LowersTheCallingThreadAlone) {
+  const int before = NiceOfThisThread();
+  const int lowered = std::min(before + kBackgroundNice, 19);
+  std::thread([&] {
+    EXPECT_FALSE(InBackground());
+    EnterBackground();
+    EXPECT_TRUE(InBackground());
+    EXPECT_EQ(NiceOfThisThread(), lowered);
+    EnterBackground();
+    EXPECT_EQ(NiceOfThisThread(), lowered) << "a second call changes nothing";
+  }).join();
+  EXPECT_FALSE(InBackground());
+  EXPECT_EQ(NiceOfThisThread(), before);
+}
+
+TEST(BackgroundTest, ThreadsThatHelpAThreadInTheBackgroundAreThereToo) {
+  const int lowered = std::min(NiceOfThisThread() + kBackgroundNice, 19);
+  std::atomic<int> others{0};
+  std::thread([&] {
+    EnterBackground();
+    const ParallelLoop loop(2);
+    loop.ForBlocks(1000, 1, [&](Index, Index) { others += NiceOfThisThread() == lowered ? 0 : 1; });
+  }).join();
+  EXPECT_EQ(others, 0);
+}
+
+}  // namespace
+}  // namespace mercer
