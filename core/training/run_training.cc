@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -10,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/training/composite_learner.h"
+#include "core/training/step_report_encoding.h"
 
 namespace mercer {
 namespace {
@@ -35,6 +37,7 @@ struct LoopState {
   double target = 0;  // accuracy at which the learner's result is verified
   int64_t tightenings = 0;
   double fraction = 0;
+  std::optional<StepReport> last;  // of the last whole step
 };
 
 class TrainingLoop {
@@ -60,6 +63,10 @@ class TrainingLoop {
     loop_.target = reader.ReadDouble();
     loop_.tightenings = reader.ReadInt64();
     loop_.fraction = reader.ReadDouble();
+    if (reader.ReadBool()) {
+      loop_.last = ReadReport(reader);
+      decide_again_ = true;
+    }
     const std::string learner_state = reader.ReadString();
     if (!reader.AtEnd()) {
       return absl::DataLossError("not the state of a training run");
@@ -92,9 +99,19 @@ class TrainingLoop {
     }
   }
 
+  // For a cancellation that came after the last step: what it led to is not lost.
+  void CheckpointIfUnsaved() {
+    if (saved_iterations_ != loop_.iterations) {
+      Checkpoint();
+    }
+  }
+
  private:
   absl::StatusOr<StepReport> Step(RunContext& context) {
     absl::Status status = context.CheckCancelled();
+    if (status.ok() && std::exchange(decide_again_, false)) {
+      return *loop_.last;
+    }
     if (status.ok()) {
       absl::StatusOr<StepReport> report = learner_.Step(context);
       if (report.ok()) {
@@ -103,6 +120,7 @@ class TrainingLoop {
             std::isnan(report->fraction) ? 0.0 : std::min(report->fraction, 1.0);
         loop_.fraction = std::max(loop_.fraction, fraction);
         report->fraction = loop_.fraction;
+        loop_.last = *report;
         observer_.OnProgress({loop_.iterations, *report, "train"});
         return report;
       }
@@ -123,7 +141,12 @@ class TrainingLoop {
     writer.WriteDouble(loop_.target);
     writer.WriteInt64(loop_.tightenings);
     writer.WriteDouble(loop_.fraction);
+    writer.WriteBool(loop_.last.has_value());
+    if (loop_.last.has_value()) {
+      WriteReport(*loop_.last, writer);
+    }
     writer.WriteString(learner_.SaveState());
+    saved_iterations_ = loop_.iterations;
     observer_.OnCheckpoint(std::move(writer).Take());
   }
 
@@ -204,6 +227,10 @@ class TrainingLoop {
   RunObserver& observer_;
   const absl::Time deadline_;
   LoopState loop_;
+  // A restored run may have been cut between a step and what follows from it, the verification
+  // above all: it decides again what that is before it steps.
+  bool decide_again_ = false;
+  int64_t saved_iterations_ = -1;  // of the last checkpoint
   bool verifying_ = false;
 };
 
@@ -228,7 +255,11 @@ absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const Opt
                                             RunContext& context, RunObserver& observer) {
   TrainingLoop loop(entry, options, learner, problem, limits, observer);
   MERCER_RETURN_IF_ERROR(loop.Begin(state, context));
-  return loop.Run(context);
+  absl::StatusOr<TrainingOutcome> outcome = loop.Run(context);
+  if (absl::IsCancelled(outcome.status())) {
+    loop.CheckpointIfUnsaved();
+  }
+  return outcome;
 }
 
 }  // namespace mercer

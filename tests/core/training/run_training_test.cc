@@ -134,6 +134,44 @@ TEST_F(RunTrainingTest, CancelledStepIsCheckpointedAsOfTheStepBefore) {
   EXPECT_EQ(observer_.events.front().iteration, 4);
 }
 
+TEST_F(RunTrainingTest, CancelledVerificationIsDoneAgainWithoutAnotherStep) {
+  for (const int stop_at : {0, 5}) {  // ended by the accuracy, by the learner
+    const Script script{.stop_at = stop_at};
+    token_ = CancellationToken();
+    observer_ = RecordingObserver();
+    const absl::StatusOr<TrainingOutcome> straight = Run(script);
+    ASSERT_TRUE(straight.ok()) << straight.status();
+
+    LearnerEntry entry = ScriptedEntry(script);
+    entry.verify = [this, verify = entry.verify](const OptionValues& options,
+                                                 const TrainingProblem& problem,
+                                                 const Witness& witness, RunContext& context) {
+      token_.Cancel();
+      using Result = decltype(verify(options, problem, witness, context));
+      return Result(absl::CancelledError("in the middle of the verification"));
+    };
+    ScriptedLearner learner(script);
+    RunContext context(token_, 1, nullptr);
+    observer_ = RecordingObserver();
+    observer_.wants_checkpoints = true;
+    const absl::Status cut =
+        RunTraining(entry, {}, learner, problem_, limits_, "", context, observer_).status();
+    EXPECT_EQ(cut.code(), absl::StatusCode::kCancelled);
+    EXPECT_EQ(static_cast<int64_t>(observer_.checkpoints.size()), straight->iterations);
+
+    const std::string state = observer_.checkpoints.back();
+    token_ = CancellationToken();
+    observer_ = RecordingObserver();
+    const absl::StatusOr<TrainingOutcome> resumed = Run(script, state);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(observer_.events.size(), 0u) << "no step is taken";
+    EXPECT_EQ(observer_.verifications, 1);
+    EXPECT_EQ(resumed->iterations, straight->iterations);
+    EXPECT_EQ(resumed->stop_reason, straight->stop_reason);
+    EXPECT_EQ(resumed->certificate.dual, straight->certificate.dual);
+  }
+}
+
 TEST_F(RunTrainingTest, EveryCheckpointLeadsToTheSameOutcome) {
   observer_.wants_checkpoints = true;
   const absl::StatusOr<TrainingOutcome> straight = Run({.verified_factor = 3});
