@@ -37,6 +37,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  "seconds between checkpoints of a running job; 0: after every step")
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
+  app.add_option("--max-lost-attempts", options.max_lost_attempts,
+                 "a job fails when the server died so often while it ran, without a new checkpoint "
+                 "in between")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();

@@ -7,6 +7,7 @@
 #include <string>
 #include <unistd.h>
 
+#include "core/base/crash_note.h"
 #include "server/app/command_line.h"
 #include "server/app/server.h"
 
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }
+  mercer::InstallCrashHandler();
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
   const auto server = mercer::server::Server::Start(command_line.options, log);
   if (!server.ok()) {

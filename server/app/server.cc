@@ -20,6 +20,7 @@
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
+#include "server/jobs/crash_notes.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -108,6 +109,7 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   jobs.memory_budget_bytes = options.memory_budget_bytes;
   jobs.cache_bytes = options.cache_bytes;
   jobs.checkpoint_interval = options.checkpoint_interval;
+  jobs.max_lost_attempts = options.max_lost_attempts;
   return jobs;
 }
 
@@ -180,14 +182,36 @@ class Server::Impl {
     sqlite.folder = options_.data_dir;
     MERCER_ASSIGN_OR_RETURN(storage_, OpenSqliteStorage(sqlite));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
+    OpenCrashNotes();
     context_.upload_folder = options_.data_dir + "/uploads";
     return MakeEmptyFolder(context_.upload_folder);
   }
 
+  // Without them the server does its work all the same; only the blame for a crash gets lost.
+  void OpenCrashNotes() {
+    absl::StatusOr<std::unique_ptr<CrashNotes>> notes =
+        CrashNotes::Open(options_.data_dir + "/crashes");
+    if (!notes.ok()) {
+      log_->warn("crashes will be blamed on no job: {}", notes.status().ToString());
+      return;
+    }
+    crash_notes_ = *std::move(notes);
+    for (const CrashedAttempt& crash : crash_notes_->found()) {
+      log_->error("the server before was taken down by job={} attempt={} signal={}", crash.job_id,
+                  crash.attempt, crash.signal);
+    }
+  }
+
+  std::unique_ptr<ThreadPool> MakePool(int num_threads) const {
+    return std::make_unique<ThreadPool>(num_threads, [log = log_](const absl::Status& status) {
+      log->error("an exception has left a call: {}", status.ToString());
+    });
+  }
+
   absl::Status StartJobs() {
-    hub_io_ = std::make_unique<ThreadPool>(2);
-    io_for_calls_ = std::make_unique<ThreadPool>(kIoThreads);
-    compute_ = std::make_unique<ThreadPool>(kComputeThreads);
+    hub_io_ = MakePool(2);
+    io_for_calls_ = MakePool(kIoThreads);
+    compute_ = MakePool(kComputeThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
@@ -198,6 +222,7 @@ class Server::Impl {
     dependencies.find_learner = find_learner;
     dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
+    dependencies.crash_notes = crash_notes_.get();
     dependencies.log = log_;
     jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
     return jobs_->Start();
@@ -268,6 +293,7 @@ class Server::Impl {
   const std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<RequestPlanner> planner_;

@@ -63,6 +63,7 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.workers >= 0 && options.workers <= 64, "--workers",
                    "must be in [0, 64]");
   violations.Check(options.memory_budget_bytes >= 0, "--memory-budget", "must be >= 0");
+  violations.Check(options.max_lost_attempts >= 1, "--max-lost-attempts", "must be >= 1");
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

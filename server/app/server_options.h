@@ -23,6 +23,7 @@ struct ServerOptions {
   std::string log_level = "info";            // trace, debug, info, warning, error, critical, off
   absl::Duration heartbeat = absl::Seconds(10);
   absl::Duration checkpoint_interval = absl::Seconds(5);
+  int max_lost_attempts = 10;  // of a job, since its last checkpoint; >= 1
   int64_t max_message_bytes = int64_t{64} << 20;
 };
 

@@ -1,23 +1,25 @@
 #include "server/jobs/job_attempt.h"
 
-#include <exception>
-#include <new>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include <spdlog/logger.h>
 
+#include "core/base/crash_note.h"
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/job_errors.h"
 
 namespace mercer::server {
 namespace {
 
-// How often the end of an attempt is tried when the storage fails, with doubling pauses from 0.1 s:
-// 3 s in all. Afterwards the lease stays, and the next start of the server recovers the job.
-constexpr int kEndTries = 5;
+// Between tries to store the end of an attempt in a storage that fails: doubled after each.
+constexpr absl::Duration kFirstEndPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestEndPause = absl::Seconds(30);
 
 }  // namespace
 
@@ -28,6 +30,8 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
       lease_{job_.id, job_.lease_worker, job_.epoch},
       last_renewal_nanoseconds_(absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic())),
       last_checkpoint_(dependencies_.clock->Monotonic()),
+      outcome_(absl::UnknownError("the attempt has not ended")),
+      end_pause_(kFirstEndPause),
       recorder_({&dependencies_.storage->events(), dependencies_.hub, dependencies_.clock,
                  [this](const absl::Status& status) {
                    if (absl::IsAborted(status)) {
@@ -35,20 +39,27 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
                    }
                    Log("cannot write progress", status);
                  }},
-                lease_, environment_.options.event_interval) {}
+                lease_, environment_.options.event_interval) {
+  if (dependencies_.crash_notes != nullptr) {
+    note_ = dependencies_.crash_notes->NoteOf(job_.id, job_.attempt);
+  }
+}
 
 void JobAttempt::Run() {
-  const absl::StatusOr<Prepared> prepared = Prepare();
-  if (!prepared.ok()) {
-    EndWithError(prepared.status());
-    return;
+  {
+    const ScopedCrashNote scope(note_.has_value() ? &*note_ : nullptr);
+    absl::StatusOr<Success> outcome = RunSafely("the training", [this] { return Work(); });
+    const absl::MutexLock lock(&end_mutex_);
+    outcome_ = std::move(outcome);
   }
-  const absl::StatusOr<TrainedModel> trained = Train(*prepared);
-  if (trained.ok()) {
-    Succeed(*prepared, *trained);
-  } else {
-    EndWithError(trained.status());
-  }
+  worked_.store(true, std::memory_order_release);
+  TryEnd();
+}
+
+absl::StatusOr<JobAttempt::Success> JobAttempt::Work() {
+  MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
+  MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
+  return StoreModel(prepared, trained);
 }
 
 void JobAttempt::Interrupt(Interruption interruption) {
@@ -61,6 +72,10 @@ void JobAttempt::Interrupt(Interruption interruption) {
 void JobAttempt::RunHousekeeping() {
   recorder_.Flush();
   const absl::Duration now = dependencies_.clock->Monotonic();
+  if (worked_.load(std::memory_order_acquire) && !ended() &&
+      now >= absl::Nanoseconds(next_try_nanoseconds_.load())) {
+    TryEnd();
+  }
   if (now - absl::Nanoseconds(last_renewal_nanoseconds_.load()) <
       environment_.options.lease_duration / 3) {
     return;
@@ -78,6 +93,10 @@ void JobAttempt::RunHousekeeping() {
 }
 
 absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
+  // The budget may have been lowered since the job was accepted.
+  if (job_.memory_bytes > environment_.options.memory_budget_bytes) {
+    return JobTooLarge(job_.memory_bytes, environment_.options.memory_budget_bytes);
+  }
   Prepared prepared;
   MERCER_ASSIGN_OR_RETURN(prepared.plan, dependencies_.planner->Plan(job_.request));
   prepared.entry = dependencies_.find_learner(prepared.plan.recipe.learner);
@@ -128,29 +147,15 @@ absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
                       prepared.dataset.record.blob, environment_.options.code_version};
   const std::string state = LoadState();
   RunContext context(cancellation_, prepared.plan.num_threads, environment_.cache);
-  absl::StatusOr<TrainedModel> trained = RunRecipeSafely(run, state, context);
+  absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
   const bool unusable_state =
       absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
   if (!state.empty() && unusable_state) {
     Log("cannot continue from the checkpoint", trained.status());
     TellResumed(0, "the checkpoint cannot be used");
-    return RunRecipeSafely(run, "", context);
+    return RunRecipe(run, "", context, *this);
   }
   return trained;
-}
-
-// The project throws nothing, but libraries beneath it may, above all when memory runs out; one job
-// must not end the server.
-absl::StatusOr<TrainedModel> JobAttempt::RunRecipeSafely(const RecipeRun& run,
-                                                         const std::string& state,
-                                                         RunContext& context) {
-  try {
-    return RunRecipe(run, state, context, *this);
-  } catch (const std::bad_alloc&) {
-    return WithReason(absl::ResourceExhaustedError("out of memory"), "OUT_OF_MEMORY");
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("training failed unexpectedly: ", error.what()));
-  }
 }
 
 bool JobAttempt::WantsCheckpoint() {
@@ -193,12 +198,14 @@ void JobAttempt::OnCheckpoint(std::string state) {
 }
 
 void JobAttempt::OnVerifying() {
-  const std::vector<EventDraft> waiting = recorder_.TakeWaiting();
+  std::vector<EventDraft> waiting = recorder_.TakeWaiting();
   if (!waiting.empty()) {
     const auto stored =
         dependencies_.storage->events().Append(lease_, waiting, dependencies_.clock->Now());
     if (stored.ok()) {
       dependencies_.hub->Publish(job_.id, *stored);
+    } else {
+      recorder_.PutBack(std::move(waiting));
     }
   }
   const absl::StatusOr<EventRecord> event = dependencies_.storage->jobs().BeginVerifying(
@@ -214,86 +221,109 @@ void JobAttempt::OnVerifying() {
   }
 }
 
-void JobAttempt::Succeed(const Prepared& prepared, const TrainedModel& trained) {
-  const std::string model_bytes = SaveModel(trained.model);
-  const std::string witness_bytes = SaveWitness(trained.witness);
-  const absl::StatusOr<PinnedBlob> model = dependencies_.blobs->Put(model_bytes);
-  const absl::StatusOr<PinnedBlob> witness = dependencies_.blobs->Put(witness_bytes);
-  if (!model.ok() || !witness.ok()) {
-    EndWithError(model.ok() ? witness.status() : model.status());
-    return;
-  }
-  NewVersion version;
-  version.learner = prepared.plan.recipe.learner;
-  version.model_blob = model->digest();
-  version.model_bytes = model->size();
-  version.witness_blob = witness->digest();
-  version.witness_bytes = witness->size();
-  version.summary = dependencies_.planner->SummarizeModel(
+absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepared,
+                                                           const TrainedModel& trained) {
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob model, dependencies_.blobs->Put(SaveModel(trained.model)));
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob witness,
+                          dependencies_.blobs->Put(SaveWitness(trained.witness)));
+  Success success;
+  success.version.learner = prepared.plan.recipe.learner;
+  success.version.model_blob = model.digest();
+  success.version.model_bytes = model.size();
+  success.version.witness_blob = witness.digest();
+  success.version.witness_bytes = witness.size();
+  success.version.summary = dependencies_.planner->SummarizeModel(
       {&job_, &prepared.plan, {prepared.dataset.record}}, trained.model);
-  version.labels = job_.labels;
-  AttemptEnd end = MakeEnd(JobState::kSucceeded, AttemptReason::kSucceeded, "");
-  end.version = std::move(version);
-  End(std::move(end));
+  success.version.labels = job_.labels;
+  success.blobs.push_back(std::move(model));
+  success.blobs.push_back(std::move(witness));
+  return success;
 }
 
-void JobAttempt::EndWithError(const absl::Status& status) {
-  if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
-    End(MakeEnd(JobState::kQueued, AttemptReason::kDrained, "the server is shutting down"));
-  } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
-    End(MakeEnd(JobState::kCancelled, AttemptReason::kCancelled, ""));
-  } else {
-    AttemptEnd end =
-        MakeEnd(JobState::kFailed, AttemptReason::kFailed, std::string(status.message()));
-    end.error = EncodeError(status);
-    End(std::move(end));
-  }
-}
-
-AttemptEnd JobAttempt::MakeEnd(JobState state, AttemptReason reason, std::string message) {
+AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   AttemptEnd end;
-  end.lease = lease_;
-  end.state = state;
-  end.reason = reason;
-  end.now = dependencies_.clock->Now();
-  end.events = recorder_.TakeWaiting();
-  end.events.push_back({recorder_.iteration(), StateEvent(state, std::move(message)).payload});
+  std::string message;
+  if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
+    end.state = JobState::kQueued;
+    end.reason = AttemptReason::kDrained;
+    message = "the server is shutting down";
+  } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
+    end.state = JobState::kCancelled;
+    end.reason = AttemptReason::kCancelled;
+  } else {
+    end.state = JobState::kFailed;
+    end.reason = AttemptReason::kFailed;
+    end.error = EncodeError(status);
+    message = std::string(status.message());
+  }
+  end.events = {StateEvent(end.state, std::move(message))};
   return end;
 }
 
-void JobAttempt::End(AttemptEnd end) {
-  absl::Duration pause = absl::Milliseconds(100);
-  for (int i = 0; i < kEndTries && interruption() != Interruption::kAbandon; ++i) {
-    const absl::StatusOr<EndedAttempt> ended = StoreEnd(end);
-    if (ended.ok()) {
-      dependencies_.hub->Publish(job_.id, ended->events);
-      const auto deleted =
-          DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
-      if (!deleted.ok()) {
-        Log("cannot delete the checkpoint", deleted.status());
-      }
-      return;
-    }
-    Log("cannot store the end of the attempt", ended.status());
-    if (absl::IsAborted(ended.status())) {
-      return;
-    }
-    absl::SleepFor(pause);
-    pause *= 2;
+AttemptEnd JobAttempt::MakeEnd() {
+  AttemptEnd end;
+  if (outcome_.ok()) {
+    end.state = JobState::kSucceeded;
+    end.reason = AttemptReason::kSucceeded;
+    end.version = outcome_->version;
+    end.events = {StateEvent(JobState::kSucceeded)};
+  } else {
+    end = MakeErrorEnd(outcome_.status());
   }
+  end.lease = lease_;
+  end.now = dependencies_.clock->Now();
+  end.events.back().iteration = recorder_.iteration();
+  std::vector<EventDraft> waiting = recorder_.TakeWaiting();
+  end.events.insert(end.events.begin(), std::make_move_iterator(waiting.begin()),
+                    std::make_move_iterator(waiting.end()));
+  return end;
 }
 
-absl::StatusOr<EndedAttempt> JobAttempt::StoreEnd(AttemptEnd end) {
-  absl::StatusOr<EndedAttempt> ended = dependencies_.storage->jobs().EndAttempt(end);
-  if (GetReason(ended.status()) != "CANCEL_REQUESTED") {
-    return ended;
+bool JobAttempt::TryEnd() {
+  const absl::MutexLock lock(&end_mutex_);
+  if (ended()) {
+    return true;
   }
-  end.state = JobState::kCancelled;
-  end.reason = AttemptReason::kCancelled;
-  end.error.reset();
-  end.version.reset();
-  end.events.back().payload = StateEvent(JobState::kCancelled).payload;
-  return dependencies_.storage->jobs().EndAttempt(std::move(end));
+  absl::Status stored = absl::OkStatus();
+  if (interruption() != Interruption::kAbandon) {
+    stored = RunSafely("the end of the attempt",
+                       [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return StoreEnd(); });
+  }
+  if (stored.ok() || absl::IsAborted(stored)) {
+    ended_.store(true, std::memory_order_release);
+    return true;
+  }
+  next_try_nanoseconds_.store(
+      absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic() + end_pause_));
+  end_pause_ = std::min(2 * end_pause_, kLongestEndPause);
+  return false;
+}
+
+absl::Status JobAttempt::StoreEnd() {
+  JobStore& jobs = dependencies_.storage->jobs();
+  if (!end_.has_value()) {
+    end_ = MakeEnd();
+  }
+  absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(*end_);
+  if (GetReason(ended.status()) == "CANCEL_REQUESTED") {
+    end_->state = JobState::kCancelled;
+    end_->reason = AttemptReason::kCancelled;
+    end_->error.reset();
+    end_->version.reset();
+    end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
+    ended = jobs.EndAttempt(*end_);
+  }
+  if (!ended.ok()) {
+    Log("cannot store the end of the attempt", ended.status());
+    return ended.status();
+  }
+  dependencies_.hub->Publish(job_.id, ended->events);
+  const auto deleted =
+      DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
+  if (!deleted.ok()) {
+    Log("cannot delete the checkpoint", deleted.status());
+  }
+  return absl::OkStatus();
 }
 
 void JobAttempt::Log(const std::string& what, const absl::Status& status) const {

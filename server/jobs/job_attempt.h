@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/crash_note.h"
 #include "core/base/shared_cache.h"
 #include "core/training/recipe.h"
 #include "server/jobs/dataset_cache.h"
@@ -35,14 +38,22 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
   // `job` as it was claimed.
   JobAttempt(const AttemptEnvironment* environment, JobRecord job);
 
-  // Returns when the attempt's end is stored, or when it was abandoned.
+  // Does the work and tries once to store the attempt's end. Whatever goes wrong, exceptions and
+  // lack of memory included, becomes the job's error.
   void Run();
+  // Whether there is nothing left to do: the end is stored, the lease lost, or the attempt
+  // abandoned. When a storage that fails is the reason, RunHousekeeping tries again, ever more
+  // rarely.
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  // Tries now; answers ended().
+  bool TryEnd() ABSL_LOCKS_EXCLUDED(end_mutex_);
 
   void Cancel() { Interrupt(Interruption::kCancel); }
   void Drain() { Interrupt(Interruption::kDrain); }
   // Ends without writing anything more.
   void Abandon() { Interrupt(Interruption::kAbandon); }
-  // Writes progress that was held back; extends the lease when a third of it has passed.
+  // Writes progress that was held back; extends the lease when a third of it has passed; stores an
+  // end that could not be stored before.
   void RunHousekeeping();
 
   const JobRecord& job() const { return job_; }
@@ -63,6 +74,12 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
     OpenedDataset dataset;
   };
 
+  // What a trained model leaves for the attempt's end.
+  struct Success {
+    NewVersion version;
+    std::vector<PinnedBlob> blobs;  // that it names; not collected while they are here
+  };
+
   void Interrupt(Interruption interruption);
   Interruption interruption() const { return interruption_.load(std::memory_order_acquire); }
 
@@ -72,26 +89,35 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
   std::string LoadState();
   void TellResumed(int64_t iteration, std::string why);
   absl::StatusOr<TrainedModel> Train(const Prepared& prepared);
-  absl::StatusOr<TrainedModel> RunRecipeSafely(const RecipeRun& run, const std::string& state,
-                                               RunContext& context);
 
-  void Succeed(const Prepared& prepared, const TrainedModel& trained);
-  void EndWithError(const absl::Status& status);
-  void End(AttemptEnd end);
+  // The attempt from plan to model.
+  absl::StatusOr<Success> Work();
+  absl::StatusOr<Success> StoreModel(const Prepared& prepared, const TrainedModel& trained);
+
+  // How the attempt ends, from what Work has answered.
+  AttemptEnd MakeEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
+  AttemptEnd MakeErrorEnd(const absl::Status& status) const;
   // One try, and CANCELLED instead of `end` when a cancellation came first.
-  absl::StatusOr<EndedAttempt> StoreEnd(AttemptEnd end);
-  AttemptEnd MakeEnd(JobState state, AttemptReason reason, std::string message);
+  absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   void Log(const std::string& what, const absl::Status& status) const;
 
   const AttemptEnvironment& environment_;
   const JobManagerDependencies& dependencies_;
   const JobRecord job_;
   const Lease lease_;
+  std::optional<CrashNote> note_;  // what the worker leaves when it takes the process down
   const CancellationToken cancellation_;
   std::atomic<Interruption> interruption_{Interruption::kNone};
   std::atomic<int64_t> last_renewal_nanoseconds_;  // on the monotonic clock
   // Of the training thread alone.
   absl::Duration last_checkpoint_;
+  std::atomic<bool> worked_{false};  // outcome_ is there
+  std::atomic<bool> ended_{false};
+  absl::Mutex end_mutex_;                                        // held while the end is stored
+  absl::StatusOr<Success> outcome_ ABSL_GUARDED_BY(end_mutex_);  // of Work
+  std::optional<AttemptEnd> end_ ABSL_GUARDED_BY(end_mutex_);    // made of it
+  absl::Duration end_pause_ ABSL_GUARDED_BY(end_mutex_);         // before the next try
+  std::atomic<int64_t> next_try_nanoseconds_{0};                 // on the monotonic clock
   ProgressRecorder recorder_;  // last: its destructor waits for callbacks that use the rest
 };
 

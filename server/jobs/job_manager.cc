@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <pthread.h>
 #include <random>
 #include <thread>
 #include <utility>
@@ -11,13 +12,21 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include <spdlog/logger.h>
 
+#include "core/base/background.h"
+#include "core/base/crash_note.h"
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
+#include "server/jobs/job_errors.h"
+#include "server/jobs/orphans.h"
+#include "server/jobs/running_jobs.h"
 
 namespace mercer::server {
 namespace {
@@ -25,30 +34,14 @@ namespace {
 constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 // After a claim that the storage refused.
 constexpr absl::Duration kClaimPause = absl::Seconds(1);
-
-// 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
-std::string MakeId() {
-  constexpr char kAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < 16; ++i) {
-    id.push_back(kAlphabet[device() % 32]);
-  }
-  return id;
-}
+// When the manager stops: how long, and how often, ends of attempts are tried that the storage has
+// refused. Afterwards the next start recovers the jobs.
+constexpr absl::Duration kSettleLimit = absl::Seconds(3);
+constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
 
 absl::Status Draining() {
   return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
                     "DRAINING");
-}
-
-absl::Status TooLarge(int64_t estimate, int64_t budget) {
-  return WithReason(
-      absl::ResourceExhaustedError(
-          absl::StrCat("the job needs up to ", estimate,
-                       " bytes of memory, more than the server's budget of ", budget, " bytes")),
-      "JOB_TOO_LARGE",
-      {{"estimate_bytes", absl::StrCat(estimate)}, {"budget_bytes", absl::StrCat(budget)}});
 }
 
 }  // namespace
@@ -58,7 +51,7 @@ class JobManager::Impl {
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
       : datasets_(dependencies.storage, dependencies.blobs),
         environment_{std::move(options), std::move(dependencies), &datasets_, nullptr},
-        worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeId(), "/")) {
+        worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")) {
     environment_.cache =
         std::make_shared<SharedCache>(static_cast<size_t>(environment_.options.cache_bytes));
   }
@@ -67,7 +60,9 @@ class JobManager::Impl {
   absl::Status Start();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
-  absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan);
+  absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
+    return EstimateJob(environment_.dependencies.find_learner, datasets_, plan);
+  }
   void Drain() { Stop(&JobAttempt::Drain); }
   void RunHousekeeping();
   void WaitUntilIdle();
@@ -80,28 +75,26 @@ class JobManager::Impl {
   const JobPlanner& planner() const { return *environment_.dependencies.planner; }
 
  private:
-  // What can be checked without data.
-  absl::StatusOr<const LearnerEntry*> ValidatePlan(const JobPlan& plan) const;
-
   Storage& storage() const { return *environment_.dependencies.storage; }
   Clock& clock() const { return *environment_.dependencies.clock; }
   ProgressHub& hub() const { return *environment_.dependencies.hub; }
 
-  absl::Status RecoverOrphans();
-  absl::Status RecoverOrphan(const JobRecord& job);
+  void StartThreads() ABSL_LOCKS_EXCLUDED(threads_mutex_);
   // Applies `end_attempt` to all running attempts and joins the threads.
   void Stop(void (JobAttempt::*end_attempt)());
+  void SettleEnds();
 
   void Work(int worker);
-  // Claims the next job; null when there is none to run now. `failed`: the storage refused.
-  std::shared_ptr<JobAttempt> Claim(int worker, bool* failed)
-      ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
-  void Finish(const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Claims the next job; null when there is none to run now. Errors: those of the storage.
+  absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
+  AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends a job that was claimed and could not be begun.
+  void GiveUp(const JobRecord& job, const absl::Status& why);
+  void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
   // Waits until there may be something new to claim; false when the worker must end.
   bool WaitForWork(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
   void TellWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepHouse();
-  std::vector<std::shared_ptr<JobAttempt>> Running() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || idle_workers_ == environment_.options.num_workers;
   }
@@ -111,11 +104,10 @@ class JobManager::Impl {
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_ ABSL_ACQUIRED_BEFORE(
       mutex_);  // one claim at a time, so that two do not count on the same memory
+  RunningJobs running_;
   mutable absl::Mutex mutex_;
-  std::map<std::string, std::shared_ptr<JobAttempt>> running_ ABSL_GUARDED_BY(mutex_);  // by job id
-  int64_t running_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // estimates of the running jobs
-  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;     // counts reasons to look at the queue
-  int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;       // that found nothing in this generation
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts reasons to look at the queue
+  int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;    // that found nothing in this generation
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   void (JobAttempt::*stop_action_)()
       ABSL_GUARDED_BY(mutex_) = nullptr;  // for attempts that begin while stopping_
@@ -124,9 +116,17 @@ class JobManager::Impl {
 };
 
 absl::Status JobManager::Impl::Start() {
-  MERCER_RETURN_IF_ERROR(RecoverOrphans());
-  MERCER_RETURN_IF_ERROR(
-      CollectUnreferencedBlobs(storage(), *environment_.dependencies.blobs).status());
+  const JobManagerDependencies& dependencies = environment_.dependencies;
+  MERCER_RETURN_IF_ERROR(RecoverOrphans({&storage(), &hub(), &clock(), dependencies.crash_notes,
+                                         environment_.options.max_lost_attempts}));
+  MERCER_RETURN_IF_ERROR(CollectUnreferencedBlobs(storage(), *dependencies.blobs).status());
+  return RunSafely("starting the workers", [this] {
+    StartThreads();
+    return absl::OkStatus();
+  });
+}
+
+void JobManager::Impl::StartThreads() {
   absl::MutexLock lock(&threads_mutex_);
   for (int i = 0; i < environment_.options.num_workers; ++i) {
     threads_.emplace_back([this, i] { Work(i); });
@@ -134,63 +134,11 @@ absl::Status JobManager::Impl::Start() {
   if (environment_.options.housekeeping_thread) {
     threads_.emplace_back([this] { KeepHouse(); });
   }
-  return absl::OkStatus();
-}
-
-// One process uses the storage, so whoever held a lease before this process started is dead.
-absl::Status JobManager::Impl::RecoverOrphans() {
-  const JobFilter orphans{{JobState::kRunning, JobState::kCancelling, JobState::kVerifying}, {}};
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> page,
-                            storage().jobs().ListJobs(orphans, PageRequest()));
-    if (page.items.empty()) {
-      return absl::OkStatus();
-    }
-    for (const JobRecord& job : page.items) {
-      MERCER_RETURN_IF_ERROR(RecoverOrphan(job));
-    }
-  }
-}
-
-absl::Status JobManager::Impl::RecoverOrphan(const JobRecord& job) {
-  const bool cancelled = job.state == JobState::kCancelling;
-  AttemptEnd end;
-  end.lease = {job.id, job.lease_worker, job.epoch};
-  end.state = cancelled ? JobState::kCancelled : JobState::kQueued;
-  end.reason = cancelled ? AttemptReason::kCancelled : AttemptReason::kWorkerLost;
-  end.now = clock().Now();
-  end.events = {StateEvent(end.state, cancelled ? "" : "the server was restarted")};
-  MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, storage().jobs().EndAttempt(std::move(end)));
-  hub().Publish(job.id, ended.events);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<const LearnerEntry*> JobManager::Impl::ValidatePlan(const JobPlan& plan) const {
-  const LearnerEntry* entry = environment_.dependencies.find_learner(plan.recipe.learner);
-  if (entry == nullptr) {
-    return WithReason(
-        absl::InvalidArgumentError(absl::StrCat("there is no learner '", plan.recipe.learner, "'")),
-        "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
-  }
-  if (plan.dataset_ids.size() != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("a job takes exactly one data set, this one names ", plan.dataset_ids.size()));
-  }
-  MERCER_RETURN_IF_ERROR(ValidateRecipe(*entry, plan.recipe));
-  return entry;
-}
-
-absl::StatusOr<JobEstimate> JobManager::Impl::Estimate(const JobPlan& plan) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets_.Open(plan.dataset_ids[0]));
-  MERCER_ASSIGN_OR_RETURN(const size_t bytes,
-                          EstimateRecipeMemory(*entry, plan.recipe, *opened.dataset));
-  return JobEstimate{static_cast<int64_t>(bytes)};
 }
 
 absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submission) {
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan, planner().Plan(submission.request));
-  MERCER_RETURN_IF_ERROR(ValidatePlan(plan).status());
+  MERCER_RETURN_IF_ERROR(ValidatePlan(environment_.dependencies.find_learner, plan).status());
   const std::string digest = Sha256Hex(submission.request);
   if (!submission.request_id.empty()) {
     // A retry gets its job also when the data set is gone by now or the server is draining.
@@ -205,22 +153,9 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   }
   MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(plan));
   if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
-    return TooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
+    return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
   }
-  NewJob job;
-  job.id = MakeId();
-  job.priority = submission.priority;
-  job.request = submission.request;
-  job.request_id = submission.request_id;
-  job.request_digest = digest;
-  job.learner = plan.recipe.learner;
-  job.dataset_ids = plan.dataset_ids;
-  job.labels = submission.labels;
-  job.model_name =
-      submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
-  job.memory_bytes = estimate.memory_bytes;
-  job.now = clock().Now();
-  job.event = StateEvent(JobState::kQueued);
+  NewJob job = MakeJob(submission, digest, plan, estimate, clock().Now());
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
   absl::MutexLock lock(&mutex_);
   TellWorkers();
@@ -232,29 +167,26 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
       EndedAttempt ended,
       storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
                                   StateEvent(JobState::kCancelled)}));
-  std::shared_ptr<JobAttempt> attempt;
   {
     absl::MutexLock lock(&mutex_);
-    const auto found = running_.find(job_id);
-    if (found != running_.end()) {
-      attempt = found->second;
-    }
     TellWorkers();  // the head of the queue may be another now
   }
   hub().Publish(job_id, ended.events);
-  if (attempt != nullptr) {
+  if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
   }
   const auto deleted =
       DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
-  if (!deleted.ok() && environment_.dependencies.log != nullptr) {
-    environment_.dependencies.log->warn("job={} cannot delete the checkpoint: {}", job_id,
-                                        deleted.status().ToString());
+  if (!deleted.ok()) {
+    Warn(job_id, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
 }
 
 void JobManager::Impl::Work(int worker) {
+  EnterBackground();
+  pthread_setname_np(pthread_self(), absl::StrCat("mercer-job-", worker).c_str());
+  const CrashStack crash_stack;
   while (true) {
     int64_t generation = 0;
     {
@@ -264,18 +196,20 @@ void JobManager::Impl::Work(int worker) {
       }
       generation = generation_;
     }
-    bool failed = false;
-    const std::shared_ptr<JobAttempt> attempt = Claim(worker, &failed);
-    if (attempt != nullptr) {
-      attempt->Run();
-      Finish(*attempt);
-    } else if (!WaitForWork(generation, failed ? kClaimPause : absl::InfiniteDuration())) {
+    const absl::StatusOr<AttemptPointer> attempt =
+        RunSafely("claiming a job", [this, worker] { return Claim(worker); });
+    if (attempt.ok() && *attempt != nullptr) {
+      (*attempt)->Run();
+      running_.Finish(**attempt);
+      absl::MutexLock lock(&mutex_);
+      TellWorkers();  // memory is free
+    } else if (!WaitForWork(generation, attempt.ok() ? absl::InfiniteDuration() : kClaimPause)) {
       return;
     }
   }
 }
 
-std::shared_ptr<JobAttempt> JobManager::Impl::Claim(int worker, bool* failed) {
+absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
   ClaimRequest request;
   {
@@ -283,43 +217,74 @@ std::shared_ptr<JobAttempt> JobManager::Impl::Claim(int worker, bool* failed) {
     if (stopping_) {
       return nullptr;
     }
-    request.free_memory_bytes = environment_.options.memory_budget_bytes - running_bytes_;
   }
+  request.free_memory_bytes = environment_.options.memory_budget_bytes - running_.bytes();
+  request.memory_budget_bytes = environment_.options.memory_budget_bytes;
   request.worker = absl::StrCat(worker_prefix_, worker);
   request.host = environment_.options.host;
   request.now = clock().Now();
   request.lease_until = request.now + environment_.options.lease_duration;
   request.event = StateEvent(JobState::kRunning);
-  absl::StatusOr<std::optional<JobRecord>> job = storage().jobs().ClaimJob(std::move(request));
-  if (!job.ok() || !job->has_value()) {
-    *failed = !job.ok();
+  MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
+                          storage().jobs().ClaimJob(std::move(request)));
+  if (!job.has_value()) {
     return nullptr;
   }
-  auto attempt = std::make_shared<JobAttempt>(&environment_, **std::move(job));
+  absl::StatusOr<AttemptPointer> begun = RunSafely(
+      "beginning an attempt", [&]() -> absl::StatusOr<AttemptPointer> { return Begin(*job); });
+  if (!begun.ok()) {
+    GiveUp(*job, begun.status());
+  }
+  return begun;
+}
+
+AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
+  auto attempt = std::make_shared<JobAttempt>(&environment_, job);
+  // One that exceeds the whole budget ends at once, without taking memory.
+  const bool fits = job.memory_bytes <= environment_.options.memory_budget_bytes;
+  running_.Add(attempt, fits ? job.memory_bytes : 0);
   {
     absl::MutexLock lock(&mutex_);
-    running_[attempt->job().id] = attempt;
-    running_bytes_ += attempt->job().memory_bytes;
-    if (stopping_) {
+    if (stopping_) {  // Stop may have looked at running_ before
       ((*attempt).*stop_action_)();
     }
   }
-  if (attempt->job().last_event.has_value()) {
-    hub().Publish(attempt->job().id, {*attempt->job().last_event});
-  }
-  // A cancellation that came between the claim and the entry in running_ found nobody to tell.
-  const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(attempt->job().id);
-  if (now.ok() && now->state == JobState::kCancelling) {
-    attempt->Cancel();
-  }
+  const absl::Status told = RunSafely("telling of an attempt", [&] {
+    if (job.last_event.has_value()) {
+      hub().Publish(job.id, {*job.last_event});
+    }
+    // A cancellation that came between the claim and the entry in running_ found nobody to tell.
+    const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(job.id);
+    if (now.ok() && now->state == JobState::kCancelling) {
+      attempt->Cancel();
+    }
+    return absl::OkStatus();
+  });
+  told.IgnoreError();  // the renewal of the lease learns of a cancellation, too
   return attempt;
 }
 
-void JobManager::Impl::Finish(const JobAttempt& attempt) {
-  absl::MutexLock lock(&mutex_);
-  running_bytes_ -= attempt.job().memory_bytes;
-  running_.erase(attempt.job().id);
-  TellWorkers();  // memory is free
+void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
+  const absl::Status ended = RunSafely("giving a job up", [&] {
+    AttemptEnd end;
+    end.lease = {job.id, job.lease_worker, job.epoch};
+    end.state = JobState::kFailed;
+    end.reason = AttemptReason::kFailed;
+    end.error = EncodeError(why);
+    end.now = clock().Now();
+    end.events = {StateEvent(JobState::kFailed, std::string(why.message()))};
+    return storage().jobs().EndAttempt(std::move(end)).status();
+  });
+  if (!ended.ok()) {
+    Warn(job.id, "cannot end a job that could not be begun", ended);
+  }
+}
+
+void JobManager::Impl::Warn(const std::string& job_id, const char* what,
+                            const absl::Status& status) const {
+  if (environment_.dependencies.log != nullptr) {
+    environment_.dependencies.log->warn("job={} {}: {}", job_id, what, status.ToString());
+  }
 }
 
 bool JobManager::Impl::WaitForWork(int64_t seen_generation, absl::Duration limit) {
@@ -341,19 +306,11 @@ void JobManager::Impl::TellWorkers() {
   idle_workers_ = 0;
 }
 
-std::vector<std::shared_ptr<JobAttempt>> JobManager::Impl::Running() const {
-  absl::MutexLock lock(&mutex_);
-  std::vector<std::shared_ptr<JobAttempt>> attempts;
-  for (const auto& [id, attempt] : running_) {
-    attempts.push_back(attempt);
-  }
-  return attempts;
-}
-
 void JobManager::Impl::RunHousekeeping() {
-  for (const std::shared_ptr<JobAttempt>& attempt : Running()) {
+  for (const AttemptPointer& attempt : running_.All()) {
     attempt->RunHousekeeping();
   }
+  running_.ForgetEnded();
 }
 
 void JobManager::Impl::KeepHouse() {
@@ -364,7 +321,11 @@ void JobManager::Impl::KeepHouse() {
         return;
       }
     }
-    RunHousekeeping();
+    const absl::Status kept = RunSafely("housekeeping", [this] {
+      RunHousekeeping();
+      return absl::OkStatus();
+    });
+    kept.IgnoreError();  // the next round does what this one has not
   }
 }
 
@@ -379,7 +340,7 @@ void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
     stopping_ = true;
     stop_action_ = end_attempt;
   }
-  for (const std::shared_ptr<JobAttempt>& attempt : Running()) {
+  for (const AttemptPointer& attempt : running_.All()) {
     ((*attempt).*end_attempt)();
   }
   absl::MutexLock lock(&threads_mutex_);
@@ -387,6 +348,17 @@ void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
     thread.join();
   }
   threads_.clear();
+  SettleEnds();
+}
+
+void JobManager::Impl::SettleEnds() {
+  const absl::Time limit = absl::Now() + kSettleLimit;
+  for (const AttemptPointer& attempt : running_.All()) {
+    while (!attempt->TryEnd() && absl::Now() < limit) {
+      absl::SleepFor(kSettlePause);
+    }
+  }
+  running_.ForgetEnded();
 }
 
 JobManager::JobManager(JobManagerOptions options, JobManagerDependencies dependencies)

@@ -14,6 +14,7 @@
 #include "core/data/dataset.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/clock.h"
+#include "server/jobs/crash_notes.h"
 #include "server/jobs/job_planner.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -35,6 +36,9 @@ struct JobManagerOptions {
   absl::Duration event_interval =
       absl::Milliseconds(250);  // progress events of one job are at least this far apart
   absl::Duration lease_duration = absl::Seconds(30);
+  // So many attempts of a job may be lost with the process for an unknown reason and without a new
+  // checkpoint; the job then fails (see orphans.h). Raise it where machines are taken away often.
+  int max_lost_attempts = 10;
   // A thread renews leases and writes progress that was held back. Tests turn it off and call
   // RunHousekeeping.
   bool housekeeping_thread = true;
@@ -48,6 +52,7 @@ struct JobManagerDependencies {
   LearnerLookup find_learner;
   ProgressHub* hub = nullptr;
   Clock* clock = nullptr;
+  CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   std::shared_ptr<spdlog::logger> log;  // may be null
 };
 

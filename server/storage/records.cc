@@ -36,6 +36,10 @@ std::string_view AttemptReasonName(AttemptReason reason) {
       return "DRAINED";
     case AttemptReason::kWorkerLost:
       return "WORKER_LOST";
+    case AttemptReason::kCrashed:
+      return "CRASHED";
+    case AttemptReason::kServerCrashed:
+      return "SERVER_CRASHED";
   }
   return "UNKNOWN";
 }

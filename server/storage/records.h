@@ -38,11 +38,13 @@ enum class AttemptReason : uint8_t {
   kSucceeded = 1,
   kFailed = 2,
   kCancelled = 3,
-  kDrained = 4,     // the server shut down in order; the job went back to the queue
-  kWorkerLost = 5,  // the process died, or the worker lost its lease
+  kDrained = 4,        // the server shut down in order; the job went back to the queue
+  kWorkerLost = 5,     // the process was killed, or the worker lost its lease
+  kCrashed = 6,        // it took the process down
+  kServerCrashed = 7,  // an attempt at another job took the process down
 };
 
-// "RUNNING", "SUCCEEDED", ..., "DRAINED", "WORKER_LOST"
+// "RUNNING", "SUCCEEDED", ..., "DRAINED", "WORKER_LOST", "CRASHED", "SERVER_CRASHED"
 std::string_view AttemptReasonName(AttemptReason reason);
 
 // A status with its details, encoded by whoever writes it.

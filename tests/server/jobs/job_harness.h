@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <unistd.h>
@@ -25,6 +26,8 @@
 #include "server/blobs/blob_store.h"
 #include "server/jobs/job_manager.h"
 #include "server/storage/sqlite/sqlite_storage.h"
+#include "tests/server/jobs/failing_storage.h"
+#include "tests/server/jobs/fake_clock.h"
 
 namespace mercer::server {
 
@@ -184,7 +187,12 @@ inline LearnerEntry MakeChaoticEntry(StepControl* control) {
 // Requests are "steps dataset".
 class TextPlanner final : public JobPlanner {
  public:
+  // So many calls, from now on, find no memory.
+  mutable std::atomic<int> plans_without_memory{0};
+  mutable std::atomic<int> summaries_without_memory{0};
+
   absl::StatusOr<JobPlan> Plan(std::string_view request) const override {
+    RunOutOfMemory(plans_without_memory);
     const std::vector<std::string> words = absl::StrSplit(std::string(request), ' ');
     JobPlan plan;
     if (words.size() != 2 || !absl::SimpleAtoi(words[0], &plan.recipe.seed)) {
@@ -195,19 +203,17 @@ class TextPlanner final : public JobPlanner {
     return plan;
   }
   std::string SummarizeModel(const VersionContext& context, const Model& model) const override {
+    RunOutOfMemory(summaries_without_memory);
     return absl::StrCat(context.job->id, " ", model.learner, " ", context.datasets.at(0).id);
   }
-};
-
-// Time stands still until it is moved.
-class FakeClock final : public Clock {
- public:
-  absl::Time Now() const override { return absl::FromUnixSeconds(1'700'000'000) + Monotonic(); }
-  absl::Duration Monotonic() const override { return absl::Milliseconds(milliseconds_.load()); }
-  void Advance(absl::Duration time) { milliseconds_ += absl::ToInt64Milliseconds(time); }
 
  private:
-  std::atomic<int64_t> milliseconds_{0};
+  static void RunOutOfMemory(std::atomic<int>& countdown) {
+    if (countdown > 0) {
+      --countdown;
+      throw std::bad_alloc();
+    }
+  }
 };
 
 // Fails every creation of a file while it is told to.
@@ -267,15 +273,19 @@ class JobManagerFixture : public ::testing::Test {
     options.folder = folder_;
     auto storage = OpenSqliteStorage(options);
     ASSERT_TRUE(storage.ok()) << storage.status();
-    storage_ = *std::move(storage);
+    storage_ = std::make_unique<FailingStorage>(*std::move(storage), &failures_);
     auto blobs = OpenBlobStore(folder_ + "/blobs", files_);
     ASSERT_TRUE(blobs.ok()) << blobs.status();
     blobs_ = *std::move(blobs);
+    auto notes = CrashNotes::Open(folder_ + "/crashes");
+    ASSERT_TRUE(notes.ok()) << notes.status();
+    crash_notes_ = *std::move(notes);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), &executor_);
   }
   void CloseAll() {
     manager_.reset();
     hub_.reset();
+    crash_notes_.reset();
     blobs_.reset();
     storage_.reset();
   }
@@ -289,6 +299,7 @@ class JobManagerFixture : public ::testing::Test {
     };
     dependencies.hub = hub_.get();
     dependencies.clock = &clock_;
+    dependencies.crash_notes = crash_notes_.get();
     manager_ = std::make_unique<JobManager>(options_, dependencies);
     const absl::Status started = manager_->Start();
     ASSERT_TRUE(started.ok()) << started;
@@ -392,6 +403,12 @@ class JobManagerFixture : public ::testing::Test {
     }
     return reasons;
   }
+  // The reason of a failed job.
+  std::string ErrorReason(const std::string& id) {
+    const JobRecord job = Job(id);
+    EXPECT_EQ(job.state, JobState::kFailed);
+    return job.error.has_value() ? GetReason(DecodeError(*job.error)) : "";
+  }
   // The digests of model and witness.
   std::pair<std::string, std::string> Blobs(const std::string& job_id) {
     const JobRecord job = Job(job_id);
@@ -415,10 +432,12 @@ class JobManagerFixture : public ::testing::Test {
   TextPlanner planner_;
   FakeClock clock_;
   FullFileSystem files_;
+  StorageFailures failures_;
   ThreadPool executor_{2};
   JobManagerOptions options_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<CrashNotes> crash_notes_;
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<JobManager> manager_;
 };

@@ -55,6 +55,68 @@ TEST_F(JobRecoveryTest, DrainedJobContinuesToTheSameBits) {
   EXPECT_EQ(Blobs(id), UninterruptedBlobs(40));
 }
 
+TEST_F(JobRecoveryTest, AttemptThatIsCutInItsFirstStepKeepsTheIteration) {
+  const std::string id = StartAndHold();
+  for (int i = 0; i < 2; ++i) {
+    manager_->Drain();
+    EXPECT_EQ((*storage_->jobs().GetCheckpoint(id))->iteration, 10) << "after drain " << i;
+    CloseAll();
+    OpenStores();
+    StartManager();  // no further step is allowed
+    control_.WaitUntilAsked(12 + i);
+  }
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(Events(id).back().iteration, 40);
+  EXPECT_EQ(control_.taken(), 40);
+}
+
+TEST_F(JobRecoveryTest, DrainDuringTheVerificationLosesNothing) {
+  absl::Mutex mutex;
+  bool verifying = false;
+  bool hold = true;
+  entry_.verify = [&, verify = entry_.verify](const OptionValues& options,
+                                              const TrainingProblem& problem,
+                                              const Witness& witness, RunContext& context) {
+    using Result = decltype(verify(options, problem, witness, context));
+    absl::MutexLock lock(&mutex);
+    verifying = true;
+    // The token cannot notify, so it is looked at every millisecond.
+    while (hold && !context.cancelled()) {
+      mutex.AwaitWithTimeout(absl::Condition(
+                                 +[](bool* held) { return !*held; }, &hold),
+                             absl::Milliseconds(1));
+    }
+    return context.cancelled() ? Result(absl::CancelledError("cancelled"))
+                               : verify(options, problem, witness, context);
+  };
+  options_.checkpoint_interval = absl::Hours(1);
+  StartManager();
+  const std::string id = Submit(Steps(40));
+  {
+    absl::MutexLock lock(&mutex);
+    mutex.Await(absl::Condition(&verifying));
+  }
+  manager_->Drain();
+  const auto checkpoint = storage_->jobs().GetCheckpoint(id);
+  ASSERT_TRUE(checkpoint->has_value());
+  EXPECT_EQ((*checkpoint)->iteration, 40);
+  CloseAll();
+  OpenStores();
+  {
+    absl::MutexLock lock(&mutex);
+    hold = false;
+  }
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(control_.taken(), 40) << "no step is done twice";
+  EXPECT_EQ(ResumedEvent(id).iteration, 40);
+  EXPECT_EQ(Events(id).back().iteration, 40);
+  EXPECT_EQ(Blobs(id), UninterruptedBlobs(40));
+}
+
 TEST_F(JobRecoveryTest, CrashedJobContinuesToTheSameBits) {
   const std::string id = StartAndHold();
   manager_.reset();

@@ -1,0 +1,67 @@
+#include "server/jobs/job_admission.h"
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/jobs/job_event.h"
+
+namespace mercer::server {
+
+absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
+                                                 const JobPlan& plan) {
+  const LearnerEntry* entry = find_learner(plan.recipe.learner);
+  if (entry == nullptr) {
+    return WithReason(
+        absl::InvalidArgumentError(absl::StrCat("there is no learner '", plan.recipe.learner, "'")),
+        "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
+  }
+  if (plan.dataset_ids.size() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("a job takes exactly one data set, this one names ", plan.dataset_ids.size()));
+  }
+  MERCER_RETURN_IF_ERROR(ValidateRecipe(*entry, plan.recipe));
+  return entry;
+}
+
+absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
+                                        const JobPlan& plan) {
+  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
+  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets.Open(plan.dataset_ids[0]));
+  MERCER_ASSIGN_OR_RETURN(const size_t bytes,
+                          EstimateRecipeMemory(*entry, plan.recipe, *opened.dataset));
+  return JobEstimate{static_cast<int64_t>(bytes)};
+}
+
+NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
+               const JobPlan& plan, const JobEstimate& estimate, absl::Time now) {
+  NewJob job;
+  job.id = MakeJobId();
+  job.priority = submission.priority;
+  job.request = submission.request;
+  job.request_id = submission.request_id;
+  job.request_digest = request_digest;
+  job.learner = plan.recipe.learner;
+  job.dataset_ids = plan.dataset_ids;
+  job.labels = submission.labels;
+  job.model_name =
+      submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
+  job.memory_bytes = estimate.memory_bytes;
+  job.now = now;
+  job.event = StateEvent(JobState::kQueued);
+  return job;
+}
+
+std::string MakeJobId() {
+  constexpr char kAlphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 16; ++i) {
+    id.push_back(kAlphabet[device() % 32]);
+  }
+  return id;
+}
+
+}  // namespace mercer::server

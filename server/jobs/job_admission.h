@@ -1,0 +1,26 @@
+// From a request to the row that it becomes in the queue.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "server/jobs/dataset_cache.h"
+#include "server/jobs/job_manager.h"
+
+namespace mercer::server {
+
+// What can be checked without data. Errors: kInvalidArgument, kUnimplemented.
+absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
+                                                 const JobPlan& plan);
+
+// Errors: those of ValidatePlan and of the data.
+absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
+                                        const JobPlan& plan);
+
+// The row, with an id of its own. `request_digest` is that of the submission's request.
+NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
+               const JobPlan& plan, const JobEstimate& estimate, absl::Time now);
+
+// 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
+std::string MakeJobId();
+
+}  // namespace mercer::server

@@ -1,0 +1,35 @@
+#include "server/jobs/job_errors.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+
+absl::Status JobTooLarge(int64_t estimate_bytes, int64_t budget_bytes) {
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the job needs up to ", estimate_bytes,
+          " bytes of memory, more than the server's budget of ", budget_bytes, " bytes")),
+      "JOB_TOO_LARGE",
+      {{"estimate_bytes", absl::StrCat(estimate_bytes)},
+       {"budget_bytes", absl::StrCat(budget_bytes)}});
+}
+
+absl::Status JobCrashedWorker(int attempts, int signal) {
+  return WithReason(absl::InternalError(absl::StrCat("the job took the server down ", attempts,
+                                                     " times, the last time with signal ", signal,
+                                                     "; it is not tried again")),
+                    "JOB_CRASHED_WORKER",
+                    {{"attempts", absl::StrCat(attempts)}, {"signal", absl::StrCat(signal)}});
+}
+
+absl::Status JobLostRepeatedly(int attempts) {
+  return WithReason(
+      absl::InternalError(absl::StrCat("the server died ", attempts,
+                                       " times while the job ran, without a new checkpoint in "
+                                       "between; it is not tried again")),
+      "JOB_LOST_REPEATEDLY", {{"attempts", absl::StrCat(attempts)}});
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,110 @@
+#include "server/jobs/orphans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "server/jobs/job_errors.h"
+#include "server/jobs/job_event.h"
+
+namespace mercer::server {
+namespace {
+
+// The crash that the orphaned attempt is to blame for; null if none.
+const CrashedAttempt* FindCrash(const JobRecord& job, const std::vector<CrashedAttempt>& crashes) {
+  const auto found = std::find_if(crashes.begin(), crashes.end(), [&](const CrashedAttempt& crash) {
+    return crash.job_id == job.id && crash.attempt == job.attempt;
+  });
+  return found == crashes.end() ? nullptr : &*found;
+}
+
+// Attempts that ended for `reason` after attempt number `after`, the orphaned one included.
+int CountAttempts(const Orphan& orphan, AttemptReason reason, int32_t after) {
+  const auto count = std::count_if(orphan.attempts.begin(), orphan.attempts.end(),
+                                   [&](const AttemptRecord& attempt) {
+                                     return attempt.reason == reason && attempt.attempt > after;
+                                   });
+  return static_cast<int>(count) + (orphan.job.attempt > after ? 1 : 0);
+}
+
+OrphanVerdict JudgeCrash(const Orphan& orphan, int signal) {
+  const int crashes = CountAttempts(orphan, AttemptReason::kCrashed, 0);
+  if (crashes < kMaxCrashesOfAJob) {
+    return {JobState::kQueued, AttemptReason::kCrashed, absl::OkStatus(),
+            absl::StrCat("the job took the server down with signal ", signal)};
+  }
+  const absl::Status error = JobCrashedWorker(crashes, signal);
+  return {JobState::kFailed, AttemptReason::kCrashed, error, std::string(error.message())};
+}
+
+OrphanVerdict JudgeLoss(const Orphan& orphan, int max_lost_attempts) {
+  const int32_t checkpoint = orphan.checkpoint.has_value() ? orphan.checkpoint->attempt : 0;
+  const int losses = CountAttempts(orphan, AttemptReason::kWorkerLost, checkpoint);
+  if (losses < max_lost_attempts) {
+    return {JobState::kQueued, AttemptReason::kWorkerLost, absl::OkStatus(),
+            "the server was restarted"};
+  }
+  const absl::Status error = JobLostRepeatedly(losses);
+  return {JobState::kFailed, AttemptReason::kWorkerLost, error, std::string(error.message())};
+}
+
+absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
+                     const std::vector<CrashedAttempt>& crashes) {
+  JobStore& jobs = recovery.storage->jobs();
+  Orphan orphan;
+  MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(job.id));
+  MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(job.id));
+  orphan.job = std::move(job);
+  OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
+  AttemptEnd end;
+  end.lease = {orphan.job.id, orphan.job.lease_worker, orphan.job.epoch};
+  end.state = verdict.state;
+  end.reason = verdict.reason;
+  if (!verdict.error.ok()) {
+    end.error = EncodeError(verdict.error);
+  }
+  end.now = recovery.clock->Now();
+  end.events = {StateEvent(verdict.state, std::move(verdict.message))};
+  MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, jobs.EndAttempt(std::move(end)));
+  recovery.hub->Publish(orphan.job.id, ended.events);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
+                          int max_lost_attempts) {
+  const CrashedAttempt* crash = FindCrash(orphan.job, crashes);
+  if (orphan.job.state == JobState::kCancelling) {
+    return {JobState::kCancelled, AttemptReason::kCancelled, absl::OkStatus(), ""};
+  }
+  if (crash != nullptr) {
+    return JudgeCrash(orphan, crash->signal);
+  }
+  if (!crashes.empty()) {
+    return {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus(),
+            "another job took the server down"};
+  }
+  return JudgeLoss(orphan, max_lost_attempts);
+}
+
+absl::Status RecoverOrphans(const OrphanRecovery& recovery) {
+  const std::vector<CrashedAttempt> crashes = recovery.crash_notes != nullptr
+                                                  ? recovery.crash_notes->found()
+                                                  : std::vector<CrashedAttempt>();
+  const JobFilter orphans{{JobState::kRunning, JobState::kCancelling, JobState::kVerifying}, {}};
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page,
+                            recovery.storage->jobs().ListJobs(orphans, PageRequest()));
+    if (page.items.empty()) {
+      return recovery.crash_notes != nullptr ? recovery.crash_notes->Clear() : absl::OkStatus();
+    }
+    for (JobRecord& job : page.items) {
+      MERCER_RETURN_IF_ERROR(Recover(recovery, std::move(job), crashes));
+    }
+  }
+}
+
+}  // namespace mercer::server

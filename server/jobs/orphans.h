@@ -1,0 +1,59 @@
+// Jobs that a dead process has left running.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "server/jobs/clock.h"
+#include "server/jobs/crash_notes.h"
+#include "server/jobs/progress_hub.h"
+#include "server/storage/storage.h"
+
+namespace mercer::server {
+
+// A job that has taken the server down so often is not tried again. One crash may be somebody else's doing: a defective
+// memory cell, another thread that wrote where it should not.
+inline constexpr int kMaxCrashesOfAJob = 2;
+
+// What is known of an orphan.
+struct Orphan {
+  JobRecord job;
+  std::vector<AttemptRecord> attempts;         // the last one is the orphaned
+  std::optional<CheckpointRecord> checkpoint;  // the newest
+};
+
+// How its last attempt ends and what becomes of the job.
+struct OrphanVerdict {
+  JobState state = JobState::kQueued;  // or kCancelled, kFailed
+  AttemptReason reason = AttemptReason::kWorkerLost;
+  absl::Status error;   // kFailed: why
+  std::string message;  // for watchers
+
+  friend bool operator==(const OrphanVerdict&, const OrphanVerdict&) = default;
+};
+
+// `crashes`: the attempts of the dead process that took it down, if any. The job goes back to the queue unless
+//   - it was being cancelled: CANCELLED;
+//   - kMaxCrashesOfAJob of its attempts have taken the server down: FAILED, reason JOB_CRASHED_WORKER;
+//   - `max_lost_attempts` of its attempts were lost for an unknown reason (the process was killed, the machine lost its
+//     power, memory ran out) since its newest checkpoint: FAILED, reason JOB_LOST_REPEATEDLY.
+// A job whose server was taken down by another one bears no blame: such attempts count for nothing.
+OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
+                          int max_lost_attempts);
+
+// Ends the open attempts of all jobs. One process uses the storage, so whoever held a lease before this process started
+// is dead. `crash_notes` may be null. Errors: those of the storage; a second call goes on where the first one failed.
+struct OrphanRecovery {
+  Storage* storage = nullptr;
+  ProgressHub* hub = nullptr;
+  Clock* clock = nullptr;
+  CrashNotes* crash_notes = nullptr;
+  int max_lost_attempts = 0;
+};
+absl::Status RecoverOrphans(const OrphanRecovery& recovery);
+
+}  // namespace mercer::server

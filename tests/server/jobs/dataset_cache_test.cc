@@ -1,0 +1,124 @@
+#include "server/jobs/dataset_cache.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include <gtest/gtest.h>
+
+#include "tests/server/jobs/job_harness.h"
+
+namespace mercer::server {
+namespace {
+
+// Counts the look-ups of paths, holds them while it is told to, and fails some.
+class SlowBlobs final : public BlobStore {
+ public:
+  explicit SlowBlobs(BlobStore* real) : real_(real) {}
+
+  absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override { return real_->NewBlob(); }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override {
+    return real_->Read(digest);
+  }
+  absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override {
+    absl::MutexLock lock(&mutex_);
+    ++calls_;
+    mutex_.Await(absl::Condition(&open_));
+    if (failures_ > 0) {
+      --failures_;
+      throw std::bad_alloc();
+    }
+    return real_->VerifiedPath(digest);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return real_->List(); }
+  absl::StatusOr<bool> DeleteIf(const std::string& digest,
+                                absl::FunctionRef<absl::StatusOr<bool>()> unreferenced) override {
+    return real_->DeleteIf(digest, unreferenced);
+  }
+
+  void WaitForFirstCall() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](int* calls) { return *calls > 0; }, &calls_));
+  }
+  void Open(int failures) {
+    absl::MutexLock lock(&mutex_);
+    failures_ = failures;
+    open_ = true;
+  }
+  int calls() {
+    absl::MutexLock lock(&mutex_);
+    return calls_;
+  }
+
+ private:
+  BlobStore* const real_;
+  absl::Mutex mutex_;
+  int calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class DatasetCacheTest : public JobManagerFixture {
+ protected:
+  // What several threads get that ask for the same data set while the first of them opens it.
+  std::vector<absl::StatusOr<OpenedDataset>> OpenAtOnce(DatasetCache& cache, SlowBlobs& blobs,
+                                                        int failures) {
+    constexpr int kThreads = 8;
+    std::vector<absl::StatusOr<OpenedDataset>> results(kThreads);
+    std::vector<std::thread> threads;
+    std::atomic<int> begun{0};
+    for (auto& result : results) {
+      threads.emplace_back([&] {
+        ++begun;
+        result = cache.Open("data");
+      });
+    }
+    blobs.WaitForFirstCall();
+    while (begun < kThreads) {
+      std::this_thread::yield();
+    }
+    blobs.Open(failures);
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    return results;
+  }
+};
+
+TEST_F(DatasetCacheTest, ThoseWhoAskAtTheSameTimeShareOneOpening) {
+  SlowBlobs blobs(blobs_.get());
+  DatasetCache cache(storage_.get(), &blobs);
+  const auto results = OpenAtOnce(cache, blobs, 0);
+  EXPECT_EQ(blobs.calls(), 1);
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->dataset, results[0]->dataset);
+    EXPECT_EQ(result->dataset->rows, 6);
+  }
+}
+
+TEST_F(DatasetCacheTest, OpeningThatThrowsIsAnErrorAndTheNextOneWorks) {
+  SlowBlobs blobs(blobs_.get());
+  DatasetCache cache(storage_.get(), &blobs);
+  const auto results = OpenAtOnce(cache, blobs, 1);
+  EXPECT_GE(std::count_if(
+                results.begin(), results.end(),
+                [](const auto& result) { return GetReason(result.status()) == "OUT_OF_MEMORY"; }),
+            1);
+  EXPECT_TRUE(cache.Open("data").ok());
+}
+
+TEST_F(DatasetCacheTest, UnknownDataSetIsNotFound) {
+  DatasetCache cache(storage_.get(), blobs_.get());
+  EXPECT_EQ(GetReason(cache.Open("nothing").status()), "DATASET_NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace mercer::server

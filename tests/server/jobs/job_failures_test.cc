@@ -1,0 +1,179 @@
+// What goes wrong around a job: no memory, a storage that fails, a budget that was lowered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/jobs/blob_collector.h"
+#include "tests/server/jobs/job_harness.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+class JobFailuresTest : public JobManagerFixture {
+ protected:
+  // Lets the time pass that the longest pause between two tries takes.
+  void RunHousekeepingLater() {
+    clock_.Advance(absl::Minutes(1));
+    manager_->RunHousekeeping();
+  }
+};
+
+TEST_F(JobFailuresTest, LackOfMemoryBeforeTheTrainingFailsTheJobAlone) {
+  options_.num_workers = 1;
+  StartManager();
+  control_.Allow(0);
+  const std::string before = Submit(Steps(2));
+  control_.WaitUntilAsked(1);
+  const std::string unlucky = Submit(Steps(2));
+  const std::string after = Submit(Steps(2));
+  planner_.plans_without_memory = 1;  // the next plan is that of the attempt
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(before).state, JobState::kSucceeded);
+  EXPECT_EQ(ErrorReason(unlucky), "OUT_OF_MEMORY");
+  EXPECT_THAT(Reasons(unlucky), ElementsAre(AttemptReason::kFailed));
+  EXPECT_EQ(Job(after).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, LackOfMemoryAfterTheTrainingFailsTheJobAlone) {
+  StartManager();
+  planner_.summaries_without_memory = 1;
+  const std::string unlucky = Submit(Steps(2));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(ErrorReason(unlucky), "OUT_OF_MEMORY");
+  const std::string after = Submit(Steps(2));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(after).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, EndIsTriedUntilTheStorageTakesIt) {
+  StartManager();
+  failures_.ends = 12;
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  for (int i = 0; i < 11; ++i) {
+    EXPECT_EQ(Job(id).state, JobState::kVerifying) << "after " << i;
+    RunHousekeepingLater();
+    // The model that the end will name.
+    EXPECT_TRUE(CollectUnreferencedBlobs(*storage_, *blobs_).ok());
+  }
+  RunHousekeepingLater();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_TRUE(blobs_->Read(Blobs(id).first).ok());
+  EXPECT_TRUE(blobs_->Read(Blobs(id).second).ok());
+  EXPECT_EQ(Events(id).back().state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, TriesBecomeRare) {
+  StartManager();
+  failures_.ends = 1000;
+  Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  for (int i = 0; i < 600; ++i) {
+    clock_.Advance(absl::Milliseconds(100));
+    manager_->RunHousekeeping();
+  }
+  EXPECT_GE(failures_.ends, 1000 - 11);  // 0.1 s, 0.2 s, ..., 25.6 s, 30 s
+  EXPECT_LE(failures_.ends, 1000 - 9);
+  failures_.ends = 0;
+}
+
+TEST_F(JobFailuresTest, WorkerAndMemoryAreFreeWhileAnEndWaits) {
+  options_.num_workers = 1;
+  StartManager();
+  const int64_t bytes = manager_->Estimate("3 data")->memory_bytes;
+  CloseAll();
+  OpenStores();
+  options_.memory_budget_bytes = bytes;
+  StartManager();
+  failures_.ends = 1;
+  const std::string first = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  const std::string second = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(second).state, JobState::kSucceeded);
+  EXPECT_EQ(Job(first).state, JobState::kVerifying);
+  RunHousekeepingLater();
+  EXPECT_EQ(Job(first).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, LeaseIsRenewedWhileAnEndWaits) {
+  StartManager();
+  failures_.ends = 3;
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  const absl::Time before = Job(id).lease_until;
+  RunHousekeepingLater();
+  // The writer answers in order: this comes after the renewal.
+  ASSERT_EQ(
+      GetReason(storage_->events().Append({id, "nobody", 1}, {{0, "x"}}, clock_.Now()).status()),
+      "LEASE_LOST");
+  EXPECT_GT(Job(id).lease_until, before);
+  RunHousekeepingLater();
+  RunHousekeepingLater();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, JobWhoseEndWaitsIsCancelled) {
+  StartManager();
+  failures_.ends = 1;
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  ASSERT_TRUE(manager_->Cancel(id).ok());
+  RunHousekeepingLater();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+}
+
+TEST_F(JobFailuresTest, DrainStoresTheEndsThatWait) {
+  StartManager();
+  failures_.ends = 3;
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  manager_->Drain();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, QueuedJobThatALoweredBudgetExcludesFailsAndTheRestRuns) {
+  options_.num_workers = 1;
+  StartManager();
+  control_.Allow(0);
+  const std::string running = Submit(Steps(2));
+  control_.WaitUntilAsked(1);
+  control_.memory_bytes = 1'000'000'000;
+  const std::string large = Submit(Steps(2));
+  control_.memory_bytes = 1000;
+  const std::string small = Submit(Steps(2));
+  const int64_t budget = 2 * manager_->Estimate("2 data")->memory_bytes;
+  manager_->Drain();
+  CloseAll();
+  OpenStores();
+  options_.memory_budget_bytes = budget;
+  control_.AllowAll();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(ErrorReason(large), "JOB_TOO_LARGE");
+  EXPECT_THAT(GetErrorMetadata(DecodeError(*Job(large).error)),
+              Contains(std::make_pair("budget_bytes", absl::StrCat(budget))));
+  EXPECT_EQ(Job(running).state, JobState::kSucceeded);
+  EXPECT_EQ(Job(small).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, ResumptionIsToldAlsoWhenItsFirstWriteFails) {
+  StartManager();
+  control_.Allow(3);
+  const std::string id = Submit(Steps(6));
+  control_.WaitUntilHeldAfter(3);
+  manager_->Drain();
+  CloseAll();
+  OpenStores();
+  failures_.appends = 1;
+  control_.AllowAll();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_THAT(EventTexts(id), Contains("RESUMED 3"));
+}
+
+}  // namespace
+}  // namespace mercer::server

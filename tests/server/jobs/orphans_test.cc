@@ -1,0 +1,199 @@
+// Jobs of a dead process: who is to blame, and how often a job is tried again.
+#include "server/jobs/orphans.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/jobs/job_harness.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int kMaxLosses = 4;
+
+// A running job with these attempts before its present one.
+Orphan MakeOrphan(const std::vector<AttemptReason>& before, int32_t checkpoint_attempt = 0) {
+  Orphan orphan;
+  orphan.job.id = "job";
+  orphan.job.state = JobState::kRunning;
+  for (const AttemptReason reason : before) {
+    AttemptRecord attempt;
+    attempt.attempt = ++orphan.job.attempt;
+    attempt.reason = reason;
+    orphan.attempts.push_back(attempt);
+  }
+  AttemptRecord present;
+  present.attempt = ++orphan.job.attempt;
+  orphan.attempts.push_back(present);
+  if (checkpoint_attempt > 0) {
+    orphan.checkpoint.emplace();
+    orphan.checkpoint->attempt = checkpoint_attempt;
+  }
+  return orphan;
+}
+
+OrphanVerdict Judge(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes = {}) {
+  return JudgeOrphan(orphan, crashes, kMaxLosses);
+}
+
+const AttemptReason kLost = AttemptReason::kWorkerLost;
+const AttemptReason kCrashed = AttemptReason::kCrashed;
+
+TEST(JudgeOrphanTest, OneLossIsNobodysFault) {
+  const OrphanVerdict verdict = Judge(MakeOrphan({}));
+  EXPECT_EQ(verdict.state, JobState::kQueued);
+  EXPECT_EQ(verdict.reason, kLost);
+  EXPECT_TRUE(verdict.error.ok());
+}
+
+TEST(JudgeOrphanTest, LossesWithoutACheckpointAreCounted) {
+  EXPECT_EQ(Judge(MakeOrphan({kLost, kLost})).state, JobState::kQueued);
+  const OrphanVerdict verdict = Judge(MakeOrphan({kLost, kLost, kLost}));
+  EXPECT_EQ(verdict.state, JobState::kFailed);
+  EXPECT_EQ(verdict.reason, kLost);
+  EXPECT_EQ(GetReason(verdict.error), "JOB_LOST_REPEATEDLY");
+  EXPECT_THAT(GetErrorMetadata(verdict.error), ElementsAre(std::make_pair("attempts", "4")));
+}
+
+TEST(JudgeOrphanTest, CheckpointIsHeadway) {
+  const std::vector<AttemptReason> losses(20, kLost);
+  EXPECT_EQ(Judge(MakeOrphan(losses, 21)).state, JobState::kQueued) << "of the present attempt";
+  EXPECT_EQ(Judge(MakeOrphan(losses, 18)).state, JobState::kQueued) << "19, 20, 21 had none";
+  EXPECT_EQ(Judge(MakeOrphan(losses, 17)).state, JobState::kFailed);
+}
+
+TEST(JudgeOrphanTest, OnlyLossesCountAsLosses) {
+  EXPECT_EQ(Judge(MakeOrphan({kLost, AttemptReason::kDrained, AttemptReason::kServerCrashed, kLost,
+                              AttemptReason::kDrained}))
+                .state,
+            JobState::kQueued);
+  EXPECT_EQ(Judge(MakeOrphan({kLost, AttemptReason::kDrained, kLost, kLost})).state,
+            JobState::kFailed)
+      << "an orderly end in between is no headway";
+}
+
+TEST(JudgeOrphanTest, FirstCrashIsForgiven) {
+  const OrphanVerdict verdict = Judge(MakeOrphan({}), {{"job", 1, 11}});
+  EXPECT_EQ(verdict.state, JobState::kQueued);
+  EXPECT_EQ(verdict.reason, kCrashed);
+  EXPECT_TRUE(verdict.error.ok());
+}
+
+TEST(JudgeOrphanTest, SecondCrashIsTheLast) {
+  const OrphanVerdict verdict =
+      Judge(MakeOrphan({kCrashed, AttemptReason::kDrained, kLost}, 3), {{"job", 4, 6}});
+  EXPECT_EQ(verdict.state, JobState::kFailed);
+  EXPECT_EQ(verdict.reason, kCrashed);
+  EXPECT_EQ(GetReason(verdict.error), "JOB_CRASHED_WORKER");
+  EXPECT_THAT(GetErrorMetadata(verdict.error),
+              ElementsAre(std::make_pair("attempts", "2"), std::make_pair("signal", "6")));
+}
+
+TEST(JudgeOrphanTest, CrashOfAnotherJobCountsForNothing) {
+  const std::vector<AttemptReason> losses(kMaxLosses - 1, kLost);
+  for (const CrashedAttempt& crash :
+       {CrashedAttempt{"another", 1, 11}, CrashedAttempt{"job", 1, 11}}) {
+    const OrphanVerdict verdict = Judge(MakeOrphan(losses), {crash});
+    EXPECT_EQ(verdict.state, JobState::kQueued);
+    EXPECT_EQ(verdict.reason, AttemptReason::kServerCrashed);
+  }
+}
+
+TEST(JudgeOrphanTest, CancelledJobIsCancelledWhateverItDid) {
+  Orphan orphan = MakeOrphan({kCrashed});
+  orphan.job.state = JobState::kCancelling;
+  EXPECT_EQ(Judge(orphan, {{"job", 2, 11}}).state, JobState::kCancelled);
+}
+
+class OrphansTest : public JobManagerFixture {
+ protected:
+  // Lets the job take so many more steps, and waits for it.
+  void StepOn(int64_t steps) {
+    const int64_t target = control_.taken() + steps;
+    control_.Allow(target);
+    control_.WaitUntilHeldAfter(target);
+  }
+  // The process dies, and a handler of the crash has noted this attempt.
+  void CrashWithNote(const std::string& id, int attempt) {
+    CloseAll();
+    std::ofstream(folder_ + "/crashes", std::ios::app) << id << " " << attempt << " 11\n";
+    OpenStores();
+  }
+};
+
+TEST_F(OrphansTest, JobThatCrashesTwiceFailsAndAnotherGoesOn) {
+  options_.num_workers = 2;
+  StartManager();
+  control_.Allow(0);
+  const std::string bad = Submit(Steps(40));
+  control_.WaitUntilAsked(1);
+  const std::string good = Submit(Steps(40));
+  control_.WaitUntilAsked(2);
+  CrashWithNote(bad, 1);
+  EXPECT_THAT(crash_notes_->found(), ElementsAre(CrashedAttempt{bad, 1, 11}));
+  StartManager();
+  control_.WaitUntilAsked(4);
+  EXPECT_THAT(Reasons(bad), ElementsAre(kCrashed, AttemptReason::kRunning));
+  EXPECT_THAT(Reasons(good), ElementsAre(AttemptReason::kServerCrashed, AttemptReason::kRunning));
+  CrashWithNote(bad, 2);
+  control_.AllowAll();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(ErrorReason(bad), "JOB_CRASHED_WORKER");
+  EXPECT_THAT(Reasons(bad), ElementsAre(kCrashed, kCrashed));
+  EXPECT_EQ(Events(bad).back().state, JobState::kFailed);
+  EXPECT_EQ(Job(good).state, JobState::kSucceeded);
+}
+
+TEST_F(OrphansTest, NotesAreUsedOnce) {
+  StartManager();
+  control_.Allow(0);
+  const std::string id = Submit(Steps(40));
+  control_.WaitUntilAsked(1);
+  CrashWithNote(id, 1);
+  StartManager();
+  control_.WaitUntilAsked(2);
+  CloseAll();
+  OpenStores();
+  EXPECT_THAT(crash_notes_->found(), IsEmpty());
+  StartManager();
+  EXPECT_THAT(Reasons(id)[1], kLost);
+}
+
+TEST_F(OrphansTest, JobThatDiesWithoutHeadwayFails) {
+  options_.max_lost_attempts = 3;
+  options_.checkpoint_interval = absl::Hours(1);
+  StartManager();
+  control_.Allow(0);
+  const std::string id = Submit(Steps(40));
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_EQ(Job(id).state == JobState::kFailed, false) << "after " << i - 1;
+    StepOn(2);
+    CrashAndRestart();
+  }
+  EXPECT_EQ(ErrorReason(id), "JOB_LOST_REPEATEDLY");
+  EXPECT_THAT(Reasons(id), ElementsAre(kLost, kLost, kLost));
+}
+
+TEST_F(OrphansTest, JobThatMakesHeadwayMayDieAsOftenAsItLikes) {
+  options_.max_lost_attempts = 2;
+  StartManager();
+  control_.Allow(0);
+  const std::string id = Submit(Steps(40));
+  for (int i = 0; i < 12; ++i) {
+    StepOn(2);  // each with a checkpoint
+    CrashAndRestart();
+  }
+  control_.AllowAll();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(Job(id).attempt, 13);
+}
+
+}  // namespace
+}  // namespace mercer::server
