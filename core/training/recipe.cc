@@ -161,7 +161,11 @@ class RecipeRunner {
     }
     bool complete = true;
     while (complete && progress_.phase < num_phases_) {
-      MERCER_ASSIGN_OR_RETURN(complete, TrainFold(context));
+      absl::StatusOr<bool> more = TrainFold(context);
+      if (absl::IsCancelled(more.status())) {
+        CheckpointBetweenPhases();
+      }
+      MERCER_ASSIGN_OR_RETURN(complete, std::move(more));
     }
     return Finish(complete);
   }
@@ -225,15 +229,11 @@ class RecipeRunner {
     } else {
       MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options_));
     }
-    const auto encode = [this](std::string run_state) {
-      Progress now = progress_;
-      now.run_state = std::move(run_state);
-      now.seconds_used = TimeLimited() ? SecondsUsed() : 0;
-      return EncodeProgress(now, run_.code_version);
-    };
+    const auto encode = [this](std::string run_state) { return EncodeNow(std::move(run_state)); };
     PhaseObserver observer(observer_, progress_, num_phases_, encode);
     const std::string run_state = std::move(progress_.run_state);
     progress_.run_state.clear();
+    in_phase_ = true;
     return RunTraining(*run_.entry, options_, *learner, made.problem, limits, run_state, context,
                        observer);
   }
@@ -241,6 +241,21 @@ class RecipeRunner {
   void EndPhase(int64_t iterations) {
     progress_.iterations += iterations;
     ++progress_.phase;
+    in_phase_ = false;
+  }
+
+  std::string EncodeNow(std::string run_state) const {
+    Progress now = progress_;
+    now.run_state = std::move(run_state);
+    now.seconds_used = TimeLimited() ? SecondsUsed() : 0;
+    return EncodeProgress(now, run_.code_version);
+  }
+
+  // For a cancellation while a fold is prepared: the phases before it are not lost.
+  void CheckpointBetweenPhases() {
+    if (!in_phase_ && observer_.WantsCheckpoint()) {
+      observer_.OnCheckpoint(EncodeNow(progress_.run_state));
+    }
   }
 
   absl::Status TrainModel(RunContext& context) {
@@ -364,6 +379,7 @@ class RecipeRunner {
   std::vector<Split> splits_;
   int64_t num_phases_ = 1;
   Progress progress_;
+  bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
   bool stopped_ = false;
 };
 

@@ -135,6 +135,42 @@ TEST(RecipeTest, EveryCheckpointLeadsToTheSameBits) {
   ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(40, 2, 2, 1));
 }
 
+TEST(RecipeTest, CancellationBeforeAFoldKeepsWhatCameBefore) {
+  const Dataset data = ClassificationData(60, 3, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation.kind = ValidationKind::kFolds;
+  recipe.validation.folds = 3;
+  RecipeRun run = ExampleRun(recipe, data);
+  RunContext undisturbed;
+  RecordingObserver straight_observer;
+  const absl::StatusOr<TrainedModel> straight = RunRecipe(run, {}, undisturbed, straight_observer);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+
+  const CancellationToken token;
+  LearnerEntry entry = *run.entry;
+  entry.verify = [&token, verify = entry.verify](const OptionValues& options,
+                                                 const TrainingProblem& problem,
+                                                 const Witness& witness, RunContext& context) {
+    auto result = verify(options, problem, witness, context);
+    token.Cancel();  // as the last thing that the model's phase does
+    return result;
+  };
+  run.entry = &entry;
+  RunContext context(token, 1, nullptr);
+  RecordingObserver observer;
+  observer.wants_checkpoints = true;
+  EXPECT_TRUE(absl::IsCancelled(RunRecipe(run, {}, context, observer).status()));
+
+  RunContext other_context;
+  RecordingObserver other;
+  const absl::StatusOr<TrainedModel> resumed =
+      RunRecipe(ExampleRun(recipe, data), observer.checkpoints.back(), other_context, other);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(other.events.front().phase, "fold 1 of 3");
+  EXPECT_EQ(other.events.size(), straight_observer.events.size() - observer.events.size());
+  EXPECT_EQ(SaveModel(resumed->model), SaveModel(straight->model));
+}
+
 TEST(RecipeTest, CheckpointsOfOtherVersionsAndDamagedOnesAreRefused) {
   const Dataset data = ClassificationData(20, 2, 2, 1);
   const TrainingRecipe recipe = ExampleRecipe();
