@@ -108,7 +108,9 @@ TEST_F(WorkerCrashTest, JobThatCrashesItsWorkerTwiceFailsAndTheRestGoesOn) {
   ASSERT_EQ(job->attempts_size(), 2);
   EXPECT_EQ(job->attempts(0).end_reason(), "CRASHED");
   EXPECT_EQ(job->attempts(1).end_reason(), "CRASHED");
-  EXPECT_TRUE(client.WatchJob(waiting, {}).ok());
+  client::WatchOptions watch;
+  watch.on_event = [](const v1::ProgressEvent&) {};
+  EXPECT_TRUE(client.WatchJob(waiting, watch).ok());
   EXPECT_EQ(client.GetJob(waiting)->state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(FirstLine(folder_ / "data" / "crashes"), "");
 }
