@@ -1,16 +1,24 @@
 #include "server/api/error_details.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 #include "google/rpc/error_details.pb.h"
 
 namespace mercer::server {
 namespace {
 
 constexpr int kRetrySeconds = 2;
+// Of ErrorInfo, so that there is always room for the rest.
+constexpr size_t kMaxInfoBytes = 1200;
+// For the last violation, which counts the others, and for the framing of the whole.
+constexpr size_t kReservedBytes = 64;
+
+std::string ShortText(std::string_view text) { return Shorten(text, kMaxErrorDescriptionBytes); }
 
 std::string Find(const ErrorMetadata& metadata, std::string_view key) {
   for (const auto& [name, value] : metadata) {
@@ -28,17 +36,33 @@ void AddErrorInfo(const absl::Status& status, const ErrorMetadata& metadata,
   info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
   info.set_domain(kErrorDomain);
   for (const auto& [key, value] : metadata) {
-    (*info.mutable_metadata())[key] = value;
+    if (info.ByteSizeLong() + 2 * kMaxErrorDescriptionBytes > kMaxInfoBytes) {
+      break;
+    }
+    (*info.mutable_metadata())[ShortText(key)] = ShortText(value);
   }
   result.add_details()->PackFrom(info);
 }
 
+// As many as fit beside what `result` holds already.
 void AddBadRequest(const std::vector<FieldViolation>& violations, google::rpc::Status& result) {
   google::rpc::BadRequest bad_request;
+  const size_t room = kMaxErrorBytes - result.ByteSizeLong() - kReservedBytes -
+                      bad_request.GetTypeName().size() - 32;  // the framing of an Any
+  size_t count = 0;
   for (const FieldViolation& violation : violations) {
-    auto& field = *bad_request.add_field_violations();
-    field.set_field(violation.field);
-    field.set_description(violation.description);
+    google::rpc::BadRequest::FieldViolation field;
+    field.set_field(ShortText(violation.field));
+    field.set_description(ShortText(violation.description));
+    if (bad_request.ByteSizeLong() + field.ByteSizeLong() + kReservedBytes > room) {
+      break;
+    }
+    *bad_request.add_field_violations() = std::move(field);
+    ++count;
+  }
+  if (count < violations.size()) {
+    bad_request.add_field_violations()->set_description(
+        absl::StrCat("and ", violations.size() - count, " more"));
   }
   result.add_details()->PackFrom(bad_request);
 }
@@ -46,9 +70,9 @@ void AddBadRequest(const std::vector<FieldViolation>& violations, google::rpc::S
 void AddResourceInfo(const ErrorMetadata& metadata, const std::string& message,
                      google::rpc::Status& result) {
   google::rpc::ResourceInfo resource;
-  resource.set_resource_type(Find(metadata, "resource_type"));
-  resource.set_resource_name(Find(metadata, "resource_name"));
-  resource.set_description(message);
+  resource.set_resource_type(ShortText(Find(metadata, "resource_type")));
+  resource.set_resource_name(ShortText(Find(metadata, "resource_name")));
+  resource.set_description(ShortText(message));
   result.add_details()->PackFrom(resource);
 }
 
@@ -57,9 +81,18 @@ void AddPreconditionFailure(const absl::Status& status, const ErrorMetadata& met
   google::rpc::PreconditionFailure failure;
   auto& violation = *failure.add_violations();
   violation.set_type(GetReason(status));
-  violation.set_subject(Find(metadata, "resource_name"));
-  violation.set_description(std::string(status.message()));
+  violation.set_subject(ShortText(Find(metadata, "resource_name")));
+  violation.set_description(ShortText(std::string(status.message())));
   result.add_details()->PackFrom(failure);
+}
+
+// Bytes of `text` when everything but printable ASCII is written as %XX.
+size_t EncodedBytes(std::string_view text) {
+  size_t bytes = 0;
+  for (const char c : text) {
+    bytes += c >= ' ' && c <= '~' && c != '%' ? 1 : 3;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -72,14 +105,12 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   }
   const bool is_bug =
       status.code() == absl::StatusCode::kInternal || status.code() == absl::StatusCode::kUnknown;
-  const std::string message =
-      is_bug ? "an internal error; the server's log says more" : std::string(status.message());
+  const std::string message = is_bug
+                                  ? "an internal error; the server's log says more"
+                                  : Shorten(std::string(status.message()), kMaxErrorMessageBytes);
   result.set_message(message);
   const ErrorMetadata metadata = is_bug ? ErrorMetadata() : GetErrorMetadata(status);
   AddErrorInfo(status, metadata, result);
-  if (const auto violations = GetFieldViolations(status); !violations.empty()) {
-    AddBadRequest(violations, result);
-  }
   if (!Find(metadata, "resource_name").empty()) {
     AddResourceInfo(metadata, message, result);
   }
@@ -91,7 +122,18 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
     retry.mutable_retry_delay()->set_seconds(kRetrySeconds);
     result.add_details()->PackFrom(retry);
   }
+  if (const auto violations = GetFieldViolations(status); !violations.empty()) {
+    AddBadRequest(violations, result);
+  }
   return result;
+}
+
+std::string HeaderMessage(std::string_view message) {
+  std::string header = Shorten(message, kMaxErrorMessageBytes);
+  while (EncodedBytes(header) > kMaxErrorMessageBytes) {
+    header = Shorten(message, header.size() * 3 / 4);
+  }
+  return header;
 }
 
 }  // namespace mercer::server

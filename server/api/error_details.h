@@ -2,6 +2,9 @@
 // reasons.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "absl/status/status.h"
 
 #include "google/rpc/status.pb.h"
@@ -10,10 +13,20 @@ namespace mercer::server {
 
 inline constexpr char kErrorDomain[] = "mercer";
 
-// ErrorInfo always (reason UNSPECIFIED becomes the name of the code), BadRequest for field
-// violations, ResourceInfo when the metadata name a resource, PreconditionFailure for
-// kFailedPrecondition, RetryInfo for kUnavailable. The messages of kInternal and kUnknown are
-// replaced: they are for the log.
+// An error travels in HTTP/2 headers, of which many clients take 8 KiB in all; what is larger
+// reaches them as RESOURCE_EXHAUSTED without a word of it.
+inline constexpr size_t kMaxErrorMessageBytes = 1024;
+inline constexpr size_t kMaxErrorDescriptionBytes = 200;
+inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a whole
+
+// ErrorInfo always (reason UNSPECIFIED becomes the name of the code), ResourceInfo when the metadata
+// name a resource, PreconditionFailure for kFailedPrecondition, RetryInfo for kUnavailable,
+// BadRequest for field violations; when they are too many, the last one says how many more. The
+// messages of kInternal and kUnknown are replaced: they are for the log.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
+
+// `message` for the header grpc-message: at most kMaxErrorMessageBytes in the form in which it
+// travels, where everything but printable ASCII takes three bytes.
+std::string HeaderMessage(std::string_view message);
 
 }  // namespace mercer::server

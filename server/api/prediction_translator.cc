@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 #include "core/training/output_coding.h"
 #include "server/api/matrix_translator.h"
@@ -18,6 +19,7 @@ namespace {
 
 // Where the named columns of a model with several blocks go; the core finds them by name.
 constexpr char kNamedColumns[] = "named columns";
+constexpr size_t kQuotedBytes = 100;
 
 absl::Status BadField(const std::string& field, const std::string& description) {
   FieldViolations violations;
@@ -211,7 +213,7 @@ class RowsReader {
         const std::string row = absl::StrCat(values.size() + 1);
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", column.name(),
-                                           "': not a number: '", text.substr(0, 100), "'")),
+                                           "': not a number: '", Shorten(text, kQuotedBytes), "'")),
                           "BAD_CELL", {{"row", row}, {"column", column.name()}});
       }
       values.push_back(value);

@@ -10,6 +10,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "core/base/shorten.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/option_translator.h"
 #include "server/api/resource_names.h"
@@ -25,6 +26,7 @@ constexpr int kMaxThreads = 256;
 constexpr int kMaxPriority = 100;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
+constexpr size_t kQuotedBytes = 100;
 constexpr size_t kMaxRequestIdBytes = 36;
 
 const FieldDescriptor* ChosenField(const v1::TrainRequest& request) {
@@ -253,11 +255,11 @@ void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels,
                         c == '.');
     }
     if (!valid) {
-      violations.Add("labels", absl::StrCat("the key '", key.substr(0, 100),
+      violations.Add("labels", absl::StrCat("the key '", Shorten(key, kQuotedBytes),
                                             "' must be 1 to 63 of a-z, 0-9, '-', '_', '.'"));
     }
     if (value.size() > kMaxTextBytes) {
-      violations.Add("labels", absl::StrCat("the value of '", key.substr(0, 100),
+      violations.Add("labels", absl::StrCat("the value of '", Shorten(key, kQuotedBytes),
                                             "' is longer than ", kMaxTextBytes, " bytes"));
     }
   }

@@ -4,17 +4,19 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 
 namespace mercer::server {
 namespace {
+
+constexpr size_t kQuotedBytes = 100;
 
 absl::Status BadName(std::string_view field, std::string_view form, std::string_view name) {
   FieldViolations violations;
   const std::string must = absl::StrCat("must be of the form ", std::string(form));
   violations.Add(std::string(field),
-                 name.empty()
-                     ? absl::StrCat("is missing; ", must)
-                     : absl::StrCat(must, ", is '", std::string(name.substr(0, 100)), "'"));
+                 name.empty() ? absl::StrCat("is missing; ", must)
+                              : absl::StrCat(must, ", is '", Shorten(name, kQuotedBytes), "'"));
   return violations.ToStatus();
 }
 

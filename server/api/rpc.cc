@@ -31,7 +31,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     return grpc::Status::OK;
   }
   const google::rpc::Status details = ToRpcStatus(status);
-  return {static_cast<grpc::StatusCode>(details.code()), details.message(),
+  return {static_cast<grpc::StatusCode>(details.code()), HeaderMessage(details.message()),
           details.SerializeAsString()};
 }
 

@@ -72,6 +72,81 @@ TEST(ErrorDetailsTest, OkHasNoDetails) {
   EXPECT_EQ(ToRpcStatus(absl::OkStatus()).ByteSizeLong(), 0u);
 }
 
+// What clients with the usual 8 KiB of headers see of it: base64 of the details, and the message.
+size_t HeaderBytes(const google::rpc::Status& status) {
+  return HeaderMessage(status.message()).size() + (status.ByteSizeLong() + 2) / 3 * 4;
+}
+
+TEST(ErrorSizeTest, ManyViolationsAreCutAndTheRestIsCounted) {
+  FieldViolations violations;
+  for (int i = 0; i < 100; ++i) {
+    violations.Add("learner.lp_mkl.kernels[" + std::to_string(i) + "].bandwidth",
+                   "must be > 0, is " + std::string(1000, '9'));
+  }
+  const google::rpc::Status status = ToRpcStatus(violations.ToStatus());
+  EXPECT_LE(status.ByteSizeLong(), kMaxErrorBytes);
+  EXPECT_LE(status.message().size(), kMaxErrorMessageBytes);
+  const auto details = DetailsOf<google::rpc::BadRequest>(status);
+  ASSERT_EQ(details.size(), 1u);
+  const auto& fields = details[0].field_violations();
+  ASSERT_GT(fields.size(), 5);
+  for (const auto& field : fields) {
+    EXPECT_LE(field.description().size(), kMaxErrorDescriptionBytes);
+  }
+  EXPECT_EQ(fields[0].field(), "learner.lp_mkl.kernels[0].bandwidth");
+  EXPECT_EQ(fields[fields.size() - 1].description(),
+            "and " + std::to_string(100 - (fields.size() - 1)) + " more");
+}
+
+TEST(ErrorSizeTest, ViolationsThatFitAreAllThere) {
+  FieldViolations violations;
+  for (int i = 0; i < 30; ++i) {
+    violations.Add("data[" + std::to_string(i) + "]", "is missing");
+  }
+  const auto details = DetailsOf<google::rpc::BadRequest>(ToRpcStatus(violations.ToStatus()));
+  ASSERT_EQ(details.size(), 1u);
+  EXPECT_EQ(details[0].field_violations_size(), 30);
+  EXPECT_EQ(details[0].field_violations(29).field(), "data[29]");
+}
+
+// Every kind of detail, every text as long as can be, and of letters that take three bytes each.
+TEST(ErrorSizeTest, LongestErrorFitsIntoTheHeaders) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) {
+    text += "\xE2\x82\xAC";
+  }
+  FieldViolations violations;
+  for (int i = 0; i < 100; ++i) {
+    violations.Add(text, text);
+  }
+  absl::Status worst = violations.ToStatus();
+  ErrorMetadata metadata = {{"resource_type", text}, {"resource_name", text}};
+  for (int i = 0; i < 100; ++i) {
+    metadata.emplace_back("key" + std::to_string(i), text);
+  }
+  for (const absl::Status& status :
+       {worst, absl::FailedPreconditionError(text), absl::UnavailableError(text)}) {
+    const google::rpc::Status rpc = ToRpcStatus(WithReason(status, "BAD_FIELDS", metadata));
+    EXPECT_LE(rpc.ByteSizeLong(), kMaxErrorBytes);
+    EXPECT_LE(HeaderBytes(rpc), 7 * 1024u);
+    // Strings of protobuf must be UTF-8: what was cut in the middle of a letter is not parsed.
+    google::rpc::Status parsed;
+    ASSERT_TRUE(parsed.ParseFromString(rpc.SerializeAsString()));
+    ASSERT_EQ(DetailsOf<google::rpc::ErrorInfo>(parsed).size(), 1u);
+    EXPECT_EQ(
+        DetailsOf<google::rpc::ErrorInfo>(parsed)[0].metadata().at("resource_name").substr(0, 3),
+        "\xE2\x82\xAC");
+  }
+}
+
+TEST(ErrorSizeTest, HeaderOfTheMessageIsMeasuredAsItTravels) {
+  EXPECT_EQ(HeaderMessage("plain"), "plain");
+  EXPECT_EQ(HeaderMessage(std::string(5000, 'a')).size(), kMaxErrorMessageBytes);
+  const std::string percent = HeaderMessage(std::string(5000, '%'));
+  EXPECT_LE(percent.size(), 400u);
+  EXPECT_GE(percent.size(), 200u);
+}
+
 std::string ReadFile(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::stringstream text;

@@ -1,0 +1,13 @@
+// Text of a user within a message: enough to recognise it, never more.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace mercer {
+
+// `text` itself when it has at most `max_bytes` bytes (>= 3), else its beginning and "...", together
+// at most `max_bytes`. Characters of UTF-8 stay whole.
+std::string Shorten(std::string_view text, size_t max_bytes);
+
+}  // namespace mercer
