@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/training/learner.h"
+#include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_manager.h"
@@ -16,8 +17,9 @@
 namespace mercer::server {
 
 struct ApiLimits {
-  int64_t message_bytes = int64_t{64} << 20;       // of one request or response
-  int64_t dataset_bytes = int64_t{16} << 30;       // of one data set, inflated
+  int64_t message_bytes = int64_t{64} << 20;  // of one request or response
+  // Of one data set: of what is sent, of what it inflates to, and of its cells as numbers.
+  int64_t dataset_bytes = int64_t{16} << 30;
   int64_t model_cache_bytes = int64_t{512} << 20;  // of models kept in memory for predictions
   int default_threads = 1;                         // of a job that does not say
 };
@@ -32,6 +34,7 @@ struct ApiContext {
   Executor* compute = nullptr;  // for calls that work: parsing uploads, large predictions
   std::vector<const LearnerEntry*> learners;
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
+  std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   ApiLimits limits;
 };
 

@@ -101,6 +101,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   violations.Check(header.sha256().empty() || is_digest, "header.sha256",
                    "must be 64 hexadecimal digits");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
   header_ = header;
   has_header_ = true;
   // The id follows from the request_id, so that the same upload sent again finds the first one.
@@ -124,10 +125,7 @@ absl::Status DatasetUpload::AddChunk(const v1::UploadChunk& chunk) {
   }
   bytes_ += static_cast<int64_t>(chunk.data().size());
   if (bytes_ > context_.limits.dataset_bytes) {
-    return WithReason(
-        absl::ResourceExhaustedError(absl::StrCat("the upload exceeds the limit of ",
-                                                  context_.limits.dataset_bytes, " bytes")),
-        "DATASET_TOO_LARGE", {{"limit_bytes", absl::StrCat(context_.limits.dataset_bytes)}});
+    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
   }
   while (files_->parts() - 1 < chunk.part()) {
     MERCER_RETURN_IF_ERROR(files_->BeginPart());
@@ -168,36 +166,36 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   record.info = EncodeDatasetInfo({DescribeDataset(dataset), header_.request_id(), upload_digest});
   record.labels = {header_.labels().begin(), header_.labels().end()};
   record.create_time = absl::Now();
-  const absl::StatusOr<DatasetRecord> stored =
-      is_cancelled() ? absl::CancelledError("the client has gone")
-                     : context_.storage->datasets().CreateDataset(std::move(record));
-  if (!stored.ok()) {
+  absl::StatusOr<CreatedDataset> created = absl::CancelledError("the client has gone");
+  if (!is_cancelled()) {
+    created = context_.upload_requests->CreateOnce(context_.storage->datasets(),
+                                                   header_.request_id(), std::move(record));
+  }
+  if (!created.ok() || !created->created) {
     const std::string digest = blob.digest();
     blob = PinnedBlob();  // a pinned blob is not deleted
     ReleaseBlobs(context_, {digest});
-    return stored.status().code() == absl::StatusCode::kAlreadyExists
-               ? FindEarlier(upload_digest, stored.status())
-               : stored.status();
   }
-  return WriteDataset(*stored, v1::DATASET_VIEW_FULL);
+  return Answer(created, upload_digest);
 }
 
-absl::StatusOr<v1::Dataset> DatasetUpload::FindEarlier(const std::string& upload_digest,
-                                                       const absl::Status& conflict) const {
-  MERCER_ASSIGN_OR_RETURN(const DatasetRecord record,
-                          context_.storage->datasets().GetDataset(dataset_id_));
-  MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(record.info));
-  const bool same_request =
-      !header_.request_id().empty() && info.request_id == header_.request_id();
-  if (same_request && info.upload_digest == upload_digest) {
-    return WriteDataset(record, v1::DATASET_VIEW_FULL);
+absl::StatusOr<v1::Dataset> DatasetUpload::Answer(const absl::StatusOr<CreatedDataset>& created,
+                                                  const std::string& upload_digest) const {
+  if (created.status().code() == absl::StatusCode::kAlreadyExists) {
+    return WithReason(created.status(), "DATASET_EXISTS",
+                      {{"resource_type", "data set"}, {"resource_name", DatasetName(dataset_id_)}});
   }
-  const ErrorMetadata metadata = {{"resource_type", "data set"},
-                                  {"resource_name", DatasetName(dataset_id_)}};
-  return same_request
-             ? WithReason(absl::AlreadyExistsError("the request_id was used for another upload"),
-                          "REQUEST_ID_REUSED", metadata)
-             : WithReason(conflict, "DATASET_EXISTS", metadata);
+  MERCER_RETURN_IF_ERROR(created.status());
+  if (!created->created) {
+    MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(created->record.info));
+    if (info.upload_digest != upload_digest) {
+      return WithReason(
+          absl::AlreadyExistsError("the request_id was used for another upload"),
+          "REQUEST_ID_REUSED",
+          {{"resource_type", "data set"}, {"resource_name", DatasetName(created->record.id)}});
+    }
+  }
+  return WriteDataset(created->record, v1::DATASET_VIEW_FULL);
 }
 
 }  // namespace mercer::server

@@ -26,7 +26,7 @@ class DatasetUpload {
   absl::Status Add(const v1::UploadDatasetRequest& message);
   // Reads all parts, stores the data set. `is_cancelled` is asked before anything is stored.
   // Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE); kAlreadyExists
-  // (DATASET_EXISTS, REQUEST_ID_REUSED); kCancelled.
+  // (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE); kCancelled.
   absl::StatusOr<v1::Dataset> Finish(const std::function<bool()>& is_cancelled);
 
  private:
@@ -34,8 +34,9 @@ class DatasetUpload {
   absl::Status AddChunk(const v1::UploadChunk& chunk);
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,
                                     const std::function<bool()>& is_cancelled);
-  absl::StatusOr<v1::Dataset> FindEarlier(const std::string& upload_digest,
-                                          const absl::Status& conflict) const;
+  // What the client hears of a data set that was created, or was there already.
+  absl::StatusOr<v1::Dataset> Answer(const absl::StatusOr<CreatedDataset>& created,
+                                     const std::string& upload_digest) const;
 
   const ApiContext& context_;
   bool has_header_ = false;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_layout.h"
 #include "server/api/dataset_translator.h"
@@ -121,19 +122,59 @@ absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::stri
   return dataset;
 }
 
+// Passes a text table on and counts its cells: two bytes of text are a number of eight, so that the
+// memory must be limited besides the bytes.
+class CellLimit final : public ByteSource {
+ public:
+  // Cells end with `separator` or a line, unless they are within quotes.
+  CellLimit(std::unique_ptr<ByteSource> inner, char separator, bool has_quotes, int64_t limit_bytes)
+      : inner_(std::move(inner)),
+        separator_(separator),
+        has_quotes_(has_quotes),
+        limit_bytes_(limit_bytes) {}
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
+    MERCER_ASSIGN_OR_RETURN(const size_t count, inner_->Read(buffer, capacity));
+    for (size_t i = 0; i < count; ++i) {
+      // A quote within quotes is written twice, which leaves the state as it was.
+      quoted_ = quoted_ != (has_quotes_ && buffer[i] == '"');
+      cells_ += !quoted_ && (buffer[i] == separator_ || buffer[i] == '\n') ? 1 : 0;
+    }
+    if (cells_ > limit_bytes_ / static_cast<int64_t>(sizeof(double))) {
+      return DatasetTooLarge(absl::StrCat("the table of more than ", cells_, " cells"),
+                             limit_bytes_);
+    }
+    return count;
+  }
+
+ private:
+  std::unique_ptr<ByteSource> inner_;
+  const char separator_;
+  const bool has_quotes_;
+  const int64_t limit_bytes_;
+  bool quoted_ = false;
+  int64_t cells_ = 0;
+};
+
 absl::StatusOr<Dataset> ReadTable(const v1::UploadPart& part, const std::string& path,
                                   int64_t max_bytes) {
   if (part.has_dense()) {
     return ReadDense(part.dense(), path);
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
-  const std::unique_ptr<ByteSource> source =
-      MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes));
   FieldViolations violations;
-  if (part.has_svmlight()) {
-    return ReadSvmlight(*source, ReadSvmlightFormat(part.svmlight(), "", violations));
+  CsvOptions csv;
+  if (part.has_csv()) {
+    csv = ReadCsvFormat(part.csv(), "", violations);
   }
-  return ReadCsv(*source, ReadCsvFormat(part.csv(), "", violations));
+  CellLimit source(MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes)),
+                   part.has_csv() ? csv.delimiter : ':', part.has_csv(), max_bytes);
+  absl::StatusOr<Dataset> dataset =
+      part.has_csv() ? ReadCsv(source, csv)
+                     : ReadSvmlight(source, ReadSvmlightFormat(part.svmlight(), "", violations));
+  const bool too_long = dataset.status().code() == absl::StatusCode::kResourceExhausted &&
+                        GetReason(dataset.status()).empty();
+  return too_long ? DatasetTooLarge("the inflated table", max_bytes) : std::move(dataset);
 }
 
 void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
@@ -151,6 +192,37 @@ void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
 }
 
 }  // namespace
+
+absl::Status DatasetTooLarge(const std::string& what, int64_t limit_bytes) {
+  return WithReason(absl::ResourceExhaustedError(
+                        absl::StrCat(what, " exceeds the server's limit of ", limit_bytes,
+                                     " bytes for a data set (mercer-server --max-upload)")),
+                    "DATASET_TOO_LARGE", {{"limit_bytes", absl::StrCat(limit_bytes)}});
+}
+
+absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                                int64_t limit_bytes) {
+  const auto exceeds = [limit_bytes](int64_t rows, int64_t columns) {
+    // As real numbers: the product may not fit.
+    return static_cast<double>(rows) * static_cast<double>(columns) * sizeof(double) >
+           static_cast<double>(limit_bytes);
+  };
+  const v1::DenseFormat& table = parts[0].dense();
+  if (exceeds(table.rows(), table.columns_size())) {
+    return DatasetTooLarge(
+        absl::StrCat("the table of ", table.rows(), " x ", table.columns_size(), " numbers"),
+        limit_bytes);
+  }
+  for (int i = 1; i < parts.size(); ++i) {
+    const v1::SquareFormat& square = parts[i].square();
+    if (square.columns() == 0 && exceeds(table.rows(), table.rows())) {
+      return DatasetTooLarge(absl::StrCat("the square '", Shorten(square.name(), 100), "' of ",
+                                          table.rows(), " x ", table.rows(), " numbers"),
+                             limit_bytes);
+    }
+  }
+  return absl::OkStatus();
+}
 
 UploadFiles::~UploadFiles() {
   file_.reset();

@@ -41,10 +41,17 @@ class UploadFiles {
 };
 
 // Reads the parts into a data set. Errors: kInvalidArgument (reasons of the readers, BAD_SIZE),
-// kResourceExhausted.
+// kResourceExhausted (DATASET_TOO_LARGE: inflated, or as numbers in memory, it exceeds `max_bytes`).
 absl::StatusOr<Dataset> ReadUploadedParts(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
     int64_t max_bytes);
+
+// kResourceExhausted with reason DATASET_TOO_LARGE: `what` needs more bytes than the limit.
+absl::Status DatasetTooLarge(const std::string& what, int64_t limit_bytes);
+
+// Refuses parts that say themselves that their cells will not fit. Errors: kResourceExhausted.
+absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                                int64_t limit_bytes);
 
 // Checks the parts' descriptions: the first a table, all others squares with names.
 void CheckUploadParts(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,

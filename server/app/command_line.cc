@@ -56,3 +56,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
 }
 
 }  // namespace mercer::server
+  app.add_option(
+         "--max-upload", options.max_upload_bytes,
+         "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();

@@ -257,6 +257,7 @@ class Server::Impl {
     EnableStandardServices();
     grpc::ServerBuilder builder;
     SetTransportArguments(options_, builder);
+    context_.limits.dataset_bytes = options_.max_upload_bytes;
     builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port_);
     for (const std::unique_ptr<grpc::Service>& service : services_) {
       builder.RegisterService(service.get());

@@ -65,6 +65,7 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.memory_budget_bytes >= 0, "--memory-budget", "must be >= 0");
   violations.Check(options.max_lost_attempts >= 1, "--max-lost-attempts", "must be >= 1");
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
+  violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.workers == 0) {
@@ -75,6 +76,10 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   }
   if (options.memory_budget_bytes == 0) {
     options.memory_budget_bytes = std::max<int64_t>(PhysicalMemory() / 2, int64_t{256} << 20);
+  }
+  if (options.max_upload_bytes == 0) {
+    // A larger one could be stored, but not be trained on.
+    options.max_upload_bytes = std::min(options.memory_budget_bytes, int64_t{16} << 30);
   }
   return options;
 }

@@ -20,7 +20,10 @@ struct ServerOptions {
   int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
   int64_t memory_budget_bytes = 0;  // for all running jobs; 0: half of the machine's memory
   int64_t cache_bytes = int64_t{512} << 20;  // for models kept ready, and as much for kernels
-  std::string log_level = "info";            // trace, debug, info, warning, error, critical, off
+  // Largest data set: what is sent, what it inflates to, and its cells as numbers; 0: the memory
+  // budget, at most 16 GiB.
+  int64_t max_upload_bytes = 0;
+  std::string log_level = "info";  // trace, debug, info, warning, error, critical, off
   absl::Duration heartbeat = absl::Seconds(10);
   absl::Duration checkpoint_interval = absl::Seconds(5);
   int max_lost_attempts = 10;  // of a job, since its last checkpoint; >= 1

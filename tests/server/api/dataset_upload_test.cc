@@ -173,6 +173,30 @@ TEST_F(DatasetUploadTest, SameRequestIdReturnsTheStoredDataSetAndRefusesOtherCon
   EXPECT_EQ(FilesIn("blobs"), 1u);
 }
 
+TEST_F(DatasetUploadTest, RequestIdIsRememberedWhateverTheIdOfTheDataSet) {
+  const auto header = [](const std::string& id) {
+    return Header("dataset_id: '" + id + "' request_id: 'r1' " + kCsvHeader);
+  };
+  ASSERT_TRUE(Upload({header("first"), Chunk(0, kCsv)}).ok());
+  const auto other = Upload({header("second"), Chunk(0, kCsv)});
+  EXPECT_EQ(GetReason(other.status()), "REQUEST_ID_REUSED") << other.status();
+  const auto without =
+      Upload({Header(std::string("request_id: 'r1' ") + kCsvHeader), Chunk(0, kCsv)});
+  EXPECT_EQ(GetReason(without.status()), "REQUEST_ID_REUSED") << without.status();
+  // A server that was started again knows it too.
+  context_.upload_requests = std::make_shared<UploadRequests>();
+  EXPECT_EQ(GetReason(Upload({header("second"), Chunk(0, kCsv)}).status()), "REQUEST_ID_REUSED");
+  const auto again = Upload({header("first"), Chunk(0, kCsv)});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->name(), "datasets/first");
+  // Free again with the data set's end.
+  v1::DeleteDatasetRequest remove;
+  remove.set_name("datasets/first");
+  ASSERT_TRUE(DatasetHandlers(context_).DeleteDataset(remove).ok());
+  EXPECT_TRUE(Upload({header("second"), Chunk(0, kCsv)}).ok());
+  EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
 TEST_F(DatasetUploadTest, TakenIdIsRefusedAndTheStoredDataSetStays) {
   const std::string header = std::string("dataset_id: 'mine' ") + kCsvHeader;
   ASSERT_TRUE(Upload({Header(header), Chunk(0, kCsv)}).ok());
@@ -213,6 +237,56 @@ TEST_F(DatasetUploadTest, TooManyBytesAreRefusedWithTheLimit) {
   const auto dataset = Upload({Header(kCsvHeader), Chunk(0, kCsv)});
   EXPECT_EQ(dataset.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(GetReason(dataset.status()), "DATASET_TOO_LARGE");
+}
+
+// 2000 bytes of text are 1000 numbers of 8 bytes each.
+TEST_F(DatasetUploadTest, CellsThatDoNotFitAreRefusedWhateverTheTextTakes) {
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 500; ++i) {
+    csv += "1,2\n";
+  }
+  std::string svmlight;
+  for (int i = 0; i < 250; ++i) {
+    svmlight += "1 1:1 2:2 3:3\n";
+  }
+  context_.limits.dataset_bytes = 4000;
+  ASSERT_LT(csv.size(), 4000u);
+  ASSERT_LT(svmlight.size(), 4000u);
+  for (const auto& [header, text] :
+       {std::pair<std::string, std::string>("parts { csv { } }", csv),
+        std::pair<std::string, std::string>("parts { svmlight { } }", svmlight)}) {
+    const auto dataset = Upload({Header(header), Chunk(0, text)});
+    EXPECT_EQ(dataset.status().code(), absl::StatusCode::kResourceExhausted) << dataset.status();
+    EXPECT_EQ(GetReason(dataset.status()), "DATASET_TOO_LARGE");
+    EXPECT_THAT(std::string(dataset.status().message()), HasSubstr("4000 bytes"));
+  }
+  context_.limits.dataset_bytes = 20'000;
+  EXPECT_TRUE(Upload({Header("parts { csv { } }"), Chunk(0, csv)}).ok());
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+}
+
+TEST_F(DatasetUploadTest, CommasWithinQuotesAreNoCells) {
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 10; ++i) {
+    csv += "\"" + std::string(100, ',') + "\",\"say \"\"yes, no\"\"\"\n";
+  }
+  context_.limits.dataset_bytes = static_cast<int64_t>(csv.size());
+  const auto dataset = Upload({Header("parts { csv { } }"), Chunk(0, csv)});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->num_columns(), 2);
+}
+
+TEST_F(DatasetUploadTest, AnnouncedTableThatCannotFitIsRefusedBeforeItsBytes) {
+  context_.limits.dataset_bytes = 1000;
+  for (const char* header :
+       {"parts { dense { columns { name: 'x' } columns { name: 'y' } rows: 63 } }",
+        "parts { dense { columns { name: 'x' } rows: 9223372036854775807 } }",
+        "parts { dense { columns { name: 'x' } rows: 12 } } "
+        "parts { square { name: 's' kind: SQUARE_KIND_KERNEL } }"}) {
+    DatasetUpload upload(context_);
+    EXPECT_EQ(GetReason(upload.Add(Header(header))), "DATASET_TOO_LARGE") << header;
+  }
+  EXPECT_EQ(FilesIn("uploads"), 0u);
 }
 
 TEST_F(DatasetUploadTest, EveryBadFieldOfTheHeaderIsNamed) {
