@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/api/resource_names.h"
 
@@ -51,40 +52,80 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::s
     return record.status().code() == absl::StatusCode::kNotFound ? ResourceNotFound("model", name)
                                                                  : record.status();
   }
-  if (std::shared_ptr<const LoadedModel> loaded = Find(model, record->version)) {
-    return loaded;
+  const std::string name = ModelVersionName(model, record->version);
+  std::shared_ptr<Flight> flight;
+  bool is_first = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto found = by_name_.find(name); found != by_name_.end()) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      return found->second->loaded;
+    }
+    std::shared_ptr<Flight>& known = flights_[name];
+    is_first = known == nullptr;
+    if (is_first) {
+      known = std::make_shared<Flight>();
+    }
+    flight = known;
   }
-  MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedModel> loaded, ReadModel(*record, blobs_));
-  Insert(loaded);
-  return loaded;
+  if (!is_first) {
+    flight->ended.WaitForNotification();
+    return flight->result;
+  }
+  flight->result = RunSafely("loading a model", [&] { return ReadAndKeep(*record); });
+  {
+    absl::MutexLock lock(&mutex_);
+    flights_.erase(name);
+  }
+  flight->ended.Notify();
+  return flight->result;
+}
+
+ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> loaded = ReadModel(record, blobs_);
+  if (loaded.ok()) {
+    Insert(*loaded);
+  }
+  // A deletion removes the row, then the version from here, then the file. One that came since
+  // `record` was read may have done the second before there was anything to remove; the version would
+  // then answer until it is evicted.
+  if (models_.GetVersion(record.model, record.version).status().code() ==
+      absl::StatusCode::kNotFound) {
+    Remove(record.model, record.version);
+    return ResourceNotFound("model", ModelVersionName(record.model, record.version));
+  }
+  return loaded.status().code() == absl::StatusCode::kNotFound ? BlobMissing(record.model_blob)
+                                                               : loaded;
 }
 
 void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
   const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
+  Entries removed;
   absl::MutexLock lock(&mutex_);
   if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
     return;
   }
   while (bytes_ + bytes > budget_bytes_) {
-    Erase(std::prev(entries_.end()));
+    Erase(std::prev(entries_.end()), removed);
   }
   bytes_ += bytes;
   entries_.push_front({std::move(loaded), bytes});
   by_name_[entries_.front().loaded->name] = entries_.begin();
 }
 
-void ModelCache::Erase(Entries::iterator entry) {
+void ModelCache::Erase(Entries::iterator entry, Entries& removed) {
   bytes_ -= entry->bytes;
   by_name_.erase(entry->loaded->name);
-  entries_.erase(entry);
+  removed.splice(removed.begin(), entries_, entry);
 }
 
 void ModelCache::Remove(const std::string& model, int64_t version) {
+  Entries removed;
   absl::MutexLock lock(&mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
     if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
-      Erase(entry);
+      Erase(entry, removed);
     }
     entry = next;
   }

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 
 #include "core/training/predictor.h"
 #include "server/blobs/blob_store.h"
@@ -26,7 +27,8 @@ struct LoadedModel {
   std::unique_ptr<Predictor> predictor;
 };
 
-// Thread-safe. Two calls that load the same model at once may both read it; one copy stays.
+// Thread-safe. Nobody waits for the loading of another model; calls that need the same one at once
+// wait for one of them to load it.
 class ModelCache {
  public:
   ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes)
@@ -35,7 +37,8 @@ class ModelCache {
   // Null unless it is in memory; never blocks on files or SQL.
   std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // `version` 0 means the newest. Errors: kNotFound, kDataLoss, kFailedPrecondition (NEWER_FORMAT).
+  // `version` 0 means the newest. Errors: kNotFound, kDataLoss (also with reason BLOB_MISSING: the
+  // file of a model that exists is gone), kFailedPrecondition (NEWER_FORMAT).
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Load(const std::string& model, int64_t version)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets a version, or with 0 all versions of the model.
@@ -49,9 +52,18 @@ class ModelCache {
     int64_t bytes = 0;
   };
   using Entries = std::list<Entry>;
+  using LoadedOr = absl::StatusOr<std::shared_ptr<const LoadedModel>>;
+  // A loading that others wait for.
+  struct Flight {
+    absl::Notification ended;
+    LoadedOr result = absl::UnknownError("");  // once `ended`
+  };
 
+  // Reads the version and keeps it, unless it is deleted meanwhile.
+  LoadedOr ReadAndKeep(const VersionRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
   void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Erase(Entries::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves the entry to `removed`, whose memory is to be freed without the lock.
+  void Erase(Entries::iterator entry, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ModelStore& models_;
   BlobStore& blobs_;
@@ -59,6 +71,7 @@ class ModelCache {
   mutable absl::Mutex mutex_;
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

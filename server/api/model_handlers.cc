@@ -112,7 +112,13 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
 absl::StatusOr<ModelExport> ModelHandlers::OpenExport(const v1::ExportModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindVersion(request.name()));
   ModelExport result;
-  MERCER_ASSIGN_OR_RETURN(result.file, context_.blobs->Read(record.model_blob));
+  absl::StatusOr<std::unique_ptr<MappedFile>> file = context_.blobs->Read(record.model_blob);
+  if (file.status().code() == absl::StatusCode::kNotFound) {
+    // Deleted meanwhile, or lost.
+    MERCER_RETURN_IF_ERROR(FindVersion(request.name()).status());
+    return BlobMissing(record.model_blob);
+  }
+  MERCER_ASSIGN_OR_RETURN(result.file, std::move(file));
   result.header.set_model(ModelVersionName(record.model, record.version));
   result.header.set_size_bytes(record.model_bytes);
   result.header.set_digest(record.model_blob);

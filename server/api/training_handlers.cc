@@ -18,13 +18,17 @@ absl::Status AboutJob(const absl::Status& status, const std::string& id) {
     return ResourceNotFound("job", JobName(id));
   }
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
-    return WithReason(status, GetReason(status),
-                      {{"resource_type", "job"}, {"resource_name", JobName(id)}});
+    ErrorMetadata metadata = GetErrorMetadata(status);
+    metadata.emplace_back("resource_type", "job");
+    metadata.emplace_back("resource_name", JobName(id));
+    return WithReason(status, GetReason(status), metadata);
   }
   return status;
 }
 
-absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& request) {
+// Of the stores' "not found": the data set, or the file of one that is there.
+absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& request,
+                          DatasetStore& datasets) {
   if (status.code() != absl::StatusCode::kNotFound) {
     return status;
   }
@@ -33,6 +37,13 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
 }
 
+  const absl::StatusOr<std::string> id = ParseDatasetName(name, "data[0].dataset");
+  if (id.ok()) {
+    const absl::StatusOr<DatasetRecord> record = datasets.GetDataset(*id);
+    if (record.ok()) {
+      return BlobMissing(record->blob);
+    }
+  }
 absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
   JobFilter filter;
   for (int i = 0; i < request.states_size(); ++i) {
@@ -72,7 +83,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request)
   submission.labels = {request.labels().begin(), request.labels().end()};
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
-    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
+    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request,
+                        context_.storage->datasets());
   }
   return WriteJob(created->job, {});
 }
