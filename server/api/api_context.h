@@ -9,7 +9,6 @@
 #include "core/training/learner.h"
 #include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
-#include "server/jobs/executor.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -30,8 +29,6 @@ struct ApiContext {
   BlobStore* blobs = nullptr;
   JobManager* jobs = nullptr;
   ProgressHub* hub = nullptr;
-  Executor* io = nullptr;       // for calls that wait for SQL and files, a few milliseconds
-  Executor* compute = nullptr;  // for calls that work: parsing uploads, large predictions
   std::vector<const LearnerEntry*> learners;
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();

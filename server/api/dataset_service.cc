@@ -11,7 +11,8 @@
 namespace mercer::server {
 namespace {
 
-// One step at a time: read a message, handle it on a pool, read the next. Deletes itself.
+// One step at a time: read a message, handle it on a pool, read the next. A drain ends it between two
+// steps. Deletes itself.
 class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequest> {
  public:
   UploadReactor(const RpcEnvironment& environment, const ApiContext& api,
@@ -20,11 +21,15 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
         context_(context),
         response_(response),
         call_(environment, "DatasetService/UploadDataset"),
-        upload_(std::make_unique<DatasetUpload>(api)) {
-    StartRead(&message_);
+        upload_(std::make_unique<DatasetUpload>(api)),
+        tracked_(*environment.calls, {[this] { OnDrain(); }, nullptr}) {
+    Read();
   }
 
   void OnReadDone(bool ok) override {
+    if (!steps_.Resume()) {
+      return;
+    }
     // A message is written to a file in a moment; the whole is parsed and stored for as long as it
     // takes.
     if (ok) {
@@ -37,10 +42,23 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   void OnDone() override { delete this; }
 
  private:
+  void Read() {
+    if (!steps_.Wait([this] { StartRead(&message_); })) {
+      End(DrainingError());
+    }
+  }
+
+  void OnDrain() {
+    if (steps_.Interrupt()) {
+      End(DrainingError());
+    }
+  }
+
   void AddMessage() {
-    const absl::Status status = environment_.draining ? DrainingError() : upload_->Add(message_);
+    const absl::Status status =
+        RunSafely(call_.method(), [this] { return upload_->Add(message_); });
     if (status.ok()) {
-      StartRead(&message_);
+      Read();
     } else {
       End(status);
     }
@@ -48,15 +66,13 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 
   void Store() {
     const auto is_cancelled = [this] { return context_->IsCancelled(); };
-    absl::StatusOr<v1::Dataset> dataset =
-        is_cancelled() ? absl::StatusOr<v1::Dataset>(absl::CancelledError("the client has gone"))
-                       : upload_->Finish(is_cancelled);
-    if (dataset.ok()) {
-      *response_ = *std::move(dataset);
-      End(absl::OkStatus());
-    } else {
-      End(dataset.status());
-    }
+    End(RunSafely(call_.method(), [&]() -> absl::Status {
+      if (is_cancelled()) {
+        return absl::CancelledError("the client has gone");
+      }
+      MERCER_ASSIGN_OR_RETURN(*response_, upload_->Finish(is_cancelled));
+      return absl::OkStatus();
+    }));
   }
 
   // Removes the files before the client hears of the end.
@@ -71,6 +87,8 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   CallRecord call_;
   std::unique_ptr<DatasetUpload> upload_;
   v1::UploadDatasetRequest message_;
+  StreamSteps steps_;
+  TrackedCall tracked_;
 };
 
 class DatasetServiceImpl final : public v1::DatasetService::CallbackService {

@@ -10,15 +10,21 @@ namespace mercer::server {
 template <typename Response>
 class FailedStream final : public grpc::ServerWriteReactor<Response> {
  public:
-  explicit FailedStream(const grpc::Status& status) { this->Finish(status); }
+  FailedStream(const RpcEnvironment& environment, const grpc::Status& status)
+      : tracked_(*environment.calls) {
+    this->Finish(status);
+  }
   void OnDone() override { delete this; }
+
+ private:
+  TrackedCall tracked_;
 };
 
 template <typename Response>
 grpc::ServerWriteReactor<Response>* FailStream(const RpcEnvironment& environment,
                                                const char* method, const absl::Status& status) {
   // Deletes itself in OnDone, as gRPC asks of reactors.
-  return new FailedStream<Response>(CallRecord(environment, method).End(status));
+  return new FailedStream<Response>(environment, CallRecord(environment, method).End(status));
 }
 
 }  // namespace mercer::server

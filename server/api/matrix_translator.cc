@@ -15,6 +15,24 @@ absl::Status BadMatrix(const std::string& path, const std::string& description) 
   return violations.ToStatus();
 }
 
+// A template, so that columns and rows side by side are copied without a temporary.
+template <typename MatrixRefType>
+absl::Status Write(const MatrixRefType& matrix, v1::Matrix* message) {
+  if (matrix.size() > kMaxMatrixEntries) {
+    return WithReason(
+        absl::ResourceExhaustedError(absl::StrCat("a matrix of ", matrix.rows(), " x ",
+                                                  matrix.cols(), " is too large for a message")),
+        "RESPONSE_TOO_LARGE",
+        {{"rows", absl::StrCat(matrix.rows())}, {"columns", absl::StrCat(matrix.cols())}});
+  }
+  message->set_rows(matrix.rows());
+  message->set_columns(matrix.cols());
+  message->mutable_values()->Resize(static_cast<int>(matrix.size()), 0.0);
+  Eigen::Map<RowMatrix>(message->mutable_values()->mutable_data(), matrix.rows(), matrix.cols()) =
+      matrix;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RowMatrix> ReadMatrix(const v1::Matrix& message, const std::string& path) {
@@ -51,20 +69,12 @@ absl::StatusOr<RowMatrix> ReadMatrix(const v1::Matrix& message, const std::strin
   return matrix;
 }
 
-void WriteMatrix(const ConstMatrixRef& matrix, v1::Matrix* message) {
-  message->set_rows(matrix.rows());
-  message->set_columns(matrix.cols());
-  message->mutable_values()->Resize(static_cast<int>(matrix.size()), 0.0);
-  Eigen::Map<RowMatrix>(message->mutable_values()->mutable_data(), matrix.rows(), matrix.cols()) =
-      matrix;
+absl::Status WriteMatrix(const ConstMatrixRef& matrix, v1::Matrix* message) {
+  return Write(matrix, message);
 }
 
-void WriteRowMatrix(const ConstRowMatrixRef& matrix, v1::Matrix* message) {
-  message->set_rows(matrix.rows());
-  message->set_columns(matrix.cols());
-  message->mutable_values()->Resize(static_cast<int>(matrix.size()), 0.0);
-  Eigen::Map<RowMatrix>(message->mutable_values()->mutable_data(), matrix.rows(), matrix.cols()) =
-      matrix;
+absl::Status WriteRowMatrix(const ConstRowMatrixRef& matrix, v1::Matrix* message) {
+  return Write(matrix, message);
 }
 
 }  // namespace mercer::server

@@ -1,6 +1,8 @@
 // Matrices between the API and the core.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,7 +17,12 @@ namespace mercer::server {
 // the entries.
 absl::StatusOr<RowMatrix> ReadMatrix(const v1::Matrix& message, const std::string& path);
 
-void WriteMatrix(const ConstMatrixRef& matrix, v1::Matrix* message);
-void WriteRowMatrix(const ConstRowMatrixRef& matrix, v1::Matrix* message);
+// Protobuf counts the entries of a field in 31 bits.
+inline constexpr int64_t kMaxMatrixEntries = std::numeric_limits<int32_t>::max() / 8;
+
+// Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when there are more than
+// kMaxMatrixEntries, which no message can hold; nothing is written then.
+absl::Status WriteMatrix(const ConstMatrixRef& matrix, v1::Matrix* message);
+absl::Status WriteRowMatrix(const ConstRowMatrixRef& matrix, v1::Matrix* message);
 
 }  // namespace mercer::server

@@ -47,7 +47,7 @@ absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& req
     }
     MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedModel> loaded,
                             cache_.Load(record.model, record.version));
-    WriteModelFunction(loaded->predictor->model(), &model);
+    MERCER_RETURN_IF_ERROR(WriteModelFunction(loaded->predictor->model(), &model));
   }
   return model;
 }

@@ -15,52 +15,65 @@ namespace {
 
 constexpr size_t kExportChunkBytes = size_t{1} << 20;
 
-// Opens the file on the I/O pool, then writes header and chunks, one at a time. Deletes itself.
+// Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
+// from the disk, so each is read there too. Deletes itself.
 class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelResponse> {
  public:
   ExportReactor(const RpcEnvironment& environment, const ModelHandlers& handlers,
                 grpc::CallbackServerContext* context, const v1::ExportModelRequest* request)
-      : call_(environment, "ModelService/ExportModel"),
+      : environment_(environment),
+        call_(environment, "ModelService/ExportModel"),
         handlers_(handlers),
         context_(context),
-        request_(request) {
-    environment.io->Post([this] { Open(); });
+        request_(request),
+        tracked_(*environment.calls, {nullptr, [this] { context_->TryCancel(); }}) {
+    environment.io->Post([this] { Step(&ExportReactor::Open); });
   }
 
   void OnWriteDone(bool ok) override {
     if (!ok) {
       Finish(call_.End(absl::CancelledError("the client has gone")));
-      return;
-    }
-    const std::string_view bytes = export_.file->contents();
-    if (sent_ == bytes.size()) {
+    } else if (environment_.calls->draining()) {
+      Finish(call_.End(DrainingError()));
+    } else if (sent_ == export_.file->contents().size()) {
       Finish(call_.End(absl::OkStatus()));
-      return;
+    } else {
+      environment_.io->Post([this] { Step(&ExportReactor::FillChunk); });
     }
-    const size_t size = std::min(kExportChunkBytes, bytes.size() - sent_);
-    response_.set_chunk(bytes.data() + sent_, size);
-    sent_ += size;
-    StartWrite(&response_);
   }
 
   void OnDone() override { delete this; }
 
  private:
-  void Open() {
-    absl::Status status = call_.Check(*context_, *request_);
+  // Prepares response_ by `fill` and sends it.
+  void Step(absl::Status (ExportReactor::*fill)()) {
+    const absl::Status status = RunSafely(call_.method(), [&] { return (this->*fill)(); });
     if (status.ok()) {
-      absl::StatusOr<ModelExport> opened = handlers_.OpenExport(*request_);
-      status = opened.status();
-      if (opened.ok()) {
-        export_ = *std::move(opened);
-        *response_.mutable_header() = export_.header;
-        StartWrite(&response_);
-        return;
-      }
+      StartWrite(&response_);
+    } else {
+      Finish(call_.End(status));
     }
-    Finish(call_.End(status));
   }
 
+  absl::Status Open() {
+    MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
+    MERCER_ASSIGN_OR_RETURN(export_, handlers_.OpenExport(*request_));
+    if (environment_.calls->draining()) {
+      return DrainingError();
+    }
+    *response_.mutable_header() = export_.header;
+    return absl::OkStatus();
+  }
+
+  absl::Status FillChunk() {
+    const std::string_view bytes = export_.file->contents();
+    const size_t size = std::min(kExportChunkBytes, bytes.size() - sent_);
+    response_.set_chunk(bytes.data() + sent_, size);
+    sent_ += size;
+    return absl::OkStatus();
+  }
+
+  const RpcEnvironment& environment_;
   const CallRecord call_;
   const ModelHandlers& handlers_;
   grpc::CallbackServerContext* context_;
@@ -68,6 +81,7 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
   ModelExport export_;
   size_t sent_ = 0;
   v1::ExportModelResponse response_;
+  TrackedCall tracked_;
 };
 
 class ModelServiceImpl final : public v1::ModelService::CallbackService {

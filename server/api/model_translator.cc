@@ -1,6 +1,7 @@
 #include "server/api/model_translator.h"
 
 #include "core/base/errors.h"
+#include "core/base/status_macros.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
 #include "server/api/option_translator.h"
@@ -70,19 +71,20 @@ void WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* m
   }
 }
 
-void WriteBasis(const Basis& basis, v1::Basis* message) {
+absl::Status WriteBasis(const Basis& basis, v1::Basis* message) {
   message->mutable_training_rows()->Assign(basis.training_rows.begin(), basis.training_rows.end());
   if (basis.data == nullptr) {
     message->set_rows(static_cast<int64_t>(basis.training_rows.size()));
-    return;
+    return absl::OkStatus();
   }
   message->set_rows(basis.data->rows);
   for (const PreparedBlock& block : basis.data->blocks) {
     v1::BasisBlock* block_message = message->add_blocks();
     block_message->set_name(block.name);
     block_message->mutable_sources()->Assign(block.sources.begin(), block.sources.end());
-    WriteRowMatrix(block.values.view(), block_message->mutable_values());
+    MERCER_RETURN_IF_ERROR(WriteRowMatrix(block.values.view(), block_message->mutable_values()));
   }
+  return absl::OkStatus();
 }
 
 void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* message) {
@@ -116,19 +118,21 @@ v1::Model SummarizeModel(const Model& model) {
     entry->set_value(metric.value);
   }
   const ModelSummary& summary = model.summary;
-  message.mutable_kernel_weights()->mutable_kernels()->Assign(summary.kernel_names.begin(),
-                                                              summary.kernel_names.end());
-  WriteMatrix(summary.kernel_weights, message.mutable_kernel_weights()->mutable_weights());
+  if (summary.kernel_weights.size() <= kMaxSummaryWeights) {
+    v1::KernelWeights& weights = *message.mutable_kernel_weights();
+    weights.mutable_kernels()->Assign(summary.kernel_names.begin(), summary.kernel_names.end());
+    WriteMatrix(summary.kernel_weights, weights.mutable_weights()).IgnoreError();  // it fits
+  }
   message.set_num_support_vectors(summary.num_support_vectors);
   message.set_num_training_rows(model.num_training_rows);
   return message;
 }
 
-void WriteModelFunction(const Model& model, v1::Model* message) {
+absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
   WritePreprocessing(model.preprocessing, message->mutable_preprocessing());
   v1::ModelFunction* function = message->mutable_function();
   for (const Basis& basis : model.function.bases) {
-    WriteBasis(basis, function->add_bases());
+    MERCER_RETURN_IF_ERROR(WriteBasis(basis, function->add_bases()));
   }
   for (const KernelTerm& term : model.function.kernel_terms) {
     v1::KernelTerm* term_message = function->add_kernel_terms();
@@ -137,10 +141,11 @@ void WriteModelFunction(const Model& model, v1::Model* message) {
       *term_message->add_kernels() = WriteKernel(kernel);
     }
     term_message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
-    WriteMatrix(term.weights, term_message->mutable_weights());
+    MERCER_RETURN_IF_ERROR(WriteMatrix(term.weights, term_message->mutable_weights()));
     WriteSparse(term.coefficients, term_message->mutable_coefficients());
   }
   function->mutable_bias()->Assign(model.function.bias.begin(), model.function.bias.end());
+  return absl::OkStatus();
 }
 
 std::string EncodeModelSummary(const VersionContext& context, const Model& model) {

@@ -12,11 +12,14 @@
 
 namespace mercer::server {
 
+// Kernel weights of more entries (kernels x outputs) are left out of the summary.
+inline constexpr int64_t kMaxSummaryWeights = 1'000'000;
+
 // What the model says itself: learner, options, target, coding, certificate, metrics, kernel
 // weights, counts.
 v1::Model SummarizeModel(const Model& model);
-// Preprocessing and function, for view FULL.
-void WriteModelFunction(const Model& model, v1::Model* message);
+// Preprocessing and function, for view FULL. Errors: those of WriteMatrix.
+absl::Status WriteModelFunction(const Model& model, v1::Model* message);
 
 v1::StopReason WriteStopReason(StopReason reason);
 

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/api/answer_size.h"
 #include "server/api/model_handlers.h"
 #include "server/api/prediction_translator.h"
 #include "server/api/resource_names.h"
@@ -13,9 +14,13 @@
 namespace mercer::server {
 namespace {
 
-// Kernel evaluations times columns that take about a millisecond: what a thread of the transport
-// may do itself.
+// Floating-point operations, about, that take about a millisecond.
 constexpr int64_t kShortWork = 1 << 19;
+// Of a request whose fields are walked, copied and checked in much less than that.
+constexpr size_t kShortRequestBytes = size_t{1} << 16;
+
+// Rows of a stored data set that are answered by one message of PredictStream, if it can hold them.
+constexpr Index kBatchRows = 4096;
 
 // Rows of a request, as far as its parts say without being read.
 int64_t ClaimedRows(const v1::Rows& rows) {
@@ -36,13 +41,15 @@ int64_t ClaimedRows(const v1::Rows& rows) {
   return count;
 }
 
-// Operations per row: every kernel on every basis row.
+// Operations per row: every kernel on every basis row, weighed and summed for every output.
 int64_t WorkPerRow(const Model& model, bool contributions) {
-  int64_t work = 1;
   const int64_t columns = std::max<int64_t>(model.preprocessing.num_outputs(), 1);
+  int64_t work = columns + model.function.num_outputs();
   for (const KernelTerm& term : model.function.kernel_terms) {
-    const int64_t kernels = static_cast<int64_t>(term.kernels.size()) * (contributions ? 2 : 1);
-    work += term.coefficients.rows() * (columns + 8 * kernels);
+    const int64_t kernels = static_cast<int64_t>(term.kernels.size());
+    const int64_t evaluation = term.coefficients.rows() * (columns + 8 * kernels);
+    const int64_t sums = term.coefficients.nonZeros() * (contributions ? kernels : 1);
+    work += (contributions ? 2 : 1) * evaluation + sums;
   }
   return work;
 }
@@ -56,6 +63,13 @@ absl::Status RefuseProbabilities(bool asked, const std::string& model) {
       "NOT_CALIBRATED", {{"resource_type", "model"}, {"resource_name", model}});
 }
 
+absl::Status CheckInput(const v1::PredictRequest& request) {
+  FieldViolations violations;
+  violations.Check(request.input_case() != v1::PredictRequest::INPUT_NOT_SET, "rows",
+                   "is missing; set exactly one of rows and dataset");
+  return violations.ToStatus();
+}
+
 v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
   v1::PredictHeader header;
   header.set_model(request.model());
@@ -67,25 +81,27 @@ v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
 
 }  // namespace
 
-PredictionPlace PredictionHandlers::Place(const v1::PredictRequest& request) const {
+std::shared_ptr<const LoadedModel> PredictionHandlers::Find(
+    const v1::PredictRequest& request) const {
   const absl::StatusOr<ModelReference> reference = ParseModelName(request.model(), "model");
-  if (!reference.ok()) {
-    return PredictionPlace::kHere;  // an error is quickly said
+  if (!reference.ok() || reference->version == 0) {
+    return nullptr;
   }
-  if (request.has_dataset()) {
-    return PredictionPlace::kCompute;
+  return cache_.Find(reference->model, reference->version);
+}
+
+bool PredictionHandlers::IsShort(const LoadedModel& model, const v1::PredictRequest& request) {
+  if (!request.has_rows() || request.ByteSizeLong() > kShortRequestBytes) {
+    return false;
   }
-  const int64_t rows = ClaimedRows(request.rows());
-  if (reference->version == 0) {
-    return rows > 1000 ? PredictionPlace::kCompute : PredictionPlace::kIo;
-  }
-  const std::shared_ptr<const LoadedModel> loaded =
-      cache_.Find(reference->model, reference->version);
-  if (loaded == nullptr) {
-    return rows > 1000 ? PredictionPlace::kCompute : PredictionPlace::kIo;
-  }
-  const int64_t work = WorkPerRow(loaded->predictor->model(), request.contributions());
-  return rows <= kShortWork / work ? PredictionPlace::kHere : PredictionPlace::kCompute;
+  const int64_t work = WorkPerRow(model.predictor->model(), request.contributions());
+  return ClaimedRows(request.rows()) <= kShortWork / work;
+}
+
+absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
+    const v1::PredictRequest& request) const {
+  MERCER_RETURN_IF_ERROR(CheckInput(request));
+  return Open(HeaderOf(request));
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
@@ -102,15 +118,18 @@ absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
     const std::string& name, std::string_view field) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, field));
   absl::StatusOr<std::shared_ptr<const Dataset>> dataset = context_.jobs->OpenDataset(id);
-  if (dataset.status().code() == absl::StatusCode::kNotFound) {
-    return ResourceNotFound("data set", name);
+  if (dataset.status().code() != absl::StatusCode::kNotFound) {
+    return dataset;
   }
-  return dataset;
+  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().GetDataset(id);
+  return record.ok() ? BlobMissing(record->blob) : ResourceNotFound("data set", name);
 }
 
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
     const LoadedModel& model, const v1::PredictHeader& header, const Dataset& dataset,
     const CancellationToken& cancellation) const {
+  MERCER_RETURN_IF_ERROR(CheckAnswerSize(model.predictor->model(), header.contributions(),
+                                         dataset.rows, context_.limits.message_bytes));
   RunContext run(cancellation, 1, nullptr);
   PredictOptions options;
   options.contributions = header.contributions();
@@ -118,7 +137,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
                           model.predictor->Predict(dataset, options, run));
   v1::PredictResponse response;
   response.set_model(model.name);
-  WritePrediction(model.predictor->model(), prediction, &response);
+  MERCER_RETURN_IF_ERROR(WritePrediction(model.predictor->model(), prediction, &response));
   return response;
 }
 
@@ -130,20 +149,23 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictRows(
 }
 
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
-    const v1::PredictRequest& request, const CancellationToken& cancellation) const {
-  if (request.input_case() == v1::PredictRequest::INPUT_NOT_SET) {
-    FieldViolations violations;
-    violations.Add("rows", "is missing; set exactly one of rows and dataset");
-    return violations.ToStatus();
-  }
+    const LoadedModel& model, const v1::PredictRequest& request,
+    const CancellationToken& cancellation) const {
+  MERCER_RETURN_IF_ERROR(CheckInput(request));
   const v1::PredictHeader header = HeaderOf(request);
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedModel> model, Open(header));
+  MERCER_RETURN_IF_ERROR(RefuseProbabilities(header.probabilities(), model.name));
   if (request.has_rows()) {
-    return PredictRows(*model, header, request.rows(), cancellation);
+    return PredictRows(model, header, request.rows(), cancellation);
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           OpenDataset(request.dataset(), "dataset"));
-  return PredictDataset(*model, header, *dataset, cancellation);
+  return PredictDataset(model, header, *dataset, cancellation);
+}
+
+Index PredictionHandlers::BatchRows(const LoadedModel& model, const v1::PredictHeader& header,
+                                    const Dataset& dataset, Index begin) const {
+  return RowsPerAnswer(model.predictor->model(), header.contributions(),
+                       std::min(kBatchRows, dataset.rows - begin), context_.limits.message_bytes);
 }
 
 }  // namespace mercer::server

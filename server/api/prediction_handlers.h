@@ -12,27 +12,29 @@
 
 namespace mercer::server {
 
-// Where a call should run.
-enum class PredictionPlace : uint8_t {
-  kHere,     // the model is in memory and the work is short
-  kIo,       // the model must be looked up or read first
-  kCompute,  // much work
-};
-
 // Thread-safe.
 class PredictionHandlers {
  public:
   PredictionHandlers(const ApiContext& context, ModelCache& cache)
       : context_(context), cache_(cache) {}
 
-  // Never blocks.
-  PredictionPlace Place(const v1::PredictRequest& request) const;
-  // Blocks unless Place said kHere. `cancellation` ends long work.
-  absl::StatusOr<v1::PredictResponse> Predict(const v1::PredictRequest& request,
+  // The version that the request names, if it is in memory. Never blocks.
+  std::shared_ptr<const LoadedModel> Find(const v1::PredictRequest& request) const;
+  // The same from the disk if need be; checks all of the request but its rows.
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictRequest& request) const;
+  // Whether the answer takes about a millisecond at most: what a thread that others wait for may do.
+  // Quick itself.
+  static bool IsShort(const LoadedModel& model, const v1::PredictRequest& request);
+  // Blocks when the rows are those of a stored data set. `cancellation` ends long work.
+  absl::StatusOr<v1::PredictResponse> Predict(const LoadedModel& model,
+                                              const v1::PredictRequest& request,
                                               const CancellationToken& cancellation) const;
 
   // For streams: the version that answers the whole call.
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictHeader& header) const;
+  // The number of rows of a data set from `begin` on that one message answers.
+  Index BatchRows(const LoadedModel& model, const v1::PredictHeader& header, const Dataset& dataset,
+                  Index begin) const;
   absl::StatusOr<v1::PredictResponse> PredictRows(const LoadedModel& model,
                                                   const v1::PredictHeader& header,
                                                   const v1::Rows& rows,

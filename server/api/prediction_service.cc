@@ -1,5 +1,5 @@
 // PredictionService over gRPC.
-#include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -14,32 +14,67 @@
 namespace mercer::server {
 namespace {
 
-// Rows of a stored data set that are answered by one message of PredictStream.
-constexpr Index kBatchRows = 4096;
-
-// A prediction that runs on a pool and ends when its client goes away. Deletes itself.
-class PredictReactor final : public grpc::ServerUnaryReactor {
+// A prediction that does not run where it came in, and ends when its client goes away. The model is
+// looked up on the I/O pool; what is much work goes on to the pool of predictions, so that no call that
+// only waits for a file waits for it. Deletes itself.
+class PredictReactor final : public TrackedUnary {
  public:
-  PredictReactor(const PredictionHandlers& handlers, Executor* executor, const CallRecord& call,
-                 grpc::CallbackServerContext* context, const v1::PredictRequest* request,
-                 v1::PredictResponse* response)
-      : call_(call) {
-    executor->Post([this, &handlers, context, request, response] {
-      Finish(AnswerUnary(call_, *context, *request, response, [&](const auto& message) {
-        return handlers.Predict(message, cancellation_);
-      }));
-    });
+  // `model` null: to be looked up.
+  PredictReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
+                 const CallRecord& call, grpc::CallbackServerContext* context,
+                 const v1::PredictRequest* request, v1::PredictResponse* response,
+                 std::shared_ptr<const LoadedModel> model)
+      : TrackedUnary(environment),
+        environment_(environment),
+        handlers_(handlers),
+        call_(call),
+        context_(context),
+        request_(request),
+        response_(response),
+        model_(std::move(model)) {
+    if (model_ == nullptr) {
+      environment_.io->Post([this] { Open(); });
+    } else {
+      environment_.predictions->Post([this] { Answer(); });
+    }
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override { delete this; }
 
  private:
+  void Open() {
+    const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
+      MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(*request_));
+      return absl::OkStatus();
+    });
+    if (!status.ok()) {
+      Finish(call_.End(status));
+    } else if (PredictionHandlers::IsShort(*model_, *request_)) {
+      Answer();
+    } else {
+      environment_.predictions->Post([this] { Answer(); });
+    }
+  }
+
+  void Answer() {
+    Finish(AnswerUnary(call_, *context_, *request_, response_, [this](const auto& message) {
+      return handlers_.Predict(*model_, message, cancellation_);
+    }));
+  }
+
+  const RpcEnvironment& environment_;
+  const PredictionHandlers& handlers_;
   const CallRecord call_;
+  grpc::CallbackServerContext* context_;
+  const v1::PredictRequest* request_;
+  v1::PredictResponse* response_;
   const CancellationToken cancellation_;
+  std::shared_ptr<const LoadedModel> model_;
 };
 
-// Reads a message, answers it, reads the next: one step at a time. Deletes itself.
+// Reads a message, answers it, reads the next: one step at a time. A drain ends it between two steps.
+// Deletes itself.
 class PredictStreamReactor final
     : public grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse> {
  public:
@@ -48,26 +83,33 @@ class PredictStreamReactor final
       : environment_(environment),
         handlers_(handlers),
         context_(context),
-        call_(environment, "PredictionService/PredictStream") {
-    StartRead(&request_);
+        call_(environment, "PredictionService/PredictStream"),
+        tracked_(*environment.calls, {[this] { OnDrain(); }, [this] { CancelWrite(); }}) {
+    Read();
   }
 
   void OnReadDone(bool ok) override {
-    if (ok) {
-      environment_.compute->Post([this] { HandleMessage(); });
-    } else {
+    if (!steps_.Resume()) {
+      return;
+    }
+    if (!ok) {
       End(model_ == nullptr ? BadOrder("the stream ended before its header came")
                             : absl::OkStatus());
+      return;
     }
+    // The header is a matter of files, the rows one of work.
+    Executor& executor = model_ == nullptr ? *environment_.io : *environment_.predictions;
+    executor.Post([this] { Step(&PredictStreamReactor::HandleMessage); });
   }
 
   void OnWriteDone(bool ok) override {
+    writing_ = false;
     if (!ok) {
       End(absl::CancelledError("the client has gone"));
     } else if (dataset_ != nullptr) {
-      environment_.compute->Post([this] { SendBatch(); });
+      environment_.predictions->Post([this] { Step(&PredictStreamReactor::PredictBatch); });
     } else {
-      StartRead(&request_);
+      Read();
     }
   }
 
@@ -75,73 +117,97 @@ class PredictStreamReactor final
   void OnDone() override { delete this; }
 
  private:
+  enum class Next : uint8_t { kRead, kWrite, kPredictBatch, kEnd };
+
   static absl::Status BadOrder(const char* message) {
     return WithReason(absl::InvalidArgumentError(message), "BAD_STREAM_ORDER");
   }
 
   void End(const absl::Status& status) { Finish(call_.End(status)); }
 
-  void HandleMessage() {
-    absl::Status status =
-        environment_.draining ? DrainingError() : call_.Check(*context_, request_);
-    if (status.ok() && request_.has_header() != (model_ == nullptr)) {
-      status = BadOrder("the first message, and no other, must hold the header");
-    }
-    if (!status.ok()) {
-      End(status);
-    } else if (request_.has_header()) {
-      Begin();
-    } else {
-      Answer(handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
-    }
-  }
-
-  void Begin() {
-    header_ = request_.header();
-    absl::StatusOr<std::shared_ptr<const LoadedModel>> model = handlers_.Open(header_);
-    if (!model.ok()) {
-      End(model.status());
-      return;
-    }
-    model_ = *std::move(model);
-    if (header_.dataset().empty()) {
-      StartRead(&request_);
-      return;
-    }
-    absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
-        handlers_.OpenDataset(header_.dataset(), "header.dataset");
-    if (!dataset.ok()) {
-      End(dataset.status());
-      return;
-    }
-    dataset_ = *std::move(dataset);
-    SendBatch();
-  }
-
-  void SendBatch() {
-    const Index count = std::min(kBatchRows, dataset_->rows - sent_rows_);
-    if (count == 0) {
-      End(absl::OkStatus());
-      return;
-    }
-    if (environment_.draining) {
+  void Read() {
+    if (!steps_.Wait([this] { StartRead(&request_); })) {
       End(DrainingError());
-      return;
     }
-    std::vector<Index> rows(static_cast<size_t>(count));
-    std::iota(rows.begin(), rows.end(), sent_rows_);
-    sent_rows_ += count;
-    Answer(handlers_.PredictDataset(*model_, header_, SelectRows(*dataset_, rows), cancellation_));
   }
 
-  void Answer(absl::StatusOr<v1::PredictResponse> response) {
-    const absl::Status status = response.ok() ? call_.CheckSize(*response) : response.status();
-    if (!status.ok()) {
-      End(status);
+  void OnDrain() {
+    if (steps_.Interrupt()) {
+      End(DrainingError());
+    }
+  }
+
+  // A client that does not read cannot be told of the drain.
+  void CancelWrite() {
+    if (writing_) {
+      context_->TryCancel();
+    }
+  }
+
+  // Does one step's work and what follows from it.
+  void Step(absl::StatusOr<Next> (PredictStreamReactor::*work)()) {
+    const absl::StatusOr<Next> next = RunSafely(call_.method(), [&] { return (this->*work)(); });
+    if (!next.ok()) {
+      End(next.status());
       return;
     }
-    response_ = *std::move(response);
-    StartWrite(&response_);
+    switch (*next) {
+      case Next::kRead:
+        Read();
+        return;
+      case Next::kWrite:
+        writing_ = true;
+        StartWrite(&response_);
+        return;
+      case Next::kPredictBatch:
+        environment_.predictions->Post([this] { Step(&PredictStreamReactor::PredictBatch); });
+        return;
+      case Next::kEnd:
+        End(absl::OkStatus());
+        return;
+    }
+  }
+
+  absl::StatusOr<Next> HandleMessage() {
+    MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
+    if (request_.has_header() != (model_ == nullptr)) {
+      return BadOrder("the first message, and no other, must hold the header");
+    }
+    if (request_.has_header()) {
+      return Begin();
+    }
+    return Respond(handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
+  }
+
+  absl::StatusOr<Next> Begin() {
+    header_ = request_.header();
+    MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(header_));
+    if (header_.dataset().empty()) {
+      return Next::kRead;
+    }
+    MERCER_ASSIGN_OR_RETURN(dataset_, handlers_.OpenDataset(header_.dataset(), "header.dataset"));
+    return Next::kPredictBatch;
+  }
+
+  absl::StatusOr<Next> PredictBatch() {
+    if (sent_rows_ == dataset_->rows) {
+      return Next::kEnd;
+    }
+    if (environment_.calls->draining()) {
+      return DrainingError();
+    }
+    std::vector<Index> rows(
+        static_cast<size_t>(handlers_.BatchRows(*model_, header_, *dataset_, sent_rows_)));
+    std::iota(rows.begin(), rows.end(), sent_rows_);
+    sent_rows_ += static_cast<Index>(rows.size());
+    return Respond(
+        handlers_.PredictDataset(*model_, header_, SelectRows(*dataset_, rows), cancellation_));
+  }
+
+  absl::StatusOr<Next> Respond(absl::StatusOr<v1::PredictResponse> response) {
+    MERCER_ASSIGN_OR_RETURN(response_, std::move(response));
+    MERCER_RETURN_IF_ERROR(call_.CheckSize(response_));
+    return Next::kWrite;
   }
 
   const RpcEnvironment& environment_;
@@ -155,6 +221,9 @@ class PredictStreamReactor final
   std::shared_ptr<const LoadedModel> model_;
   std::shared_ptr<const Dataset> dataset_;
   Index sent_rows_ = 0;
+  std::atomic<bool> writing_{false};
+  StreamSteps steps_;
+  TrackedCall tracked_;
 };
 
 class PredictionServiceImpl final : public v1::PredictionService::CallbackService {
@@ -167,14 +236,14 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
                                     const v1::PredictRequest* request,
                                     v1::PredictResponse* response) override {
     const CallRecord call(environment_, "PredictionService/Predict");
-    const PredictionPlace place = handlers_.Place(*request);
-    if (place != PredictionPlace::kHere) {
-      Executor* executor = place == PredictionPlace::kIo ? environment_.io : environment_.compute;
-      return new PredictReactor(handlers_, executor, call, context, request, response);
+    std::shared_ptr<const LoadedModel> model = handlers_.Find(*request);
+    if (model == nullptr || !PredictionHandlers::IsShort(*model, *request)) {
+      return new PredictReactor(environment_, handlers_, call, context, request, response,
+                                std::move(model));
     }
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(AnswerUnary(call, *context, *request, response, [this](const auto& message) {
-      return handlers_.Predict(message, CancellationToken());
+    auto* reactor = new TrackedUnary(environment_);
+    reactor->Finish(AnswerUnary(call, *context, *request, response, [&](const auto& message) {
+      return handlers_.Predict(*model, message, CancellationToken());
     }));
     return reactor;
   }

@@ -191,6 +191,9 @@ class RowsReader {
       block.columns.push_back(std::move(schema));
     }
     MERCER_RETURN_IF_ERROR(unknown.ToStatus());
+    if (columns.empty()) {
+      return absl::OkStatus();  // the target alone, which is ignored
+    }
     RowMatrix values(dataset_.rows, static_cast<Index>(columns.size()));
     for (size_t c = 0; c < columns.size(); ++c) {
       values.col(static_cast<Index>(c)) =
@@ -258,22 +261,25 @@ absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model) {
   return RowsReader(rows, model).Read();
 }
 
-void WritePrediction(const Model& model, const Prediction& prediction,
-                     v1::PredictResponse* response) {
+absl::Status WritePrediction(const Model& model, const Prediction& prediction,
+                             v1::PredictResponse* response) {
   for (Index o = 0; o < model.coding.num_outputs(); ++o) {
     // A regression's output is named after its target.
     response->add_outputs(
         model.coding.kind() == CodingKind::kRegression ? model.target : model.coding.OutputName(o));
   }
-  WriteMatrix(prediction.decision_values, response->mutable_decision_values());
+  MERCER_RETURN_IF_ERROR(
+      WriteMatrix(prediction.decision_values, response->mutable_decision_values()));
   for (const int index : prediction.classes) {
     response->add_labels(model.coding.classes()[static_cast<size_t>(index)]);
   }
   for (size_t k = 0; k < prediction.contributions.size(); ++k) {
     v1::Contribution* contribution = response->add_contributions();
     contribution->set_name(prediction.contribution_names[k]);
-    WriteMatrix(prediction.contributions[k], contribution->mutable_values());
+    MERCER_RETURN_IF_ERROR(
+        WriteMatrix(prediction.contributions[k], contribution->mutable_values()));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::server

@@ -13,8 +13,8 @@ namespace mercer::server {
 // "rows", or the row and column of a bad value.
 absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model);
 
-// Everything but the model's name.
-void WritePrediction(const Model& model, const Prediction& prediction,
-                     v1::PredictResponse* response);
+// Everything but the model's name. Errors: those of WriteMatrix.
+absl::Status WritePrediction(const Model& model, const Prediction& prediction,
+                             v1::PredictResponse* response);
 
 }  // namespace mercer::server

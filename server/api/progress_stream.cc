@@ -22,7 +22,7 @@ absl::Status EndOfStream(const absl::Status& status, const std::string& job_id) 
                         "BEYOND_LAST_EVENT",
                         {{"resource_type", "job"}, {"resource_name", JobName(job_id)}});
     case absl::StatusCode::kUnavailable:
-      return DrainingError();
+      return GetReason(status) == "DRAINING" ? DrainingError() : status;
     default:
       return status;
   }
@@ -31,11 +31,14 @@ absl::Status EndOfStream(const absl::Status& status, const std::string& job_id) 
 }  // namespace
 
 ProgressStream::ProgressStream(const RpcEnvironment& environment, const ApiContext& api,
-                               std::string job_id, int64_t after_sequence)
+                               grpc::CallbackServerContext* context, std::string job_id,
+                               int64_t after_sequence)
     : environment_(environment),
       api_(api),
       job_id_(std::move(job_id)),
-      call_(environment, "TrainingService/StreamProgress") {
+      call_(environment, "TrainingService/StreamProgress"),
+      // The hub ends the stream after the job's last events.
+      tracked_(*environment.calls, {nullptr, [context] { context->TryCancel(); }}) {
   subscription_ = api_.hub->Subscribe(job_id_, after_sequence, [this] { Pump(); });
   heartbeat_ = environment_.ticker->Add([this] { Heartbeat(); });
   {
@@ -81,7 +84,7 @@ void ProgressStream::Pump() {
   absl::Status end;
   {
     absl::MutexLock lock(&mutex_);
-    action = Decide();
+    action = DecideSafely();
     end = end_;
   }
   // After Finish, and after a write or look-up was begun, another thread may already be further:
@@ -99,6 +102,20 @@ void ProgressStream::Pump() {
       Finish(call_.End(end));
       return;
   }
+}
+
+ProgressStream::Action ProgressStream::DecideSafely() {
+  Action action = Action::kNothing;
+  const absl::Status status = RunSafely(call_.method(), [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    action = Decide();
+    return absl::OkStatus();
+  });
+  if (!status.ok()) {
+    finished_ = true;
+    end_ = status;
+    return Action::kFinish;
+  }
+  return action;
 }
 
 ProgressStream::Action ProgressStream::Decide() {
@@ -142,12 +159,22 @@ ProgressStream::Action ProgressStream::DecideHeartbeat() {
 }
 
 void ProgressStream::FetchJob() {
-  // busy_ keeps everybody else away, and with it the end of this object.
-  const absl::StatusOr<JobRecord> record = api_.storage->jobs().GetJob(job_id_);
-  if (record.ok()) {
-    CompleteTerminalEvent(*record, response_.mutable_event());
+  // busy_ keeps everybody else away, and with it the end of this object. A terminal event without the
+  // job's error or model would tell half of the end: the client asks again for the whole.
+  const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(const JobRecord record, api_.storage->jobs().GetJob(job_id_));
+    CompleteTerminalEvent(record, response_.mutable_event());
+    return absl::OkStatus();
+  });
+  if (status.ok()) {
+    StartWrite(&response_);
+    return;
   }
-  StartWrite(&response_);
+  {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+  }
+  Finish(call_.End(EndOfStream(status, job_id_)));
 }
 
 }  // namespace mercer::server

@@ -20,8 +20,8 @@ namespace mercer::server {
 // was written, so a slow client costs a cursor.
 class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressResponse> {
  public:
-  ProgressStream(const RpcEnvironment& environment, const ApiContext& api, std::string job_id,
-                 int64_t after_sequence);
+  ProgressStream(const RpcEnvironment& environment, const ApiContext& api,
+                 grpc::CallbackServerContext* context, std::string job_id, int64_t after_sequence);
   ~ProgressStream() override = default;
 
   void OnWriteDone(bool ok) override;
@@ -32,6 +32,8 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
   enum class Action : uint8_t { kNothing, kWrite, kFinish, kFetchJob };
 
   void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Decide(), or the end of a stream whose event could not be made.
+  Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action TakeEvent(const JobEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action DecideHeartbeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -54,6 +56,7 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  TrackedCall tracked_;
 };
 
 }  // namespace mercer::server

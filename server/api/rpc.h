@@ -2,7 +2,6 @@
 // metrics, status mapping.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +12,9 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "server/api/call_tracker.h"
 #include "server/api/ticker.h"
 #include "server/jobs/executor.h"
 
@@ -32,13 +34,14 @@ class CallObserver {
 
 // Shared by all services; outlives them.
 struct RpcEnvironment {
-  Executor* io = nullptr;
-  Executor* compute = nullptr;
+  Executor* io = nullptr;           // for what waits for SQL and files
+  Executor* compute = nullptr;      // for the parsing of uploads
+  Executor* predictions = nullptr;  // for predictions that are much work
   Ticker* ticker = nullptr;
   int64_t max_message_bytes = 0;
   std::shared_ptr<spdlog::logger> log;  // may be null
   CallObserver* observer = nullptr;     // may be null
-  std::atomic<bool> draining{false};
+  std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
 };
 
 grpc::Status ToGrpcStatus(const absl::Status& status);
@@ -59,6 +62,7 @@ class CallRecord {
   absl::Status CheckSize(const google::protobuf::Message& response) const;
   // Writes the log line and the metrics. Call once.
   grpc::Status End(const absl::Status& status) const;
+  const char* method() const { return method_; }
 
  private:
   const RpcEnvironment* environment_;
@@ -66,27 +70,37 @@ class CallRecord {
   absl::Time start_;
 };
 
-// The body of a unary call, from the checks to the status.
+// The body of a unary call, from the checks to the status. Whatever `handler` throws becomes a
+// status.
 template <typename Request, typename Response, typename Handler>
 grpc::Status AnswerUnary(const CallRecord& call, const grpc::CallbackServerContext& context,
                          const Request& request, Response* response, const Handler& handler) {
-  absl::Status status = call.Check(context, request);
-  if (status.ok()) {
+  return call.End(RunSafely(call.method(), [&]() -> absl::Status {
+    MERCER_RETURN_IF_ERROR(call.Check(context, request));
     absl::StatusOr<Response> answer = handler(request);
-    status = answer.ok() ? call.CheckSize(*answer) : answer.status();
-    if (status.ok()) {
-      *response = *std::move(answer);
-    }
-  }
-  return call.End(status);
+    MERCER_RETURN_IF_ERROR(answer.status());
+    MERCER_RETURN_IF_ERROR(call.CheckSize(*answer));
+    *response = *std::move(answer);
+    return absl::OkStatus();
+  }));
 }
+
+// A unary call that runs until its answer has been sent. Deletes itself.
+class TrackedUnary : public grpc::ServerUnaryReactor {
+ public:
+  explicit TrackedUnary(const RpcEnvironment& environment) : tracked_(*environment.calls) {}
+  void OnDone() override { delete this; }
+
+ private:
+  TrackedCall tracked_;
+};
 
 // Runs `handler`, an absl::StatusOr<Response>(const Request&), on `executor`.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerUnaryReactor* RunUnary(const RpcEnvironment& environment, Executor* executor,
                                    grpc::CallbackServerContext* context, const char* method,
                                    const Request* request, Response* response, Handler handler) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  auto* reactor = new TrackedUnary(environment);
   const CallRecord call(environment, method);
   executor->Post([reactor, call, context, request, response, handler = std::move(handler)] {
     reactor->Finish(AnswerUnary(call, *context, *request, response, handler));

@@ -14,15 +14,21 @@
 namespace mercer::server {
 namespace {
 
-// The id of the job. Errors: kInvalidArgument with every bad field.
+// The id of the job. Errors: kInvalidArgument with every bad field; reason BAD_SEQUENCE when it is the
+// sequence number alone.
 absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& request) {
   FieldViolations violations;
   CheckUnknownFields(request, violations);
   absl::StatusOr<std::string> id = ParseJobName(request.job(), "job");
   violations.AddAll("", id.status());
-  violations.Check(request.after_sequence() >= 0, "after_sequence",
-                   absl::StrCat("must be >= 0, is ", request.after_sequence()));
-  return violations.empty() ? std::move(id) : violations.ToStatus();
+  const bool others_are_good = violations.empty();
+  if (violations.Check(request.after_sequence() >= 0, "after_sequence",
+                       absl::StrCat("must be >= 0, is ", request.after_sequence())) &&
+      others_are_good) {
+    return id;
+  }
+  return others_are_good ? WithReason(violations.ToStatus(), "BAD_SEQUENCE")
+                         : violations.ToStatus();
 }
 
 class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
@@ -33,9 +39,7 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
   grpc::ServerUnaryReactor* Train(grpc::CallbackServerContext* context,
                                   const v1::TrainRequest* request, v1::Job* response) override {
     return RunUnary(environment_, environment_.io, context, "TrainingService/Train", request,
-                    response, [this](const auto& message) -> absl::StatusOr<v1::Job> {
-                      return environment_.draining ? DrainingError() : handlers_.Train(message);
-                    });
+                    response, [this](const auto& message) { return handlers_.Train(message); });
   }
 
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
@@ -67,13 +71,13 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
   }
 
   grpc::ServerWriteReactor<v1::StreamProgressResponse>* StreamProgress(
-      grpc::CallbackServerContext*, const v1::StreamProgressRequest* request) override {
+      grpc::CallbackServerContext* context, const v1::StreamProgressRequest* request) override {
     const absl::StatusOr<std::string> id = CheckStreamRequest(*request);
     if (!id.ok()) {
       return FailStream<v1::StreamProgressResponse>(environment_, "TrainingService/StreamProgress",
                                                     id.status());
     }
-    return new ProgressStream(environment_, context_, *id, request->after_sequence());
+    return new ProgressStream(environment_, context_, context, *id, request->after_sequence());
   }
 
   grpc::ServerUnaryReactor* StopJob(grpc::CallbackServerContext* context,

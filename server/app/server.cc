@@ -1,9 +1,11 @@
 #include "server/app/server.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -29,8 +31,23 @@ namespace {
 // Threads that wait for SQL and files: as many calls as should be on their way at once.
 constexpr int kIoThreads = 16;
 constexpr int kComputeThreads = 2;
-// How long streams and calls may take to end after they were told to.
-constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
+// How long calls may take to end after a drain has told them to. A stream that has not ended after the
+// first is writing to a client that does not read.
+constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
+constexpr absl::Duration kCallGrace = absl::Seconds(5);
+// For calls that came in the last moment. Idle connections would make the transport wait as long as it
+// is allowed to.
+constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
+
+// Predictions have threads of their own, so that the parsing of an upload delays none.
+int PredictionThreads() {
+  return std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+}
+
+// The names that health checks may ask for, besides the empty one of the whole server.
+constexpr const char* kServices[] = {"mercer.v1.DatasetService", "mercer.v1.TrainingService",
+                                     "mercer.v1.ModelService", "mercer.v1.PredictionService",
+                                     "mercer.v1.AdminService"};
 
 // Health service and reflection are switched on for the whole process.
 void EnableStandardServices() {
@@ -140,6 +157,7 @@ class Server::Impl {
     }
     // What calls have left on the pools uses the services.
     compute_.reset();
+    predictions_.reset();
     io_for_calls_.reset();
     services_.clear();
     jobs_.reset();
@@ -157,10 +175,14 @@ class Server::Impl {
     std::call_once(drained_, [this] {
       log_->info("drain begins");
       grpc_server_->GetHealthCheckService()->SetServingStatus(false);
-      environment_.draining = true;
+      environment_.calls->Drain();
       jobs_->Drain();
       hub_->Close();
-      grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kShutdownGrace));
+      if (!environment_.calls->WaitForCalls(kStreamGrace)) {
+        environment_.calls->Cancel();
+        environment_.calls->WaitForCalls(kCallGrace);
+      }
+      grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kTransportGrace));
       grpc_server_->Wait();
       std::error_code error;
       std::filesystem::remove(PortFile(), error);
@@ -233,16 +255,17 @@ class Server::Impl {
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();
     context_.hub = hub_.get();
-    context_.io = io_for_calls_.get();
-    context_.compute = compute_.get();
     context_.learners = AllLearners();
     context_.limits.message_bytes = options_.max_message_bytes;
+    context_.limits.dataset_bytes = options_.max_upload_bytes;
     context_.limits.model_cache_bytes = options_.cache_bytes;
     context_.limits.default_threads = options_.threads;
+    predictions_ = std::make_unique<ThreadPool>(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes);
-    environment_.io = context_.io;
-    environment_.compute = context_.compute;
+    environment_.io = io_for_calls_.get();
+    environment_.compute = compute_.get();
+    environment_.predictions = predictions_.get();
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
     environment_.log = log_;
@@ -257,7 +280,6 @@ class Server::Impl {
     EnableStandardServices();
     grpc::ServerBuilder builder;
     SetTransportArguments(options_, builder);
-    context_.limits.dataset_bytes = options_.max_upload_bytes;
     builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port_);
     for (const std::unique_ptr<grpc::Service>& service : services_) {
       builder.RegisterService(service.get());
@@ -267,6 +289,9 @@ class Server::Impl {
       return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen,
                                                             ": is the port in use?")),
                         "ADDRESS_IN_USE");
+    }
+    for (const char* service : kServices) {
+      grpc_server_->GetHealthCheckService()->SetServingStatus(service, true);
     }
     grpc_server_->GetHealthCheckService()->SetServingStatus(true);
     address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
@@ -306,6 +331,7 @@ class Server::Impl {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<ThreadPool> io_for_calls_;
   std::unique_ptr<ThreadPool> compute_;
+  std::unique_ptr<ThreadPool> predictions_;
   std::unique_ptr<grpc::Server> grpc_server_;
   int port_ = 0;
   std::string address_;

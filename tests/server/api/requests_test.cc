@@ -99,13 +99,26 @@ TEST(MatrixTranslatorTest, RoundTripsRowsByRows) {
   RowMatrix matrix(2, 3);
   matrix << 1, 2, 3, 4, 5, 6;
   v1::Matrix message;
-  WriteRowMatrix(matrix, &message);
+  ASSERT_TRUE(WriteRowMatrix(matrix, &message).ok());
   EXPECT_THAT(message.values(), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_EQ(*ReadMatrix(message, "m"), matrix);
   message.set_raw(message.values().data(), 6 * sizeof(double));
   EXPECT_FALSE(ReadMatrix(message, "m").ok()) << "values and raw at once";
   message.clear_values();
   EXPECT_EQ(*ReadMatrix(message, "m"), matrix);
+}
+
+// 2^33 entries: their number does not fit into 32 bits. They are never read.
+TEST(MatrixTranslatorTest, RefusesToWriteMoreThanAMessageHolds) {
+  const Eigen::Map<const Matrix> columns(nullptr, Index{1} << 30, 8);
+  const Eigen::Map<const RowMatrix> rows(nullptr, Index{1} << 30, 8);
+  v1::Matrix message;
+  for (const absl::Status& status :
+       {WriteMatrix(columns, &message), WriteRowMatrix(rows, &message)}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_EQ(GetReason(status), "RESPONSE_TOO_LARGE");
+  }
+  EXPECT_EQ(message.ByteSizeLong(), 0u);
 }
 
 TEST(MatrixTranslatorTest, RefusesSizesThatDoNotAgree) {

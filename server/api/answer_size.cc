@@ -1,0 +1,65 @@
+#include "server/api/answer_size.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/kernels/kernel_spec.h"
+
+namespace mercer::server {
+namespace {
+
+// The kernels of the terms, equal ones of several terms counted once, and the bias.
+int64_t CountContributions(const Model& model) {
+  absl::flat_hash_set<std::string> names;
+  for (const KernelTerm& term : model.function.kernel_terms) {
+    for (const KernelSpec& kernel : term.kernels) {
+      names.insert(KernelName(kernel));
+    }
+  }
+  return static_cast<int64_t>(names.size()) + 1;
+}
+
+// Numbers in the answer to one row. Beyond any limit it need not be exact, but it never wraps round.
+double ValuesPerRow(const Model& model, bool contributions) {
+  const int64_t matrices = contributions ? 1 + CountContributions(model) : 1;
+  return static_cast<double>(matrices) * static_cast<double>(model.function.num_outputs());
+}
+
+}  // namespace
+
+absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
+                             int64_t limit_bytes) {
+  const double values = ValuesPerRow(model, contributions) * static_cast<double>(rows);
+  if (values * sizeof(double) <= static_cast<double>(limit_bytes)) {
+    return absl::OkStatus();
+  }
+  const Index outputs = model.function.num_outputs();
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the answer to ", rows, " rows with ", outputs, " outputs",
+          contributions ? " and the contributions of each kernel" : "", " exceeds the limit of ",
+          limit_bytes, " bytes of a message: send fewer rows at a time, over PredictStream")),
+      "RESPONSE_TOO_LARGE",
+      {{"rows", absl::StrCat(rows)},
+       {"outputs", absl::StrCat(outputs)},
+       {"limit_bytes", absl::StrCat(limit_bytes)},
+       {"use", "PredictStream"}});
+}
+
+Index RowsPerAnswer(const Model& model, bool contributions, Index most, int64_t limit_bytes) {
+  size_t label_bytes = 0;
+  for (const std::string& label : model.coding.classes()) {
+    label_bytes = std::max(label_bytes, label.size());
+  }
+  // Tag and length of a label, and the names of outputs and kernels, have the other half.
+  const double row_bytes =
+      ValuesPerRow(model, contributions) * sizeof(double) + static_cast<double>(label_bytes) + 6;
+  const double rows = static_cast<double>(limit_bytes) / 2 / row_bytes;
+  return rows >= static_cast<double>(most) ? most : std::max<Index>(1, static_cast<Index>(rows));
+}
+
+}  // namespace mercer::server

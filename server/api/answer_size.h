@@ -1,0 +1,20 @@
+// How large the answer to a prediction will be, before anything of it is allocated.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+#include "core/training/model.h"
+
+namespace mercer::server {
+
+// Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when rows x outputs x (1 + contributions)
+// numbers alone exceed `limit_bytes`.
+absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
+                             int64_t limit_bytes);
+
+// At most `most` rows, at least one, whose answer keeps within the limit (if that of one row does).
+Index RowsPerAnswer(const Model& model, bool contributions, Index most, int64_t limit_bytes);
+
+}  // namespace mercer::server
