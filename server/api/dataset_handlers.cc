@@ -3,6 +3,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/api/dataset_translator.h"
+#include "server/api/page_filler.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
@@ -36,14 +37,16 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
 
 absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
     const v1::ListDatasetsRequest& request) const {
-  const absl::StatusOr<Page<DatasetRecord>> page =
-      context_.storage->datasets().ListDatasets({request.page_size(), request.page_token()});
-  MERCER_RETURN_IF_ERROR(AboutPage(page.status()));
   v1::ListDatasetsResponse response;
-  for (const DatasetRecord& record : page->items) {
-    MERCER_ASSIGN_OR_RETURN(*response.add_datasets(), WriteDataset(record, v1::DATASET_VIEW_BASIC));
-  }
-  response.set_next_page_token(page->next_token);
+  const absl::StatusOr<std::string> next = FillPage<DatasetRecord, v1::Dataset>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+      [this](const PageRequest& page) { return context_.storage->datasets().ListDatasets(page); },
+      [](const DatasetRecord& record) -> absl::StatusOr<std::optional<v1::Dataset>> {
+        return WriteDataset(record, v1::DATASET_VIEW_BASIC);
+      },
+      response.mutable_datasets());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*next);
   return response;
 }
 

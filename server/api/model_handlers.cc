@@ -6,6 +6,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/api/model_translator.h"
+#include "server/api/page_filler.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
@@ -60,16 +61,20 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListVersions(
     violations.Add("model", "must be of the form models/{model}");
     return violations.ToStatus();
   }
-  const absl::StatusOr<Page<VersionRecord>> page = context_.storage->models().ListVersions(
-      reference.model, {request.page_size(), request.page_token()});
-  if (!page.ok()) {
-    return AboutPage(AboutModel(page.status(), request.model()));
-  }
   v1::ListModelsResponse response;
-  for (const VersionRecord& record : page->items) {
-    MERCER_ASSIGN_OR_RETURN(*response.add_models(), WriteModel(record));
+  const absl::StatusOr<std::string> next = FillPage<VersionRecord, v1::Model>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+      [&](const PageRequest& page) {
+        return context_.storage->models().ListVersions(reference.model, page);
+      },
+      [](const VersionRecord& record) -> absl::StatusOr<std::optional<v1::Model>> {
+        return WriteModel(record);
+      },
+      response.mutable_models());
+  if (!next.ok()) {
+    return AboutPage(AboutModel(next.status(), request.model()));
   }
-  response.set_next_page_token(page->next_token);
+  response.set_next_page_token(*next);
   return response;
 }
 
@@ -78,20 +83,22 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
   if (!request.model().empty()) {
     return ListVersions(request);
   }
-  const absl::StatusOr<Page<ModelRecord>> page =
-      context_.storage->models().ListModels({request.page_size(), request.page_token()});
-  MERCER_RETURN_IF_ERROR(AboutPage(page.status()));
   v1::ListModelsResponse response;
-  for (const ModelRecord& model : page->items) {
-    const absl::StatusOr<VersionRecord> record =
-        context_.storage->models().GetVersion(model.name, 0);
-    if (record.status().code() == absl::StatusCode::kNotFound) {
-      continue;  // deleted meanwhile
-    }
-    MERCER_RETURN_IF_ERROR(record.status());
-    MERCER_ASSIGN_OR_RETURN(*response.add_models(), WriteModel(*record));
-  }
-  response.set_next_page_token(page->next_token);
+  const absl::StatusOr<std::string> next = FillPage<ModelRecord, v1::Model>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+      [this](const PageRequest& page) { return context_.storage->models().ListModels(page); },
+      [this](const ModelRecord& model) -> absl::StatusOr<std::optional<v1::Model>> {
+        const absl::StatusOr<VersionRecord> record =
+            context_.storage->models().GetVersion(model.name, 0);
+        if (record.status().code() == absl::StatusCode::kNotFound) {
+          return std::optional<v1::Model>();  // deleted meanwhile
+        }
+        MERCER_RETURN_IF_ERROR(record.status());
+        return WriteModel(*record);
+      },
+      response.mutable_models());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*next);
   return response;
 }
 

@@ -6,11 +6,15 @@
 #include "core/base/status_macros.h"
 #include "server/api/job_translator.h"
 #include "server/api/option_translator.h"
+#include "server/api/page_filler.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
 namespace {
+
+// A request is kept with its job and its model, and comes with every list of them.
+constexpr size_t kMaxStoredRequestBytes = size_t{1} << 20;
 
 // The store's errors about a job, said as those of the resource.
 absl::Status AboutJob(const absl::Status& status, const std::string& id) {
@@ -33,10 +37,6 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
     return status;
   }
   const std::string name = request.data().empty() ? "" : request.data(0).dataset();
-  return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
-                    "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
-}
-
   const absl::StatusOr<std::string> id = ParseDatasetName(name, "data[0].dataset");
   if (id.ok()) {
     const absl::StatusOr<DatasetRecord> record = datasets.GetDataset(*id);
@@ -44,16 +44,25 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
       return BlobMissing(record->blob);
     }
   }
+  return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
+                    "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
+}
+
 absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
   JobFilter filter;
-  for (int i = 0; i < request.states_size(); ++i) {
-    if (request.states(i) == v1::JOB_STATE_UNSPECIFIED) {
-      FieldViolations violations;
-      violations.Add(absl::StrCat("states[", i, "]"), "must not be JOB_STATE_UNSPECIFIED");
-      return violations.ToStatus();
+  FieldViolations violations;
+  if (request.states_size() > v1::JobState_ARRAYSIZE) {
+    violations.Add("states", absl::StrCat("must be at most ", v1::JobState_ARRAYSIZE, ", are ",
+                                          request.states_size()));
+  } else {
+    for (int i = 0; i < request.states_size(); ++i) {
+      violations.Check(request.states(i) != v1::JOB_STATE_UNSPECIFIED,
+                       absl::StrCat("states[", i, "]"), "must not be JOB_STATE_UNSPECIFIED");
+      filter.states.push_back(static_cast<JobState>(request.states(i)));
     }
-    filter.states.push_back(static_cast<JobState>(request.states(i)));
   }
+  CheckLabels(request.labels(), violations);
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
   filter.labels = {request.labels().begin(), request.labels().end()};
   return filter;
 }
@@ -74,6 +83,14 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request)
   MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
   JobSubmission submission;
   submission.request = EncodeTrainRequest(request);
+  if (submission.request.size() > kMaxStoredRequestBytes) {
+    return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                          "the request has ", submission.request.size(), " bytes, at most ",
+                          kMaxStoredRequestBytes, " are kept with a job")),
+                      "REQUEST_TOO_LARGE",
+                      {{"limit_bytes", absl::StrCat(kMaxStoredRequestBytes)},
+                       {"got_bytes", absl::StrCat(submission.request.size())}});
+  }
   submission.request_id = request.request_id();
   if (!request.model().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ModelReference model, ParseModelName(request.model(), "model"));
@@ -107,14 +124,16 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const JobFilter filter, ReadFilter(request));
-  const absl::StatusOr<Page<JobRecord>> page =
-      context_.storage->jobs().ListJobs(filter, {request.page_size(), request.page_token()});
-  MERCER_RETURN_IF_ERROR(AboutPage(page.status()));
   v1::ListJobsResponse response;
-  for (const JobRecord& record : page->items) {
-    MERCER_ASSIGN_OR_RETURN(*response.add_jobs(), WriteJob(record, {}));
-  }
-  response.set_next_page_token(page->next_token);
+  const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes,
+      [&](const PageRequest& page) { return context_.storage->jobs().ListJobs(filter, page); },
+      [](const JobRecord& record) -> absl::StatusOr<std::optional<v1::Job>> {
+        return WriteJob(record, {});
+      },
+      response.mutable_jobs());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*next);
   return response;
 }
 

@@ -1,0 +1,72 @@
+// Pages of a list that keep within the message limit, however large the items are.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include <google/protobuf/repeated_field.h>
+
+#include "core/base/status_macros.h"
+#include "server/storage/page_token.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// Appends to `items` at most as many as `request` asks for, fewer when they would exceed
+// `limit_bytes`, but one at least; answers the token of the next page. `list` gives records, `write`
+// a record's message, or none when it is gone by now. Few records are read at once, because they
+// may be large too.
+template <typename Record, typename Message>
+absl::StatusOr<std::string> FillPage(
+    const PageRequest& request, int64_t limit_bytes,
+    absl::FunctionRef<absl::StatusOr<Page<Record>>(const PageRequest&)> list,
+    absl::FunctionRef<absl::StatusOr<std::optional<Message>>(const Record&)> write,
+    google::protobuf::RepeatedPtrField<Message>* items) {
+  constexpr int kRecordsAtOnce = 32;
+  constexpr int64_t kItemOverhead = 8;  // tag and length
+  MERCER_ASSIGN_OR_RETURN(int wanted, EffectivePageSize(request));
+  int64_t room = limit_bytes - 1024;  // for the token
+  std::string token = request.token;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const Page<Record> page,
+                            list({std::min(wanted, kRecordsAtOnce), token}));
+    std::vector<Message> messages;
+    int64_t bytes = 0;
+    int taken = 0;
+    for (const Record& record : page.items) {
+      MERCER_ASSIGN_OR_RETURN(std::optional<Message> message, write(record));
+      if (message.has_value()) {
+        bytes += static_cast<int64_t>(message->ByteSizeLong()) + kItemOverhead;
+        if (bytes > room && !(items->empty() && messages.empty())) {
+          break;
+        }
+        messages.push_back(*std::move(message));
+      }
+      ++taken;
+    }
+    if (taken < static_cast<int>(page.items.size())) {
+      if (taken == 0) {
+        return token;
+      }
+      wanted = taken;  // the same records again, with the token that goes on behind them
+      continue;
+    }
+    for (Message& message : messages) {
+      *items->Add() = std::move(message);
+    }
+    room -= bytes;
+    wanted -= taken;
+    token = page.next_token;
+    if (token.empty() || wanted <= 0) {
+      return token;
+    }
+  }
+}
+
+}  // namespace mercer::server
