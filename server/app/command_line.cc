@@ -1,8 +1,61 @@
 #include "server/app/command_line.h"
 
+#include <memory>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
 #include <CLI/CLI.hpp>
 
 namespace mercer::server {
+namespace {
+
+// The line of `text` (from 1) that begins with `name`, 0 without one.
+int LineOf(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const size_t begin = line.find_first_not_of(" \t[\"'");
+    if (begin == std::string::npos || line.compare(begin, name.size(), name) != 0) {
+      continue;
+    }
+    const size_t end = begin + name.size();
+    if (end == line.size() ||
+        std::string_view(" \t=:]\"'\r").find(line[end]) != std::string_view::npos) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+// The library's reader of configuration files, except that a name which no option has is refused, with
+// its place, and not ignored.
+class StrictConfig final : public CLI::ConfigTOML {
+ public:
+  explicit StrictConfig(const CLI::App& app) : app_(app) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::stringstream text;
+    text << input.rdbuf();
+    std::vector<CLI::ConfigItem> settings = CLI::ConfigTOML::from_config(text);
+    for (const CLI::ConfigItem& item : settings) {
+      const bool known =
+          item.parents.empty() && app_.get_option_no_throw("--" + item.name) != nullptr;
+      if (!known) {
+        const std::string& name = item.parents.empty() ? item.name : item.parents[0];
+        throw CLI::ConfigError(app_.get_config_ptr()->as<std::string>() + ":" +
+                               std::to_string(LineOf(text.str(), name)) + ": there is no option '" +
+                               name + "'");
+      }
+    }
+    return settings;
+  }
+
+ private:
+  const CLI::App& app_;
+};
+
+}  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine result;
@@ -14,6 +67,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.set_version_flag("--version", kCodeVersion);
   app.set_config("--config", "",
                  "a file with these options, one NAME=VALUE per line; flags go first");
+  app.config_formatter(std::make_shared<StrictConfig>(app));
   app.add_option("--data-dir", options.data_dir,
                  "folder of data sets, jobs and models; made when missing")
       ->capture_default_str();
@@ -27,6 +81,11 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->capture_default_str();
   app.add_option("--memory-budget", options.memory_budget_bytes,
                  "bytes for all running jobs together, as in 4GB; 0: half of the machine's memory")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option(
+         "--max-upload", options.max_upload_bytes,
+         "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--cache-mb", cache_megabytes,
@@ -56,8 +115,3 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
 }
 
 }  // namespace mercer::server
-  app.add_option(
-         "--max-upload", options.max_upload_bytes,
-         "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str();
