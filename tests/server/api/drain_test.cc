@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
@@ -157,6 +158,63 @@ TEST_F(DrainTest, BadRequestsAreBadAndEarlierOnesAreFoundWhileDraining) {
   grpc::ClientContext context;
   v1::ListJobsResponse list;
   EXPECT_TRUE(training_->ListJobs(&context, v1::ListJobsRequest(), &list).ok());
+}
+
+// A log that does not answer in time.
+class BusyStorage final : public Storage, private EventLog {
+ public:
+  explicit BusyStorage(Storage& inner) : inner_(inner) {}
+
+  DatasetStore& datasets() override { return inner_.datasets(); }
+  JobStore& jobs() override { return inner_.jobs(); }
+  EventLog& events() override { return *this; }
+  ModelStore& models() override { return inner_.models(); }
+  absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) override {
+    return inner_.IsBlobReferenced(blob);
+  }
+  absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
+    return inner_.ReferencedBlobs();
+  }
+
+ private:
+  void Append(Lease, std::vector<EventDraft>, absl::Time,
+              Done<std::vector<EventRecord>> done) override {
+    done(absl::UnimplementedError("nobody appends here"));
+  }
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string&, int64_t, int) override {
+    return WithReason(absl::UnavailableError("the database did not answer in time"),
+                      "DATABASE_BUSY");
+  }
+
+  Storage& inner_;
+};
+
+TEST_F(DrainTest, BusyDatabaseIsNoDrain) {
+  const std::string job = TrainClouds();
+  BusyStorage busy(*real_storage_);
+  ProgressHub hub(&busy, &hub_io_);
+  context_.hub = &hub;
+  Serve();
+  grpc::ClientContext context;
+  v1::StreamProgressRequest request;
+  request.set_job(job);
+  auto reader = training_->StreamProgress(&context, request);
+  v1::StreamProgressResponse response;
+  EXPECT_FALSE(reader->Read(&response));
+  const grpc::Status status = reader->Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonOf(status), "DATABASE_BUSY");
+  EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+}
+
+TEST_F(DrainTest, RefusalToCancelKeepsWhatTheStoreSaid) {
+  v1::CancelJobRequest request;
+  request.set_name(TrainClouds());
+  const auto job = TrainingHandlers(context_).CancelJob(request);
+  EXPECT_EQ(GetReason(job.status()), "JOB_IS_FINAL") << job.status();
+  const ErrorMetadata metadata = GetErrorMetadata(job.status());
+  EXPECT_THAT(metadata, testing::Contains(testing::Pair("state", "SUCCEEDED")));
+  EXPECT_THAT(metadata, testing::Contains(testing::Pair("resource_name", request.name())));
 }
 
 TEST_F(DrainTest, NegativeSequenceHasItsOwnReason) {
