@@ -76,6 +76,25 @@ TEST_F(BadRequestsTest, EveryBadFieldIsNamed) {
   EXPECT_EQ(CountJobs(), 0);
 }
 
+// Clients take 8 KiB of headers; what is larger reaches them as RESOURCE_EXHAUSTED, without the reasons.
+TEST_F(BadRequestsTest, ManyLongViolationsReachTheClient) {
+  v1::TrainRequest request = MakeRequest("datasets/clouds");
+  std::string letters;
+  for (int i = 0; i < 1000; ++i) {
+    letters += "\xC3\xA4";
+  }
+  for (int i = 0; i < 100; ++i) {
+    (*request.mutable_labels())[letters + std::to_string(i)] = "x";
+    (*request.mutable_class_weights()->mutable_weights())[letters + std::to_string(i)] = -1;
+  }
+  const grpc::Status status = Train(request);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(ReasonOf(status), "BAD_FIELDS");
+  const std::vector<std::string> violations = ViolationsOf(status);
+  ASSERT_GT(violations.size(), 2u);
+  EXPECT_THAT(violations.back(), testing::MatchesRegex(": and [0-9]+ more"));
+}
+
 TEST_F(BadRequestsTest, UnknownNamesAreNotFound) {
   grpc::Status status = Train(MakeRequest("datasets/other"));
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
