@@ -1,5 +1,6 @@
 #include "client/cpp/kernel_syntax.h"
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,56 @@ absl::Status SetWord(const std::string& name, const std::string& value, v1::Kern
   return SetFieldFromText(*grid.mutable_normalization(), *field, value);
 }
 
+// Words that say where the bandwidths come from. One of them is enough, and two would contradict each other.
+class WidthWords {
+ public:
+  absl::Status Add(const std::string& name, const std::string& value) {
+    const bool sets_rule = name == "median" || IsRange(name) ||
+                           (name == "bandwidths" && value.find("..") != std::string::npos);
+    if (name != "bandwidth" && name != "bandwidths" && name != "rule" && !sets_rule) {
+      return absl::OkStatus();
+    }
+    for (const auto& [other, other_sets_rule] : words_) {
+      const bool together = (IsRange(name) && IsRange(other)) ||
+                            (name == "rule" && !other_sets_rule) || (other == "rule" && !sets_rule);
+      if (!together) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", other,
+                         "' has said which bandwidths already; give one of bandwidth=W, "
+                         "bandwidths=W,W, bandwidths=A..B:N, median, median=M,M"));
+      }
+    }
+    words_.emplace_back(name, sets_rule);
+    return absl::OkStatus();
+  }
+
+ private:
+  static bool IsRange(const std::string& name) {
+    return name == "min_bandwidth" || name == "max_bandwidth" || name == "count";
+  }
+
+  std::vector<std::pair<std::string, bool>> words_;  // and whether they set KernelGrid.rule
+};
+
+absl::Status SetWords(const std::vector<std::string>& words, v1::KernelGrid& grid) {
+  std::set<std::string> seen;
+  WidthWords widths;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const std::string name = absl::StrReplaceAll(words[i].substr(0, equals), {{"-", "_"}});
+    const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
+    absl::Status status = seen.insert(name).second ? widths.Add(name, value)
+                                                   : absl::InvalidArgumentError("is given twice");
+    if (status.ok()) {
+      status = SetWord(name, value, grid);
+    }
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
@@ -115,15 +166,9 @@ absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
   }
   v1::KernelGrid grid;
   grid.set_type(static_cast<v1::KernelType>(type));
-  for (size_t i = 1; i < words.size(); ++i) {
-    const size_t equals = words[i].find('=');
-    const std::string name = absl::StrReplaceAll(words[i].substr(0, equals), {{"-", "_"}});
-    const std::string value = equals == std::string::npos ? "" : words[i].substr(equals + 1);
-    const absl::Status status = SetWord(name, value, grid);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kernel '", text, "': ", name, ": ", status.message()));
-    }
+  const absl::Status status = SetWords(words, grid);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", text, "': ", status.message()));
   }
   return grid;
 }
@@ -136,6 +181,7 @@ column set and bandwidth.
             bandwidths=W,W,...        several
             bandwidths=A..B:N         N widths from A to B with equal ratios
             median  median=M,M,...    the median distance of the training rows, or multiples of it
+                                      (only one of these, and no word twice)
             degree=D scale=S offset=O (polynomial)  (S x'z + O)^D
             columns=C,C,...  block=B  on these columns, on this block, instead of on all
             per_column                one kernel per column instead of one on all together

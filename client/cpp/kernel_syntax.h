@@ -4,12 +4,14 @@
 //   gaussian bandwidth=0.5 per_column
 //   gaussian bandwidths=1,2,4
 //   gaussian bandwidths=1..100:12            12 widths from 1 to 100 with equal ratios
-//   gaussian median                          the median distance of the rows; median=0.5,1,2:
-//   multiples of it polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal
-//   scaling=trace distance block=video bandwidth=10
+//   gaussian median                          the median distance of the rows
+//   gaussian median=0.5,1,2                  multiples of it
+//   polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
+//   distance block=video bandwidth=10
 //
 // The first word is the type; then words name=value in any order, separated by spaces. Names are
-// the fields of KernelGrid and of its normalization. A name without a value means true.
+// the fields of KernelGrid and of its normalization. A name without a value means true. A word may
+// occur once, and of the words for bandwidths only one.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 #include "client/cpp/learner_options.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -100,8 +102,12 @@ absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& descriptio
   }
   Message& message = *learner.GetReflection()->MutableMessage(&learner, field);
   FieldViolations violations;
+  std::set<std::string> seen;
   for (const auto& option : options) {
-    SetOption(message, description, option, violations);
+    if (violations.Check(seen.insert(FieldName(option.first)).second,
+                         absl::StrCat("--", option.first), "is given more than once")) {
+      SetOption(message, description, option, violations);
+    }
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(AddKernels(message, description, kernels));

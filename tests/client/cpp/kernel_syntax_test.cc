@@ -71,6 +71,26 @@ TEST(KernelSyntaxTest, QuotesKeepSpacesAndCommas) {
                "type: KERNEL_TYPE_GAUSSIAN columns: ['age', 'first, last'] bandwidth: 2");
 }
 
+TEST(KernelSyntaxTest, AWordMayOccurOnce) {
+  ExpectRefused("gaussian bandwidth=1 bandwidth=2", "bandwidth: is given twice");
+  ExpectRefused("linear per_column per-column", "per_column: is given twice");
+  ExpectRefused("linear columns=a columns=b", "columns: is given twice");
+}
+
+TEST(KernelSyntaxTest, BandwidthsComeFromOneWordOnly) {
+  for (const char* const widths :
+       {"bandwidths=1,2 median", "median bandwidths=1,2", "bandwidth=1 median",
+        "median=2 bandwidth=1", "bandwidths=1..10:3 median", "median bandwidths=1..10:3",
+        "bandwidth=1 bandwidths=2,3", "bandwidths=1,2 count=3", "min_bandwidth=1 median",
+        "rule=list median", "bandwidths=1..10:3 rule=list"}) {
+    ExpectRefused(std::string("gaussian ") + widths, "has said which bandwidths already");
+  }
+  ExpectRefused("gaussian bandwidths=1,2 median", "median: 'bandwidths' has said");
+  ExpectKernel(
+      "gaussian rule=median_multiples bandwidths=1,2",
+      "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_MEDIAN_MULTIPLES bandwidths: [1, 2]");
+}
+
 TEST(KernelSyntaxTest, ErrorsSayWhatIsAllowed) {
   ExpectRefused("", "one of linear, polynomial, gaussian");
   ExpectRefused("gausian", "one of linear, polynomial, gaussian");

@@ -50,6 +50,16 @@ TEST(LearnerOptionsTest, NamesEveryWrongOptionAtOnce) {
       << violations[2].description;
 }
 
+TEST(LearnerOptionsTest, AnOptionMayBeGivenOnce) {
+  const auto learner = MakeLearner(
+      LpMklDescription(),
+      {{"p", "1"}, {"p", "2"}, {"outer_loop", "newton"}, {"outer-loop", "newton"}}, kKernels);
+  const std::vector<FieldViolation> violations = GetFieldViolations(learner.status());
+  ASSERT_EQ(violations.size(), 2u) << learner.status();
+  EXPECT_EQ(violations[0], (FieldViolation{"--p", "is given more than once"}));
+  EXPECT_EQ(violations[1].field, "--outer-loop");
+}
+
 TEST(LearnerOptionsTest, KernelsAreDemandedWhereTheLearnerNeedsThem) {
   v1::LearnerDescription learner = LpMklDescription();
   EXPECT_FALSE(MakeLearner(learner, {}, {}).ok());
