@@ -1,6 +1,8 @@
 #include "client/cpp/errors.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include "google/rpc/error_details.pb.h"
@@ -40,6 +42,27 @@ void ReadDetail(const google::protobuf::Any& detail, ErrorReport& report) {
 std::string MessageOf(const absl::Status& status) {
   return status.message().empty() ? absl::StatusCodeToString(status.code())
                                   : std::string(status.message());
+}
+
+// Messages about a row begin with it: "row 3, column 'age': not a number".
+std::string ShiftMessage(const std::string& message, const std::string& row,
+                         const std::string& shifted) {
+  const std::string old_start = absl::StrCat("row ", row);
+  const bool starts = absl::StartsWith(message, old_start) &&
+                      (message.size() == old_start.size() ||
+                       !absl::ascii_isdigit(static_cast<unsigned char>(message[old_start.size()])));
+  return starts ? absl::StrCat("row ", shifted, message.substr(old_start.size()))
+                : absl::StrCat("row ", shifted, ": ", message);
+}
+
+void ShiftDetails(const std::string& shifted, google::rpc::Status& status) {
+  for (google::protobuf::Any& detail : *status.mutable_details()) {
+    google::rpc::ErrorInfo info;
+    if (detail.UnpackTo(&info)) {
+      (*info.mutable_metadata())["row"] = shifted;
+      detail.PackFrom(info);
+    }
+  }
 }
 
 }  // namespace
@@ -92,6 +115,28 @@ ErrorReport ReadErrorReport(const absl::Status& status) {
     }
   }
   return report;
+}
+
+absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset) {
+  const ErrorReport report = ReadErrorReport(status);
+  const auto row = report.metadata.find("row");
+  int64_t number = 0;
+  if (offset == 0 || row == report.metadata.end() || !absl::SimpleAtoi(row->second, &number)) {
+    return status;
+  }
+  const std::string shifted = absl::StrCat(number + offset);
+  const std::string message = ShiftMessage(std::string(status.message()), row->second, shifted);
+  if (!status.GetPayload(kDetailsUrl).has_value()) {  // an error of our own readers
+    ErrorMetadata metadata = GetErrorMetadata(status);
+    for (auto& [name, value] : metadata) {
+      value = name == "row" ? shifted : value;
+    }
+    return WithReason(absl::Status(status.code(), message), GetReason(status), metadata);
+  }
+  google::rpc::Status details = ToRpcStatus(status);
+  details.set_message(message);
+  ShiftDetails(shifted, details);
+  return ToAbslStatus(details);
 }
 
 std::string FormatError(const absl::Status& status) {

@@ -1,6 +1,7 @@
 // What a server says about an error: out of the call's status, for programs and for people.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct ErrorReport {
 };
 
 ErrorReport ReadErrorReport(const absl::Status& status);
+
+// The error of a batch of rows as an error of the whole: what the error says of row r is said of row r + `offset`.
+absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset);
 
 // Several lines without indentation of the first: what is wrong, then each wrong field with what is
 // allowed, then the named values that the message does not contain. Ends without a line end.

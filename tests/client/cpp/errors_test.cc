@@ -82,6 +82,43 @@ TEST(ErrorsTest, DamagedDetailsAreLeftOut) {
   EXPECT_EQ(ToRpcStatus(status).code(), 13);
 }
 
+google::rpc::Status BadCell(const std::string& message, const std::string& row) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("BAD_CELL");
+  (*info.mutable_metadata())["row"] = row;
+  (*info.mutable_metadata())["column"] = "age";
+  google::rpc::Status status;
+  status.set_code(3);
+  status.set_message(message);
+  status.add_details()->PackFrom(info);
+  return status;
+}
+
+TEST(ErrorsTest, RowsOfABatchBecomeRowsOfTheFile) {
+  const absl::Status server = ToAbslStatus(BadCell("row 1, column 'age': not a number", "1"));
+  const absl::Status shifted = ShiftErrorRow(server, 2000);
+  EXPECT_EQ(shifted.message(), "row 2001, column 'age': not a number");
+  const ErrorReport report = ReadErrorReport(shifted);
+  EXPECT_EQ(report.reason, "BAD_CELL");
+  EXPECT_EQ(report.metadata.at("row"), "2001");
+  EXPECT_EQ(report.metadata.at("column"), "age");
+  EXPECT_EQ(ShiftErrorRow(server, 0), server);
+
+  const absl::Status reader =
+      WithReason(absl::InvalidArgumentError("row 3: is blank"), "BAD_ROW", {{"row", "3"}});
+  EXPECT_EQ(ShiftErrorRow(reader, 10).message(), "row 13: is blank");
+  EXPECT_EQ(GetErrorMetadata(ShiftErrorRow(reader, 10)), (ErrorMetadata{{"row", "13"}}));
+  EXPECT_EQ(GetReason(ShiftErrorRow(reader, 10)), "BAD_ROW");
+}
+
+TEST(ErrorsTest, OnlyTheRowItselfIsCountedAnew) {
+  const absl::Status other_number = ToAbslStatus(BadCell("row 12 is like row 1", "1"));
+  EXPECT_EQ(ShiftErrorRow(other_number, 5).message(), "row 6: row 12 is like row 1");
+  const absl::Status no_row = absl::InvalidArgumentError("row 1 of nothing");
+  EXPECT_EQ(ShiftErrorRow(no_row, 5), no_row);
+  EXPECT_TRUE(ShiftErrorRow(absl::OkStatus(), 5).ok());
+}
+
 TEST(ErrorsTest, UnknownCodesAreUnknown) {
   google::rpc::Status status;
   status.set_code(99);
