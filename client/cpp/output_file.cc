@@ -1,0 +1,84 @@
+#include "client/cpp/output_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr mode_t kMode = 0666;  // less the user's umask
+constexpr int kNameTrials = 100;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  // Behind a symbolic link, so that the link stays.
+  const std::string target =
+      std::filesystem::exists(found) ? std::filesystem::canonical(path, error).string() : path;
+  std::unique_ptr<OutputFile> file(new OutputFile(target.empty() ? path : target));
+  bool open = false;
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    file->stream_.open(path, std::ios::binary);
+    open = file->stream_.is_open();
+  } else {
+    open = file->OpenTemporary();
+  }
+  if (!open) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write the file '", path, "'"));
+  }
+  return file;
+}
+
+bool OutputFile::OpenTemporary() {
+  struct stat old {};
+  const bool replaces = stat(path_.c_str(), &old) == 0;
+  if (replaces && access(path_.c_str(), W_OK) != 0) {
+    return false;
+  }
+  std::random_device device;
+  for (int i = 0; i < kNameTrials; ++i) {
+    const std::string name = absl::StrCat(path_, ".", absl::Hex(device()), ".part");
+    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    if (descriptor < 0 && errno == EEXIST) {
+      continue;
+    }
+    if (descriptor < 0) {
+      return false;
+    }
+    temporary_ = name;
+    const bool allowed = !replaces || fchmod(descriptor, old.st_mode & 07777) == 0;
+    close(descriptor);
+    stream_.open(name, std::ios::binary);
+    return allowed && stream_.is_open();
+  }
+  return false;
+}
+
+absl::Status OutputFile::Commit() {
+  stream_.close();
+  const bool renamed =
+      stream_.good() && (temporary_.empty() || std::rename(temporary_.c_str(), path_.c_str()) == 0);
+  if (!renamed) {
+    return absl::DataLossError(absl::StrCat("the file '", path_, "' could not be written"));
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+OutputFile::~OutputFile() {
+  stream_.close();
+  if (!temporary_.empty()) {
+    std::remove(temporary_.c_str());
+  }
+}
+
+}  // namespace mercer::client
