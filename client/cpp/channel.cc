@@ -13,8 +13,9 @@ constexpr int kMaxMessageBytes = 256 << 20;  // a model in full may be large
 
 }  // namespace
 
-Client::Stubs::Stubs(const std::shared_ptr<grpc::Channel>& channel)
-    : datasets(v1::DatasetService::NewStub(channel)),
+Client::Stubs::Stubs(const std::shared_ptr<grpc::Channel>& server)
+    : channel(server),
+      datasets(v1::DatasetService::NewStub(channel)),
       training(v1::TrainingService::NewStub(channel)),
       models(v1::ModelService::NewStub(channel)),
       predictions(v1::PredictionService::NewStub(channel)) {}

@@ -15,8 +15,9 @@
 namespace mercer::client {
 
 struct Client::Stubs {
-  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel);
+  explicit Stubs(const std::shared_ptr<grpc::Channel>& server);
 
+  std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::DatasetService::Stub> datasets;
   std::unique_ptr<v1::TrainingService::Stub> training;
   std::unique_ptr<v1::ModelService::Stub> models;

@@ -1,5 +1,6 @@
 #include "client/cpp/client.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace mercer::client {
 namespace {
 
 constexpr int kPageSize = 500;
+constexpr absl::Duration kReconnect = absl::Milliseconds(500);
 
 template <typename Method>
 struct ResponseOf;
@@ -63,17 +65,45 @@ auto Client::Call(Stub& stub, Method method, const Request& request) {
       });
 }
 
-// A repeated call that finds nothing: an earlier one did it and its answer was lost.
+bool Client::Connect() const {
+  grpc_connectivity_state state = stubs_->channel->GetState(/*try_to_connect=*/true);
+  // A channel that could not connect tries again by itself, and stays in this state until it succeeds.
+  const bool failed_before = state == GRPC_CHANNEL_TRANSIENT_FAILURE;
+  const absl::Duration patience = failed_before ? kReconnect : options_.timeout;
+  const auto deadline = absl::ToChronoTime(absl::Now() + patience);
+  while (state != GRPC_CHANNEL_READY) {
+    if (!stubs_->channel->WaitForStateChange(state, deadline)) {
+      return false;
+    }
+    state = stubs_->channel->GetState(/*try_to_connect=*/true);
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A call that was sent and whose answer was lost may have deleted; a repeated one that finds
+// nothing then is a success. A call that was never sent, because nobody listens, or that the server
+// refused has deleted nothing.
 template <typename Stub, typename Method, typename Request>
 absl::Status Client::CallDelete(Stub& stub, Method method, const Request& request) {
-  return CallWithRetries(
-      NewBackoff(options_.retry), options_.sleep, [&](int attempt) -> absl::Status {
-        grpc::ClientContext context;
-        context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
-        google::protobuf::Empty response;
-        absl::Status status = ToAbslStatus((stub.*method)(&context, request, &response));
-        return attempt > 1 && absl::IsNotFound(status) ? absl::OkStatus() : status;
-      });
+  bool may_be_done = false;
+  return CallWithRetries(NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::Status {
+    if (!Connect()) {
+      return absl::UnavailableError("cannot connect");
+    }
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+    google::protobuf::Empty response;
+    const absl::Status status = ToAbslStatus((stub.*method)(&context, request, &response));
+    if (may_be_done && absl::IsNotFound(status)) {
+      return absl::OkStatus();
+    }
+    const bool refused = !ReadErrorReport(status).reason.empty();
+    may_be_done = may_be_done || (absl::IsUnavailable(status) && !refused);
+    return status;
+  });
 }
 
 absl::StatusOr<v1::Dataset> Client::GetDataset(const std::string& name) {

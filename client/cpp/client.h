@@ -34,6 +34,8 @@ namespace mercer::client {
 struct ClientOptions {
   std::string address = {};                    // "host:port"
   absl::Duration timeout = absl::Seconds(30);  // of one attempt of a call without streams
+  // Of one step of a stream: a chunk taken, an upload checked, a batch predicted, an event or heartbeat.
+  absl::Duration stream_timeout = absl::Minutes(5);
   RetryPolicy retry = {};
   // While a job is watched: a server that restarts is waited for, about 90 seconds.
   RetryPolicy watch_retry = {.max_attempts = 24, .max_backoff = absl::Seconds(5)};
@@ -74,6 +76,7 @@ class Client {
   absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
+  // Deletions whose answer was lost are made again; finding nothing then is success.
   absl::Status DeleteDataset(const std::string& name);
 
   absl::StatusOr<v1::Job> Train(v1::TrainRequest request);
@@ -91,15 +94,18 @@ class Client {
   // The newest versions of all models, or all versions of `model`.
   absl::StatusOr<std::vector<v1::Model>> ListModels(const std::string& model, int limit);
   absl::Status DeleteModel(const std::string& name);
-  // Writes the stored file to `path` (through path.part, so that no half file stays there).
-  absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path);
+  // Writes the stored file to `path`, which has its old content until all bytes are there and have
+  // the announced SHA-256. Errors: kDataLoss when they do not; kCancelled when stop is requested.
+  absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path,
+                                               const std::stop_token& stop = {});
 
   // Predicts batch after batch; all answers come from one version of the model, also when the
-  // stream broke in between.
+  // stream broke in between. Errors of the server count rows over all batches. kCancelled when stop is requested.
   absl::Status Predict(v1::PredictHeader header, const RowsSource& next_rows,
-                       const PredictionSink& sink);
+                       const PredictionSink& sink, const std::stop_token& stop = {});
   // Predicts header.dataset.
-  absl::Status PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink);
+  absl::Status PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink,
+                              const std::stop_token& stop = {});
 
  private:
   struct Stubs;
@@ -114,7 +120,10 @@ class Client {
                                         const std::function<void(int64_t)>& on_progress);
   absl::Status TryWatch(const std::string& name, const WatchOptions& options,
                         int64_t& last_sequence, bool& got_anything);
-  absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path);
+  absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path,
+                                             const std::stop_token& stop);
+  // Waits until a connection stands or has failed.
+  bool Connect() const;
 
   ClientOptions options_;
   std::unique_ptr<Stubs> stubs_;

@@ -4,6 +4,7 @@
 
 #include <grpcpp/client_context.h>
 
+#include "client/cpp/call_guard.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
@@ -21,11 +22,12 @@ bool IsEmpty(const v1::Rows& rows) {
 // One open call of PredictStream.
 class PredictCall {
  public:
-  PredictCall(v1::PredictionService::Stub& stub, const v1::PredictHeader& header)
-      : stream_(stub.PredictStream(&context_)) {
+  PredictCall(v1::PredictionService::Stub& stub, const v1::PredictHeader& header,
+              absl::Duration patience, const std::stop_token& stop)
+      : stream_(stub.PredictStream(&context_)), guard_(context_, patience, stop) {
     v1::PredictStreamRequest first;
     *first.mutable_header() = header;
-    stream_->Write(first);  // a call that failed says why at Finish
+    guard_.Run([&] { return stream_->Write(first); });  // a call that failed says why at Finish
   }
   ~PredictCall() {
     if (!finished_) {
@@ -38,31 +40,37 @@ class PredictCall {
 
   // The answer to one batch.
   absl::Status Exchange(const v1::PredictStreamRequest& batch, v1::PredictResponse* response) {
-    if (stream_->Write(batch) && stream_->Read(response)) {
+    if (guard_.Run([&] { return stream_->Write(batch); }) && Read(response)) {
       return absl::OkStatus();
     }
     const absl::Status status = Finish();
     return status.ok() ? absl::InternalError("the server ended the call early") : status;
   }
 
-  bool Read(v1::PredictResponse* response) { return stream_->Read(response); }
-  void WritesDone() { stream_->WritesDone(); }
+  bool Read(v1::PredictResponse* response) {
+    return guard_.Run([&] { return stream_->Read(response); });
+  }
+  void WritesDone() {
+    guard_.Run([&] { return stream_->WritesDone(); });
+  }
   absl::Status Finish() {
     finished_ = true;
-    return ToAbslStatus(stream_->Finish());
+    return guard_.Explain(ToAbslStatus(guard_.Run([&] { return stream_->Finish(); })));
   }
 
  private:
   grpc::ClientContext context_;
   std::unique_ptr<Stream> stream_;
+  CallGuard guard_;
   bool finished_ = false;
 };
 
 }  // namespace
 
 absl::Status Client::Predict(v1::PredictHeader header, const RowsSource& next_rows,
-                             const PredictionSink& sink) {
+                             const PredictionSink& sink, const std::stop_token& stop) {
   std::unique_ptr<PredictCall> call;
+  int64_t rows_before = 0;  // the current batch
   while (true) {
     MERCER_ASSIGN_OR_RETURN(v1::Rows rows, next_rows());
     if (IsEmpty(rows)) {
@@ -71,32 +79,39 @@ absl::Status Client::Predict(v1::PredictHeader header, const RowsSource& next_ro
     v1::PredictStreamRequest batch;
     *batch.mutable_rows() = std::move(rows);
     v1::PredictResponse response;
-    MERCER_RETURN_IF_ERROR(
+    const absl::Status status =
         CallWithRetries(NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::Status {
           if (call == nullptr) {
-            call = std::make_unique<PredictCall>(*stubs_->predictions, header);
+            call = std::make_unique<PredictCall>(*stubs_->predictions, header,
+                                                 options_.stream_timeout, stop);
           }
-          absl::Status status = call->Exchange(batch, &response);
-          if (!status.ok()) {
+          absl::Status exchanged = call->Exchange(batch, &response);
+          if (!exchanged.ok()) {
             call.reset();
           }
-          return status;
-        }));
+          return exchanged;
+        });
+    MERCER_RETURN_IF_ERROR(
+        ShiftErrorRow(status, rows_before));  // the server counts the rows of a batch
+    rows_before += response.decision_values().rows();
     header.set_model(response.model());  // a call that is opened again asks for the same version
     MERCER_RETURN_IF_ERROR(sink(response));
   }
-  if (call != nullptr) {
-    call->WritesDone();
-    return call->Finish();
+  if (call == nullptr) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  call->WritesDone();
+  const absl::Status end = call->Finish();
+  // Every row has its answer: that the connection breaks now takes nothing back.
+  return absl::IsUnavailable(end) ? absl::OkStatus() : end;
 }
 
-absl::Status Client::PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink) {
+absl::Status Client::PredictDataset(const v1::PredictHeader& header, const PredictionSink& sink,
+                                    const std::stop_token& stop) {
   bool delivered = false;
   Backoff backoff = NewBackoff(options_.retry);
   while (true) {
-    PredictCall call(*stubs_->predictions, header);
+    PredictCall call(*stubs_->predictions, header, options_.stream_timeout, stop);
     call.WritesDone();
     v1::PredictResponse response;
     while (call.Read(&response)) {

@@ -1,15 +1,16 @@
 // Uploads and downloads, in pieces.
-#include <cstdio>
-#include <fstream>
-#include <random>
+#include <ostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include <grpcpp/client_context.h>
 
+#include "client/cpp/call_guard.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/output_file.h"
+#include "client/cpp/sha256.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -19,9 +20,16 @@ constexpr size_t kChunkBytes = size_t{1} << 20;
 
 using UploadWriter = grpc::ClientWriter<v1::UploadDatasetRequest>;
 
+// An open upload.
+struct UploadCall {
+  UploadWriter& writer;
+  CallGuard& guard;
+  const std::function<void(int64_t)>& on_progress;
+  int64_t sent = 0;
+};
+
 // Sends all bytes of one part. False when the server ended the call.
-absl::StatusOr<bool> SendPart(UploadWriter& writer, int part, ByteSource& source,
-                              const std::function<void(int64_t)>& on_progress, int64_t& sent) {
+absl::StatusOr<bool> SendPart(UploadCall& call, int part, ByteSource& source) {
   std::string buffer(kChunkBytes, '\0');
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const size_t size, source.Read(buffer.data(), buffer.size()));
@@ -31,32 +39,39 @@ absl::StatusOr<bool> SendPart(UploadWriter& writer, int part, ByteSource& source
     v1::UploadDatasetRequest request;
     request.mutable_chunk()->set_part(part);
     request.mutable_chunk()->set_data(buffer.data(), size);
-    if (!writer.Write(request)) {
+    if (!call.guard.Run([&] { return call.writer.Write(request); })) {
       return false;
     }
-    sent += static_cast<int64_t>(size);
-    if (on_progress) {
-      on_progress(sent);
+    call.sent += static_cast<int64_t>(size);
+    if (call.on_progress) {
+      call.on_progress(call.sent);
     }
   }
 }
 
-absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, std::ofstream& file,
-                         v1::ExportHeader& header) {
+absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, CallGuard& guard,
+                         std::ostream& file, v1::ExportHeader& header) {
   v1::ExportModelResponse response;
   int64_t written = 0;
-  while (reader.Read(&response)) {
+  Sha256 sha256;
+  while (guard.Run([&] { return reader.Read(&response); })) {
     if (response.has_header()) {
       header = response.header();
     } else {
       file.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size()));
       written += static_cast<int64_t>(response.chunk().size());
+      sha256.Add(response.chunk());
     }
   }
-  MERCER_RETURN_IF_ERROR(ToAbslStatus(reader.Finish()));
+  MERCER_RETURN_IF_ERROR(guard.Explain(ToAbslStatus(reader.Finish())));
   if (written != header.size_bytes()) {
     return absl::DataLossError(
         absl::StrCat("received ", written, " of ", header.size_bytes(), " bytes"));
+  }
+  const std::string digest = sha256.Digest();
+  if (digest != header.digest()) {
+    return absl::DataLossError(absl::StrCat("the received bytes have the SHA-256 ", digest,
+                                            ", those of the server ", header.digest()));
   }
   return absl::OkStatus();
 }
@@ -95,55 +110,47 @@ absl::StatusOr<v1::Dataset> Client::TryUpload(const v1::UploadHeader& header,
   grpc::ClientContext context;
   v1::Dataset dataset;
   const std::unique_ptr<UploadWriter> writer = stubs_->datasets->UploadDataset(&context, &dataset);
+  CallGuard guard(context, options_.stream_timeout);
+  UploadCall call{*writer, guard, on_progress};
   v1::UploadDatasetRequest first;
   *first.mutable_header() = header;
-  bool open = writer->Write(first);
-  int64_t sent = 0;
+  bool open = guard.Run([&] { return writer->Write(first); });
   absl::Status local;
   for (size_t i = 0; open && local.ok() && i < sources.size(); ++i) {
-    const absl::StatusOr<bool> done =
-        SendPart(*writer, static_cast<int>(i), *sources[i], on_progress, sent);
+    const absl::StatusOr<bool> done = SendPart(call, static_cast<int>(i), *sources[i]);
     local = done.status();
     open = done.value_or(false);
   }
   if (local.ok()) {
-    writer->WritesDone();
+    guard.Run([&] { return writer->WritesDone(); });
   } else {
     context.TryCancel();
   }
-  const absl::Status status = ToAbslStatus(writer->Finish());
+  const absl::Status status =
+      guard.Explain(ToAbslStatus(guard.Run([&] { return writer->Finish(); })));
   MERCER_RETURN_IF_ERROR(local);
   MERCER_RETURN_IF_ERROR(status);
   return dataset;
 }
 
 absl::StatusOr<v1::ExportHeader> Client::ExportModel(const std::string& name,
-                                                     const std::string& path) {
+                                                     const std::string& path,
+                                                     const std::stop_token& stop) {
   return CallWithRetries(NewBackoff(options_.retry), options_.sleep,
-                         [&](int) { return TryExport(name, path); });
+                         [&](int) { return TryExport(name, path, stop); });
 }
 
-absl::StatusOr<v1::ExportHeader> Client::TryExport(const std::string& name,
-                                                   const std::string& path) {
-  const std::string partial = path + ".part";
-  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
-  if (!file) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write the file '", partial, "'"));
-  }
+absl::StatusOr<v1::ExportHeader> Client::TryExport(const std::string& name, const std::string& path,
+                                                   const std::stop_token& stop) {
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
   grpc::ClientContext context;
   v1::ExportModelRequest request;
   request.set_name(name);
   const auto reader = stubs_->models->ExportModel(&context, request);
+  CallGuard guard(context, options_.stream_timeout, stop);
   v1::ExportHeader header;
-  absl::Status status = WriteChunks(*reader, file, header);
-  file.close();
-  if (status.ok() && (!file || std::rename(partial.c_str(), path.c_str()) != 0)) {
-    status = absl::DataLossError(absl::StrCat("cannot write the file '", path, "'"));
-  }
-  if (!status.ok()) {
-    std::remove(partial.c_str());
-    return status;
-  }
+  MERCER_RETURN_IF_ERROR(WriteChunks(*reader, guard, file->stream(), header));
+  MERCER_RETURN_IF_ERROR(file->Commit());
   return header;
 }
 

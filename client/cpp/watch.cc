@@ -1,6 +1,7 @@
 // Watching jobs, over broken streams.
 #include <grpcpp/client_context.h>
 
+#include "client/cpp/call_guard.h"
 #include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
@@ -40,17 +41,21 @@ absl::Status Client::TryWatch(const std::string& name, const WatchOptions& optio
   request.set_job(name);
   request.set_after_sequence(last_sequence);
   const auto reader = stubs_->training->StreamProgress(&context, request);
-  const std::stop_callback cancel(options.stop, [&context] { context.TryCancel(); });
+  CallGuard guard(context, options_.stream_timeout, options.stop);
   v1::StreamProgressResponse response;
-  while (reader->Read(&response)) {
+  while (guard.Run([&] { return reader->Read(&response); })) {
     got_anything = true;
     if (!response.has_event() || response.event().sequence() <= last_sequence) {
       continue;
     }
     last_sequence = response.event().sequence();
-    options.on_event(response.event());
+    if (options.on_event) {
+      options.on_event(response.event());
+    }
   }
-  return ToAbslStatus(reader->Finish());
+  const absl::Status status = guard.Explain(ToAbslStatus(reader->Finish()));
+  // Without events and heartbeats for so long the connection is as good as broken.
+  return guard.expired() ? absl::UnavailableError(status.message()) : status;
 }
 
 }  // namespace mercer::client

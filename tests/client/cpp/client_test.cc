@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "client/cpp/errors.h"
 #include "tests/client/cpp/fake_server.h"
 
 namespace mercer::client {
@@ -94,6 +95,35 @@ TEST_F(ClientTest, ADeleteWhoseAnswerWasLostSucceeds) {
   EXPECT_EQ(client_.DeleteDataset("datasets/d").code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(ClientTest, ADeleteThatTheServerRefusedWasNotDone) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("mercer");
+  info.set_reason("DRAINING");
+  state().failure = MakeGrpcStatus(grpc::StatusCode::UNAVAILABLE, "shutting down", {&info});
+  state().failures = 1;
+  EXPECT_EQ(client_.DeleteDataset("datasets/d").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(sleeps_, 1);
+}
+
+TEST(ClientOfALateServerTest, ADeleteThatCouldNotConnectWasNotDone) {
+  std::unique_ptr<FakeServer> server = std::make_unique<FakeServer>();
+  const std::string address = server->address();
+  server.reset();
+  int sleeps = 0;
+  Client client({.address = address, .sleep = [&](absl::Duration, std::stop_token) {
+                   ++sleeps;
+                   server = server == nullptr ? std::make_unique<FakeServer>(address)
+                                              : std::move(server);
+                 }});
+  EXPECT_EQ(client.DeleteDataset("datasets/d").code(), absl::StatusCode::kNotFound);
+  EXPECT_GE(sleeps, 1);
+}
+
+TEST_F(ClientTest, WatchingNeedsNoListener) {
+  EXPECT_TRUE(client_.WatchJob("jobs/j1", {}).ok());
+  EXPECT_EQ(state().watched_after, (std::vector<int64_t>{0, 2, 4}));
+}
+
 TEST_F(ClientTest, WatchingGoesOnAfterBrokenStreams) {
   std::vector<int64_t> seen;
   int interruptions = 0;
@@ -141,18 +171,101 @@ TEST_F(ClientTest, PredictionsStayWithOneVersionAfterABrokenStream) {
   EXPECT_EQ(state().predictions[2].model(), "models/m/versions/7");
 }
 
+// Batches of one cell each.
+RowsSource Cells(std::vector<std::string> cells) {
+  return [cells = std::move(cells), next = size_t{0}]() mutable -> absl::StatusOr<v1::Rows> {
+    v1::Rows rows;
+    if (next < cells.size()) {
+      rows.add_columns()->mutable_texts()->add_values(cells[next++]);
+    }
+    return rows;
+  };
+}
+
+TEST_F(ClientTest, APredictionWhoseRowsAreAllAnsweredSucceeds) {
+  int answers = 0;
+  const PredictionSink count = [&](const v1::PredictResponse&) {
+    ++answers;
+    return absl::OkStatus();
+  };
+  state().predict_end = grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining");
+  EXPECT_TRUE(client_.Predict({}, Cells({"a", "b"}), count).ok());
+  EXPECT_EQ(answers, 2);
+  state().predict_end = grpc::Status(grpc::StatusCode::DATA_LOSS, "damaged");
+  EXPECT_EQ(client_.Predict({}, Cells({"a"}), count).code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(ClientTest, ErrorsCountTheRowsOfAllBatches) {
+  const PredictionSink ignore = [](const v1::PredictResponse&) { return absl::OkStatus(); };
+  const absl::Status status = client_.Predict({}, Cells({"a", "b", "bad"}), ignore);
+  EXPECT_EQ(status.message(), "row 3, column 'x': not a number");
+  EXPECT_EQ(ReadErrorReport(status).metadata.at("row"), "3");
+  EXPECT_EQ(ReadErrorReport(status).reason, "BAD_CELL");
+}
+
+TEST_F(ClientTest, PredictingEndsWhenStopIsRequested) {
+  std::stop_source stop;
+  const absl::Status status = client_.Predict(
+      {}, Cells({"a", "b"}),
+      [&](const v1::PredictResponse&) {
+        stop.request_stop();
+        return absl::OkStatus();
+      },
+      stop.get_token());
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
+// A server that accepts calls and never answers them.
+TEST(ClientOfASilentServerTest, NothingWaitsForEver) {
+  FakeServer server;
+  server.state.says_nothing = true;
+  Client client({.address = server.address(),
+                 .timeout = absl::Milliseconds(100),
+                 .stream_timeout = absl::Milliseconds(100),
+                 .watch_retry = {.max_attempts = 2},
+                 .sleep = [](absl::Duration, std::stop_token) {}});
+  const auto late = absl::StatusCode::kDeadlineExceeded;
+  const PredictionSink ignore = [](const v1::PredictResponse&) { return absl::OkStatus(); };
+  v1::UploadHeader header;
+  header.add_parts()->mutable_csv();
+  EXPECT_EQ(client.Train({}).status().code(), late);
+  EXPECT_EQ(client.DeleteDataset("datasets/d").code(), late);
+  EXPECT_EQ(client.UploadDataset(header, {MemorySource("x")}).status().code(), late);
+  EXPECT_EQ(client.Predict({}, Cells({"a"}), ignore).code(), late);
+  EXPECT_EQ(client.PredictDataset({}, ignore).code(), late);
+  EXPECT_EQ(client.ExportModel("models/m", ::testing::TempDir() + "/silent").status().code(), late);
+  EXPECT_EQ(client.WatchJob("jobs/j1", {}).code(), absl::StatusCode::kUnavailable);
+  server.state.Release();
+}
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+TEST_F(ClientTest, AnExportOfOtherBytesIsRefused) {
+  const std::string path = ::testing::TempDir() + "/damaged.model";
+  std::ofstream(path) << "old";
+  state().export_digest = std::string(64, '0');
+  const absl::Status status = client_.ExportModel("models/m", path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(std::string(status.message()).find("SHA-256"), std::string::npos) << status;
+  EXPECT_EQ(ReadFile(path), "old");
+  std::filesystem::remove(path);
+}
+
 TEST_F(ClientTest, AnExportThatBreaksLeavesNoHalfFile) {
-  const std::string path = ::testing::TempDir() + "/exported.model";
+  const std::string folder = ::testing::TempDir() + "/exports";
+  std::filesystem::create_directory(folder);
+  const std::string path = folder + "/exported.model";
   state().failures = 100;
   EXPECT_FALSE(client_.ExportModel("models/m", path).ok());
-  EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
   state().failures = 1;
   const auto header = client_.ExportModel("models/m", path);
   ASSERT_TRUE(header.ok()) << header.status();
-  std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "abcabc");
-  std::filesystem::remove(path);
+  EXPECT_EQ(ReadFile(path), "abcabc");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

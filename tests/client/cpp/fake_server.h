@@ -1,7 +1,9 @@
 // A server in this process whose answers a test dictates.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,21 +43,64 @@ struct FakeState {
   std::vector<std::string> uploaded_bytes;  // of each complete upload, parts one after the other
   std::vector<int64_t> watched_after;       // after_sequence of each StreamProgress
   std::vector<v1::PredictHeader> predictions;
-  int events_per_stream = 2;  // StreamProgress breaks after this many
+  std::vector<v1::Rows> batches;  // of all predictions
+  int events_per_stream = 2;      // StreamProgress breaks after this many
   int last_event = 5;
   int batches_per_stream = 1000;
   v1::JobState final_state = v1::JOB_STATE_SUCCEEDED;
   grpc::Status train_status;  // unless OK, the answer of Train
+  grpc::Status failure{grpc::StatusCode::UNAVAILABLE, "try again"};  // while `failures` > 0
+  grpc::Status predict_end;   // the end of a PredictStream whose rows are all answered
+  bool says_nothing = false;  // calls are accepted and not answered before Release()
+  std::string export_digest = kSha256OfAbcabc;
+  std::vector<std::string> datasets = {"datasets/d0", "datasets/d1", "datasets/d2", "datasets/d3",
+                                       "datasets/d4"};
+  std::vector<std::string> models;  // that exist; empty: all do
+  v1::Model model;                  // what GetModel answers, with the name asked for
+
+  // sha256sum of "abcabc".
+  static constexpr char kSha256OfAbcabc[] =
+      "bbb59da3af939f7af5f360f2ceb80a496e3bae1cd87dde426db0ae40677e1c2c";
 
   grpc::Status NextStatus() {
     ++calls;
+    if (says_nothing) {
+      released_.wait();
+    }
     if (failures > 0) {
       --failures;
-      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "try again");
+      return failure;
     }
     return grpc::Status::OK;
   }
+
+  // Lets calls go on that wait because the server says nothing.
+  void Release() { release_.set_value(); }
+
+ private:
+  std::promise<void> release_;
+  std::shared_future<void> released_ = release_.get_future().share();
 };
+
+// NOT_FOUND as the server says it.
+inline grpc::Status NotFoundStatus(const std::string& name) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("mercer");
+  info.set_reason("NOT_FOUND");
+  google::rpc::ResourceInfo resource;
+  resource.set_resource_name(name);
+  return MakeGrpcStatus(grpc::StatusCode::NOT_FOUND, "there is no " + name, {&info, &resource});
+}
+
+// What is wrong with a cell, as the server says it: the row counts from the beginning of the batch.
+inline grpc::Status BadCellStatus(int row) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("mercer");
+  info.set_reason("BAD_CELL");
+  (*info.mutable_metadata())["row"] = std::to_string(row);
+  return MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT,
+                        "row " + std::to_string(row) + ", column 'x': not a number", {&info});
+}
 
 class FakeDatasets : public v1::DatasetService::Service {
  public:
@@ -88,12 +133,13 @@ class FakeDatasets : public v1::DatasetService::Service {
 
   grpc::Status ListDatasets(grpc::ServerContext*, const v1::ListDatasetsRequest* request,
                             v1::ListDatasetsResponse* response) override {
-    const int first = request->page_token().empty() ? 0 : std::stoi(request->page_token());
-    for (int i = first; i < std::min(first + 2, 5); ++i) {
-      response->add_datasets()->set_name("datasets/d" + std::to_string(i));
+    const size_t first = request->page_token().empty() ? 0 : std::stoul(request->page_token());
+    const size_t end = first + std::min<size_t>(2, static_cast<size_t>(request->page_size()));
+    for (size_t i = first; i < std::min(end, state_.datasets.size()); ++i) {
+      response->add_datasets()->set_name(state_.datasets[i]);
     }
-    if (first + 2 < 5) {
-      response->set_next_page_token(std::to_string(first + 2));
+    if (end < state_.datasets.size()) {
+      response->set_next_page_token(std::to_string(end));
     }
     return state_.NextStatus();
   }
@@ -144,6 +190,9 @@ class FakeTraining : public v1::TrainingService::Service {
       const std::lock_guard lock(state_.mutex);
       state_.watched_after.push_back(request->after_sequence());
     }
+    if (state_.says_nothing) {
+      return state_.NextStatus();
+    }
     int sent = 0;
     for (int64_t i = request->after_sequence() + 1; i <= state_.last_event; ++i, ++sent) {
       if (sent == state_.events_per_stream) {
@@ -180,14 +229,36 @@ class FakeModels : public v1::ModelService::Service {
 
   grpc::Status GetModel(grpc::ServerContext*, const v1::GetModelRequest* request,
                         v1::Model* model) override {
+    const std::vector<std::string>& known = state_.models;
+    if (!known.empty() && std::find(known.begin(), known.end(), request->name()) == known.end()) {
+      return NotFoundStatus(request->name());
+    }
+    *model = state_.model;
     model->set_name(request->name());
+    return state_.NextStatus();
+  }
+
+  grpc::Status ListModels(grpc::ServerContext*, const v1::ListModelsRequest*,
+                          v1::ListModelsResponse* response) override {
+    for (const std::string& name : state_.models) {
+      response->add_models()->set_name(name + "/versions/1");
+    }
+    return state_.NextStatus();
+  }
+
+  grpc::Status DeleteModel(grpc::ServerContext*, const v1::DeleteModelRequest*,
+                           google::protobuf::Empty*) override {
     return state_.NextStatus();
   }
 
   grpc::Status ExportModel(grpc::ServerContext*, const v1::ExportModelRequest*,
                            grpc::ServerWriter<v1::ExportModelResponse>* writer) override {
     v1::ExportModelResponse response;
+    if (state_.says_nothing) {
+      return state_.NextStatus();
+    }
     response.mutable_header()->set_size_bytes(6);
+    response.mutable_header()->set_digest(state_.export_digest);
     writer->Write(response);
     response.set_chunk("abc");
     writer->Write(response);
@@ -206,7 +277,8 @@ class FakePredictions : public v1::PredictionService::Service {
  public:
   explicit FakePredictions(FakeState& state) : state_(state) {}
 
-  // Answers each batch with its first cell; breaks after `batches_per_stream`.
+  // Answers each batch with its first column, or with how many entries its rows have; breaks after
+  // `batches_per_stream`.
   grpc::Status PredictStream(
       grpc::ServerContext*,
       grpc::ServerReaderWriter<v1::PredictResponse, v1::PredictStreamRequest>* stream) override {
@@ -216,35 +288,68 @@ class FakePredictions : public v1::PredictionService::Service {
       const std::lock_guard lock(state_.mutex);
       state_.predictions.push_back(request.header());
     }
+    if (state_.says_nothing) {
+      return state_.NextStatus();
+    }
     for (int batch = 0; stream->Read(&request); ++batch) {
       if (batch == state_.batches_per_stream) {
         return grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining");
       }
-      v1::PredictResponse response;
-      response.set_model("models/m/versions/7");
-      response.add_outputs("spam");
-      const auto& cells = request.rows().columns(0).texts();
-      response.mutable_decision_values()->set_rows(cells.values_size());
-      response.mutable_decision_values()->set_columns(1);
-      for (const std::string& cell : cells.values()) {
-        response.add_labels("label " + cell);
-        response.mutable_decision_values()->add_values(0.5);
+      {
+        const std::lock_guard lock(state_.mutex);
+        state_.batches.push_back(request.rows());
       }
-      stream->Write(response);
+      const std::vector<std::string> labels = LabelsOf(request.rows());
+      const auto bad = std::find(labels.begin(), labels.end(), "bad");
+      if (bad != labels.end()) {
+        return BadCellStatus(static_cast<int>(bad - labels.begin()) + 1);
+      }
+      stream->Write(Answer(labels));
     }
-    return grpc::Status::OK;
+    return state_.predict_end;
   }
 
  private:
+  static std::vector<std::string> LabelsOf(const v1::Rows& rows) {
+    std::vector<std::string> labels;
+    if (rows.columns_size() > 0) {
+      const auto& cells = rows.columns(0).texts().values();
+      labels.assign(cells.begin(), cells.end());
+    } else if (rows.sparse_size() > 0) {
+      const auto& starts = rows.sparse(0).row_starts();
+      for (int r = 0; r + 1 < starts.size(); ++r) {
+        labels.push_back(std::to_string(starts[r + 1] - starts[r]));
+      }
+    } else {
+      labels.assign(static_cast<size_t>(rows.squares(0).values().rows()), "square");
+    }
+    return labels;
+  }
+
+  static v1::PredictResponse Answer(const std::vector<std::string>& labels) {
+    v1::PredictResponse response;
+    response.set_model("models/m/versions/7");
+    response.add_outputs("spam");
+    response.mutable_decision_values()->set_rows(static_cast<int64_t>(labels.size()));
+    response.mutable_decision_values()->set_columns(1);
+    for (const std::string& label : labels) {
+      response.add_labels("label " + label);
+      response.mutable_decision_values()->add_values(0.5);
+    }
+    return response;
+  }
+
   FakeState& state_;
 };
 
 class FakeServer {
  public:
-  FakeServer() : datasets_(state), training_(state), models_(state), predictions_(state) {
+  explicit FakeServer(const std::string& address = "127.0.0.1:0")
+      : datasets_(state), training_(state), models_(state), predictions_(state) {
     grpc::ServerBuilder builder;
     int port = 0;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.SetMaxReceiveMessageSize(64 << 20);  // as the server has it
+    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&datasets_);
     builder.RegisterService(&training_);
     builder.RegisterService(&models_);
