@@ -17,10 +17,16 @@ constexpr int kBarWidth = 24;
 constexpr int kNarrowBarWidth = 10;
 constexpr char kClearLine[] = "\r\x1b[2K";
 
-std::string Remaining(const v1::TrainingProgress& progress) {
-  return progress.has_remaining()
-             ? absl::StrCat("about ", FormatElapsed(ToDuration(progress.remaining())), " left")
-             : "";
+// A smaller step says nothing about the speed.
+constexpr double kSmallestStep = 0.01;
+
+// Adds what time has passed and what is left.
+void AddTimes(const v1::TrainingProgress& progress, std::optional<absl::Duration> remaining,
+              std::vector<std::string>& parts) {
+  parts.push_back(FormatElapsed(ToDuration(progress.elapsed())));
+  if (remaining.has_value()) {
+    parts.push_back(absl::StrCat("about ", FormatElapsed(*remaining), " left"));
+  }
 }
 
 std::string GapText(const v1::TrainingProgress& progress) {
@@ -42,7 +48,8 @@ std::string DescribeChange(const v1::StateChange& change) {
   return text;
 }
 
-std::string DescribeProgress(const v1::ProgressEvent& event) {
+std::string DescribeProgress(const v1::ProgressEvent& event,
+                             std::optional<absl::Duration> remaining) {
   const v1::TrainingProgress& progress = event.progress();
   std::vector<std::string> parts = {absl::StrCat("iteration ", event.iteration()),
                                     absl::StrCat("objective ", Objective(progress)),
@@ -50,10 +57,7 @@ std::string DescribeProgress(const v1::ProgressEvent& event) {
   if (progress.active_kernels() > 0) {
     parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
   }
-  parts.push_back(FormatElapsed(ToDuration(progress.elapsed())));
-  if (progress.has_remaining()) {
-    parts.push_back(Remaining(progress));
-  }
+  AddTimes(progress, remaining, parts);
   return absl::StrCat(progress.phase(), progress.phase().empty() ? "" : ": ",
                       absl::StrJoin(parts, "  "));
 }
@@ -67,13 +71,32 @@ double GapShare(double gap, double target_gap) {
   return std::clamp(std::log(gap) / std::log(target_gap), 0.0, 1.0);
 }
 
-std::string FormatEventLine(const v1::ProgressEvent& event) {
+std::optional<absl::Duration> RemainingTime::Hear(const v1::ProgressEvent& event) {
+  if (!event.has_progress()) {
+    first_.reset();  // a new attempt, or the end
+    return std::nullopt;
+  }
+  const double elapsed = absl::ToDoubleSeconds(ToDuration(event.progress().elapsed()));
+  const double fraction = event.progress().fraction();
+  if (!first_.has_value()) {
+    first_ = {elapsed, fraction};
+    return std::nullopt;
+  }
+  const double step = fraction - first_->fraction;
+  if (!(step >= kSmallestStep) || !(elapsed > first_->elapsed_seconds) || fraction >= 1.0) {
+    return std::nullopt;
+  }
+  return absl::Seconds((elapsed - first_->elapsed_seconds) * (1.0 - fraction) / step);
+}
+
+std::string FormatEventLine(const v1::ProgressEvent& event,
+                            std::optional<absl::Duration> remaining) {
   const std::string head = Pad(absl::StrCat("[", event.sequence(), "]"), 6);
   switch (event.kind_case()) {
     case v1::ProgressEvent::kStateChange:
       return head + DescribeChange(event.state_change());
     case v1::ProgressEvent::kProgress:
-      return head + DescribeProgress(event);
+      return head + DescribeProgress(event, remaining);
     case v1::ProgressEvent::kResumed:
       return absl::StrCat(head, "resumed from iteration ", event.resumed().from_iteration());
     default:
@@ -81,7 +104,8 @@ std::string FormatEventLine(const v1::ProgressEvent& event) {
   }
 }
 
-std::string FormatProgressBar(const v1::ProgressEvent& event, double target_gap,
+std::string FormatProgressBar(const v1::ProgressEvent& event,
+                              std::optional<absl::Duration> remaining, double target_gap,
                               const Terminal& terminal) {
   const v1::TrainingProgress& progress = event.progress();
   const double share = progress.has_relative_gap() ? GapShare(progress.relative_gap(), target_gap)
@@ -93,10 +117,7 @@ std::string FormatProgressBar(const v1::ProgressEvent& event, double target_gap,
   if (progress.active_kernels() > 0) {
     parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
   }
-  parts.push_back(FormatElapsed(ToDuration(progress.elapsed())));
-  if (progress.has_remaining()) {
-    parts.push_back(Remaining(progress));
-  }
+  AddTimes(progress, remaining, parts);
   std::string text = absl::StrJoin(parts, "  ");
   const std::string phase = progress.phase().empty() ? "train" : progress.phase();
   const int room = terminal.width - 1 - DisplayWidth(phase) - bar_width - 4;
@@ -108,12 +129,14 @@ std::string FormatProgressBar(const v1::ProgressEvent& event, double target_gap,
 }
 
 void ProgressDisplay::Show(const v1::ProgressEvent& event) {
+  const std::optional<absl::Duration> remaining = remaining_.Hear(event);
   if (session_.json()) {
     session_.PrintJson(event);
   } else if (!session_.terminal().interactive) {
-    session_.out() << FormatEventLine(event) << std::endl;
+    session_.out() << FormatEventLine(event, remaining) << std::endl;
   } else if (event.has_progress()) {
-    session_.out() << kClearLine << FormatProgressBar(event, target_gap_, session_.terminal())
+    session_.out() << kClearLine
+                   << FormatProgressBar(event, remaining, target_gap_, session_.terminal())
                    << std::flush;
     bar_drawn_ = true;
   } else {
