@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/text.h"
@@ -16,20 +15,10 @@ struct LearnersFlags {
   std::string name;
 };
 
-// `text` in lines of at most `width` cells, each after `indent` spaces.
-std::string Wrap(const std::string& text, int width, int indent) {
+// Lines of at most `width` cells, each after `indent` spaces.
+std::string Paragraph(const std::string& text, int width, int indent) {
   const std::string margin(static_cast<size_t>(indent), ' ');
-  std::string result;
-  std::string line = margin;
-  const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
-  for (const std::string& word : words) {
-    if (DisplayWidth(line) > indent && DisplayWidth(line) + 1 + DisplayWidth(word) > width) {
-      absl::StrAppend(&result, line, "\n");
-      line = margin;
-    }
-    absl::StrAppend(&line, DisplayWidth(line) > indent ? " " : "", word);
-  }
-  return absl::StrCat(result, line, "\n");
+  return absl::StrCat(margin, Wrap(text, width, indent), "\n");
 }
 
 std::string FormatOption(const v1::OptionDescription& option, int width) {
@@ -40,16 +29,16 @@ std::string FormatOption(const v1::OptionDescription& option, int width) {
   if (!option.unit().empty()) {
     absl::StrAppend(&head, "  unit: ", option.unit());
   }
-  std::string text = absl::StrCat(head, "\n", Wrap(option.meaning(), width, 6));
+  std::string text = absl::StrCat(head, "\n", Paragraph(option.meaning(), width, 6));
   if (!option.source().empty()) {
-    text += Wrap(absl::StrCat("Default from: ", option.source()), width, 6);
+    text += Paragraph(absl::StrCat("Default from: ", option.source()), width, 6);
   }
   return text;
 }
 
 std::string FormatLearner(const v1::LearnerDescription& learner, int width) {
-  std::string text =
-      absl::StrCat(learner.name(), ": ", learner.title(), "\n", Wrap(learner.summary(), width, 2));
+  std::string text = absl::StrCat(learner.name(), ": ", learner.title(), "\n",
+                                  Paragraph(learner.summary(), width, 2));
   absl::StrAppend(&text, "  learns ", learner.classification() ? "classes" : "",
                   learner.classification() && learner.regression() ? " and " : "",
                   learner.regression() ? "numbers (--regression)" : "", "\n\nOptions:\n");
@@ -90,7 +79,8 @@ absl::StatusOr<ExitCode> ShowLearners(Session& session, const LearnersFlags& fla
     table.AddRow({learner.name(), learner.title(), options});
   }
   if (!session.json()) {
-    session.out() << table.ToString() << "More: mercer learners NAME" << std::endl;
+    session.out() << table.ToString(TableWidth(session.terminal())) << "More: mercer learners NAME"
+                  << std::endl;
   }
   return ExitCode::kOk;
 }

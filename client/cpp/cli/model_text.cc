@@ -20,10 +20,16 @@ namespace {
 constexpr int kLabelWidth = 16;
 constexpr int kMaxBarWidth = 30;
 constexpr int kMinNameWidth = 20;
+constexpr size_t kMaxShownClasses = 12;
 constexpr int kBesideName = 28;  // cells of a line that a kernel's name leaves for bar and number
 
 std::string Line(const std::string& label, const std::string& text) {
   return text.empty() ? "" : absl::StrCat("  ", Pad(label, kLabelWidth), text, "\n");
+}
+
+// Behind a label.
+std::string Wrapped(const std::string& text, const Terminal& terminal) {
+  return Wrap(Printable(text), terminal.width, kLabelWidth + 2);
 }
 
 std::string SettingText(const v1::OptionSetting& setting) {
@@ -61,6 +67,18 @@ std::string ScopeText(v1::CertificateScope scope) {
     default:
       return "";
   }
+}
+
+std::string ClassesText(const google::protobuf::RepeatedPtrField<std::string>& classes) {
+  if (classes.empty()) {
+    return "";
+  }
+  const auto count = static_cast<size_t>(classes.size());
+  const size_t shown = std::min(count, kMaxShownClasses);
+  return absl::StrCat(
+      ", ", count,
+      " classes: ", absl::StrJoin(classes.begin(), classes.begin() + static_cast<int>(shown), ", "),
+      shown < count ? ", ..." : "");
 }
 
 // Mean absolute weight of every kernel over the outputs.
@@ -171,7 +189,7 @@ std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal
   std::vector<std::string> names;
   int name_width = 0;
   for (size_t i = 0; i < shown; ++i) {
-    names.push_back(ShortName(weights.kernels(static_cast<int>(order[i]))));
+    names.push_back(Printable(ShortName(weights.kernels(static_cast<int>(order[i])))));
     name_width = std::max(name_width, DisplayWidth(names.back()));
   }
   name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
@@ -195,21 +213,19 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
   std::string data = absl::StrJoin(
       request.data(), ", ",
       [](std::string* out, const v1::DataInput& input) { absl::StrAppend(out, input.dataset()); });
-  std::string classes;
-  if (model.coding().classes_size() > 0) {
-    classes = absl::StrCat(", classes ", absl::StrJoin(model.coding().classes(), ", "));
-  }
   std::string text =
       absl::StrCat(Paint(terminal, Colour::kBold, model.name()), "  ", model.learner(), "\n");
-  absl::StrAppend(&text, Line("trained by", absl::StrCat(model.lineage().job(), " on ", data)),
-                  Line("created", FormatTime(model.create_time())),
-                  Line("target", model.target() + classes), Line("options", OptionsText(model)),
-                  Line("rows", absl::StrCat(model.num_training_rows(), " trained on, ",
-                                            model.num_support_vectors(), " support vectors")),
-                  Line("stored", absl::StrCat(FormatBytes(model.size_bytes()), ", sha256 ",
-                                              model.digest().substr(0, 16), "…")),
-                  Line("stopped", EnumWord(*v1::StopReason_descriptor(), model.stop_reason())),
-                  Line("description", model.description()));
+  absl::StrAppend(
+      &text, Line("trained by", absl::StrCat(model.lineage().job(), " on ", data)),
+      Line("created", FormatTime(model.create_time())),
+      Line("target", Wrapped(model.target() + ClassesText(model.coding().classes()), terminal)),
+      Line("options", Wrapped(OptionsText(model), terminal)),
+      Line("rows", absl::StrCat(model.num_training_rows(), " trained on, ",
+                                model.num_support_vectors(), " support vectors")),
+      Line("stored", absl::StrCat(FormatBytes(model.size_bytes()), ", sha256 ",
+                                  model.digest().substr(0, 16), "…")),
+      Line("stopped", EnumWord(*v1::StopReason_descriptor(), model.stop_reason())),
+      Line("description", Wrapped(model.description(), terminal)));
   return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
                       FormatKernelWeights(model.kernel_weights(), terminal, max_kernels));
 }

@@ -2,16 +2,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 
 namespace mercer::client {
 namespace {
 
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+constexpr int kMinCutWidth = 8;  // of a column of a table
+
+struct CodePoints {
+  uint32_t first;
+  uint32_t last;
+};
+
+// Unicode: combining marks, joiners and variation selectors.
+constexpr CodePoints kNoCell[] = {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+                                  {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                  {0xFE20, 0xFE2F}};
+// Unicode Standard Annex 11: the blocks whose characters are wide or full-width.
+constexpr CodePoints kTwoCells[] = {
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},  {0xA960, 0xA97F}, {0xAC00, 0xD7A3},
+    {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F},
+    {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+
+// The code point at `position`, which moves behind it. Bytes that are no UTF-8 count one each.
+uint32_t NextCodePoint(const std::string& text, size_t& position) {
+  const auto byte = [&](size_t i) {
+    return static_cast<uint32_t>(static_cast<unsigned char>(text[i]));
+  };
+  const uint32_t lead = byte(position++);
+  const int continuations = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+  uint32_t code = continuations == 0 ? lead : lead & (0x3Fu >> continuations);
+  for (int i = 0; i < continuations && position < text.size() && (byte(position) & 0xC0) == 0x80;
+       ++i) {
+    code = code << 6 | (byte(position++) & 0x3F);
+  }
+  return code;
+}
+
+int CellsOf(uint32_t code) {
+  const auto holds = [code](const CodePoints& range) {
+    return range.first <= code && code <= range.last;
+  };
+  if (std::any_of(std::begin(kNoCell), std::end(kNoCell), holds)) {
+    return 0;
+  }
+  return std::any_of(std::begin(kTwoCells), std::end(kTwoCells), holds) ? 2 : 1;
+}
 
 bool LooksLikeNumber(const std::string& text) {
   double ignored = 0.0;
@@ -64,8 +106,37 @@ absl::Duration ToDuration(const google::protobuf::Duration& duration) {
 }
 
 int DisplayWidth(const std::string& text) {
-  return static_cast<int>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !IsContinuation(c); }));
+  int width = 0;
+  for (size_t i = 0; i < text.size();) {
+    width += CellsOf(NextCodePoint(text, i));
+  }
+  return width;
+}
+
+std::string Printable(const std::string& text) {
+  std::string result = text;
+  for (char& c : result) {
+    c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
+  }
+  return result;
+}
+
+std::string Wrap(const std::string& text, int width, int indent) {
+  std::string result;
+  std::string line;
+  int used = indent;
+  const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
+  for (const std::string& word : words) {
+    const int cells = DisplayWidth(word);
+    if (!line.empty() && used + 1 + cells > width) {
+      absl::StrAppend(&result, line, "\n", std::string(static_cast<size_t>(indent), ' '));
+      line.clear();
+      used = indent;
+    }
+    used += cells + (line.empty() ? 0 : 1);
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  return result + line;
 }
 
 std::string Pad(const std::string& text, int width) {
@@ -73,16 +144,20 @@ std::string Pad(const std::string& text, int width) {
   if (missing >= 0) {
     return text + std::string(static_cast<size_t>(missing), ' ');
   }
-  std::string cut;
+  if (width <= 0) {
+    return "";
+  }
   int cells = 0;
-  for (const char c : text) {
-    cells += IsContinuation(c) ? 0 : 1;
-    if (cells >= width) {
+  size_t end = 0;
+  for (size_t next = 0; next < text.size(); end = next) {
+    const int more = CellsOf(NextCodePoint(text, next));
+    if (cells + more >= width) {
       break;
     }
-    cut.push_back(c);
+    cells += more;
   }
-  return width > 0 ? cut + "…" : "";
+  return absl::StrCat(text.substr(0, end), "…",
+                      std::string(static_cast<size_t>(width - 1 - cells), ' '));
 }
 
 std::string Bar(double share, int width, const std::string& empty) {
@@ -106,24 +181,51 @@ std::string Bar(double share, int width, const std::string& empty) {
 
 Table::Table(std::vector<std::string> header) { rows_.push_back(std::move(header)); }
 
-void Table::AddRow(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+void Table::AddRow(std::vector<std::string> row) {
+  for (std::string& cell : row) {
+    cell = Printable(cell);
+  }
+  rows_.push_back(std::move(row));
+}
 
-std::string Table::ToString() const {
+int TableWidth(const Terminal& terminal) { return terminal.interactive ? terminal.width : 0; }
+
+std::vector<int> Table::Widths(int max_width) const {
   std::vector<int> widths(rows_[0].size(), 0);
+  for (const std::vector<std::string>& row : rows_) {
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], DisplayWidth(row[c]));
+    }
+  }
+  const int gaps = 2 * (static_cast<int>(widths.size()) - 1);
+  int excess = max_width > 0 ? std::accumulate(widths.begin(), widths.end(), gaps) - max_width : 0;
+  while (excess > 0 && widths.size() > 1) {
+    int& widest = *std::max_element(widths.begin() + 1, widths.end());
+    if (widest <= kMinCutWidth) {
+      break;
+    }
+    --widest;
+    --excess;
+  }
+  return widths;
+}
+
+std::string Table::ToString(int max_width) const {
+  const std::vector<int> widths = Widths(max_width);
   std::vector<bool> numeric(rows_[0].size(), rows_.size() > 1);
-  for (size_t r = 0; r < rows_.size(); ++r) {
+  for (size_t r = 1; r < rows_.size(); ++r) {
     for (size_t c = 0; c < rows_[r].size(); ++c) {
-      widths[c] = std::max(widths[c], DisplayWidth(rows_[r][c]));
-      numeric[c] = numeric[c] && (r == 0 || LooksLikeNumber(rows_[r][c]));
+      numeric[c] = numeric[c] && LooksLikeNumber(rows_[r][c]);
     }
   }
   std::string text;
   for (const std::vector<std::string>& row : rows_) {
     std::string line;
     for (size_t c = 0; c < row.size(); ++c) {
-      const std::string space(static_cast<size_t>(widths[c] - DisplayWidth(row[c])), ' ');
-      absl::StrAppend(&line, c == 0 ? "" : "  ", numeric[c] ? space : "", row[c],
-                      numeric[c] ? "" : space);
+      const int room = std::max(0, widths[c] - DisplayWidth(row[c]));
+      absl::StrAppend(&line, c == 0 ? "" : "  ",
+                      numeric[c] ? std::string(static_cast<size_t>(room), ' ') + row[c]
+                                 : Pad(row[c], widths[c]));
     }
     absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
   }

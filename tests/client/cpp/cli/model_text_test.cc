@@ -1,6 +1,11 @@
 #include "client/cpp/cli/model_text.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_split.h"
 #include <gtest/gtest.h>
+
+#include "client/cpp/cli/text.h"
 
 namespace mercer::client {
 namespace {
@@ -52,6 +57,45 @@ TEST(ModelTextTest, SeveralOutputsAreAveraged) {
             "kernel weights (means over 2 outputs)\n"
             "  a  ████████ 0.3\n"
             "  b  ████████ 0.3\n");
+}
+
+TEST(ModelTextTest, FiveHundredKernelsStayReadable) {
+  std::vector<std::pair<std::string, double>> values;
+  for (int k = 0; k < 500; ++k) {
+    values.emplace_back(
+        "gaussian(bandwidth=0.5, columns=" + std::string(60, 'x') + std::to_string(k) + ")",
+        k < 400 ? 1.0 : 0.0);
+  }
+  for (const int width : {40, 80, 200}) {
+    const std::string text = FormatKernelWeights(Weights(values), {.width = width}, 20);
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 22);
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+      EXPECT_LE(DisplayWidth(line), std::max(width, 70)) << line;
+    }
+    EXPECT_NE(text.find("480 more with 95.0 % of the sum of all weights; 100 of weight 0"),
+              std::string::npos);
+  }
+}
+
+TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
+  v1::Model model;
+  model.set_name("models/m/versions/1");
+  model.set_target("label");
+  for (int c = 0; c < 101; ++c) {
+    model.mutable_coding()->add_classes("class" + std::to_string(c));
+  }
+  for (int o = 0; o < 10; ++o) {
+    v1::OptionSetting& option = *model.add_options();
+    option.set_name("option" + std::to_string(o));
+    option.set_real_value(0.5);
+  }
+  const std::string text = FormatModel(model, {.width = 60}, 20);
+  EXPECT_NE(text.find("label, 101 classes: class0, "), std::string::npos) << text;
+  EXPECT_NE(text.find("class11,\n                  ..."), std::string::npos) << text;
+  EXPECT_EQ(text.find("class12"), std::string::npos) << text;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n'))) {
+    EXPECT_LE(DisplayWidth(line), 66) << line;
+  }
 }
 
 TEST(ModelTextTest, NoKernelsNoChart) {

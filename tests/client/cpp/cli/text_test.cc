@@ -27,6 +27,30 @@ TEST(TextTest, WidthCountsCharactersNotBytes) {
   EXPECT_EQ(Pad("ä→öü", 3), "ä→…");
 }
 
+TEST(TextTest, WideAndCombiningCharactersCountAsTheTerminalShowsThem) {
+  EXPECT_EQ(DisplayWidth("日本"), 4);
+  EXPECT_EQ(DisplayWidth("한글"), 4);
+  EXPECT_EQ(DisplayWidth("e\u0301"), 1);  // é in two code points
+  EXPECT_EQ(DisplayWidth("😀"), 2);
+  EXPECT_EQ(DisplayWidth("\xff\xfe"), 2);  // no UTF-8
+  EXPECT_EQ(Pad("日本", 5), "日本 ");
+  EXPECT_EQ(Pad("日本語", 4), "日… ");
+  EXPECT_EQ(Pad("日本語", 1), "…");
+  EXPECT_EQ(Pad("abc", 0), "");
+}
+
+TEST(TextTest, ControlCharactersAreNotPrinted) {
+  EXPECT_EQ(Printable("a\x1b[2Jb\nc\td\x7f"), "a?[2Jb?c?d?");
+  EXPECT_EQ(Printable("größer 日本"), "größer 日本");
+}
+
+TEST(TextTest, WrapsAtSpaces) {
+  EXPECT_EQ(Wrap("one two three", 9, 2), "one two\n  three");
+  EXPECT_EQ(Wrap("one two three", 100, 2), "one two three");
+  EXPECT_EQ(Wrap("overlong words", 6, 2), "overlong\n  words");
+  EXPECT_EQ(Wrap("", 10, 2), "");
+}
+
 TEST(TextTest, BarsFillInEighths) {
   EXPECT_EQ(Bar(0.0, 4), "    ");
   EXPECT_EQ(Bar(1.0, 4), "████");
@@ -44,6 +68,25 @@ TEST(TableTest, AlignsWordsLeftAndNumbersRight) {
             "NAME    ROWS  WHAT\n"
             "a       4601  spam\n"
             "longer     7\n");
+}
+
+TEST(TableTest, WideColumnsAreCutOnNarrowTerminals) {
+  Table table({"NAME", "ROWS", "WHAT"});
+  EXPECT_TRUE(table.empty());
+  table.AddRow({"datasets/never-cut", "1", "a description of many words"});
+  EXPECT_FALSE(table.empty());
+  EXPECT_EQ(table.ToString(38),
+            "NAME                ROWS  WHAT\n"
+            "datasets/never-cut     1  a descripti…\n");
+  EXPECT_EQ(table.ToString(10),
+            "NAME                ROWS  WHAT\n"
+            "datasets/never-cut     1  a descr…\n");
+}
+
+TEST(TableTest, CellsKeepToTheirLine) {
+  Table table({"NAME"});
+  table.AddRow({"a\nb\x1b[31m"});
+  EXPECT_EQ(table.ToString(), "NAME\na?b?[31m\n");
 }
 
 }  // namespace
