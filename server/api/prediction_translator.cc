@@ -47,7 +47,7 @@ class RowsReader {
       MERCER_ASSIGN_OR_RETURN(RowMatrix values, ReadMatrix(square.values(), path + ".values"));
       MERCER_RETURN_IF_ERROR(CountRows(values.rows(), path));
       dataset_.squares.push_back(
-          {square.name(), SquareKind::kKernel, SharedMatrix(std::move(values))});
+          {square.name(), KindOfSquare(square.name()), SharedMatrix(std::move(values))});
     }
     if (!known_rows_ || dataset_.rows == 0) {
       return BadField("rows", "must hold at least one row");
@@ -64,6 +64,18 @@ class RowsReader {
     known_rows_ = true;
     dataset_.rows = rows;
     return absl::OkStatus();
+  }
+
+  // What the model's kernels read from the square block `name`.
+  SquareKind KindOfSquare(const std::string& name) const {
+    for (const KernelTerm& term : model_.function.kernel_terms) {
+      for (const KernelSpec& kernel : term.kernels) {
+        if (kernel.type == KernelType::kDistance && kernel.block == name) {
+          return SquareKind::kDistance;
+        }
+      }
+    }
+    return SquareKind::kKernel;
   }
 
   // The model's block of that name, or its only one; null when there is none.
@@ -174,15 +186,15 @@ class RowsReader {
     for (int i = 0; i < rows_.columns_size(); ++i) {
       const v1::TypedColumn& column = rows_.columns(i);
       const std::string path = absl::StrCat("rows.columns[", i, "]");
+      MERCER_RETURN_IF_ERROR(CountRows(
+          column.has_texts() ? column.texts().values_size() : column.numbers().values_size(),
+          path));
       const auto found = known.find(column.name());
       if (found == known.end()) {
         unknown.Check(column.name() == model_.target, path + ".name",
                       absl::StrCat("the model has no column '", column.name(), "'"));
         continue;
       }
-      MERCER_RETURN_IF_ERROR(CountRows(
-          column.has_texts() ? column.texts().values_size() : column.numbers().values_size(),
-          path));
       ColumnSchema schema{found->second->name, found->second->categorical, {}};
       MERCER_ASSIGN_OR_RETURN(std::vector<double> values, schema.categorical
                                                               ? ReadCategories(column, schema)
