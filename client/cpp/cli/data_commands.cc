@@ -1,11 +1,11 @@
 #include <filesystem>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/dataset_text.h"
+#include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
@@ -88,7 +88,7 @@ absl::Status AddSquare(const std::string& text, char delimiter, v1::UploadHeader
         absl::StrCat("--square: must be NAME=FILE:kernel or NAME=FILE:distance, is '", text, "'"));
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file,
-                          OpenFileSource(assignment.second.substr(0, colon)));
+                          OpenInflated(assignment.second.substr(0, colon)));
   MERCER_ASSIGN_OR_RETURN(SquareValues values, ReadSquareText(*file, delimiter));
   v1::SquareFormat& square = *header.add_parts()->mutable_square();
   square.set_name(assignment.first);
@@ -96,15 +96,6 @@ absl::Status AddSquare(const std::string& text, char delimiter, v1::UploadHeader
   square.set_columns(values.columns);
   sources.push_back(MemorySource(std::move(values.bytes)));
   return absl::OkStatus();
-}
-
-// csv unless the flag or the name of the file says otherwise.
-absl::StatusOr<bool> IsSvmlight(const UploadFlags& flags) {
-  if (flags.format.empty()) {
-    const std::string name = absl::AsciiStrToLower(flags.file);
-    return absl::StrContains(name, ".svm") || absl::StrContains(name, ".libsvm");
-  }
-  return flags.format == "svmlight";
 }
 
 absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
@@ -118,8 +109,7 @@ absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*header.mutable_labels())[label.first] = label.second;
   }
-  MERCER_ASSIGN_OR_RETURN(const bool svmlight, IsSvmlight(flags));
-  if (svmlight) {
+  if (IsSvmlight(flags.file, flags.format)) {
     header.add_parts()->mutable_svmlight()->set_target_name(flags.target);
   } else {
     MERCER_ASSIGN_OR_RETURN(*header.add_parts()->mutable_csv(), MakeCsvFormat(flags));
@@ -162,8 +152,9 @@ absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Dataset> datasets,
-                          session.client().ListDatasets(flags.limit));
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Dataset> datasets,
+                          session.client().ListDatasets(flags.limit + 1));
+  const bool more = CutToLimit(flags.limit, datasets);
   Table table({"DATA SET", "ROWS", "COLUMNS", "SIZE", "CREATED", "NAME"});
   for (const v1::Dataset& dataset : datasets) {
     if (session.json()) {
@@ -175,9 +166,9 @@ absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
     }
   }
   if (!session.json()) {
-    session.out() << (datasets.empty() ? "no data sets\n" : table.ToString()) << std::flush;
+    session.PrintTable(table, "no data sets");
   }
-  return ExitCode::kOk;
+  return session.EndList(more, flags.limit);
 }
 
 absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
@@ -186,7 +177,8 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   if (session.json()) {
     session.PrintJson(dataset);
   } else {
-    session.out() << FormatDatasetSummary(dataset) << FormatDatasetColumns(dataset) << std::flush;
+    session.out() << FormatDatasetSummary(dataset)
+                  << FormatDatasetColumns(dataset, session.terminal()) << std::flush;
   }
   return ExitCode::kOk;
 }
@@ -194,9 +186,7 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
 absl::StatusOr<ExitCode> Remove(Session& session, const NameFlags& flags) {
   const std::string name = FullName("datasets", flags.name);
   MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name));
-  if (!session.json()) {
-    session.out() << name << " deleted" << std::endl;
-  }
+  session.PrintDeleted(name);
   return ExitCode::kOk;
 }
 
@@ -214,24 +204,31 @@ void AddUpload(CommandLine& line, CLI::App& data) {
                     "The first line holds values; names are c1, c2, ...");
   command->add_flag("--allow-missing", flags->allow_missing,
                     "Keep missing cells, for 'train --impute'; else they are errors");
-  command->add_option(
-      "--role", flags->roles,
-      "COLUMN=ROLE: feature, target, task, weight, group, split, ignored (repeatable)");
+  command
+      ->add_option("--role", flags->roles,
+                   "COLUMN=ROLE: feature, target, task, weight, group, split, ignored (repeatable)")
+      ->allow_extra_args(false);
   command
       ->add_option("--categorical", flags->categorical,
                    "Columns of categories, though they look like numbers")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--numeric", flags->numeric, "Columns that must hold numbers")
-      ->delimiter(',');
-  command->add_option("--block", flags->blocks,
-                      "NAME=COLUMN,FIRST..LAST: a feature block of these columns (repeatable)");
-  command->add_option("--square", flags->squares,
-                      "NAME=FILE:kernel or NAME=FILE:distance: a matrix over the rows, as text "
-                      "without a header (repeatable)");
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--block", flags->blocks,
+                   "NAME=COLUMN,FIRST..LAST: a feature block of these columns (repeatable)")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--square", flags->squares,
+                   "NAME=FILE:kernel or NAME=FILE:distance: a matrix over the rows, as text "
+                   "without a header (repeatable)")
+      ->allow_extra_args(false);
   command->add_option("--id", flags->id, "The id of datasets/ID; default: chosen by the server");
   command->add_option("--display-name", flags->display_name,
                       "For people; default: the file's name");
-  command->add_option("--label", flags->labels, "NAME=VALUE (repeatable)");
+  command->add_option("--label", flags->labels, "NAME=VALUE (repeatable)")->allow_extra_args(false);
 }
 
 }  // namespace
@@ -243,7 +240,7 @@ void AddDataCommands(CommandLine& line) {
   auto list = std::make_shared<ListFlags>();
   line.Add(*data, "list", "List data sets, newest first", list, &List)
       ->add_option("--limit", list->limit, "At most this many")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
   auto shown = std::make_shared<NameFlags>();
   line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)

@@ -60,7 +60,7 @@ std::string FormatDatasetSummary(const v1::Dataset& dataset) {
   return text;
 }
 
-std::string FormatDatasetColumns(const v1::Dataset& dataset) {
+std::string FormatDatasetColumns(const v1::Dataset& dataset, const Terminal& terminal) {
   Table table({"COLUMN", "BLOCK", "TYPE", "MISSING", "MIN", "MAX", "MEAN", "STD", "VALUES"});
   for (const v1::Block& block : dataset.blocks()) {
     for (const v1::Column& column : block.columns()) {
@@ -71,7 +71,7 @@ std::string FormatDatasetColumns(const v1::Dataset& dataset) {
     AddColumn(column, absl::StrCat("(", EnumWord(*v1::ColumnRole_descriptor(), column.role()), ")"),
               table);
   }
-  return table.ToString();
+  return table.ToString(TableWidth(terminal));
 }
 
 }  // namespace mercer::client

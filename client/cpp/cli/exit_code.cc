@@ -31,7 +31,7 @@ const char kExitCodeHelp[] =
     R"(Exit codes:
   0 done    1 the job or the server failed   2 wrong command line      3 data or options refused
   4 no such data set, job, model or file     5 taken, or state does not allow it
-  6 no server answers   7 the job was cancelled   8 a limit is exceeded   130 detached by Ctrl-C
+  6 no server answers   7 the job was cancelled   8 a limit is exceeded   130 ended by Ctrl-C; a watched job goes on
 )";
 
 }  // namespace mercer::client

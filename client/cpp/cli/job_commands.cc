@@ -89,23 +89,26 @@ absl::StatusOr<ExitCode> ListJobs(Session& session, const ListFlags& flags) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
   }
-  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Job> jobs,
-                          session.client().ListJobs(filter, flags.limit));
-  Table table({"JOB", "STATE", "LEARNER", "CREATED", "GAP", "MODEL"});
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs,
+                          session.client().ListJobs(filter, flags.limit + 1));
+  const bool more = CutToLimit(flags.limit, jobs);
+  Table table({"JOB", "STATE", "LEARNER", "DATA SET", "CREATED", "GAP", "MODEL"});
   for (const v1::Job& job : jobs) {
     if (session.json()) {
       session.PrintJson(job);
       continue;
     }
     const v1::TrainingProgress& progress = job.progress().progress();
-    table.AddRow({job.name(), StateText(job), job.learner(), FormatTime(job.create_time()),
+    const auto& data = job.request().data();
+    table.AddRow({job.name(), StateText(job), job.learner(), data.empty() ? "" : data[0].dataset(),
+                  FormatTime(job.create_time()),
                   progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "",
                   job.model()});
   }
   if (!session.json()) {
-    session.out() << (jobs.empty() ? "no jobs\n" : table.ToString()) << std::flush;
+    session.PrintTable(table, "no jobs");
   }
-  return ExitCode::kOk;
+  return session.EndList(more, flags.limit);
 }
 
 absl::StatusOr<ExitCode> Watch(Session& session, const JobFlags& flags) {
@@ -123,12 +126,23 @@ absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
   return ExitCode::kOk;
 }
 
+ExitCode Detach(Session& session, const std::string& job) {
+  session.PrintNote(
+      absl::StrCat("no longer watched; the job goes on. Watch it again: mercer watch ", job,
+                   "   End it: mercer cancel ", job));
+  return ExitCode::kInterrupted;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_name) {
   const std::stop_token interrupt = session.CatchInterrupts();
-  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().GetJob(job_name));
-  ProgressDisplay display(session, TargetGap(job));
+  const absl::StatusOr<v1::Job> job = session.client().GetJob(job_name);
+  if (interrupt.stop_requested()) {
+    return Detach(session, job_name);
+  }
+  MERCER_RETURN_IF_ERROR(job.status());
+  ProgressDisplay display(session, TargetGap(*job));
   WatchOptions options;
   options.stop = interrupt;
   options.on_event = [&](const v1::ProgressEvent& event) { display.Show(event); };
@@ -141,9 +155,7 @@ absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_
   const absl::Status watched = session.client().WatchJob(job_name, options);
   display.Finish();
   if (interrupt.stop_requested()) {
-    session.err() << "no longer watched; the job goes on. Watch it again: mercer watch " << job_name
-                  << "   End it: mercer cancel " << job_name << std::endl;
-    return ExitCode::kDetached;
+    return Detach(session, job_name);
   }
   MERCER_RETURN_IF_ERROR(watched);
   MERCER_ASSIGN_OR_RETURN(const v1::Job ended, session.client().GetJob(job_name));
@@ -155,10 +167,12 @@ void AddJobCommands(CommandLine& line) {
   CLI::App* jobs = line.Add(line.app, "jobs", "List jobs, newest first", list, &ListJobs);
   jobs->add_option("--state", list->states,
                    "Only in this state: queued, running, cancelling, verifying, succeeded, failed, "
-                   "cancelled (repeatable)");
-  jobs->add_option("--label", list->labels, "Only with this label, NAME=VALUE (repeatable)");
+                   "cancelled (repeatable)")
+      ->allow_extra_args(false);
+  jobs->add_option("--label", list->labels, "Only with this label, NAME=VALUE (repeatable)")
+      ->allow_extra_args(false);
   jobs->add_option("--limit", list->limit, "At most this many")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
 
   const auto add = [&line](const char* name, const char* description, auto run) {

@@ -32,9 +32,10 @@ std::string MainMetric(const v1::Model& model) {
 
 absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(
-      const std::vector<v1::Model> models,
+      std::vector<v1::Model> models,
       session.client().ListModels(flags.model.empty() ? "" : FullName("models", flags.model),
-                                  flags.limit));
+                                  flags.limit + 1));
+  const bool more = CutToLimit(flags.limit, models);
   Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"});
   for (const v1::Model& model : models) {
     if (session.json()) {
@@ -45,9 +46,9 @@ absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
     }
   }
   if (!session.json()) {
-    session.out() << (models.empty() ? "no models\n" : table.ToString()) << std::flush;
+    session.PrintTable(table, "no models");
   }
-  return ExitCode::kOk;
+  return session.EndList(more, flags.limit);
 }
 
 absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
@@ -64,14 +65,19 @@ absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
 }
 
 absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(
-      const v1::ExportHeader header,
-      session.client().ExportModel(FullName("models", flags.model), flags.file));
+  const std::stop_token interrupt = session.CatchInterrupts();
+  const absl::StatusOr<v1::ExportHeader> header =
+      session.client().ExportModel(FullName("models", flags.model), flags.file, interrupt);
+  if (!header.ok() && interrupt.stop_requested()) {
+    session.PrintNote("interrupted");
+    return ExitCode::kInterrupted;
+  }
+  MERCER_RETURN_IF_ERROR(header.status());
   if (session.json()) {
-    session.PrintJson(header);
+    session.PrintJson(*header);
   } else {
-    session.out() << header.model() << " written to " << flags.file << "  "
-                  << FormatBytes(header.size_bytes()) << "  sha256 " << header.digest()
+    session.out() << header->model() << " written to " << flags.file << "  "
+                  << FormatBytes(header->size_bytes()) << "  sha256 " << header->digest()
                   << std::endl;
   }
   return ExitCode::kOk;
@@ -80,9 +86,7 @@ absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
 absl::StatusOr<ExitCode> Remove(Session& session, const ListFlags& flags) {
   const std::string name = FullName("models", flags.model);
   MERCER_RETURN_IF_ERROR(session.client().DeleteModel(name));
-  if (!session.json()) {
-    session.out() << name << " deleted" << std::endl;
-  }
+  session.PrintDeleted(name);
   return ExitCode::kOk;
 }
 
@@ -94,7 +98,7 @@ void AddModelCommands(CommandLine& line) {
       line.Add(line.app, "models", "List models, or the versions of one", listed, &List);
   list->add_option("MODEL", listed->model, "List the versions of this model, newest first");
   list->add_option("--limit", listed->limit, "At most this many")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
 
   auto shown = std::make_shared<ShowFlags>();

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/suggestions.h"
 
 namespace mercer::client {
 namespace {
@@ -29,11 +31,55 @@ void AddCommands(CommandLine& line) {
   AddVersionCommand(line);
 }
 
+// Names a word that stands where a command should; empty when something else is wrong.
+std::string ExplainUnknownCommand(const CLI::App& app) {
+  const CLI::App* last = &app;
+  while (!last->get_subcommands().empty()) {
+    last = last->get_subcommands().front();
+  }
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  if (last->get_require_subcommand_min() == 0 || unknown.empty() || unknown.front()[0] == '-') {
+    return "";
+  }
+  std::vector<std::string> names;
+  for (const CLI::App* command : last->get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return absl::StrCat("there is no command '", unknown.front(), "'; there are ",
+                      absl::StrJoin(names, ", "));
+}
+
 // 0 for help texts, kUsage for mistakes.
-int ExplainParse(const CLI::App& app, const CLI::ParseError& error, std::ostream& out,
-                 std::ostream& err) {
-  const int code = app.exit(error, out, err);
-  return code == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
+int ExplainParse(const CLI::App& app, const CLI::ParseError& error, bool json, Session& session) {
+  if (error.get_exit_code() == 0) {
+    return app.exit(error, session.out(), session.err());
+  }
+  const std::string unknown = ExplainUnknownCommand(app);
+  if (unknown.empty() && !json) {
+    app.exit(error, session.out(), session.err());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  session.options().json = json;
+  session.PrintError(absl::InvalidArgumentError(unknown.empty() ? error.what() : unknown));
+  return static_cast<int>(ExitCode::kUsage);
+}
+
+// What the command did, told to the user and to the shell.
+int Report(Session& session, const absl::StatusOr<ExitCode>& result) {
+  if (!result.ok()) {
+    const std::string hint = Suggest(session, result.status());
+    session.PrintError(result.status());
+    if (!hint.empty()) {
+      session.PrintNote(hint);
+    }
+    return static_cast<int>(ExitCodeOf(result.status()));
+  }
+  session.out().flush();
+  if (!session.out()) {
+    session.PrintError(absl::DataLossError("the output could not be written"));
+    return static_cast<int>(ExitCode::kFailed);
+  }
+  return static_cast<int>(*result);
 }
 
 }  // namespace
@@ -50,19 +96,15 @@ int RunCommandLine(std::vector<std::string> arguments, std::ostream& out, std::o
   CLI::App app(kDescription, "mercer");
   CommandLine line{app, session, {}};
   AddCommands(line);
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   TakeLearnerOptions(line, arguments);
   std::reverse(arguments.begin(), arguments.end());  // the order that CLI11 takes a vector in
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return ExplainParse(app, error, out, err);
+    return ExplainParse(app, error, json, session);
   }
-  const absl::StatusOr<ExitCode> result = line.action(session);
-  if (!result.ok()) {
-    session.PrintError(result.status());
-    return static_cast<int>(ExitCodeOf(result.status()));
-  }
-  return static_cast<int>(*result);
+  return Report(session, line.action(session));
 }
 
 }  // namespace mercer::client

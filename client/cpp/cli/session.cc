@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
 #include "client/cpp/errors.h"
@@ -9,51 +10,84 @@
 namespace mercer::client {
 namespace {
 
-// What the user can do next, where the error itself does not say it.
-std::string HintFor(const absl::Status& status, const std::string& server) {
+// Streams have ten times as long for one step: a batch may be large.
+constexpr double kStreamFactor = 10.0;
+
+// What is wrong and what the user can do about it.
+std::string Explain(const absl::Status& status, const std::string& server) {
   const bool from_server = !ReadErrorReport(status).reason.empty();
-  if (status.code() == absl::StatusCode::kUnavailable && !from_server) {
+  if (absl::IsUnavailable(status) && !from_server) {
     return absl::StrCat(
-        "\n  Is it running? Start one with: mercer-server --data-dir DIR",
-        "\n  Another address: --server HOST:PORT, or MERCER_SERVER in the environment.", "\n  (",
+        "no server answers at ", server,
+        "; start one with 'mercer-server --data-dir DIR', or name another with --server "
+        "HOST:PORT or MERCER_SERVER\n  (",
         status.message(), ")");
   }
-  if (status.code() == absl::StatusCode::kDeadlineExceeded) {
-    return absl::StrCat("\n  Server: ", server, ". More time: --timeout SECONDS");
+  if (absl::IsDeadlineExceeded(status) && !from_server) {
+    return absl::StrCat("the server at ", server,
+                        " does not answer in time; wait longer with --timeout SECONDS\n  (",
+                        status.message(), ")");
   }
-  return "";
+  return FormatError(status);
 }
 
 }  // namespace
 
 Client& Session::client() {
   if (client_ == nullptr) {
-    client_ = std::make_unique<Client>(ClientOptions{
-        .address = options_.server, .timeout = absl::Seconds(options_.timeout_seconds)});
+    client_ = std::make_unique<Client>(
+        ClientOptions{.address = options_.server,
+                      .timeout = absl::Seconds(options_.timeout_seconds),
+                      .stream_timeout = absl::Seconds(kStreamFactor * options_.timeout_seconds)});
   }
   return *client_;
 }
 
-void Session::PrintJson(const google::protobuf::Message& message) {
+std::string Session::JsonLine(const google::protobuf::Message& message) {
   std::string text;
-  if (google::protobuf::util::MessageToJsonString(message, &text).ok()) {
-    out_ << text << std::endl;
+  // Fails for google.protobuf.Any of unknown types only, which details of errors may hold.
+  return google::protobuf::util::MessageToJsonString(message, &text).ok() ? text + "\n" : "{}\n";
+}
+
+void Session::PrintJson(const google::protobuf::Message& message) {
+  out_ << JsonLine(message) << std::flush;
+}
+
+void Session::PrintTable(const Table& table, const std::string& if_empty) {
+  out_ << (table.empty() ? if_empty + "\n" : table.ToString(TableWidth(terminal_))) << std::flush;
+}
+
+ExitCode Session::EndList(bool more, int limit) {
+  if (more && !json()) {
+    out_ << "and more than these " << limit << "; see them with --limit N" << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+void Session::PrintDeleted(const std::string& name) {
+  if (!json()) {
+    out_ << name << " deleted" << std::endl;
+    return;
+  }
+  google::protobuf::Struct message;
+  (*message.mutable_fields())["deleted"].set_string_value(name);
+  PrintJson(message);
+}
+
+void Session::PrintNote(const std::string& text) {
+  if (json()) {
+    PrintError(absl::CancelledError(text));
+  } else {
+    err_ << text << std::endl;
   }
 }
 
 void Session::PrintError(const absl::Status& status) {
   if (json()) {
-    std::string text;
-    if (google::protobuf::util::MessageToJsonString(ToRpcStatus(status), &text).ok()) {
-      err_ << text << std::endl;
-    }
+    err_ << JsonLine(ToRpcStatus(status)) << std::flush;
     return;
   }
-  const bool no_answer =
-      status.code() == absl::StatusCode::kUnavailable && ReadErrorReport(status).reason.empty();
-  err_ << "error: "
-       << (no_answer ? absl::StrCat("no server answers at ", options_.server) : FormatError(status))
-       << HintFor(status, options_.server) << std::endl;
+  err_ << "error: " << Explain(status, options_.server) << std::endl;
 }
 
 std::stop_token Session::CatchInterrupts() {

@@ -1,19 +1,25 @@
 // What a command works with: the server, the output, and how the output is to look.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <ostream>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include <google/protobuf/message.h>
 
+#include "client/cpp/cli/exit_code.h"
 #include "client/cpp/cli/terminal.h"
+#include "client/cpp/cli/text.h"
 #include "client/cpp/client.h"
 
 namespace mercer::client {
+
+constexpr int kMaxListed = 1'000'000;  // by one command
 
 struct SessionOptions {
   std::string server = "127.0.0.1:7345";
@@ -38,8 +44,16 @@ class Session {
   // Must live as long as the session; without one, nothing is caught.
   void set_interrupts(InterruptGuard* interrupts) { interrupts_ = interrupts; }
 
-  // Protobuf's JSON on one line.
+  // Protobuf's JSON as one line with its end.
+  static std::string JsonLine(const google::protobuf::Message& message);
   void PrintJson(const google::protobuf::Message& message);
+  // A table, cut to the width of a terminal, or `if_empty` when it has no rows.
+  void PrintTable(const Table& table, const std::string& if_empty);
+  // Ends a list of at most `limit` things: says whether there are more.
+  ExitCode EndList(bool more, int limit);
+  void PrintDeleted(const std::string& name);
+  // A remark beside the output; with --json as a google.rpc.Status of code CANCELLED.
+  void PrintNote(const std::string& text);
   // "error: ..." with what is wrong, where and what is allowed; with --json the google.rpc.Status.
   void PrintError(const absl::Status& status);
 
@@ -51,6 +65,14 @@ class Session {
   InterruptGuard* interrupts_ = nullptr;
   std::unique_ptr<Client> client_;
 };
+
+// Leaves at most `limit` items of a list that was asked for one more; true when it had more.
+template <typename Item>
+bool CutToLimit(int limit, std::vector<Item>& items) {
+  const bool more = items.size() > static_cast<size_t>(limit);
+  items.resize(std::min(items.size(), static_cast<size_t>(limit)));
+  return more;
+}
 
 // Full names: "spam" is "models/spam"; full names stay.
 std::string FullName(const std::string& collection, const std::string& name);

@@ -1,6 +1,7 @@
 #include "client/cpp/output_file.h"
 
 #include <filesystem>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public ::testing::Test {
  protected:
-  OutputFileTest() : folder_(fs::path(::testing::TempDir()) / "output_file_test") {
+  OutputFileTest()
+      : folder_(fs::path(::testing::TempDir()) / ("output_file_test." + std::to_string(getpid()))) {
     fs::remove_all(folder_);
     fs::create_directory(folder_);
   }

@@ -1,0 +1,31 @@
+#include "client/cpp/cli/file_format.h"
+
+#include <cstdint>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+
+bool IsSvmlight(const std::string& file, const std::string& format) {
+  if (!format.empty()) {
+    return format == "svmlight";
+  }
+  const std::string name = absl::AsciiStrToLower(std::filesystem::path(file).filename().string());
+  return absl::StrContains(name, ".svm") || absl::StrContains(name, ".libsvm");
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) || std::filesystem::is_directory(path, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no file '", path, "'"));
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
+  return MakeInflatingSource(std::move(file), SIZE_MAX);
+}
+
+}  // namespace mercer::client
