@@ -1,13 +1,14 @@
 #include <filesystem>
-#include <fstream>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/prediction_csv.h"
+#include "client/cpp/output_file.h"
 #include "client/cpp/table_rows.h"
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -22,6 +23,7 @@ struct PredictFlags {
   std::string delimiter = ",";
   std::string format;
   std::vector<std::string> ignored;
+  std::vector<std::string> squares;
 };
 
 bool IsDataset(const PredictFlags& flags) {
@@ -29,81 +31,98 @@ bool IsDataset(const PredictFlags& flags) {
   return absl::StartsWith(flags.input, "datasets/") && !std::filesystem::exists(flags.input, error);
 }
 
-absl::Status PredictSvmlight(Session& session, const PredictFlags& flags,
-                             const v1::PredictHeader& header, const PredictionSink& sink) {
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(flags.input));
-  MERCER_ASSIGN_OR_RETURN(v1::Rows rows, ReadSvmlightRows(*file));
-  const auto next = [&rows]() -> absl::StatusOr<v1::Rows> {
-    return std::exchange(rows, v1::Rows());
-  };
-  return session.client().Predict(header, next, sink);
-}
-
-absl::Status PredictCsv(Session& session, const PredictFlags& flags,
-                        const v1::PredictHeader& header, const PredictionSink& sink) {
-  RowsOptions options;
-  MERCER_ASSIGN_OR_RETURN(options.delimiter, ParseDelimiter(flags.delimiter));
-  options.ignored = flags.ignored;
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(flags.input));
-  MERCER_ASSIGN_OR_RETURN(CsvRows rows,
-                          CsvRows::Open(MakeInflatingSource(std::move(file), SIZE_MAX), options));
-  const absl::Status status = session.client().Predict(
-      header, [&rows] { return rows.Next(); }, sink);
-  // The server counts the rows of a batch.
-  if (!status.ok() && rows.rows() > options.batch_rows && !session.json()) {
-    const int64_t first = (rows.rows() - 1) / options.batch_rows * options.batch_rows + 1;
-    session.err() << "in rows " << first << " to " << rows.rows() << " of " << flags.input
-                  << ", counted from 1:" << std::endl;
+absl::Status AddTable(const PredictFlags& flags, char delimiter, RowBatches& batches) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenInflated(flags.input));
+  if (IsSvmlight(flags.input, flags.format)) {
+    batches.Add(flags.input, OpenSvmlightRows(std::move(file)));
+    return absl::OkStatus();
   }
-  return status;
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> rows,
+                          OpenCsvRows(std::move(file), {delimiter, flags.ignored}));
+  batches.Add(flags.input, std::move(rows));
+  return absl::OkStatus();
 }
 
-absl::Status PredictAll(Session& session, const PredictFlags& flags, const PredictionSink& sink) {
+// "NAME=FILE"; what kind of matrix it is, as 'data upload' wants it, the model knows.
+absl::Status AddSquare(const std::string& text, char delimiter, RowBatches& batches) {
+  MERCER_ASSIGN_OR_RETURN(auto assignment, SplitAssignment("--square", text));
+  auto& [name, path] = assignment;
+  for (const std::string kind : {":kernel", ":distance"}) {
+    if (absl::EndsWith(path, kind)) {
+      path.resize(path.size() - kind.size());
+      break;
+    }
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenInflated(path));
+  batches.Add(path, OpenSquareRows(name, std::move(file), delimiter));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags) {
+  if (flags.input.empty() && flags.squares.empty()) {
+    return absl::InvalidArgumentError("nothing to predict: give a FILE, or --square NAME=FILE");
+  }
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  RowBatches batches;
+  if (!flags.input.empty()) {
+    MERCER_RETURN_IF_ERROR(AddTable(flags, delimiter, batches));
+  }
+  for (const std::string& square : flags.squares) {
+    MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, batches));
+  }
+  return batches;
+}
+
+absl::Status PredictAll(Session& session, const PredictFlags& flags, const PredictionSink& sink,
+                        const std::stop_token& stop) {
   v1::PredictHeader header;
   header.set_model(FullName("models", flags.model));
   header.set_contributions(flags.contributions);
   if (IsDataset(flags)) {
     header.set_dataset(flags.input);
-    return session.client().PredictDataset(header, sink);
+    return session.client().PredictDataset(header, sink, stop);
   }
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(flags.input, error)) {
-    return absl::NotFoundError(absl::StrCat("there is no file '", flags.input, "'"));
-  }
-  return flags.format == "svmlight" ? PredictSvmlight(session, flags, header, sink)
-                                    : PredictCsv(session, flags, header, sink);
+  MERCER_ASSIGN_OR_RETURN(RowBatches batches, OpenFiles(flags));
+  return session.client().Predict(
+      header, [&batches] { return batches.Next(); }, sink, stop);
 }
 
 absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
-  std::ofstream file;
+  const std::stop_token interrupt = session.CatchInterrupts();
+  std::unique_ptr<OutputFile> file;
   if (!flags.output.empty()) {
-    file.open(flags.output, std::ios::binary | std::ios::trunc);
-    if (!file) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--output: cannot write the file '", flags.output, "'"));
-    }
+    MERCER_ASSIGN_OR_RETURN(file, OutputFile::Create(flags.output));
   }
-  std::ostream& out = flags.output.empty() ? session.out() : file;
+  std::ostream& out = file == nullptr ? session.out() : file->stream();
   PredictionCsv csv(out, flags.values);
   int64_t rows = 0;
   std::string model;
-  MERCER_RETURN_IF_ERROR(PredictAll(session, flags, [&](const v1::PredictResponse& response) {
+  const auto sink = [&](const v1::PredictResponse& response) {
     rows += response.decision_values().rows();
     model = response.model();
     if (session.json()) {
-      session.PrintJson(response);
+      out << Session::JsonLine(response);
     } else {
       csv.Write(response);
     }
-    return absl::OkStatus();
-  }));
-  out.flush();
-  if (!out) {
-    return absl::DataLossError("the predictions could not be written");
+    return out.good() ? absl::OkStatus() : absl::DataLossError("the predictions cannot be written");
+  };
+  const absl::Status status = PredictAll(session, flags, sink, interrupt);
+  if (!status.ok() && interrupt.stop_requested()) {
+    session.PrintNote("interrupted");
+    return ExitCode::kInterrupted;
   }
-  if (!flags.output.empty() && !session.json()) {
-    session.out() << rows << " rows predicted by " << model << ", written to " << flags.output
-                  << std::endl;
+  MERCER_RETURN_IF_ERROR(status);
+  if (rows == 0) {
+    return WithReason(absl::InvalidArgumentError(absl::StrCat("'", flags.input, "' has no rows")),
+                      "NO_ROWS");
+  }
+  if (file != nullptr) {
+    MERCER_RETURN_IF_ERROR(file->Commit());
+    if (!session.json()) {
+      session.out() << rows << " rows predicted by " << model << ", written to " << flags.output
+                    << std::endl;
+    }
   }
   return ExitCode::kOk;
 }
@@ -115,22 +134,27 @@ void AddPredictCommand(CommandLine& line) {
   CLI::App* command =
       line.Add(line.app, "predict", "Predict rows: CSV in, CSV out", flags, &Predict);
   command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
-  command
-      ->add_option(
-          "FILE", flags->input,
-          "CSV with a header, may be compressed with gzip; or a stored data set, datasets/ID")
-      ->required();
-  command->add_option("--output", flags->output, "Write the predictions to this file");
+  command->add_option("FILE", flags->input,
+                      "CSV with a header, or svmlight, may be compressed with gzip; or a stored "
+                      "data set, datasets/ID");
+  command->add_option("--output", flags->output,
+                      "Write the predictions to this file, which is left alone unless all succeed");
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,
                     "Also each kernel's share of each decision value");
   command
-      ->add_option("--delimiter", flags->delimiter, "Between cells of FILE: one character or tab")
+      ->add_option("--delimiter", flags->delimiter, "Between cells of files: one character or tab")
       ->capture_default_str();
-  command->add_option("--format", flags->format, "Of FILE: csv (default) or svmlight")
+  command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));
   command->add_option("--ignore", flags->ignored, "Columns of FILE that the model does not know")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--square", flags->squares,
+                   "NAME=FILE: kernel values or distances between these rows and all training "
+                   "rows, as text without a header (repeatable)")
+      ->allow_extra_args(false);
 }
 
 }  // namespace mercer::client

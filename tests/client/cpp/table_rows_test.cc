@@ -1,6 +1,7 @@
 #include "client/cpp/table_rows.h"
 
 #include <cstring>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -9,66 +10,180 @@
 namespace mercer::client {
 namespace {
 
-absl::StatusOr<CsvRows> OpenText(const std::string& text, const RowsOptions& options = {}) {
-  return CsvRows::Open(MakeMemorySource(text), options);
+// The batches of one file; ends with the first error.
+struct Batches {
+  std::vector<v1::Rows> rows;
+  absl::Status status;
+};
+
+Batches ReadAll(RowBatches& batches) {
+  Batches result;
+  while (true) {
+    absl::StatusOr<v1::Rows> rows = batches.Next();
+    result.status = rows.status();
+    if (!rows.ok() || rows->ByteSizeLong() == 0) {
+      return result;
+    }
+    result.rows.push_back(*std::move(rows));
+  }
+}
+
+Batches ReadCsvText(const std::string& text, const BatchLimits& limits = {},
+                    const CsvRowsOptions& options = {}) {
+  absl::StatusOr<std::unique_ptr<RowReader>> reader = OpenCsvRows(MakeMemorySource(text), options);
+  if (!reader.ok()) {
+    return {{}, reader.status()};
+  }
+  RowBatches batches(limits);
+  batches.Add("new.csv", *std::move(reader));
+  return ReadAll(batches);
+}
+
+Batches ReadSvmlightText(const std::string& text, const BatchLimits& limits = {}) {
+  RowBatches batches(limits);
+  batches.Add("new.svm", OpenSvmlightRows(MakeMemorySource(text)));
+  return ReadAll(batches);
 }
 
 std::vector<std::string> Texts(const v1::TypedColumn& column) {
   return {column.texts().values().begin(), column.texts().values().end()};
 }
 
+template <typename Number>
+std::vector<Number> Numbers(const google::protobuf::RepeatedField<Number>& field) {
+  return {field.begin(), field.end()};
+}
+
 TEST(CsvRowsTest, CellsTravelAsTextInBatches) {
-  auto rows = OpenText("age,city\n1.0,Rome\n2,\"Paris, Texas\"\nNA,?\n", {.batch_rows = 2});
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  const auto first = rows->Next();
-  ASSERT_TRUE(first.ok()) << first.status();
-  ASSERT_EQ(first->columns_size(), 2);
-  EXPECT_EQ(first->columns(0).name(), "age");
-  EXPECT_EQ(Texts(first->columns(0)), (std::vector<std::string>{"1.0", "2"}));
-  EXPECT_EQ(Texts(first->columns(1)), (std::vector<std::string>{"Rome", "Paris, Texas"}));
-  const auto second = rows->Next();
-  EXPECT_EQ(Texts(second->columns(0)), (std::vector<std::string>{""}));
-  EXPECT_EQ(Texts(second->columns(1)), (std::vector<std::string>{""}));
-  EXPECT_EQ(rows->rows(), 3);
-  EXPECT_EQ(rows->Next()->columns_size(), 0);
+  const Batches all = ReadCsvText("age,city\n1.0,Rome\n2,\"Paris, Texas\"\nNA,?\n", {.rows = 2});
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  ASSERT_EQ(all.rows.size(), 2u);
+  ASSERT_EQ(all.rows[0].columns_size(), 2);
+  EXPECT_EQ(all.rows[0].columns(0).name(), "age");
+  EXPECT_EQ(Texts(all.rows[0].columns(0)), (std::vector<std::string>{"1.0", "2"}));
+  EXPECT_EQ(Texts(all.rows[0].columns(1)), (std::vector<std::string>{"Rome", "Paris, Texas"}));
+  EXPECT_EQ(Texts(all.rows[1].columns(0)), (std::vector<std::string>{""}));
+  EXPECT_EQ(Texts(all.rows[1].columns(1)), (std::vector<std::string>{""}));
+}
+
+TEST(CsvRowsTest, BatchesAreLimitedByBytesToo) {
+  std::string text = "x";
+  for (int c = 1; c < 100; ++c) {
+    text += ",column " + std::to_string(c);
+  }
+  text += "\n";
+  for (int r = 0; r < 50; ++r) {
+    text += std::string(1000, '7');
+    for (int c = 1; c < 100; ++c) {
+      text += ",1";
+    }
+    text += "\n";
+  }
+  const BatchLimits limits{.rows = 1000, .bytes = 20'000};
+  const Batches all = ReadCsvText(text, limits);
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  size_t rows = 0;
+  for (const v1::Rows& batch : all.rows) {
+    rows += static_cast<size_t>(batch.columns(0).texts().values_size());
+    EXPECT_LT(batch.ByteSizeLong(), limits.bytes + 2000);  // at most one row more
+  }
+  EXPECT_EQ(rows, 50u);
+  EXPECT_GE(all.rows.size(), 3u);
+  EXPECT_EQ(ReadCsvText(text, {.rows = 1000, .bytes = 1}).rows.size(), 50u);
 }
 
 TEST(CsvRowsTest, IgnoredColumnsAreNotSent) {
-  auto rows = OpenText("id;x\n7;1\n", {.delimiter = ';', .ignored = {"id"}});
-  const auto batch = rows->Next();
-  ASSERT_EQ(batch->columns_size(), 1);
-  EXPECT_EQ(batch->columns(0).name(), "x");
+  const Batches all = ReadCsvText("id;x\n7;1\n", {}, {.delimiter = ';', .ignored = {"id"}});
+  ASSERT_EQ(all.rows.size(), 1u);
+  ASSERT_EQ(all.rows[0].columns_size(), 1);
+  EXPECT_EQ(all.rows[0].columns(0).name(), "x");
 }
 
 TEST(CsvRowsTest, RaggedRowIsNamed) {
-  auto rows = OpenText("a,b\n1,2\n3\n");
-  const auto batch = rows->Next();
-  ASSERT_FALSE(batch.ok());
-  EXPECT_EQ(batch.status().message(), "row 2: has 1 cells, the header has 2");
-  EXPECT_EQ(GetReason(batch.status()), "BAD_ROW");
+  const Batches all = ReadCsvText("a,b\n1,2\n3\n");
+  EXPECT_EQ(all.status.message(), "row 2: has 1 cells, the header has 2");
+  EXPECT_EQ(GetReason(all.status), "BAD_ROW");
+  EXPECT_EQ(ReadCsvText("a,b\n1,2\n3\n", {.rows = 1}).status.message(), all.status.message());
+}
+
+TEST(CsvRowsTest, BytesThatAreNoTextAreNamed) {
+  EXPECT_EQ(ReadCsvText("a,b\n1,\xff\n").status.message(),
+            "row 1: is not UTF-8 text without control characters");
 }
 
 TEST(CsvRowsTest, BlankLinesAreAllowedAtTheEndOnly) {
-  auto trailing = OpenText("a,b\n1,2\n\n\n\n");
-  EXPECT_EQ(Texts(trailing->Next()->columns(0)), (std::vector<std::string>{"1"}));
+  const Batches trailing = ReadCsvText("a,b\n1,2\n\n\n\n");
+  ASSERT_TRUE(trailing.status.ok()) << trailing.status;
+  EXPECT_EQ(Texts(trailing.rows.at(0).columns(0)), (std::vector<std::string>{"1"}));
   for (const char* const text : {"a,b\n\n\n1,2\n", "a,b\n1,2\n\n\n3,4\n"}) {
-    auto rows = OpenText(text);
-    EXPECT_EQ(GetReason(rows->Next().status()), "BAD_ROW") << text;
+    EXPECT_EQ(GetReason(ReadCsvText(text).status), "BAD_ROW") << text;
   }
 }
 
-TEST(CsvRowsTest, EmptyFileIsRefused) { EXPECT_EQ(GetReason(OpenText("").status()), "BAD_HEADER"); }
+TEST(CsvRowsTest, EmptyFileIsRefused) {
+  EXPECT_EQ(GetReason(ReadCsvText("").status), "BAD_HEADER");
+}
 
 TEST(SvmlightRowsTest, ReadsSparseRows) {
-  const auto source = MakeMemorySource("1 1:0.5 3:2\n-1 2:1\n");
-  const auto rows = ReadSvmlightRows(*source);
-  ASSERT_TRUE(rows.ok()) << rows.status();
-  const v1::SparseBlock& block = rows->sparse(0);
-  EXPECT_EQ(std::vector<int64_t>(block.row_starts().begin(), block.row_starts().end()),
-            (std::vector<int64_t>{0, 2, 3}));
-  EXPECT_EQ(std::vector<int32_t>(block.column_indices().begin(), block.column_indices().end()),
-            (std::vector<int32_t>{0, 2, 1}));
-  EXPECT_EQ(block.values(1), 2.0);
+  const Batches all = ReadSvmlightText("1 1:0.5 3:2\n# nothing\n\n-1 2:1 # more\n0\n");
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  ASSERT_EQ(all.rows.size(), 1u);
+  const v1::SparseBlock& block = all.rows[0].sparse(0);
+  EXPECT_EQ(Numbers(block.row_starts()), (std::vector<int64_t>{0, 2, 3, 3}));
+  EXPECT_EQ(Numbers(block.column_indices()), (std::vector<int32_t>{0, 2, 1}));
+  EXPECT_EQ(Numbers(block.values()), (std::vector<double>{0.5, 2.0, 1.0}));
+}
+
+TEST(SvmlightRowsTest, ComesInBatchesOfRowsOrBytes) {
+  const std::string text = "1 1:1 2:2\n\n1 3:3\n1 1:4\n1 9:5\n";
+  const Batches two = ReadSvmlightText(text, {.rows = 2});
+  ASSERT_EQ(two.rows.size(), 2u);
+  EXPECT_EQ(Numbers(two.rows[0].sparse(0).values()), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(Numbers(two.rows[1].sparse(0).values()), (std::vector<double>{4, 5}));
+  EXPECT_EQ(Numbers(two.rows[1].sparse(0).row_starts()), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(ReadSvmlightText(text, {.bytes = 1}).rows.size(), 4u);
+}
+
+TEST(SvmlightRowsTest, ErrorsCountRowsFromTheBeginningOfTheFile) {
+  const Batches all = ReadSvmlightText("1 1:1\n1 1:1\n1 1:1\n1 1:x\n", {.rows = 2});
+  EXPECT_EQ(all.rows.size(), 1u);
+  EXPECT_EQ(GetReason(all.status), "BAD_CELL");
+  EXPECT_EQ(all.status.message(), "row 4, column '1': not a number: 'x'");
+}
+
+double EntryOf(const v1::Matrix& matrix, size_t position) {
+  double value = 0.0;
+  std::memcpy(&value, matrix.raw().data() + position * sizeof(double), sizeof(double));
+  return value;
+}
+
+TEST(SquareRowsTest, StandBesideTheRowsOfATable) {
+  RowBatches batches({.rows = 2});
+  batches.Add("new.csv", *OpenCsvRows(MakeMemorySource("x\na\nb\nc\n"), {}));
+  batches.Add("s.txt", OpenSquareRows("s", MakeMemorySource("1,2\n3,4\n5,6\n"), ','));
+  const Batches all = ReadAll(batches);
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  ASSERT_EQ(all.rows.size(), 2u);
+  const v1::Matrix& first = all.rows[0].squares(0).values();
+  EXPECT_EQ(all.rows[0].squares(0).name(), "s");
+  EXPECT_EQ(first.rows(), 2);
+  EXPECT_EQ(first.columns(), 2);
+  EXPECT_EQ(EntryOf(first, 1), 2.0);
+  EXPECT_EQ(EntryOf(first, 2), 3.0);
+  const v1::Matrix& second = all.rows[1].squares(0).values();
+  EXPECT_EQ(second.rows(), 1);
+  EXPECT_EQ(EntryOf(second, 0), 5.0);
+}
+
+TEST(SquareRowsTest, MustHaveAsManyRowsAsTheTable) {
+  for (const char* const square : {"1,2\n", "1,2\n3,4\n5,6\n"}) {
+    RowBatches batches;
+    batches.Add("new.csv", *OpenCsvRows(MakeMemorySource("x\na\nb\n"), {}));
+    batches.Add("s.txt", OpenSquareRows("s", MakeMemorySource(square), ','));
+    const absl::Status status = ReadAll(batches).status;
+    EXPECT_EQ(GetReason(status), "BAD_SHAPE") << status;
+    EXPECT_NE(std::string(status.message()).find("'s.txt'"), std::string::npos) << status;
+  }
 }
 
 TEST(SquareTextTest, ReadsNumbersRowByRow) {

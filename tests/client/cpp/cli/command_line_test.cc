@@ -1,27 +1,18 @@
-// The program as users call it, against a server whose answers the test dictates.
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include "client/cpp/cli/run.h"
-#include "tests/client/cpp/fake_server.h"
+#include "tests/client/cpp/cli/command_line_fixture.h"
 
 namespace mercer::client {
 namespace {
 
-class CommandLineTest : public ::testing::Test {
+class TrainCommandTest : public CommandLineTest {
  protected:
-  int Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--server", server_.address()});
-    out_.str("");
-    err_.str("");
-    return RunCommandLine(arguments, out_, err_, Terminal());
-  }
-
   v1::TrainRequest LastTraining() {
     EXPECT_FALSE(server_.state.trainings.empty()) << err_.str();
     return server_.state.trainings.empty() ? v1::TrainRequest() : server_.state.trainings.back();
@@ -35,10 +26,6 @@ class CommandLineTest : public ::testing::Test {
     EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(request, wanted))
         << request.DebugString();
   }
-
-  FakeServer server_;
-  std::ostringstream out_;
-  std::ostringstream err_;
 };
 
 TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
@@ -46,7 +33,7 @@ TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
   EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "other", "--bogus-flag", "1"}), 2);
 }
 
-TEST_F(CommandLineTest, AZeroThatTheUserTypedIsSent) {
+TEST_F(TrainCommandTest, AZeroThatTheUserTypedIsSent) {
   ASSERT_EQ(Run({"--timeout", "5", "train", "spam", "lp_mkl", "--kernel", "linear", "--gap", "0"}),
             0)
       << err_.str();
@@ -54,7 +41,7 @@ TEST_F(CommandLineTest, AZeroThatTheUserTypedIsSent) {
   EXPECT_EQ(LastTraining().stopping().relative_gap(), 0.0);
 }
 
-TEST_F(CommandLineTest, TrainSendsEveryFlag) {
+TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
   ASSERT_EQ(Run({"train",
                  "spam",
                  "lp_mkl",
@@ -116,7 +103,7 @@ TEST_F(CommandLineTest, TrainSendsEveryFlag) {
   EXPECT_EQ(out_.str(), "jobs/j1 queued\nWatch it: mercer watch jobs/j1\n");
 }
 
-TEST_F(CommandLineTest, LearnerOptionsMayComeFirst) {
+TEST_F(TrainCommandTest, LearnerOptionsMayComeFirst) {
   ASSERT_EQ(Run({"train", "--p", "inf", "datasets/d", "--folds", "5", "lp-mkl", "--kernel",
                  "linear", "--regression", "--class-weights", "balanced"}),
             0)
@@ -183,14 +170,78 @@ TEST_F(CommandLineTest, UsageErrorsSendNothing) {
   EXPECT_NE(out_.str().find("per_column"), std::string::npos);
 }
 
-TEST_F(CommandLineTest, PredictTurnsCsvIntoCsv) {
-  const std::string path = ::testing::TempDir() + "/rows.csv";
-  std::ofstream(path) << "x,id\n1,7\n2,8\n";
-  EXPECT_EQ(Run({"predict", "m", path, "--values"}), 0) << err_.str();
-  EXPECT_EQ(out_.str(), "label,value spam\nlabel 1,0.5\nlabel 2,0.5\n");
-  EXPECT_EQ(Run({"predict", "m", path + ".none"}), 4);
-  EXPECT_EQ(err_.str(), "error: there is no file '" + path + ".none'\n");
+TEST_F(CommandLineTest, FlagsOfOneValueMayBeGivenOnce) {
+  const std::vector<std::string> train = {"train", "d", "lp_mkl", "--kernel", "linear"};
+  for (const auto& [flag, code] : std::vector<std::pair<std::string, int>>{
+           {"--p", 3}, {"--model", 2}, {"--seed", 2}, {"--timeout", 2}, {"--target", 2}}) {
+    std::vector<std::string> twice = train;
+    twice.insert(twice.end(), {flag, "1", flag, "2"});
+    EXPECT_EQ(Run(twice), code) << flag;
+    EXPECT_NE(err_.str().find(flag), std::string::npos) << err_.str();
+  }
+  EXPECT_TRUE(server_.state.trainings.empty());
+}
+
+TEST_F(CommandLineTest, RepeatableFlagsTakeOneValueEach) {
+  const std::string path = ::testing::TempDir() + "/positional.csv";
+  std::ofstream(path) << "x,w\n1,2\n";
+  EXPECT_EQ(
+      Run({"data", "upload", "--role", "w=weight", "--label", "a=b", "--categorical", "x", path}),
+      0)
+      << err_.str();
+  EXPECT_EQ(Run({"predict", "--ignore", "x", "m", path}), 0) << err_.str();
   std::filesystem::remove(path);
+}
+
+TEST_F(CommandLineTest, MistakesInTheCommandLineAreJsonToo) {
+  EXPECT_EQ(Run({"train", "--json"}), 2);
+  EXPECT_EQ(err_.str().find("{\"code\":3,\"message\":"), 0u) << err_.str();
+  EXPECT_EQ(CountLines(err_.str()), 1) << err_.str();
+}
+
+TEST_F(CommandLineTest, UnknownCommandsAreNamed) {
+  EXPECT_EQ(Run({"fly"}), 2);
+  EXPECT_EQ(err_.str().find("error: there is no command 'fly'; there are data, train, "), 0u)
+      << err_.str();
+  EXPECT_EQ(Run({"data", "lst"}), 2);
+  EXPECT_EQ(err_.str(), "error: there is no command 'lst'; there are upload, list, show, rm\n");
+  EXPECT_EQ(Run({"data"}), 2);
+  EXPECT_EQ(err_.str().find("A subcommand is required"), 0u) << err_.str();
+}
+
+TEST_F(CommandLineTest, NearNamesAreSuggested) {
+  server_.state.models = {"models/spam", "models/other"};
+  EXPECT_EQ(Run({"show", "spma"}), 4);
+  EXPECT_EQ(err_.str(), "error: there is no models/spma\nDid you mean models/spam?\n");
+  EXPECT_EQ(Run({"show", "mushroom"}), 4);
+  EXPECT_EQ(err_.str(), "error: there is no models/mushroom\n");
+  EXPECT_EQ(Run({"show", "spma", "--json"}), 4);
+  EXPECT_EQ(CountLines(err_.str()), 1) << err_.str();
+}
+
+TEST_F(CommandLineTest, ListsSayWhenThereIsMore) {
+  EXPECT_EQ(Run({"data", "list", "--limit", "2"}), 0) << err_.str();
+  EXPECT_NE(out_.str().find("datasets/d1"), std::string::npos) << out_.str();
+  EXPECT_EQ(out_.str().find("datasets/d2"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("and more than these 2; see them with --limit N"), std::string::npos);
+  EXPECT_EQ(Run({"data", "list", "--limit", "5"}), 0) << err_.str();
+  EXPECT_NE(out_.str().find("datasets/d4"), std::string::npos) << out_.str();
+  EXPECT_EQ(out_.str().find("--limit"), std::string::npos) << out_.str();
+  EXPECT_EQ(Run({"data", "list", "--limit", "2", "--json"}), 0);
+  EXPECT_EQ(CountLines(out_.str()), 2) << out_.str();
+}
+
+TEST_F(CommandLineTest, DeletionsAreReported) {
+  EXPECT_EQ(Run({"rm", "m"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "models/m deleted\n");
+  EXPECT_EQ(Run({"rm", "m", "--json"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "{\"deleted\":\"models/m\"}\n");
+}
+
+TEST_F(CommandLineTest, LimitsOfTheServerHaveACodeOfTheirOwn) {
+  server_.state.train_status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too big");
+  EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear"}), 8);
+  EXPECT_EQ(err_.str(), "error: too big\n");
 }
 
 TEST_F(CommandLineTest, UploadDescribesTheFile) {
@@ -243,8 +294,26 @@ TEST(CommandLineOfNoServerTest, SaysHowToStartOne) {
   std::ostringstream out;
   std::ostringstream err;
   EXPECT_EQ(RunCommandLine({"jobs", "--server", "127.0.0.1:1"}, out, err, Terminal()), 6);
-  EXPECT_EQ(err.str().find("error: no server answers at 127.0.0.1:1\n  Is it running?"), 0u)
+  EXPECT_EQ(err.str().find("error: no server answers at 127.0.0.1:1; start one with 'mercer-server "
+                           "--data-dir DIR', or name another with --server HOST:PORT"),
+            0u)
       << err.str();
+}
+
+TEST(CommandLineOfNoServerTest, AddressesAreChecked) {
+  for (const char* const address : {"localhost", "7345", ":7345", "host:port", "host:99999"}) {
+    std::ostringstream out;
+    std::ostringstream err;
+    EXPECT_EQ(RunCommandLine({"jobs", "--server", address}, out, err, Terminal()), 2) << address;
+    EXPECT_NE(err.str().find("must be HOST:PORT"), std::string::npos) << err.str();
+  }
+}
+
+TEST(CommandLineOfNoServerTest, OutputThatCannotBeWrittenIsAnError) {
+  std::ofstream full("/dev/full");
+  std::ostringstream err;
+  EXPECT_EQ(RunCommandLine({"version"}, full, err, Terminal()), 1);
+  EXPECT_EQ(err.str(), "error: the output could not be written\n");
 }
 
 }  // namespace
