@@ -10,6 +10,8 @@ namespace mercer::client {
 namespace {
 
 constexpr int kMaxMessageBytes = 256 << 20;  // a model in full may be large
+// The details of errors travel there; gRPC's default of 8 KiB holds some fifty wrong fields.
+constexpr int kMaxMetadataBytes = 1 << 20;
 
 }  // namespace
 
@@ -23,6 +25,7 @@ Client::Stubs::Stubs(const std::shared_ptr<grpc::Channel>& server)
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // watching sends no data

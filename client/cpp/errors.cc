@@ -1,5 +1,7 @@
 #include "client/cpp/errors.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -11,6 +13,7 @@ namespace mercer::client {
 namespace {
 
 constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
+constexpr size_t kMaxShownFields = 20;  // that people read
 
 absl::StatusCode ToCode(int code) {
   const auto result = static_cast<absl::StatusCode>(code);
@@ -147,8 +150,12 @@ std::string FormatError(const absl::Status& status) {
   std::string text = MessageOf(status);
   if (!report.fields.empty()) {
     text = absl::StrCat(report.fields.size(), " fields of the request are wrong:");
-    for (const FieldViolation& field : report.fields) {
-      absl::StrAppend(&text, "\n  ", field.field, ": ", field.description);
+    const size_t shown = std::min(report.fields.size(), kMaxShownFields);
+    for (size_t i = 0; i < shown; ++i) {
+      absl::StrAppend(&text, "\n  ", report.fields[i].field, ": ", report.fields[i].description);
+    }
+    if (shown < report.fields.size()) {
+      absl::StrAppend(&text, "\n  and ", report.fields.size() - shown, " more");
     }
   }
   for (const auto& [name, value] : report.metadata) {

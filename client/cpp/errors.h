@@ -39,8 +39,8 @@ ErrorReport ReadErrorReport(const absl::Status& status);
 // The error of a batch of rows as an error of the whole: what the error says of row r is said of row r + `offset`.
 absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset);
 
-// Several lines without indentation of the first: what is wrong, then each wrong field with what is
-// allowed, then the named values that the message does not contain. Ends without a line end.
+// Several lines without indentation of the first: what is wrong, then the wrong fields (the first
+// 20) with what is allowed, then the named values that the message does not contain. Ends without a line end.
 std::string FormatError(const absl::Status& status);
 
 }  // namespace mercer::client

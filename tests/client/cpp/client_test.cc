@@ -47,6 +47,20 @@ TEST_F(ClientTest, OtherErrorsAreFinal) {
   EXPECT_EQ(sleeps_, 0);
 }
 
+TEST_F(ClientTest, ErrorsMayHaveManyDetails) {
+  google::rpc::BadRequest bad_request;
+  for (int i = 0; i < 100; ++i) {
+    auto& field = *bad_request.add_field_violations();
+    field.set_field("rows.columns[" + std::to_string(i) + "].name");
+    field.set_description("the model has no column " + std::string(100, 'x'));
+  }
+  state().train_status =
+      MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "bad fields", {&bad_request});
+  const absl::Status status = client_.Train(v1::TrainRequest()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(ReadErrorReport(status).fields.size(), 100u);
+}
+
 TEST_F(ClientTest, KeepsTheCallersRequestId) {
   v1::TrainRequest request;
   request.set_request_id("mine");

@@ -119,6 +119,22 @@ TEST(ErrorsTest, OnlyTheRowItselfIsCountedAnew) {
   EXPECT_TRUE(ShiftErrorRow(absl::OkStatus(), 5).ok());
 }
 
+TEST(ErrorsTest, OfManyWrongFieldsTheFirstAreShown) {
+  google::rpc::BadRequest bad_request;
+  for (int i = 0; i < 30; ++i) {
+    auto& field = *bad_request.add_field_violations();
+    field.set_field("f" + std::to_string(i));
+    field.set_description("wrong");
+  }
+  google::rpc::Status status;
+  status.set_code(3);
+  status.add_details()->PackFrom(bad_request);
+  const std::string text = FormatError(ToAbslStatus(status));
+  EXPECT_EQ(text.find("30 fields of the request are wrong:\n  f0: wrong\n  f1: wrong"), 0u) << text;
+  EXPECT_NE(text.find("  f19: wrong\n  and 10 more"), std::string::npos) << text;
+  EXPECT_EQ(text.find("f20"), std::string::npos) << text;
+}
+
 TEST(ErrorsTest, UnknownCodesAreUnknown) {
   google::rpc::Status status;
   status.set_code(99);
