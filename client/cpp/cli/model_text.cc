@@ -201,7 +201,7 @@ std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal
   const double largest = std::max(means[order[0]], 1e-300);
   for (size_t i = 0; i < shown; ++i) {
     const double weight = means[order[i]];
-    absl::StrAppend(&text, "  ", Pad(names[i], name_width), "  ",
+    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
                     Paint(terminal, Colour::kGreen, Bar(weight / largest, bar_width)), " ",
                     absl::StrFormat("%.3g", weight), "\n");
   }

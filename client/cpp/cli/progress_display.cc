@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kBarWidth = 24;
 constexpr int kNarrowBarWidth = 10;
+constexpr int kTinyBarWidth = 6;
 constexpr char kClearLine[] = "\r\x1b[2K";
 
 // A smaller step says nothing about the speed.
@@ -110,7 +111,9 @@ std::string FormatProgressBar(const v1::ProgressEvent& event,
   const v1::TrainingProgress& progress = event.progress();
   const double share = progress.has_relative_gap() ? GapShare(progress.relative_gap(), target_gap)
                                                    : progress.fraction();
-  const int bar_width = terminal.width >= 100 ? kBarWidth : kNarrowBarWidth;
+  const int bar_width = terminal.width >= 100  ? kBarWidth
+                        : terminal.width >= 50 ? kNarrowBarWidth
+                                               : kTinyBarWidth;
   std::vector<std::string> parts = {
       absl::StrCat("gap ", GapText(progress), " → ", FormatGap(target_gap)),
       absl::StrCat("objective ", Objective(progress))};

@@ -160,6 +160,22 @@ std::string Pad(const std::string& text, int width) {
                       std::string(static_cast<size_t>(width - 1 - cells), ' '));
 }
 
+std::string CutMiddle(const std::string& text, int width) {
+  if (DisplayWidth(text) <= width) {
+    return text;
+  }
+  std::vector<size_t> starts;  // of the code points
+  for (size_t i = 0; i < text.size(); NextCodePoint(text, i)) {
+    starts.push_back(i);
+  }
+  std::string tail;
+  for (; !starts.empty() && DisplayWidth(text.substr(starts.back())) <= 2 * width / 3;
+       starts.pop_back()) {
+    tail = text.substr(starts.back());
+  }
+  return Pad(text, width - DisplayWidth(tail)) + tail;
+}
+
 std::string Bar(double share, int width, const std::string& empty) {
   const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const double inside = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;

@@ -36,6 +36,8 @@ std::string Printable(const std::string& text);
 std::string Wrap(const std::string& text, int width, int indent);
 // `text` with spaces up to `width`; longer texts are cut and end with "…".
 std::string Pad(const std::string& text, int width);
+// `text` with "…" for what is too much in its middle: where names begin alike and differ at the end.
+std::string CutMiddle(const std::string& text, int width);
 
 // A bar of `width` cells, filled from the left to `share` in [0, 1], in eighths of a cell. Unfilled
 // cells are `empty`.

@@ -77,6 +77,11 @@ TEST(ProgressDisplayTest, BarNeverExceedsTheTerminal) {
             "train ▕█████     ▏ gap 3.2e-02 → 1.0e-03  objective 1234.5…");
 }
 
+TEST(ProgressDisplayTest, FortyColumnsHoldTheGapAndItsGoal) {
+  EXPECT_EQ(FormatProgressBar(Progress(), kRemaining, 1e-3, {.width = 40}),
+            "train ▕███   ▏ gap 3.2e-02 → 1.0e-03  …");
+}
+
 TEST(ProgressDisplayTest, BarIsGreenOnlyWithColour) {
   const std::string text =
       FormatProgressBar(Progress(), kRemaining, 1e-3, {.colour = true, .width = 120});

@@ -39,6 +39,13 @@ TEST(TextTest, WideAndCombiningCharactersCountAsTheTerminalShowsThem) {
   EXPECT_EQ(Pad("abc", 0), "");
 }
 
+TEST(TextTest, LongNamesKeepBothEnds) {
+  EXPECT_EQ(CutMiddle("gaussian(columns=a)", 19), "gaussian(columns=a)");
+  EXPECT_EQ(CutMiddle("gaussian(columns=age)", 12), "gau…mns=age)");
+  EXPECT_EQ(CutMiddle("abcdef", 1), "…");
+  EXPECT_EQ(DisplayWidth(CutMiddle("日本語日本語日本語", 8)), 8);
+}
+
 TEST(TextTest, ControlCharactersAreNotPrinted) {
   EXPECT_EQ(Printable("a\x1b[2Jb\nc\td\x7f"), "a?[2Jb?c?d?");
   EXPECT_EQ(Printable("größer 日本"), "größer 日本");
