@@ -165,6 +165,7 @@ class CliTest(unittest.TestCase):
         self.expect(3, "row 1, column 'word_freq_3d'", "predict", "spam", wrong)
         extra = self.write("extra.csv", "id," + header + "7," + ",".join(["0"] * 58) + "\n")
         self.expect(3, "the model has no column 'id'", "predict", "spam", extra)
+        self.expect(3, "left out with --ignore", "predict", "spam", extra)
         self.run_ok("predict", "spam", extra, "--ignore", "id")
         self.expect(4, "models/none", "predict", "none", self.data)
 

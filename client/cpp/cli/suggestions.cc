@@ -23,6 +23,12 @@ std::string WithoutVersion(const std::string& name) {
   return name.substr(0, name.find_first_of("/@", collection + 1));
 }
 
+// "rows.columns[3].name": a column of the file to predict.
+bool IsUnknownColumn(const FieldViolation& violation) {
+  return absl::StartsWith(violation.field, "rows.columns[") &&
+         absl::EndsWith(violation.field, "].name");
+}
+
 template <typename Items>
 std::vector<std::string> NamesOf(const absl::StatusOr<Items>& items) {
   std::vector<std::string> names;
@@ -86,8 +92,15 @@ std::vector<std::string> NearNames(const std::string& wrong,
 }
 
 std::string Suggest(Session& session, const absl::Status& status) {
-  const std::string wrong = WithoutVersion(ReadErrorReport(status).resource);
-  if (!absl::IsNotFound(status) || wrong.empty() || session.json()) {
+  const ErrorReport report = ReadErrorReport(status);
+  if (session.json()) {
+    return "";
+  }
+  if (std::any_of(report.fields.begin(), report.fields.end(), IsUnknownColumn)) {
+    return "Columns that the model does not know are left out with --ignore NAME,NAME";
+  }
+  const std::string wrong = WithoutVersion(report.resource);
+  if (!absl::IsNotFound(status) || wrong.empty()) {
     return "";
   }
   const std::vector<std::string> near = NearNames(wrong, KnownNames(session, wrong));

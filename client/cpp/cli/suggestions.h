@@ -1,4 +1,4 @@
-// "Did you mean ...?" for names that do not exist.
+// What to do about an error: "Did you mean ...?"
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ int EditDistance(const std::string& a, const std::string& b);
 // The names of `known` that a typing error could have made `wrong` of, nearest first, at most three.
 std::vector<std::string> NearNames(const std::string& wrong, const std::vector<std::string>& known);
 
-// A line to print after `status`, an error about a model, data set or job that does not exist;
-// empty when the server has nothing of a similar name or does not say so at once.
+// A line to print after the error `status`: names like that of a model or data set that does not
+// exist, or how to leave out columns that a model does not know. Empty when there is nothing to say.
 std::string Suggest(Session& session, const absl::Status& status);
 
 }  // namespace mercer::client
