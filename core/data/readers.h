@@ -72,7 +72,8 @@ inline constexpr Index kTypeRows = 1000;
 absl::StatusOr<Dataset> ReadCsv(ByteSource& source, const CsvOptions& options);
 
 struct SvmlightOptions {
-  // Number of columns; 0 takes the largest index seen. A larger index in the file is an error.
+  // Number of columns, at most 2^25; 0 takes the largest index seen. A larger index in the file is
+  // an error.
   Index num_columns = 0;
   std::string target_name = "label";
 };

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
-#include <list>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
 #include "core/data/number_parser.h"
+#include "core/data/page_array.h"
 #include "core/data/reader_errors.h"
 #include "core/data/readers.h"
 #include "core/data/record_reader.h"
@@ -15,35 +16,33 @@
 namespace mercer {
 namespace {
 
-constexpr Index kMaxIndex = std::numeric_limits<int32_t>::max() - 1;
+// Training makes blocks dense within 8 GiB and keeps 256 bytes for each column: more columns than
+// this could be stored and never used.
+constexpr Index kMaxIndex = Index{1} << 25;
 
-// A growing array in pieces: never copied while it grows, and given back piece by piece when it
-// becomes a vector.
-template <typename T>
-class PiecewiseArray {
+// The columns of a row's entries, as the bytes of the steps from one to the next: seven bits each,
+// the lowest first, the highest bit set when more follow. A step of zero ends the row. A file with
+// every cell set then takes one byte per cell beside its value.
+class ColumnSteps {
  public:
-  void Add(T value) {
-    if (pieces_.empty() || pieces_.back().size() == kPiece) {
-      pieces_.emplace_back().reserve(kPiece);
+  absl::Status Add(Index step) {
+    for (; step >= 128; step >>= 7) {
+      MERCER_RETURN_IF_ERROR(bytes_.Add(static_cast<uint8_t>(128 | (step & 127))));
     }
-    pieces_.back().push_back(value);
-    ++size_;
+    return bytes_.Add(static_cast<uint8_t>(step));
   }
-  size_t size() const { return size_; }
-
-  std::vector<T> Take() {
-    std::vector<T> all;
-    all.reserve(size_);
-    for (; !pieces_.empty(); pieces_.pop_front()) {
-      all.insert(all.end(), pieces_.front().begin(), pieces_.front().end());
+  Index TakeNext() {
+    Index step = 0;
+    uint8_t byte = 128;
+    for (int shift = 0; byte >= 128; shift += 7) {
+      byte = bytes_.TakeNext();
+      step |= static_cast<Index>(byte & 127) << shift;
     }
-    return all;
+    return step;
   }
 
  private:
-  static constexpr size_t kPiece = size_t{1} << 16;
-  std::list<std::vector<T>> pieces_;
-  size_t size_ = 0;
+  PageArray<uint8_t> bytes_;
 };
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -60,7 +59,9 @@ class SvmlightParser {
   absl::Status ParseQuery(std::string_view token);
   absl::Status AddEntry(Index index, double value);
   absl::StatusOr<double> ParseFinite(std::string_view token, std::string_view column) const;
-  FeatureBlock TakeBlock();
+  absl::StatusOr<FeatureBlock> TakeBlock();
+  SparseRows TakeSparse(Index columns);
+  absl::StatusOr<SharedMatrix> TakeDense(Index columns);
 
   // The next word of `*rest`, empty at its end.
   static std::string_view NextToken(std::string_view* rest);
@@ -68,12 +69,12 @@ class SvmlightParser {
   const SvmlightOptions& options_;
   Index rows_ = 0;
   Index previous_index_ = 0;
+  Index previous_kept_ = 0;  // the last index of the row with a value other than zero
   Index largest_index_ = 0;
-  PiecewiseArray<double> labels_;
-  PiecewiseArray<double> queries_;
-  PiecewiseArray<int64_t> row_ends_;
-  PiecewiseArray<int32_t> indices_;
-  PiecewiseArray<double> values_;
+  PageArray<double> labels_;
+  PageArray<double> queries_;
+  ColumnSteps steps_;
+  PageArray<double> values_;
 };
 
 std::string_view SvmlightParser::NextToken(std::string_view* rest) {
@@ -110,8 +111,9 @@ absl::Status SvmlightParser::ParseLine(std::string_view line) {
   }
   ++rows_;
   previous_index_ = 0;
+  previous_kept_ = 0;
   MERCER_ASSIGN_OR_RETURN(const double label, ParseFinite(token, options_.target_name));
-  labels_.Add(label);
+  MERCER_RETURN_IF_ERROR(labels_.Add(label));
   token = NextToken(&line);
   if (token.substr(0, 4) == "qid:") {
     MERCER_RETURN_IF_ERROR(ParseQuery(token.substr(4)));
@@ -123,13 +125,12 @@ absl::Status SvmlightParser::ParseLine(std::string_view line) {
   for (; !token.empty(); token = NextToken(&line)) {
     MERCER_RETURN_IF_ERROR(ParseEntry(token));
   }
-  row_ends_.Add(static_cast<int64_t>(values_.size()));
-  return absl::OkStatus();
+  return steps_.Add(0);
 }
 
 absl::Status SvmlightParser::ParseQuery(std::string_view token) {
   MERCER_ASSIGN_OR_RETURN(const double query, ParseFinite(token, "qid"));
-  queries_.Add(query);
+  MERCER_RETURN_IF_ERROR(queries_.Add(query));
   return queries_.size() == labels_.size()
              ? absl::OkStatus()
              : RowError(rows_, "has a qid although rows before it have none");
@@ -159,48 +160,77 @@ absl::Status SvmlightParser::ParseEntry(std::string_view token) {
   MERCER_ASSIGN_OR_RETURN(const double value, ParseFinite(token.substr(name.size() + 1), name));
   previous_index_ = index;
   largest_index_ = std::max(largest_index_, index);
-  if (value != 0) {
-    indices_.Add(static_cast<int32_t>(index - 1));
-    values_.Add(value);
+  if (value == 0) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  MERCER_RETURN_IF_ERROR(steps_.Add(index - previous_kept_));
+  previous_kept_ = index;
+  return values_.Add(value);
 }
 
-FeatureBlock SvmlightParser::TakeBlock() {
+SparseRows SvmlightParser::TakeSparse(Index columns) {
+  SparseRows sparse;
+  sparse.columns = columns;
+  sparse.row_starts.reserve(static_cast<size_t>(rows_) + 1);
+  sparse.column_indices.reserve(values_.size());
+  for (Index row = 0; row < rows_; ++row) {
+    Index index = 0;
+    for (Index step = steps_.TakeNext(); step != 0; step = steps_.TakeNext()) {
+      index += step;
+      sparse.column_indices.push_back(static_cast<int32_t>(index - 1));
+    }
+    sparse.row_starts.push_back(static_cast<int64_t>(sparse.column_indices.size()));
+  }
+  sparse.values.reserve(values_.size());
+  for (size_t i = 0; i < values_.size(); ++i) {
+    sparse.values.push_back(values_.TakeNext());
+  }
+  return sparse;
+}
+
+// The pages of the matrix come into being as those of the values go.
+absl::StatusOr<SharedMatrix> SvmlightParser::TakeDense(Index columns) {
+  if (columns == 0) {
+    return SharedMatrix(RowMatrix(rows_, 0));
+  }
+  auto buffer = std::make_shared<PageBuffer>();
+  const size_t bytes = static_cast<size_t>(rows_) * static_cast<size_t>(columns) * sizeof(double);
+  MERCER_RETURN_IF_ERROR(buffer->Reserve(bytes));
+  auto* const dense = reinterpret_cast<double*>(buffer->data());
+  for (Index row = 0; row < rows_; ++row) {
+    Index index = 0;
+    for (Index step = steps_.TakeNext(); step != 0; step = steps_.TakeNext()) {
+      index += step;
+      dense[row * columns + index - 1] = values_.TakeNext();
+    }
+  }
+  buffer->ShrinkToFit(bytes);
+  return SharedMatrix(buffer, dense, rows_, columns);
+}
+
+absl::StatusOr<FeatureBlock> SvmlightParser::TakeBlock() {
   FeatureBlock block;
   block.name = kDefaultBlock;
   const Index columns = options_.num_columns > 0 ? options_.num_columns : largest_index_;
   const double num_cells = static_cast<double>(rows_) * static_cast<double>(columns);
   block.is_sparse = static_cast<double>(values_.size()) < num_cells / 4;
-  SparseRows sparse;
-  sparse.columns = columns;
-  sparse.row_starts.reserve(static_cast<size_t>(rows_) + 1);
-  for (const int64_t end : row_ends_.Take()) {
-    sparse.row_starts.push_back(end);
-  }
-  sparse.column_indices = indices_.Take();
-  sparse.values = values_.Take();
   if (block.is_sparse) {
-    block.sparse = std::move(sparse);
+    block.sparse = TakeSparse(columns);
     return block;
   }
-  RowMatrix dense = RowMatrix::Zero(rows_, columns);
-  for (Index row = 0; row < rows_; ++row) {
-    for (int64_t entry = sparse.row_starts[static_cast<size_t>(row)];
-         entry < sparse.row_starts[static_cast<size_t>(row) + 1]; ++entry) {
-      dense(row, sparse.column_indices[static_cast<size_t>(entry)]) =
-          sparse.values[static_cast<size_t>(entry)];
-    }
-  }
-  block.values = SharedMatrix(std::move(dense));
+  MERCER_ASSIGN_OR_RETURN(block.values, TakeDense(columns));
   for (Index column = 1; column <= columns; ++column) {
     block.columns.push_back({absl::StrCat(column), false, {}});
   }
   return block;
 }
 
-Vector ToVector(const std::vector<double>& values) {
-  return Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+Vector TakeVector(PageArray<double>& values) {
+  Vector taken(static_cast<Index>(values.size()));
+  for (double& value : taken) {
+    value = values.TakeNext();
+  }
+  return taken;
 }
 
 absl::StatusOr<Dataset> SvmlightParser::Finish() && {
@@ -209,12 +239,12 @@ absl::StatusOr<Dataset> SvmlightParser::Finish() && {
   }
   Dataset dataset;
   dataset.rows = rows_;
-  dataset.blocks.push_back(TakeBlock());
+  MERCER_ASSIGN_OR_RETURN(FeatureBlock block, TakeBlock());
+  dataset.blocks.push_back(std::move(block));
   dataset.role_columns.push_back(
-      {ColumnRole::kTarget, {options_.target_name, false, {}}, ToVector(labels_.Take())});
+      {ColumnRole::kTarget, {options_.target_name, false, {}}, TakeVector(labels_)});
   if (queries_.size() > 0) {
-    dataset.role_columns.push_back(
-        {ColumnRole::kGroup, {"qid", false, {}}, ToVector(queries_.Take())});
+    dataset.role_columns.push_back({ColumnRole::kGroup, {"qid", false, {}}, TakeVector(queries_)});
   }
   return dataset;
 }

@@ -1,7 +1,10 @@
-// Speed and memory of the CSV reader on numeric files, beside a plain reader (getline and strtod)
-// in the same run.
+// Speed and memory of the readers of CSV and svmlight on numeric files, beside a plain reader
+// (getline and strtod) in the same run.
 //
-//   csv_bench [rows] [columns] [digits]      default: 1000000 20 6
+//   csv_bench [rows] [columns] [digits] [density]      default: 1000000 20 6
+//
+// With a density the file is svmlight, and this part of its cells is set. Peaks are beyond what the
+// process held before, in multiples of the dense matrix.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -40,12 +43,17 @@ double PeakBytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-double WriteFile(const std::string& path, long rows, long columns, int digits) {
+std::FILE* CreateFile(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) {
     std::perror(path.c_str());
     std::exit(1);
   }
+  return file;
+}
+
+double WriteCsv(const std::string& path, long rows, long columns, int digits) {
+  std::FILE* file = CreateFile(path);
   mercer::RandomStream random(1, "csv-bench");
   for (long column = 0; column < columns; ++column) {
     std::fprintf(file, "%sx%ld", column == 0 ? "" : ",", column + 1);
@@ -61,14 +69,35 @@ double WriteFile(const std::string& path, long rows, long columns, int digits) {
   return size;
 }
 
-double ReadWithMercer(const std::string& path) {
+double WriteSvmlight(const std::string& path, long rows, long columns, int digits, double density) {
+  std::FILE* file = CreateFile(path);
+  mercer::RandomStream random(1, "csv-bench");
+  for (long row = 0; row < rows; ++row) {
+    std::fprintf(file, "%ld", row % 2);
+    for (long column = 0; column < columns; ++column) {
+      if (random.Uniform() < density) {
+        std::fprintf(file, " %ld:%.*g", column + 1, digits, 10 * random.Normal());
+      }
+    }
+    std::fprintf(file, "\n");
+  }
+  const auto size = static_cast<double>(std::ftell(file));
+  std::fclose(file);
+  return size;
+}
+
+double ReadWithMercer(const std::string& path, bool svmlight) {
   auto source = mercer::OpenFileSource(path);
-  const auto dataset = mercer::ReadCsv(**source, {});
+  const auto dataset =
+      svmlight ? mercer::ReadSvmlight(**source, {}) : mercer::ReadCsv(**source, {});
   if (!dataset.ok()) {
     std::fprintf(stderr, "%s\n", dataset.status().ToString().c_str());
     std::exit(1);
   }
   double sum = 0;
+  for (const double value : dataset->blocks[0].sparse.values) {
+    sum += value;
+  }
   const auto values = dataset->blocks[0].values.view();
   for (mercer::Index i = 0; i < values.size(); ++i) {
     sum += values.data()[i];
@@ -76,14 +105,23 @@ double ReadWithMercer(const std::string& path) {
   return sum;
 }
 
-double ReadPlainly(const std::string& path) {
+double ReadPlainly(const std::string& path, bool svmlight) {
   std::ifstream file(path);
   std::string line;
-  std::getline(file, line);
+  if (!svmlight) {
+    std::getline(file, line);
+  }
   std::vector<double> values;
   while (std::getline(file, line)) {
     char* position = line.data();
+    if (svmlight) {
+      (void)std::strtod(position, &position);  // the label
+    }
     while (*position != '\0') {
+      if (svmlight) {
+        (void)std::strtol(position, &position, 10);
+        ++position;
+      }
       values.push_back(std::strtod(position, &position));
       position += *position == ',' ? 1 : 0;
     }
@@ -130,18 +168,20 @@ int main(int argc, char** argv) {
   const int digits = argc > 3 ? std::atoi(argv[3]) : 6;
   const std::string path =
       std::string(std::getenv("TMPDIR") == nullptr ? "/tmp" : std::getenv("TMPDIR")) +
-      "/mercer_csv_bench_" + std::to_string(getpid()) + ".csv";
-  const double size = WriteFile(path, rows, columns, digits);
+      "/mercer_csv_bench_" + std::to_string(getpid()) + ".txt";
+  const bool svmlight = argc > 4;
+  const double size = svmlight ? WriteSvmlight(path, rows, columns, digits, std::atof(argv[4]))
+                               : WriteCsv(path, rows, columns, digits);
   const double matrix = static_cast<double>(rows) * static_cast<double>(columns) * sizeof(double);
   std::printf(
-      "CSV of %ld rows, %ld columns, %d digits: %.0f MB; matrix %.0f MB; one thread, processor "
+      "%s of %ld rows, %ld columns, %d digits: %.0f MB; matrix %.0f MB; one thread, processor "
       "time\n",
-      rows, columns, digits, size / 1e6, matrix / 1e6);
+      svmlight ? "svmlight" : "CSV", rows, columns, digits, size / 1e6, matrix / 1e6);
   constexpr int kRounds = 3;
   double best_ratio = 0;
   for (int round = 0; round < kRounds; ++round) {
-    const Result mercer = Measure([&] { return ReadWithMercer(path); });
-    const Result plain = Measure([&] { return ReadPlainly(path); });
+    const Result mercer = Measure([&] { return ReadWithMercer(path, svmlight); });
+    const Result plain = Measure([&] { return ReadPlainly(path, svmlight); });
     std::printf(
         "round %d  mercer %6.0f MB/s, peak %.3f x matrix   plain %6.0f MB/s, peak %.3f x matrix   "
         "speed ratio %.2f%s\n",

@@ -71,8 +71,26 @@ TEST(SvmlightReaderTest, RefusesBadIndices) {
   EXPECT_EQ(ErrorOf("1 -3:1\n"), "BAD_CELL row=1 column=-3");
   EXPECT_EQ(ErrorOf("1 1:1\n1 2:1 2:3\n"), "BAD_CELL row=2 column=2");
   EXPECT_EQ(ErrorOf("1 5:1 2:3\n"), "BAD_CELL row=1 column=2");
+  EXPECT_EQ(ErrorOf("1 1:1\n1 33554433:1\n"), "BAD_CELL row=2 column=33554433");
   EXPECT_EQ(ErrorOf("1 2147483647:1\n"), "BAD_CELL row=1 column=2147483647");
   EXPECT_EQ(ErrorOf("1 99999999999999999999:1\n"), "BAD_CELL row=1 column=99999999999999999999");
+}
+
+TEST(SvmlightReaderTest, ReadsTheLargestIndexAndLongSteps) {
+  const auto dataset = ReadSvmlightText("1 1:1 128:2 129:3 16512:4 33554432:5\n0 33554432:6\n");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const SparseRows& sparse = dataset->blocks[0].sparse;
+  EXPECT_EQ(sparse.columns, 33554432);
+  EXPECT_THAT(sparse.column_indices, ElementsAre(0, 127, 128, 16511, 33554431, 33554431));
+  EXPECT_THAT(sparse.row_starts, ElementsAre(0, 5, 6));
+  EXPECT_THAT(sparse.values, ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(SvmlightReaderTest, RowsWithoutEntriesHaveNoColumns) {
+  const auto dataset = ReadSvmlightText("1\n0\n");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->rows, 2);
+  EXPECT_EQ(dataset->blocks[0].num_columns(), 0);
 }
 
 TEST(SvmlightReaderTest, RefusesBadText) {
