@@ -1,11 +1,19 @@
 // Rows of a feature block as plain arrays, whether the block is dense or sparse.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/data/dataset.h"
 
 namespace mercer {
+
+// How many rows of `width` columns a pass may go through between two looks at cancellation: some
+// milliseconds of work.
+inline Index RowsPerPoll(Index width) {
+  constexpr Index kCells = Index{1} << 18;
+  return std::max<Index>(1, kCells / std::max<Index>(1, width));
+}
 
 class BlockRows {
  public:

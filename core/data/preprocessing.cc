@@ -21,7 +21,7 @@ class BlockMapper {
               const PreprocessingOptions& options, std::vector<SourceColumn> sources)
       : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
 
-  absl::StatusOr<PreparedBlock> Map() {
+  absl::StatusOr<PreparedBlock> Map(const RunContext& context) {
     MERCER_RETURN_IF_ERROR(CheckSize());
     PreparedBlock prepared;
     prepared.name = transform_.name;
@@ -39,7 +39,11 @@ class BlockMapper {
     }
     RowMatrix out(dataset_.rows, width);
     std::vector<const double*> rows(readers.size(), nullptr);
+    const Index poll_rows = RowsPerPoll(width);
     for (Index row = 0; row < dataset_.rows; ++row) {
+      if (row % poll_rows == 0) {
+        MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      }
       for (size_t b = 0; b < readers.size(); ++b) {
         rows[b] = used_columns[b] > 0 ? readers[b].Row(row) : nullptr;
       }
@@ -197,14 +201,15 @@ Enum LoadEnum(ByteReader& reader, Enum last) {
 
 }  // namespace
 
-absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset) const {
+absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
+                                                  const RunContext& context) const {
   PreparedData prepared;
   prepared.rows = dataset.rows;
   for (const BlockTransform& transform : blocks_) {
     MERCER_ASSIGN_OR_RETURN(std::vector<SourceColumn> sources,
                             MatchColumns(dataset, transform, blocks_.size()));
     BlockMapper mapper(dataset, transform, options_, std::move(sources));
-    MERCER_ASSIGN_OR_RETURN(PreparedBlock block, mapper.Map());
+    MERCER_ASSIGN_OR_RETURN(PreparedBlock block, mapper.Map(context));
     prepared.blocks.push_back(std::move(block));
   }
   for (const std::string& name : squares_) {

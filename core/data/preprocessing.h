@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/bytes.h"
+#include "core/base/run_context.h"
 #include "core/data/dataset.h"
 #include "core/data/prepared_data.h"
 
@@ -55,16 +56,17 @@ class Preprocessing {
 
   // Statistics from the rows `training_rows` of `dataset`. Errors: kInvalidArgument (unknown block,
   // missing value refused); kResourceExhausted (a sparse block that takes more than 8 GiB when
-  // dense).
+  // dense); kCancelled.
   static absl::StatusOr<Preprocessing> Fit(const Dataset& dataset,
                                            const std::vector<Index>& training_rows,
-                                           const PreprocessingOptions& options);
+                                           const PreprocessingOptions& options,
+                                           const RunContext& context);
 
   // Applies the map. Columns are matched by name when the data set names them, else by position and
   // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
   // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
-  // than 8 GiB).
-  absl::StatusOr<PreparedData> Apply(const Dataset& dataset) const;
+  // than 8 GiB); kCancelled.
+  absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
 
   const PreprocessingOptions& options() const { return options_; }
   const std::vector<BlockTransform>& blocks() const { return blocks_; }

@@ -39,8 +39,12 @@ std::string ShownName(const FeatureBlock& block, Index column) {
 class BlockFitter {
  public:
   BlockFitter(const FeatureBlock& block, const std::vector<Index>& rows,
-              const PreprocessingOptions& options)
-      : block_(block), rows_(rows), options_(options) {}
+              const PreprocessingOptions& options, const RunContext& context)
+      : block_(block),
+        rows_(rows),
+        options_(options),
+        context_(context),
+        poll_rows_(static_cast<size_t>(RowsPerPoll(block.num_columns()))) {}
 
   absl::StatusOr<BlockTransform> Fit() {
     if (block_.is_sparse) {
@@ -50,7 +54,7 @@ class BlockFitter {
     statistics_.resize(static_cast<size_t>(block_.num_columns()));
     MERCER_RETURN_IF_ERROR(FirstPass());
     if (options_.scaling == Scaling::kStandardize) {
-      DeviationPasses();
+      MERCER_RETURN_IF_ERROR(DeviationPass());
     }
     BlockTransform transform;
     transform.name = block_.name;
@@ -80,16 +84,21 @@ class BlockFitter {
     return column.sum / static_cast<double>(column.num_known);
   }
 
+  absl::Status Poll(size_t row) const {
+    return row % poll_rows_ == 0 ? context_.CheckCancelled() : absl::OkStatus();
+  }
+
   absl::Status FirstPass() {
     counts_.resize(statistics_.size());
     for (size_t i = 0; i < counts_.size(); ++i) {
       counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
     }
     BlockRows reader(block_, block_.num_columns());
-    for (const Index row : rows_) {
-      const double* values = reader.Row(row);
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      MERCER_RETURN_IF_ERROR(Poll(r));
+      const double* values = reader.Row(rows_[r]);
       for (size_t i = 0; i < statistics_.size(); ++i) {
-        MERCER_RETURN_IF_ERROR(AddValue(values[i], row, i));
+        MERCER_RETURN_IF_ERROR(AddValue(values[i], rows_[r], i));
       }
     }
     return absl::OkStatus();
@@ -117,15 +126,16 @@ class BlockFitter {
   }
 
   // A missing value is imputed by the mean, so that it deviates by zero.
-  void DeviationPasses() {
+  absl::Status DeviationPass() {
     std::vector<double> means;
     for (ColumnStatistics& column : statistics_) {
       means.push_back(Mean(column));
       column.largest_deviation = std::max(column.max - means.back(), means.back() - column.min);
     }
     BlockRows reader(block_, block_.num_columns());
-    for (const Index row : rows_) {
-      const double* values = reader.Row(row);
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      MERCER_RETURN_IF_ERROR(Poll(r));
+      const double* values = reader.Row(rows_[r]);
       for (size_t i = 0; i < statistics_.size(); ++i) {
         ColumnStatistics& column = statistics_[i];
         if (column.largest_deviation > 0 && !std::isnan(values[i])) {
@@ -134,6 +144,7 @@ class BlockFitter {
         }
       }
     }
+    return absl::OkStatus();
   }
 
   absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
@@ -192,6 +203,8 @@ class BlockFitter {
   const FeatureBlock& block_;
   const std::vector<Index>& rows_;
   const PreprocessingOptions& options_;
+  const RunContext& context_;
+  const size_t poll_rows_;
   std::vector<ColumnStatistics> statistics_;
   std::vector<std::vector<Index>> counts_;  // of each category, categorical columns only
 };
@@ -214,7 +227,8 @@ absl::Status CheckBlockNames(const Dataset& dataset, const PreprocessingOptions&
 
 absl::StatusOr<Preprocessing> Preprocessing::Fit(const Dataset& dataset,
                                                  const std::vector<Index>& training_rows,
-                                                 const PreprocessingOptions& options) {
+                                                 const PreprocessingOptions& options,
+                                                 const RunContext& context) {
   MERCER_RETURN_IF_ERROR(CheckBlockNames(dataset, options));
   if (training_rows.empty()) {
     return absl::InvalidArgumentError("preprocessing needs at least one training row");
@@ -234,7 +248,7 @@ absl::StatusOr<Preprocessing> Preprocessing::Fit(const Dataset& dataset,
   for (const FeatureBlock& block : dataset.blocks) {
     if (in_use(block.name)) {
       MERCER_ASSIGN_OR_RETURN(BlockTransform transform,
-                              BlockFitter(block, training_rows, options).Fit());
+                              BlockFitter(block, training_rows, options, context).Fit());
       result.blocks_.push_back(std::move(transform));
     }
   }

@@ -167,7 +167,7 @@ size_t Predictor::MemoryBytes() const {
 
 absl::StatusOr<Prediction> Predictor::Predict(const Dataset& rows, const PredictOptions& options,
                                               RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, model_->preprocessing.Apply(rows));
+  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, model_->preprocessing.Apply(rows, context));
   return PredictPrepared(prepared, options, context);
 }
 

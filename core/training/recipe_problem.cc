@@ -145,18 +145,19 @@ absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipePr
 
 // Fits on the training rows, applies to all. Rows held out by the recipe may hold categories that
 // training does not know; the model's own rule for them is meant for other rows.
-absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made) {
+absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made, RunContext& context) {
   const std::vector<Index>& rows = made.problem.tasks[0].rows;
-  MERCER_ASSIGN_OR_RETURN(made.preprocessing,
-                          Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing));
+  MERCER_ASSIGN_OR_RETURN(
+      made.preprocessing,
+      Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
   Preprocessing applied = made.preprocessing;
   if (static_cast<Index>(rows.size()) < run.dataset->rows &&
       run.recipe->preprocessing.unseen_category == UnseenCategory::kRefuse) {
     PreprocessingOptions options = run.recipe->preprocessing;
     options.unseen_category = UnseenCategory::kAllZeros;
-    MERCER_ASSIGN_OR_RETURN(applied, Preprocessing::Fit(*run.dataset, rows, options));
+    MERCER_ASSIGN_OR_RETURN(applied, Preprocessing::Fit(*run.dataset, rows, options, context));
   }
-  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset));
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset, context));
   if (!run.dataset_digest.empty()) {
     ByteWriter writer;
     applied.Save(writer);
@@ -281,7 +282,7 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   made.problem.relative_gap = run.recipe->limits.relative_gap;
   made.problem.tasks.emplace_back().rows = rows;
   MERCER_RETURN_IF_ERROR(AddTargets(run, *target, made));
-  MERCER_RETURN_IF_ERROR(AddInputs(run, made));
+  MERCER_RETURN_IF_ERROR(AddInputs(run, made, context));
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   MERCER_RETURN_IF_ERROR(AddKernels(run, made, context));
   return made;

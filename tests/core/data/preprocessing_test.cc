@@ -48,9 +48,9 @@ Dataset WithoutFeatures() {
 }
 
 RowMatrix FitAndApply(const Dataset& dataset, const PreprocessingOptions& options) {
-  const auto fitted = Preprocessing::Fit(dataset, AllRows(dataset), options);
+  const auto fitted = Preprocessing::Fit(dataset, AllRows(dataset), options, RunContext());
   EXPECT_TRUE(fitted.ok()) << fitted.status();
-  const auto prepared = fitted->Apply(dataset);
+  const auto prepared = fitted->Apply(dataset, RunContext());
   EXPECT_TRUE(prepared.ok()) << prepared.status();
   return prepared->blocks[0].values.view();
 }
@@ -93,8 +93,8 @@ TEST(PreprocessingTest, ConstantColumnsBecomeZeroAlsoForOtherValues) {
     PreprocessingOptions options;
     options.scaling = scaling;
     EXPECT_EQ(FitAndApply(training, options).col(0), Eigen::Vector3d::Zero());
-    const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, options);
-    EXPECT_EQ(fitted->Apply(rows)->blocks[0].values.view()(0, 0), 0);
+    const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, options, RunContext());
+    EXPECT_EQ(fitted->Apply(rows, RunContext())->blocks[0].values.view()(0, 0), 0);
   }
 }
 
@@ -103,9 +103,9 @@ TEST(PreprocessingTest, UnitNormCoversTheWholeRowOfABlock) {
       Csv("a,b,c\n3,4,x\n0,0,y\n1e200,1e200,x\n", {{"numbers", {"a", "b"}}, {"names", {"c"}}});
   PreprocessingOptions options;
   options.scaling = Scaling::kUnitNorm;
-  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options);
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  const auto prepared = fitted->Apply(dataset);
+  const auto prepared = fitted->Apply(dataset, RunContext());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   const double half = std::sqrt(0.5);
   const RowMatrix expected = (RowMatrix(3, 2) << 0.6, 0.8, 0, 0, half, half).finished();
@@ -116,10 +116,10 @@ TEST(PreprocessingTest, UnitNormCoversTheWholeRowOfABlock) {
 
 TEST(PreprocessingTest, OneHotColumnsStayZeroOrOneAndNameTheirSource) {
   const Dataset dataset = Csv("color,size\nred,1\nblue,3\nred,5\n");
-  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, {});
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, {}, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   EXPECT_EQ(fitted->num_outputs(), 3);
-  const auto prepared = fitted->Apply(dataset);
+  const auto prepared = fitted->Apply(dataset, RunContext());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_THAT(prepared->blocks[0].sources, ElementsAre("color", "color", "size"));
   const double step = std::sqrt(1.5);  // values 1, 3, 5: deviation sqrt(8/3)
@@ -131,34 +131,36 @@ TEST(PreprocessingTest, StatisticsComeFromTrainingRowsOnly) {
   const Dataset dataset = Csv("a,c\n1,x\n3,y\n1000,z\n");
   PreprocessingOptions options;
   options.unseen_category = UnseenCategory::kAllZeros;
-  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options);
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   EXPECT_EQ(fitted->blocks()[0].columns[0].offset, 2);
   EXPECT_EQ(fitted->blocks()[0].columns[0].factor, 1);
   EXPECT_THAT(fitted->blocks()[0].columns[1].categories, ElementsAre("x", "y"));
-  EXPECT_EQ(RowMatrix(fitted->Apply(dataset)->blocks[0].values.view()),
+  EXPECT_EQ(RowMatrix(fitted->Apply(dataset, RunContext())->blocks[0].values.view()),
             (RowMatrix(3, 3) << -1, 1, 0, 1, 0, 1, 998, 0, 0).finished());
 }
 
 TEST(PreprocessingTest, UnseenCategoryIsRefusedWithItsRow) {
-  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {});
+  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {}, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  const auto refused = fitted->Apply(Csv("c\ny\nw\n"));
+  const auto refused = fitted->Apply(Csv("c\ny\nw\n"), RunContext());
   EXPECT_EQ(Describe(refused.status()), "BAD_CELL row=2 column=c");
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("'w'"));
 }
 
 TEST(PreprocessingTest, CategoriesAreMatchedByNameNotByCode) {
-  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {});
-  EXPECT_EQ(RowMatrix(fitted->Apply(Csv("c\ny\nx\n"))->blocks[0].values.view()),
+  const auto fitted = Preprocessing::Fit(Csv("c\nx\ny\n"), {0, 1}, {}, RunContext());
+  EXPECT_EQ(RowMatrix(fitted->Apply(Csv("c\ny\nx\n"), RunContext())->blocks[0].values.view()),
             (RowMatrix(2, 2) << 0, 1, 1, 0).finished());
 }
 
 TEST(PreprocessingTest, MissingValuesAreRefusedWithRowAndColumn) {
-  EXPECT_EQ(Describe(Preprocessing::Fit(Csv("a,b\n1,2\n3,NA\n"), {0, 1}, {}).status()),
-            "BAD_CELL row=2 column=b");
-  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, {});
-  EXPECT_EQ(Describe(fitted->Apply(Csv("a,b\n1,2\nNA,2\n")).status()), "BAD_CELL row=2 column=a");
+  EXPECT_EQ(
+      Describe(Preprocessing::Fit(Csv("a,b\n1,2\n3,NA\n"), {0, 1}, {}, RunContext()).status()),
+      "BAD_CELL row=2 column=b");
+  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, {}, RunContext());
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,b\n1,2\nNA,2\n"), RunContext()).status()),
+            "BAD_CELL row=2 column=a");
 }
 
 TEST(PreprocessingTest, ImputesMeanAndMostFrequentCategoryOfTraining) {
@@ -166,19 +168,21 @@ TEST(PreprocessingTest, ImputesMeanAndMostFrequentCategoryOfTraining) {
   options.imputation = Imputation::kMeanOrMostFrequent;
   options.scaling = Scaling::kNone;
   const Dataset training = Csv("a,c\n1,x\nNA,y\n5,y\n6,NA\n100,x\n");
-  const auto fitted = Preprocessing::Fit(training, {0, 1, 2, 3}, options);
+  const auto fitted = Preprocessing::Fit(training, {0, 1, 2, 3}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   EXPECT_EQ(fitted->blocks()[0].columns[0].fill, 4);
-  EXPECT_EQ(RowMatrix(fitted->Apply(training)->blocks[0].values.view()),
+  EXPECT_EQ(RowMatrix(fitted->Apply(training, RunContext())->blocks[0].values.view()),
             (RowMatrix(5, 3) << 1, 1, 0, 4, 0, 1, 5, 0, 1, 6, 0, 1, 100, 1, 0).finished());
-  EXPECT_EQ(RowMatrix(fitted->Apply(Csv("a,c\nNA,NA\n1,x\n"))->blocks[0].values.view()).row(0),
-            Eigen::RowVector3d(4, 0, 1));
+  EXPECT_EQ(
+      RowMatrix(fitted->Apply(Csv("a,c\nNA,NA\n1,x\n"), RunContext())->blocks[0].values.view())
+          .row(0),
+      Eigen::RowVector3d(4, 0, 1));
 }
 
 TEST(PreprocessingTest, TiesOfFrequencyGoToTheFirstCategory) {
   PreprocessingOptions options;
   options.imputation = Imputation::kMeanOrMostFrequent;
-  const auto fitted = Preprocessing::Fit(Csv("c\nq\np\n"), {0, 1}, options);
+  const auto fitted = Preprocessing::Fit(Csv("c\nq\np\n"), {0, 1}, options, RunContext());
   EXPECT_EQ(fitted->blocks()[0].columns[0].fill, 0);
 }
 
@@ -193,17 +197,17 @@ TEST(PreprocessingTest, ImputedColumnHasUnitDeviation) {
 TEST(PreprocessingTest, ColumnWithoutAnyKnownValueIsRefused) {
   PreprocessingOptions options;
   options.imputation = Imputation::kMeanOrMostFrequent;
-  EXPECT_FALSE(Preprocessing::Fit(Csv("a,b\n1,NA\n2,NA\n"), {0, 1}, options).ok());
+  EXPECT_FALSE(Preprocessing::Fit(Csv("a,b\n1,NA\n2,NA\n"), {0, 1}, options, RunContext()).ok());
 }
 
 TEST(PreprocessingTest, InfinitiesAreRefused) {
   RowMatrix values = RowMatrix::Ones(3, 2);
   values(2, 1) = -std::numeric_limits<double>::infinity();
-  EXPECT_EQ(Describe(Preprocessing::Fit(DenseRows(values), {0, 1, 2}, {}).status()),
+  EXPECT_EQ(Describe(Preprocessing::Fit(DenseRows(values), {0, 1, 2}, {}, RunContext()).status()),
             "BAD_CELL row=3 column=features[2]");
-  const auto fitted = Preprocessing::Fit(DenseRows(values), {0, 1}, {});
+  const auto fitted = Preprocessing::Fit(DenseRows(values), {0, 1}, {}, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  EXPECT_EQ(Describe(fitted->Apply(DenseRows(values)).status()),
+  EXPECT_EQ(Describe(fitted->Apply(DenseRows(values), RunContext()).status()),
             "BAD_CELL row=3 column=features[2]");
 }
 
@@ -211,9 +215,9 @@ TEST(PreprocessingTest, NamedColumnsAreMatchedByNameInAnyOrderAndBlock) {
   PreprocessingOptions options;
   options.scaling = Scaling::kNone;
   const auto fitted = Preprocessing::Fit(
-      Csv("a,b\n1,2\n3,4\n", {{"left", {"a"}}, {"right", {"b"}}}), {0, 1}, options);
+      Csv("a,b\n1,2\n3,4\n", {{"left", {"a"}}, {"right", {"b"}}}), {0, 1}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  const auto prepared = fitted->Apply(Csv("extra,b,a\n9,20,10\n"));
+  const auto prepared = fitted->Apply(Csv("extra,b,a\n9,20,10\n"), RunContext());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_EQ(prepared->FindBlock("left")->values.view()(0, 0), 10);
   EXPECT_EQ(prepared->FindBlock("right")->values.view()(0, 0), 20);
@@ -222,24 +226,29 @@ TEST(PreprocessingTest, NamedColumnsAreMatchedByNameInAnyOrderAndBlock) {
 TEST(PreprocessingTest, UnnamedRowsAreMatchedByPosition) {
   PreprocessingOptions options;
   options.scaling = Scaling::kNone;
-  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, options);
+  const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, options, RunContext());
   const RowMatrix rows = (RowMatrix(1, 2) << 7, 8).finished();
-  EXPECT_EQ(RowMatrix(fitted->Apply(DenseRows(rows))->blocks[0].values.view()), rows);
-  EXPECT_EQ(RowMatrix(fitted->Apply(DenseRows(rows, "other"))->blocks[0].values.view()), rows);
-  const auto refused = fitted->Apply(DenseRows(RowMatrix::Ones(1, 3)));
+  EXPECT_EQ(RowMatrix(fitted->Apply(DenseRows(rows), RunContext())->blocks[0].values.view()), rows);
+  EXPECT_EQ(
+      RowMatrix(fitted->Apply(DenseRows(rows, "other"), RunContext())->blocks[0].values.view()),
+      rows);
+  const auto refused = fitted->Apply(DenseRows(RowMatrix::Ones(1, 3)), RunContext());
   EXPECT_EQ(Describe(refused.status()), "BAD_HEADER");
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("has 3 columns, the model's has 2"));
 }
 
 TEST(PreprocessingTest, ColumnMismatchNamesTheColumn) {
-  const auto fitted = Preprocessing::Fit(Csv("a,c\n1,x\n3,y\n"), {0, 1}, {});
-  EXPECT_EQ(Describe(fitted->Apply(Csv("a,d\n1,x\n")).status()), "BAD_HEADER column=c");
-  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\n1,2\n")).status()), "BAD_HEADER column=c");
-  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\nq,x\n")).status()), "BAD_HEADER column=a");
-  EXPECT_EQ(Describe(fitted->Apply(DenseRows(RowMatrix::Ones(1, 2))).status()),
+  const auto fitted = Preprocessing::Fit(Csv("a,c\n1,x\n3,y\n"), {0, 1}, {}, RunContext());
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,d\n1,x\n"), RunContext()).status()),
             "BAD_HEADER column=c");
-  EXPECT_FALSE(fitted->Apply(WithoutFeatures()).ok());
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\n1,2\n"), RunContext()).status()),
+            "BAD_HEADER column=c");
+  EXPECT_EQ(Describe(fitted->Apply(Csv("a,c\nq,x\n"), RunContext()).status()),
+            "BAD_HEADER column=a");
+  EXPECT_EQ(Describe(fitted->Apply(DenseRows(RowMatrix::Ones(1, 2)), RunContext()).status()),
+            "BAD_HEADER column=c");
+  EXPECT_FALSE(fitted->Apply(WithoutFeatures(), RunContext()).ok());
 }
 
 TEST(PreprocessingTest, SparseBlocksEqualTheirDenseForm) {
@@ -261,11 +270,13 @@ TEST(PreprocessingTest, SparseBlocksEqualTheirDenseForm) {
     EXPECT_EQ(FitAndApply(sparse, options), FitAndApply(DenseRows(dense), options))
         << static_cast<int>(scaling);
   }
-  const auto fitted = Preprocessing::Fit(sparse, {0, 1, 2}, {});
-  const auto narrow = fitted->Apply(*ReadSvmlightText("0 5:8 9:1\n"));
+  const auto fitted = Preprocessing::Fit(sparse, {0, 1, 2}, {}, RunContext());
+  const auto narrow = fitted->Apply(*ReadSvmlightText("0 5:8 9:1\n"), RunContext());
   ASSERT_TRUE(narrow.ok()) << narrow.status();
-  EXPECT_EQ(narrow->blocks[0].values.view(), fitted->Apply(sparse)->blocks[0].values.view().row(2));
-  EXPECT_EQ(Describe(fitted->Apply(*ReadSvmlightText("0 13:1\n")).status()), "BAD_HEADER");
+  EXPECT_EQ(narrow->blocks[0].values.view(),
+            fitted->Apply(sparse, RunContext())->blocks[0].values.view().row(2));
+  EXPECT_EQ(Describe(fitted->Apply(*ReadSvmlightText("0 13:1\n"), RunContext()).status()),
+            "BAD_HEADER");
 }
 
 TEST(PreprocessingTest, HugeSparseBlocksAreRefused) {
@@ -277,24 +288,26 @@ TEST(PreprocessingTest, HugeSparseBlocksAreRefused) {
   block.sparse.columns = 1'000'000;
   block.sparse.row_starts.assign(2001, 0);
   dataset.blocks.push_back(block);
-  const auto fitted = Preprocessing::Fit(dataset, {0}, {});
+  const auto fitted = Preprocessing::Fit(dataset, {0}, {}, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  EXPECT_EQ(fitted->Apply(dataset).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(fitted->Apply(dataset, RunContext()).status().code(),
+            absl::StatusCode::kResourceExhausted);
   dataset.blocks[0].sparse.columns = std::numeric_limits<int32_t>::max();
-  EXPECT_EQ(Preprocessing::Fit(dataset, {0}, {}).status().code(),
+  EXPECT_EQ(Preprocessing::Fit(dataset, {0}, {}, RunContext()).status().code(),
             absl::StatusCode::kResourceExhausted);
 }
 
 TEST(PreprocessingTest, ColumnsThatSparseRowsOnlyClaimCostNothing) {
   const Dataset training = *ReadSvmlightText("1 1:2 9:4\n1 2:-1\n0 5:8\n");
   ASSERT_TRUE(training.blocks[0].is_sparse);
-  const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, {});
+  const auto fitted = Preprocessing::Fit(training, {0, 1, 2}, {}, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   Dataset claiming = training;
   claiming.blocks[0].sparse.columns = Index{1} << 60;
-  const auto applied = fitted->Apply(claiming);
+  const auto applied = fitted->Apply(claiming, RunContext());
   ASSERT_TRUE(applied.ok()) << applied.status();
-  EXPECT_EQ(applied->blocks[0].values.view(), fitted->Apply(training)->blocks[0].values.view());
+  EXPECT_EQ(applied->blocks[0].values.view(),
+            fitted->Apply(training, RunContext())->blocks[0].values.view());
 }
 
 TEST(PreprocessingTest, UsesTheNamedBlocksOnly) {
@@ -303,17 +316,18 @@ TEST(PreprocessingTest, UsesTheNamedBlocksOnly) {
       {"kernel", SquareKind::kKernel, SharedMatrix(RowMatrix::Identity(2, 2))});
   PreprocessingOptions options;
   options.blocks = {"right", "kernel"};
-  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options);
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
-  const auto prepared = fitted->Apply(dataset);
+  const auto prepared = fitted->Apply(dataset, RunContext());
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   EXPECT_EQ(prepared->FindBlock("left"), nullptr);
   EXPECT_NE(prepared->FindBlock("right"), nullptr);
   EXPECT_NE(prepared->FindSquare("kernel"), nullptr);
   dataset.squares.clear();
-  EXPECT_FALSE(fitted->Apply(dataset).ok());
+  EXPECT_FALSE(fitted->Apply(dataset, RunContext()).ok());
   options.blocks = {"right", "middle", "right"};
-  const auto violations = GetFieldViolations(Preprocessing::Fit(dataset, {0, 1}, options).status());
+  const auto violations =
+      GetFieldViolations(Preprocessing::Fit(dataset, {0, 1}, options, RunContext()).status());
   ASSERT_EQ(violations.size(), 2u);
   EXPECT_EQ(violations[0].field, "blocks[1]");
   EXPECT_EQ(violations[1].field, "blocks[2]");
@@ -321,23 +335,34 @@ TEST(PreprocessingTest, UsesTheNamedBlocksOnly) {
 
 TEST(PreprocessingTest, RefusesEmptyTraining) {
   const Dataset dataset = Csv("a\n1\n");
-  EXPECT_FALSE(Preprocessing::Fit(dataset, {}, {}).ok());
-  EXPECT_FALSE(Preprocessing::Fit(dataset, {1}, {}).ok());
-  EXPECT_FALSE(Preprocessing::Fit(WithoutFeatures(), {0}, {}).ok());
+  EXPECT_FALSE(Preprocessing::Fit(dataset, {}, {}, RunContext()).ok());
+  EXPECT_FALSE(Preprocessing::Fit(dataset, {1}, {}, RunContext()).ok());
+  EXPECT_FALSE(Preprocessing::Fit(WithoutFeatures(), {0}, {}, RunContext()).ok());
+}
+
+TEST(PreprocessingTest, CancellationEndsFitAndApply) {
+  const Dataset dataset = Csv("a,c\n1,x\n2,y\n");
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1}, {}, RunContext());
+  ASSERT_TRUE(fitted.ok()) << fitted.status();
+  const RunContext cancelled;
+  cancelled.cancellation().Cancel();
+  EXPECT_TRUE(absl::IsCancelled(Preprocessing::Fit(dataset, {0, 1}, {}, cancelled).status()));
+  EXPECT_TRUE(absl::IsCancelled(fitted->Apply(dataset, cancelled).status()));
 }
 
 TEST(PreprocessingTest, TargetsAreNotNeededForPrediction) {
   CsvOptions options;
   options.roles["y"] = ColumnRole::kTarget;
-  const auto fitted = Preprocessing::Fit(*ReadCsvText("a,y\n1,2\n3,4\n", options), {0, 1}, {});
-  EXPECT_TRUE(fitted->Apply(*ReadCsvText("a\n5\n")).ok());
+  const auto fitted =
+      Preprocessing::Fit(*ReadCsvText("a,y\n1,2\n3,4\n", options), {0, 1}, {}, RunContext());
+  EXPECT_TRUE(fitted->Apply(*ReadCsvText("a\n5\n"), RunContext()).ok());
 }
 
 TEST(PreprocessingTest, SavedFormLoadsAndMapsAlike) {
   const Dataset dataset = Csv("a,c\n1,x\nNA,y\n5,y\n");
   PreprocessingOptions options{
       Scaling::kMinMax, Imputation::kMeanOrMostFrequent, UnseenCategory::kAllZeros, {"features"}};
-  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options);
+  const auto fitted = Preprocessing::Fit(dataset, {0, 1, 2}, options, RunContext());
   ASSERT_TRUE(fitted.ok()) << fitted.status();
   ByteWriter writer;
   fitted->Save(writer);
@@ -350,8 +375,8 @@ TEST(PreprocessingTest, SavedFormLoadsAndMapsAlike) {
   EXPECT_EQ(loaded->options().unseen_category, options.unseen_category);
   EXPECT_EQ(loaded->options().blocks, options.blocks);
   const Dataset rows = Csv("a,c\n2,w\nNA,NA\n3,y\n");
-  EXPECT_EQ(loaded->Apply(rows)->blocks[0].values.view(),
-            fitted->Apply(rows)->blocks[0].values.view());
+  EXPECT_EQ(loaded->Apply(rows, RunContext())->blocks[0].values.view(),
+            fitted->Apply(rows, RunContext())->blocks[0].values.view());
   ByteWriter again;
   loaded->Save(again);
   EXPECT_EQ(again.bytes(), writer.bytes());
@@ -370,10 +395,11 @@ TEST(PreprocessingTest, RowOfAModelDoesNotDependOnItsNeighbours) {
   PreprocessingOptions options;
   options.scaling = Scaling::kUnitNorm;
   const Dataset all = DenseRows(values);
-  const auto fitted = Preprocessing::Fit(all, {0, 1, 2}, options);
-  const RowMatrix together = fitted->Apply(all)->blocks[0].values.view();
+  const auto fitted = Preprocessing::Fit(all, {0, 1, 2}, options, RunContext());
+  const RowMatrix together = fitted->Apply(all, RunContext())->blocks[0].values.view();
   for (Index row = 0; row < 20; ++row) {
-    EXPECT_EQ(fitted->Apply(SelectRows(all, {row}))->blocks[0].values.view(), together.row(row))
+    EXPECT_EQ(fitted->Apply(SelectRows(all, {row}), RunContext())->blocks[0].values.view(),
+              together.row(row))
         << row;
   }
 }
