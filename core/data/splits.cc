@@ -116,12 +116,24 @@ absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
       next_fold = (next_fold + 1) % folds;
     }
   }
+  return SplitsOfFolds(fold_of_row, folds);
+}
+
+std::vector<Split> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds) {
   std::vector<Split> splits(static_cast<size_t>(folds));
-  for (Index row = 0; row < rows; ++row) {
+  std::vector<size_t> sizes(splits.size(), 0);
+  for (const int fold : fold_of_row) {
+    ++sizes[static_cast<size_t>(fold)];
+  }
+  for (size_t fold = 0; fold < splits.size(); ++fold) {
+    splits[fold].held_out.reserve(sizes[fold]);
+    splits[fold].training.reserve(fold_of_row.size() - sizes[fold]);
+  }
+  for (size_t row = 0; row < fold_of_row.size(); ++row) {
     for (int fold = 0; fold < folds; ++fold) {
       Split& split = splits[static_cast<size_t>(fold)];
-      (fold_of_row[static_cast<size_t>(row)] == fold ? split.held_out : split.training)
-          .push_back(row);
+      (fold_of_row[row] == fold ? split.held_out : split.training)
+          .push_back(static_cast<Index>(row));
     }
   }
   return splits;

@@ -1,4 +1,4 @@
-// Hold-out and k-fold splits. Deterministic functions of (seed, shape, classes).
+// Hold-out and k-fold splits. Deterministic functions of (seed, shape, classes, groups).
 #pragma once
 
 #include <cstdint>
@@ -25,5 +25,19 @@ absl::StatusOr<Split> HoldOutSplit(Index rows, double fraction, const std::vecto
 // given. Errors: kInvalidArgument unless 2 <= folds <= rows.
 absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
                                                const std::vector<int>& classes, uint64_t seed);
+
+// The same for rows that belong together: `groups` holds one code (from 0, none left out) per row,
+// and the rows of one group stay in one part. Shares of rows and classes are as near to those asked
+// for as one pass over the groups, the largest first, brings them; every class that can keep a
+// group in training keeps one. Errors: kInvalidArgument when fraction is outside (0, 1) or the
+// groups cannot fill both parts.
+absl::StatusOr<Split> GroupHoldOutSplit(const std::vector<int>& groups, double fraction,
+                                        const std::vector<int>& classes, uint64_t seed);
+// Errors: kInvalidArgument unless 2 <= folds <= number of groups.
+absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& groups, int folds,
+                                                    const std::vector<int>& classes, uint64_t seed);
+
+// One split for each fold 0 .. folds - 1: its rows are held out, all others train.
+std::vector<Split> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds);
 
 }  // namespace mercer

@@ -13,6 +13,7 @@
 #include "core/training/encoding.h"
 #include "core/training/predictor.h"
 #include "core/training/recipe_problem.h"
+#include "core/training/recipe_splits.h"
 
 namespace mercer {
 namespace {
@@ -150,8 +151,10 @@ class RecipeRunner {
     }
     MERCER_RETURN_IF_ERROR(CheckClassWeightLabels());
     MERCER_ASSIGN_OR_RETURN(splits_, MakeSplits(recipe_, *run_.dataset, *target_));
-    num_phases_ =
-        1 + (recipe_.validation.kind == ValidationKind::kFolds ? recipe_.validation.folds : 0);
+    num_phases_ = 1;
+    if (recipe_.validation.kind == ValidationKind::kFolds) {
+      num_phases_ += static_cast<int64_t>(splits_.size());
+    }
     MERCER_RETURN_IF_ERROR(CheckFolds());
     if (!state.empty()) {
       MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));

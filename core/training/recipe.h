@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,17 @@ namespace mercer {
 
 enum class ValidationKind : uint8_t { kNone = 0, kHoldOut = 1, kFolds = 2 };
 
+inline constexpr double kDefaultHoldOutFraction = 0.25;
+inline constexpr int kDefaultFolds = 5;
+
 struct ValidationOptions {
   ValidationKind kind = ValidationKind::kNone;
-  double fraction = 0.25;  // kHoldOut: share of rows held out, in (0, 1)
-  int folds = 5;           // kFolds: 2 .. rows; the model itself is trained on all rows
+  // kHoldOut: share of rows held out, in (0, 1). Absent: the default, or the rows that a column
+  // with the role split names, beside which it must be absent.
+  std::optional<double> fraction;
+  // kFolds: 2 .. rows (groups). Absent: the default, or the number of folds in a column with the
+  // role split, of which it must not differ. The model itself is trained on all rows.
+  std::optional<int> folds;
 };
 
 enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };

@@ -8,6 +8,7 @@
 #include "core/training/basis.h"
 #include "core/training/recipe.h"
 #include "core/training/recipe_problem.h"
+#include "core/training/recipe_splits.h"
 
 namespace mercer {
 namespace {
@@ -118,6 +119,39 @@ void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, Proble
   }
 }
 
+// Upper bound on the rows that the model or a fold is trained on.
+Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target) {
+  if (recipe.validation.kind != ValidationKind::kHoldOut) {
+    return dataset.rows;
+  }
+  // Columns that divide the rows say how many are left; when they cannot, the run will say why.
+  if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
+      dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
+    const absl::StatusOr<std::vector<Split>> splits = MakeSplits(recipe, dataset, target);
+    return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
+  }
+  const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);
+  const double kept = (1 - fraction) * static_cast<double>(dataset.rows);
+  return std::clamp<Index>(static_cast<Index>(std::ceil(kept)) + 1, 1, dataset.rows);
+}
+
+// Folds keep the numbers of their rows.
+size_t SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
+  size_t splits = recipe.validation.kind == ValidationKind::kNone ? 0 : 1;
+  if (recipe.validation.kind == ValidationKind::kFolds) {
+    splits = static_cast<size_t>(std::max(1, recipe.validation.folds.value_or(kDefaultFolds)));
+    const RoleColumn* parts = dataset.FindColumn(ColumnRole::kSplit);
+    if (parts != nullptr) {
+      std::set<double> folds;
+      for (const double fold : parts->values) {
+        folds.insert(std::isnan(fold) ? -1.0 : fold);
+      }
+      splits = folds.size();
+    }
+  }
+  return splits * static_cast<size_t>(dataset.rows) * sizeof(Index);
+}
+
 }  // namespace
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
@@ -125,12 +159,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
   ProblemShape shape;
-  Index training_rows = dataset.rows;
-  if (recipe.validation.kind == ValidationKind::kHoldOut) {
-    const double kept = (1 - recipe.validation.fraction) * static_cast<double>(dataset.rows);
-    training_rows = std::clamp<Index>(static_cast<Index>(std::ceil(kept)) + 1, 1, dataset.rows);
-  }
-  shape.rows = training_rows;
+  shape.rows = TrainingRows(recipe, dataset, *target);
   shape.columns = CountColumns(recipe, dataset);
   if (entry.uses_kernels) {
     CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);
@@ -155,7 +184,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
       static_cast<size_t>(shape.kernels) * (3 * sizeof(KernelSpec) + outputs * 4 * sizeof(double));
   constexpr size_t kFixedBytes = size_t{1} << 20;
   return learner_bytes + dataset.MemoryBytes() + table_bytes + output_bytes + kernel_bytes +
-         kFixedBytes;
+         SplitBytes(recipe, dataset) + kFixedBytes;
 }
 
 }  // namespace mercer

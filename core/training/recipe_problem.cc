@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -22,18 +21,6 @@ std::string ContentHash(std::string_view bytes) {
     second = (second ^ static_cast<uint8_t>(byte)) * 11400714819323198485ULL;
   }
   return absl::StrCat(absl::Hex(first), absl::Hex(second));
-}
-
-absl::Status CheckRegressionTargets(const RoleColumn& target, const std::vector<Index>& rows) {
-  for (const Index row : rows) {
-    if (!std::isfinite(target.values(row))) {
-      return WithReason(
-          absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", target.schema.name,
-                                                  "': the target is missing")),
-          "BAD_LABEL", {{"row", absl::StrCat(row + 1)}, {"column", target.schema.name}});
-    }
-  }
-  return absl::OkStatus();
 }
 
 // rows x outputs; -1, +1, and 0 for rows that a pair does not see.
@@ -286,57 +273,6 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   MERCER_RETURN_IF_ERROR(AddKernels(run, made, context));
   return made;
-}
-
-absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
-                                              const RoleColumn& target) {
-  std::vector<Index> all(static_cast<size_t>(dataset.rows));
-  std::iota(all.begin(), all.end(), Index{0});
-  if (recipe.kind == TargetKind::kRegression) {
-    MERCER_RETURN_IF_ERROR(CheckRegressionTargets(target, all));
-  }
-  if (recipe.validation.kind == ValidationKind::kNone) {
-    return std::vector<Split>();
-  }
-  // A split by rows would divide the groups, and its metrics would look better than they are.
-  for (const ColumnRole role : {ColumnRole::kGroup, ColumnRole::kSplit}) {
-    if (dataset.FindColumn(role) != nullptr) {
-      return FieldError("validation",
-                        absl::StrCat("splits do not heed the column with the role ",
-                                     std::string(ColumnRoleName(role)),
-                                     " yet; train without validation, or without it"));
-    }
-  }
-  std::vector<int> classes;
-  if (recipe.kind == TargetKind::kClassification) {
-    MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
-                            OutputCoding::FromLabels(target, all, recipe.coding));
-    classes = coding.Classes(target);
-  }
-  if (recipe.validation.kind == ValidationKind::kHoldOut) {
-    absl::StatusOr<Split> split =
-        HoldOutSplit(dataset.rows, recipe.validation.fraction, classes, recipe.seed);
-    if (!split.ok()) {
-      return FieldError("validation.fraction", std::string(split.status().message()));
-    }
-    return std::vector<Split>{*std::move(split)};
-  }
-  absl::StatusOr<std::vector<Split>> folds =
-      KFoldSplits(dataset.rows, recipe.validation.folds, classes, recipe.seed);
-  if (!folds.ok()) {
-    return FieldError("validation.folds", std::string(folds.status().message()));
-  }
-  return folds;
-}
-
-std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,
-                                     const std::vector<Split>& splits) {
-  if (recipe.validation.kind == ValidationKind::kHoldOut) {
-    return splits[0].training;
-  }
-  std::vector<Index> all(static_cast<size_t>(dataset.rows));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
 }
 
 }  // namespace mercer

@@ -40,13 +40,4 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
                                                 const std::vector<Index>& rows,
                                                 RunContext& context);
 
-// The splits of the recipe: none, one, or one per fold. Errors: kInvalidArgument (a row without a
-// target; fields "validation.*").
-absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
-                                              const RoleColumn& target);
-
-// The rows that the model itself is trained on.
-std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,
-                                     const std::vector<Split>& splits);
-
 }  // namespace mercer

@@ -87,13 +87,13 @@ void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
 
 void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) {
   const ValidationOptions& validation = recipe.validation;
-  if (validation.kind == ValidationKind::kHoldOut) {
-    violations.Check(validation.fraction > 0 && validation.fraction < 1, "validation.fraction",
-                     absl::StrCat("must be in (0, 1), is ", validation.fraction));
+  if (validation.kind == ValidationKind::kHoldOut && validation.fraction.has_value()) {
+    violations.Check(*validation.fraction > 0 && *validation.fraction < 1, "validation.fraction",
+                     absl::StrCat("must be in (0, 1), is ", *validation.fraction));
   }
-  if (validation.kind == ValidationKind::kFolds) {
-    violations.Check(validation.folds >= 2, "validation.folds",
-                     absl::StrCat("must be >= 2, is ", validation.folds));
+  if (validation.kind == ValidationKind::kFolds && validation.folds.has_value()) {
+    violations.Check(*validation.folds >= 2, "validation.folds",
+                     absl::StrCat("must be >= 2, is ", *validation.folds));
   }
 }
 

@@ -221,21 +221,6 @@ TEST(RecipeErrorsTest, MoreFoldsThanRows) {
                   "validation.folds");
 }
 
-TEST(RecipeErrorsTest, GroupsAreNotDividedSilently) {
-  for (const ColumnRole role : {ColumnRole::kGroup, ColumnRole::kSplit}) {
-    Dataset data = ClassificationData(20, 2, 2, 1);
-    RoleColumn column;
-    column.role = role;
-    column.schema.name = "part";
-    column.values = Vector::Zero(20);
-    data.role_columns.push_back(column);
-    TrainingRecipe recipe = ExampleRecipe();
-    EXPECT_TRUE(TrainExample(recipe, data).ok());
-    recipe.validation = {ValidationKind::kHoldOut, 0.3, 0};
-    ExpectViolation(TrainExample(recipe, data).status(), "validation");
-  }
-}
-
 TEST(RecipeErrorsTest, HeldOutCategoriesThatTrainingDoesNotKnow) {
   Dataset data = ClassificationData(20, 2, 2, 1);
   std::vector<std::string> all_different;
