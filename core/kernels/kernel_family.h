@@ -65,11 +65,6 @@ class KernelFamily {
                                                MatrixRef out, RunContext& context) const {
     return QuadraticForms(a, kernels, out, context);
   }
-  virtual absl::Status ProductsForSearch(ConstVectorRef a, absl::Span<const Index> kernels,
-                                         absl::Span<const Index> rows, MatrixRef out,
-                                         RunContext& context) const {
-    return Products(a, kernels, rows, out, context);
-  }
   virtual absl::StatusOr<std::unique_ptr<KernelOperator>> CombineForSearch(
       ConstVectorRef weights, RunContext& context) const {
     return Combine(weights, context);

@@ -91,7 +91,7 @@ absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& cont
   }
   Matrix products(static_cast<Index>(input.free.size()), count);
   MERCER_RETURN_IF_ERROR(
-      input.family.ProductsForSearch(input.dual, candidates, input.free, products, context));
+      input.family.Products(input.dual, candidates, input.free, products, context));
   MERCER_ASSIGN_OR_RETURN(const std::optional<Matrix> solved, SolveFree(input, products, context));
   if (!solved.has_value()) {
     return OverRelaxedStep(input);
