@@ -48,6 +48,9 @@ PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows
                         const std::vector<Index>& square_columns) {
   PreparedData selected;
   selected.rows = static_cast<Index>(rows.size());
+  for (const Index row : rows) {
+    selected.row_numbers.push_back(data.RowNumber(row));
+  }
   for (const PreparedBlock& block : data.blocks) {
     selected.blocks.push_back({block.name, block.sources, Select(block.values, rows, {})});
   }

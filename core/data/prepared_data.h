@@ -26,7 +26,13 @@ struct PreparedData {
   // Names the content for caches: equal keys mean equal values. Empty when the content is not to be
   // cached.
   std::string cache_key;
+  // The row of the data set (from 0) that each row was taken from; empty when they are the same.
+  // Errors name that row.
+  std::vector<Index> row_numbers;
 
+  Index RowNumber(Index row) const {
+    return row_numbers.empty() ? row : row_numbers[static_cast<size_t>(row)];
+  }
   const PreparedBlock* FindBlock(std::string_view name) const;
   const SquareBlock* FindSquare(std::string_view name) const;
 };

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
@@ -18,19 +20,24 @@ namespace {
 constexpr Index kRows = 64;
 constexpr Index kColumns = 256;
 
+// What kernels read of the basis, shared by all of one source.
+struct BasisSource {
+  KernelSource source;
+  SharedMatrix features;  // basis rows x columns; none for square sources
+};
+
 // One kernel with a weight other than zero.
 struct WeightedKernel {
   const KernelSpec* spec = nullptr;
   double weight = 0;
-  Vector row_factors;     // unit diagonal: 1 / sqrt(k(x, x)); else empty
-  Vector column_factors;  // of the basis, padded
+  Vector row_factors;                      // unit diagonal: 1 / sqrt(k(x, x)); else empty
+  const Vector* column_factors = nullptr;  // of the basis, padded
 };
 
-// Kernels of one source.
+// The kernels of one source that have a weight, and the rows to predict.
 struct SourceKernels {
-  KernelSource source;
-  RowMatrix x;                // rows to predict x columns; square sources: x basis
-  RowMatrix basis;            // basis rows x columns
+  const BasisSource* basis = nullptr;
+  SharedMatrix x;             // rows to predict x columns; square sources: x basis
   std::vector<double> rates;  // exp(-rate t)
   std::vector<double> weights;
   std::vector<double> root_rates;  // exp(-rate sqrt(t))
@@ -44,8 +51,9 @@ absl::Status NamedViolation(size_t kernel, const absl::Status& status) {
   return violations.ToStatus();
 }
 
-absl::StatusOr<RowMatrix> GatherSquare(const KernelSpec& spec, const PreparedData& x,
-                                       Index num_basis, const std::vector<Index>& square_columns) {
+absl::StatusOr<SharedMatrix> GatherSquare(const KernelSpec& spec, const PreparedData& x,
+                                          Index num_basis,
+                                          const std::vector<Index>& square_columns) {
   MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(spec, x));
   const auto values = square->values.view();
   const Index needed = square_columns.empty()
@@ -67,16 +75,20 @@ absl::StatusOr<RowMatrix> GatherSquare(const KernelSpec& spec, const PreparedDat
       const Index column = square_columns.empty() ? c : square_columns[static_cast<size_t>(c)];
       const double value = values(i, column);
       if (square->kind == SquareKind::kDistance && value < -limit) {
-        return NegativeDistanceError(*square, i, column);
+        return NegativeDistanceError(*square, value, x.RowNumber(i), column);
       }
       gathered(i, c) = square->kind == SquareKind::kDistance ? std::max(0.0, value) : value;
     }
   }
-  return gathered;
+  return SharedMatrix(std::move(gathered));
 }
 
-// 1 / sqrt(k(x, x)) for each row.
-absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const RowMatrix& rows, Index padded) {
+// 1 / sqrt(k(x, x)) for each row of `data`, of which `features` holds what the kernel reads; padded
+// with zeros.
+absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& data,
+                                   const SharedMatrix& features) {
+  const auto rows = features.view();
+  const Index padded = PaddedLength(rows.rows());
   Vector self = Vector::Zero(padded);
   for (Index i = 0; i < rows.rows(); ++i) {
     self(i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
@@ -87,7 +99,7 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const RowMatrix& rows
   }
   for (Index i = 0; i < rows.rows(); ++i) {
     if (!(self(i) > 0)) {
-      return ZeroDiagonalError("row", i, self(i));
+      return ZeroDiagonalError("row", data.RowNumber(i), self(i));
     }
     self(i) = 1.0 / std::sqrt(self(i));
   }
@@ -95,7 +107,8 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const RowMatrix& rows
   return self;
 }
 
-absl::Status AddKernel(const KernelSpec& spec, double weight, SourceKernels& kernels) {
+absl::Status AddKernel(const KernelSpec& spec, double weight, const PreparedData& x,
+                       const Vector& basis_factors, SourceKernels& kernels) {
   if (spec.type == KernelType::kEuclidean) {
     kernels.root_rates.push_back(ExponentialRate(spec));
     kernels.root_weights.push_back(weight);
@@ -106,12 +119,9 @@ absl::Status AddKernel(const KernelSpec& spec, double weight, SourceKernels& ker
     kernels.weights.push_back(weight);
     return absl::OkStatus();
   }
-  WeightedKernel kernel{&spec, weight, {}, {}};
+  WeightedKernel kernel{&spec, weight, {}, &basis_factors};
   if (spec.normalization.unit_diagonal) {
-    MERCER_ASSIGN_OR_RETURN(kernel.row_factors,
-                            UnitFactors(spec, kernels.x, PaddedLength(kernels.x.rows())));
-    MERCER_ASSIGN_OR_RETURN(kernel.column_factors,
-                            UnitFactors(spec, kernels.basis, PaddedLength(kernels.basis.rows())));
+    MERCER_ASSIGN_OR_RETURN(kernel.row_factors, UnitFactors(spec, x, kernels.x));
   }
   kernels.others.push_back(std::move(kernel));
   return absl::OkStatus();
@@ -137,7 +147,7 @@ void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Inde
     }
     if (kernel.row_factors.size() > 0) {
       ScaleRowsAndColumns(result, kernel.row_factors.data() + row,
-                          kernel.column_factors.data() + column, values.data());
+                          kernel.column_factors->data() + column, values.data());
       result.values = values.data();
     }
     AddScaled(result, kernel.weight, sums);
@@ -156,15 +166,15 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
     sums.assign(static_cast<size_t>((end - begin) * stride), 0.0);
     for (const SourceKernels& source : sources) {
       strip_values.assign(sums.size(), 0.0);
-      if (source.source.is_square) {
+      const auto x = source.x.view();
+      if (source.basis->source.is_square) {
         for (Index r = begin; r < end; ++r) {
-          std::copy_n(source.x.row(r).data() + column, width,
-                      strip_values.data() + (r - begin) * stride);
+          std::copy_n(x.row(r).data() + column, width, strip_values.data() + (r - begin) * stride);
         }
       } else {
-        ComputePairValues(source.source.value, source.x.middleRows(begin, end - begin),
-                          source.basis.middleRows(column, width), strip_values.data(), stride,
-                          context);
+        ComputePairValues(source.basis->source.value, x.middleRows(begin, end - begin),
+                          source.basis->features.view().middleRows(column, width),
+                          strip_values.data(), stride, context);
       }
       AddSource(source, {strip_values.data(), end - begin, width, stride}, begin, column, values,
                 sums.data());
@@ -177,23 +187,55 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
   }
 }
 
+// The source of a kernel in the rows of a model's basis, which has no square blocks.
+absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const PreparedData& basis) {
+  if (!IsSquareType(spec.type)) {
+    return ResolveSource(spec, basis);
+  }
+  KernelSource source;
+  source.is_square = true;
+  source.square =
+      absl::StrCat(spec.type == KernelType::kDistance ? "distance " : "kernel ", spec.block);
+  return source;
+}
+
 }  // namespace
+
+struct CrossKernels::Parts {
+  std::shared_ptr<const PreparedData> basis;
+  std::vector<KernelSpec> kernels;
+  std::vector<Index> square_columns;
+  std::vector<BasisSource> sources;
+  std::vector<size_t> source_of;  // of each kernel
+  std::vector<Vector> factors;    // of each kernel: UnitFactors of the basis with unit diagonal
+
+  // What `kernel` reads of the rows to predict.
+  absl::StatusOr<SharedMatrix> Features(size_t kernel, const PreparedData& x,
+                                        const RunContext& context) const {
+    const KernelSpec& spec = kernels[kernel];
+    if (IsSquareType(spec.type)) {
+      absl::StatusOr<SharedMatrix> square = GatherSquare(spec, x, basis->rows, square_columns);
+      return square.ok() || GetFieldViolations(square.status()).empty()
+                 ? square
+                 : NamedViolation(kernel, square.status());
+    }
+    const absl::StatusOr<KernelSource> source = ResolveSource(spec, x);
+    if (!source.ok()) {
+      return NamedViolation(kernel, source.status());
+    }
+    const size_t expected = sources[source_of[kernel]].source.columns.size();
+    if (source->columns.size() != expected) {
+      return absl::InvalidArgumentError(absl::StrCat("kernels[", kernel, "]: the rows have ",
+                                                     source->columns.size(),
+                                                     " columns, the model's have ", expected));
+    }
+    return SourceFeatures(*source, x, context);
+  }
+};
 
 absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedData> basis,
                                                 std::vector<KernelSpec> kernels,
                                                 std::vector<Index> square_columns) {
-  for (size_t k = 0; k < kernels.size(); ++k) {
-    const absl::Status valid = ValidateKernelSpec(kernels[k]);
-    if (!valid.ok()) {
-      return NamedViolation(k, valid);
-    }
-    if (!IsSquareType(kernels[k].type)) {
-      const absl::StatusOr<KernelSource> source = ResolveSource(kernels[k], *basis);
-      if (!source.ok()) {
-        return NamedViolation(k, source.status());
-      }
-    }
-  }
   const bool mismatch =
       !square_columns.empty() && static_cast<Index>(square_columns.size()) != basis->rows;
   if (mismatch ||
@@ -202,67 +244,82 @@ absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedDa
                                                    " rows needs as many columns of square blocks, ",
                                                    square_columns.size(), " are given"));
   }
+  auto parts = std::make_shared<Parts>();
+  parts->factors.resize(kernels.size());
+  absl::flat_hash_map<std::string, size_t> source_of_key;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const absl::Status valid = ValidateKernelSpec(kernels[k]);
+    if (!valid.ok()) {
+      return NamedViolation(k, valid);
+    }
+    absl::StatusOr<KernelSource> source = BasisSourceOf(kernels[k], *basis);
+    if (!source.ok()) {
+      return NamedViolation(k, source.status());
+    }
+    const auto [place, is_new] =
+        source_of_key.try_emplace(SourceKey(*source), parts->sources.size());
+    if (is_new) {
+      BasisSource& added = parts->sources.emplace_back();
+      added.source = *std::move(source);
+      if (!added.source.is_square) {
+        MERCER_ASSIGN_OR_RETURN(added.features, SourceFeatures(added.source, *basis, RunContext()));
+      }
+    }
+    parts->source_of.push_back(place->second);
+    if (kernels[k].normalization.unit_diagonal && !IsExponential(kernels[k].type)) {
+      MERCER_ASSIGN_OR_RETURN(
+          parts->factors[k],
+          UnitFactors(kernels[k], *basis, parts->sources[place->second].features));
+    }
+  }
+  parts->basis = std::move(basis);
+  parts->kernels = std::move(kernels);
+  parts->square_columns = std::move(square_columns);
   CrossKernels result;
-  result.basis_ = std::move(basis);
-  result.kernels_ = std::move(kernels);
-  result.square_columns_ = std::move(square_columns);
+  result.parts_ = std::move(parts);
   return result;
 }
 
-Index CrossKernels::num_basis() const { return basis_->rows; }
+Index CrossKernels::num_basis() const { return parts_->basis->rows; }
+
+size_t CrossKernels::MemoryBytes() const {
+  Index values = 0;
+  for (const BasisSource& source : parts_->sources) {
+    if (!source.source.is_square && !IsWholeBlock(source.source, *parts_->basis)) {
+      values += source.features.rows() * source.features.cols();
+    }
+  }
+  for (const Vector& factors : parts_->factors) {
+    values += factors.size();
+  }
+  return static_cast<size_t>(values) * sizeof(double);
+}
 
 absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                                    RunContext& context) const {
-  std::vector<SourceKernels> sources;
-  for (size_t k = 0; k < kernels_.size(); ++k) {
+  constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  std::vector<SourceKernels> used;
+  std::vector<size_t> place(parts_->sources.size(), kNone);  // of each source in `used`
+  for (size_t k = 0; k < parts_->kernels.size(); ++k) {
     const double weight = weights(static_cast<Index>(k));
     if (weight == 0) {
       continue;
     }
-    const KernelSpec& spec = kernels_[k];
-    KernelSource basis_source;
-    if (!IsSquareType(spec.type)) {
-      MERCER_ASSIGN_OR_RETURN(basis_source, ResolveSource(spec, *basis_));
-    } else {
-      basis_source.is_square = true;
-      basis_source.square =
-          absl::StrCat(spec.type == KernelType::kDistance ? "distance " : "kernel ", spec.block);
-    }
-    auto place = std::find_if(sources.begin(), sources.end(), [&](const SourceKernels& candidate) {
-      return candidate.source == basis_source;
-    });
-    if (place == sources.end()) {
+    const size_t source = parts_->source_of[k];
+    if (place[source] == kNone) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       SourceKernels added;
-      added.source = basis_source;
-      if (basis_source.is_square) {
-        absl::StatusOr<RowMatrix> square = GatherSquare(spec, x, num_basis(), square_columns_);
-        if (!square.ok()) {
-          return GetFieldViolations(square.status()).empty() ? square.status()
-                                                             : NamedViolation(k, square.status());
-        }
-        added.x = *std::move(square);
-      } else {
-        const absl::StatusOr<KernelSource> source = ResolveSource(spec, x);
-        if (!source.ok()) {
-          return NamedViolation(k, source.status());
-        }
-        if (source->columns.size() != basis_source.columns.size()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("kernels[", k, "]: the rows have ", source->columns.size(),
-                           " columns, the model's have ", basis_source.columns.size()));
-        }
-        MERCER_ASSIGN_OR_RETURN(added.x, GatherFeatures(*source, x, {}, context));
-        MERCER_ASSIGN_OR_RETURN(added.basis, GatherFeatures(basis_source, *basis_, {}, context));
-      }
-      sources.push_back(std::move(added));
-      place = sources.end() - 1;
+      added.basis = &parts_->sources[source];
+      MERCER_ASSIGN_OR_RETURN(added.x, parts_->Features(k, x, context));
+      place[source] = used.size();
+      used.push_back(std::move(added));
     }
-    MERCER_RETURN_IF_ERROR(AddKernel(spec, weight, *place));
+    MERCER_RETURN_IF_ERROR(
+        AddKernel(parts_->kernels[k], weight, x, parts_->factors[k], used[place[source]]));
   }
   context.parallel().ForBlocks(x.rows, kRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
-      CombineRows(sources, begin, end, context, out);
+      CombineRows(used, begin, end, context, out);
     }
   });
   return context.CheckCancelled();

@@ -125,10 +125,10 @@ void AddTables(ExactKernels& parts) {
 
 // A Gram matrix with a negative diagonal is not positive semidefinite; unit diagonals need positive
 // ones.
-absl::Status CheckDiagonal(const KernelSpec& spec, const Vector& diagonal,
+absl::Status CheckDiagonal(const KernelSpec& spec, const Vector& diagonal, const PreparedData& data,
                            const std::vector<Index>& rows) {
   for (Index i = 0; i < diagonal.size(); ++i) {
-    const Index row = rows.empty() ? i : rows[static_cast<size_t>(i)];
+    const Index row = data.RowNumber(rows.empty() ? i : rows[static_cast<size_t>(i)]);
     if (diagonal(i) < 0 || !std::isfinite(diagonal(i))) {
       return WithReason(absl::InvalidArgumentError(
                             absl::StrCat("row ", row + 1, ": the kernel of the row with itself is ",
@@ -142,8 +142,8 @@ absl::Status CheckDiagonal(const KernelSpec& spec, const Vector& diagonal,
   return absl::OkStatus();
 }
 
-absl::Status NormalizeDiagonals(const std::vector<Index>& rows, ExactKernels& parts,
-                                RunContext& context) {
+absl::Status NormalizeDiagonals(const PreparedData& data, const std::vector<Index>& rows,
+                                ExactKernels& parts, RunContext& context) {
   parts.scales = Vector::Ones(static_cast<Index>(parts.specs.size()));
   parts.diagonal_factors.resize(parts.specs.size());
   for (size_t k = 0; k < parts.specs.size(); ++k) {
@@ -153,7 +153,7 @@ absl::Status NormalizeDiagonals(const std::vector<Index>& rows, ExactKernels& pa
     }
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Vector diagonal = KernelDiagonal(parts, static_cast<Index>(k));
-    const absl::Status checked = CheckDiagonal(spec, diagonal, rows);
+    const absl::Status checked = CheckDiagonal(spec, diagonal, data, rows);
     if (!checked.ok()) {
       return NameKernel(k, checked);
     }
@@ -216,7 +216,7 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
   }
   MERCER_RETURN_IF_ERROR(AddSourcesAndGroups(data, rows, sources, context, parts));
   AddTables(parts);
-  MERCER_RETURN_IF_ERROR(NormalizeDiagonals(rows, parts, context));
+  MERCER_RETURN_IF_ERROR(NormalizeDiagonals(*data, rows, parts, context));
   MERCER_ASSIGN_OR_RETURN(parts.scales, ScalingFactors(parts, context));
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }

@@ -93,23 +93,25 @@ class CrossKernels {
  public:
   // `basis` holds the basis rows; its square blocks are not needed. `kernels[k]` of a square type
   // reads the columns `square_columns` of the block of the rows to predict (empty: all, in order).
+  // What the kernels read of the basis is gathered here, once.
   static absl::StatusOr<CrossKernels> Make(std::shared_ptr<const PreparedData> basis,
                                            std::vector<KernelSpec> kernels,
                                            std::vector<Index> square_columns);
 
   Index num_basis() const;
+  // Bytes beyond those of the basis.
+  size_t MemoryBytes() const;
 
   // out(i, j) = sum_k weights(k) k_k(x_i, z_j), unit diagonal included, scaling not. `out` is rows
   // x num_basis. Weights of zero cost nothing. Errors: kInvalidArgument (block or column missing,
-  // wrong width, or reason NEGATIVE_VALUE or ZERO_DIAGONAL with the row of `x`, from 1),
-  // kCancelled.
+  // wrong width, or reason NEGATIVE_VALUE or ZERO_DIAGONAL with the row of the data set,
+  // from 1), kCancelled.
   absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                        RunContext& context) const;
 
  private:
-  std::shared_ptr<const PreparedData> basis_;
-  std::vector<KernelSpec> kernels_;
-  std::vector<Index> square_columns_;
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace mercer

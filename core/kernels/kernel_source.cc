@@ -35,7 +35,7 @@ absl::Status Violation(std::string field, std::string description) {
 }
 
 absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& data,
-                              const std::vector<Index>& rows, const RowMatrix& features,
+                              const std::vector<Index>& rows, const ConstRowMatrixRef& features,
                               const RunContext& context) {
   for (Index i = 0; i < features.rows() && !context.cancelled(); ++i) {
     for (Index c = 0; c < features.cols(); ++c) {
@@ -43,7 +43,7 @@ absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& da
         const auto& [block, column] = source.columns[static_cast<size_t>(c)];
         const std::string& name =
             data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
-        const Index row = (rows.empty() ? i : rows[static_cast<size_t>(i)]) + 1;
+        const Index row = data.RowNumber(rows.empty() ? i : rows[static_cast<size_t>(i)]) + 1;
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
                                            ": the chi-square distance needs entries >= 0")),
@@ -101,10 +101,11 @@ absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const P
   return only;
 }
 
-absl::Status NegativeDistanceError(const SquareBlock& square, Index row, Index column) {
-  return WithReason(absl::InvalidArgumentError(absl::StrCat(
-                        "block '", square.name, "': row ", row + 1, ", column ", column + 1, " is ",
-                        square.values.view()(row, column), ", a distance must be >= 0")),
+absl::Status NegativeDistanceError(const SquareBlock& square, double value, Index row,
+                                   Index column) {
+  return WithReason(absl::InvalidArgumentError(
+                        absl::StrCat("block '", square.name, "': row ", row + 1, ", column ",
+                                     column + 1, " is ", value, ", a distance must be >= 0")),
                     "NEGATIVE_VALUE",
                     {{"block", square.name},
                      {"row", absl::StrCat(row + 1)},
@@ -168,7 +169,8 @@ absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const Prepare
 }
 
 absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,
-                                         const std::vector<Index>& rows, RunContext& context) {
+                                         const std::vector<Index>& rows,
+                                         const RunContext& context) {
   constexpr Index kRowsPerTask = 64;
   const Index n = rows.empty() ? data.rows : static_cast<Index>(rows.size());
   RowMatrix features(n, static_cast<Index>(source.columns.size()));
@@ -187,6 +189,33 @@ absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const Prepa
     MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, rows, features, context));
   }
   return features;
+}
+
+bool IsWholeBlock(const KernelSource& source, const PreparedData& data) {
+  const Index block = source.columns.empty() ? -1 : source.columns[0].first;
+  const auto width = static_cast<Index>(source.columns.size());
+  if (block < 0 || data.blocks[static_cast<size_t>(block)].values.cols() != width) {
+    return false;
+  }
+  for (Index c = 0; c < width; ++c) {
+    if (source.columns[static_cast<size_t>(c)] != std::pair(block, c)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const PreparedData& data,
+                                            const RunContext& context) {
+  if (!IsWholeBlock(source, data)) {
+    MERCER_ASSIGN_OR_RETURN(RowMatrix features, GatherFeatures(source, data, {}, context));
+    return SharedMatrix(std::move(features));
+  }
+  const SharedMatrix& values = data.blocks[static_cast<size_t>(source.columns[0].first)].values;
+  if (source.value == PairValue::kChiSquare) {
+    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, {}, values.view(), context));
+  }
+  return values;
 }
 
 std::string SourceKey(const KernelSource& source) {

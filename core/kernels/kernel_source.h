@@ -53,18 +53,25 @@ absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const P
 // distance below 0 by no more than that is 0.
 inline constexpr double kSquareRounding = 1e-8;
 
-// kInvalidArgument with reason NEGATIVE_VALUE for a distance; row and column are given from 0 and
-// named from 1.
-absl::Status NegativeDistanceError(const SquareBlock& square, Index row, Index column);
+// kInvalidArgument with reason NEGATIVE_VALUE for a distance `value`; row and column are those of the
+// data set, from 0, and named from 1.
+absl::Status NegativeDistanceError(const SquareBlock& square, double value, Index row,
+                                   Index column);
 
 // Training needs rows x rows. Errors: kInvalidArgument with reason NOT_SYMMETRIC.
 absl::Status CheckSquareShape(const SquareBlock& square);
 
 // The values of a feature source: rows.size() (empty: all) x source.columns.size(). Errors:
 // kInvalidArgument with reason NEGATIVE_VALUE when the chi-square distance meets an entry below 0,
-// naming row (from 1) and column; kCancelled.
+// naming row (of the data set, from 1) and column; kCancelled.
 absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,
-                                         const std::vector<Index>& rows, RunContext& context);
+                                         const std::vector<Index>& rows, const RunContext& context);
+
+// The same of all rows, not copied where the source is a whole block.
+absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const PreparedData& data,
+                                            const RunContext& context);
+// Whether the source is all columns of one block, in their order.
+bool IsWholeBlock(const KernelSource& source, const PreparedData& data);
 
 // Names the source within its data, for caches.
 std::string SourceKey(const KernelSource& source);

@@ -32,14 +32,17 @@ double SquaredDistance(const double* x, const double* z, Index size) {
   return sum;
 }
 
-absl::Status NotSymmetric(const SquareBlock& block, Index i, Index j) {
+// Rows of training data are its columns.
+absl::Status NotSymmetric(const PreparedData& data, const SquareBlock& block, Index i, Index j) {
   const auto values = block.values.view();
+  const Index row = data.RowNumber(i) + 1;
+  const Index column = data.RowNumber(j) + 1;
   return WithReason(
       absl::InvalidArgumentError(absl::StrCat(
-          "block '", block.name, "' is not symmetric: row ", i + 1, ", column ", j + 1, " is ",
-          values(i, j), ", row ", j + 1, ", column ", i + 1, " is ", values(j, i))),
+          "block '", block.name, "' is not symmetric: row ", row, ", column ", column, " is ",
+          values(i, j), ", row ", column, ", column ", row, " is ", values(j, i))),
       "NOT_SYMMETRIC",
-      {{"block", block.name}, {"row", absl::StrCat(i + 1)}, {"column", absl::StrCat(j + 1)}});
+      {{"block", block.name}, {"row", absl::StrCat(row)}, {"column", absl::StrCat(column)}});
 }
 
 }  // namespace
@@ -173,7 +176,7 @@ class TileSource::SquareProducer : public TileSource::Producer {
     const double limit = kSquareRounding * largest.col(0).maxCoeff();
     for (Index i = 0; i < grid_.size; ++i) {
       if (largest(i, 1) > limit) {
-        return NotSymmetric(block_, Row(worst[static_cast<size_t>(i)]), Row(i));
+        return NotSymmetric(*data_, block_, Row(worst[static_cast<size_t>(i)]), Row(i));
       }
       if (is_distance() && largest(i, 2) > limit) {
         return NegativeDistance(i, limit);
@@ -213,7 +216,10 @@ class TileSource::SquareProducer : public TileSource::Producer {
       ++j;
     }
     const bool below = values(Row(i), Row(j)) < -limit;
-    return NegativeDistanceError(block_, Row(below ? i : j), Row(below ? j : i));
+    const Index row = Row(below ? i : j);
+    const Index column = Row(below ? j : i);
+    return NegativeDistanceError(block_, values(row, column), data_->RowNumber(row),
+                                 data_->RowNumber(column));
   }
 
   void CheckRow(Index i, Matrix& largest, std::vector<Index>& worst) const {

@@ -50,7 +50,7 @@ std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
     view.blocks.push_back(*block);
   }
   auto selected = std::make_shared<PreparedData>(SelectRows(view, rows));
-  selected->cache_key.clear();
+  selected->row_numbers.clear();  // a model's basis stands for itself
   return selected;
 }
 

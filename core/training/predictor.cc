@@ -28,6 +28,9 @@ SharedMatrix RowRange(const SharedMatrix& matrix, Index begin, Index count) {
 PreparedData RowRange(const PreparedData& data, Index begin, Index count) {
   PreparedData range;
   range.rows = count;
+  for (Index row = begin; row < begin + count; ++row) {
+    range.row_numbers.push_back(data.RowNumber(row));
+  }
   for (const PreparedBlock& block : data.blocks) {
     range.blocks.push_back({block.name, block.sources, RowRange(block.values, begin, count)});
   }
@@ -150,14 +153,16 @@ size_t Predictor::MemoryBytes() const {
   for (const Basis& basis : model_->function.bases) {
     values += basis.training_rows.size();
     for (const PreparedBlock& block : basis.data->blocks) {
-      // CrossKernels may keep a copy of the basis in its own layout.
-      values += 2 * static_cast<size_t>(block.values.rows() * block.values.cols());
+      values += static_cast<size_t>(block.values.rows() * block.values.cols());
     }
   }
   for (const KernelTerm& term : model_->function.kernel_terms) {
     values += static_cast<size_t>(term.weights.size());
     bytes += term.kernels.size() * 2 * sizeof(KernelSpec);
     bytes += static_cast<size_t>(term.coefficients.nonZeros()) * (sizeof(double) + sizeof(int));
+  }
+  for (const CrossKernels& cross_kernels : cross_kernels_) {
+    bytes += cross_kernels.MemoryBytes();
   }
   for (const std::string& name : model_->summary.kernel_names) {
     bytes += name.size() + sizeof(std::string);

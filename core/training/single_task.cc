@@ -12,21 +12,25 @@
 namespace mercer {
 namespace {
 
-absl::Status RowError(Index row, std::string_view reason, std::string_view message) {
-  return WithReason(absl::InvalidArgumentError(
-                        absl::StrCat("training row ", row + 1, ": ", std::string(message))),
-                    reason, {{"row", absl::StrCat(row + 1)}});
+// Named as in the data set, of which a task may hold some rows only.
+absl::Status RowError(const TaskData& task, Index i, std::string_view reason,
+                      std::string_view message) {
+  const Index row = task.rows[static_cast<size_t>(i)];
+  const Index number = (task.inputs == nullptr ? row : task.inputs->RowNumber(row)) + 1;
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("row ", number, ": ", std::string(message))), reason,
+      {{"row", absl::StrCat(number)}});
 }
 
 absl::Status CheckRow(const TaskData& task, Index row, bool classification) {
   const double target = task.targets(row, 0);
   if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
     return RowError(
-        row, "BAD_LABEL",
+        task, row, "BAD_LABEL",
         absl::StrCat("the target ", target, " is not ", classification ? "-1 or +1" : "finite"));
   }
   if (!(task.costs(row) >= 0) || !std::isfinite(task.costs(row))) {
-    return RowError(row, "BAD_WEIGHT",
+    return RowError(task, row, "BAD_WEIGHT",
                     absl::StrCat("the cost ", task.costs(row), " must be >= 0 and finite"));
   }
   return absl::OkStatus();
