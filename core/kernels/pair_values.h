@@ -21,4 +21,21 @@ enum class PairValue : uint8_t {
 void ComputePairValues(PairValue value, const ConstRowMatrixRef& x, const ConstRowMatrixRef& z,
                        double* out, Index out_stride, const RunContext& context);
 
+// Rows and their squared norms.
+struct NormedRows {
+  ConstRowMatrixRef rows;
+  const double* squared_norms = nullptr;
+};
+
+// Up to so many columns DistancesFromNorms is the faster way to squared distances than a matrix
+// product of the library and a pass that adds the norms.
+inline constexpr Index kMaxNormColumns = 128;
+
+// out[r * out_stride + c] = |x_r|^2 + |z_c|^2 - 2 x_r'z_c, with the layout of ComputePairValues;
+// for at most kMaxNormColumns columns. The norms of z are padded with zeros. Sets small[r] when a
+// result of the row is at most `fraction` of the sum of its norms, where it has lost digits to
+// cancellation, or when the row has padding.
+void DistancesFromNorms(const NormedRows& x, const NormedRows& z, double fraction, double* out,
+                        Index out_stride, bool* small);
+
 }  // namespace mercer

@@ -15,8 +15,8 @@
 namespace mercer {
 namespace {
 
-// Up to this many columns squared distances are summed pair by pair, which is then as fast as a
-// matrix product.
+// Up to this many columns squared distances are summed pair by pair: memory is then what bounds
+// them.
 constexpr Index kDirectColumns = 16;
 // Columns per matrix product: at most 20 ms of work for one tile.
 constexpr Index kProductDepth = 8192;
@@ -58,13 +58,13 @@ class TileSource::Producer {
 class TileSource::FeatureProducer : public TileSource::Producer {
  public:
   FeatureProducer(TileGrid grid, PairValue value, RowMatrix features)
-      : grid_(grid), value_(value), features_(std::move(features)), by_product_(UsesProduct()) {
-    if (by_product_ && value_ == PairValue::kSquaredDistance) {
+      : grid_(grid), value_(value), features_(std::move(features)), method_(ChooseMethod()) {
+    if (method_ != Method::kPairs && value_ == PairValue::kSquaredDistance) {
       // Distances do not change with the origin, their rounding does.
       const Eigen::RowVectorXd means = features_.colwise().mean();
       features_.rowwise() -= means;
     }
-    squared_norms_.resize(features_.rows());
+    squared_norms_.setZero(PaddedLength(features_.rows()));
     for (Index i = 0; i < features_.rows(); ++i) {
       squared_norms_(i) =
           mercer::Dot(features_.row(i).data(), features_.row(i).data(), features_.cols());
@@ -79,10 +79,16 @@ class TileSource::FeatureProducer : public TileSource::Producer {
     const auto x = features_.middleRows(grid_.Begin(i), grid_.Height(i));
     const auto z = features_.middleRows(grid_.Begin(j), grid_.Height(j));
     const Index stride = grid_.Stride(j);
-    if (by_product_) {
-      FillByProduct(i, j, context, out);
-    } else {
-      ComputePairValues(value_, x, z, out, stride, context);
+    switch (method_) {
+      case Method::kPairs:
+        ComputePairValues(value_, x, z, out, stride, context);
+        break;
+      case Method::kNorms:
+        FillFromNorms(i, j, out);
+        break;
+      case Method::kProduct:
+        FillByProduct(i, j, context, out);
+        break;
     }
     if (i == j) {
       for (Index r = 0; r < x.rows(); ++r) {
@@ -95,9 +101,42 @@ class TileSource::FeatureProducer : public TileSource::Producer {
   }
 
  private:
-  bool UsesProduct() const {
-    return value_ == PairValue::kDotProduct ||
-           (value_ == PairValue::kSquaredDistance && features_.cols() > kDirectColumns);
+  // kPairs: entry by entry. kNorms: from dot products, entry by entry, and norms. kProduct: matrix
+  // products of the library, and norms in a second pass.
+  enum class Method { kPairs, kNorms, kProduct };
+
+  Method ChooseMethod() const {
+    const bool narrow = features_.cols() <= kMaxNormColumns;
+    if (value_ == PairValue::kDotProduct) {
+      return narrow ? Method::kPairs : Method::kProduct;
+    }
+    if (value_ != PairValue::kSquaredDistance || features_.cols() <= kDirectColumns) {
+      return Method::kPairs;
+    }
+    return narrow ? Method::kNorms : Method::kProduct;
+  }
+
+  void FillFromNorms(Index i, Index j, double* out) const {
+    const Index height = grid_.Height(i);
+    bool small[TileGrid::kBlock] = {};
+    DistancesFromNorms({features_.middleRows(grid_.Begin(i), height), Norms(i)},
+                       {features_.middleRows(grid_.Begin(j), grid_.Height(j)), Norms(j)},
+                       kCancellation, out, grid_.Stride(j), small);
+    ZeroPadding(i, j, out);
+    for (Index r = 0; r < height; ++r) {
+      if (small[r]) {
+        SumAnew(grid_.Begin(i) + r, j, out + r * grid_.Stride(j));
+      }
+    }
+  }
+
+  const double* Norms(Index block) const { return squared_norms_.data() + grid_.Begin(block); }
+
+  void ZeroPadding(Index i, Index j, double* out) const {
+    const Index stride = grid_.Stride(j);
+    for (Index r = 0; r < grid_.Height(i); ++r) {
+      std::fill(out + r * stride + grid_.Height(j), out + (r + 1) * stride, 0.0);
+    }
   }
 
   void FillByProduct(Index i, Index j, const RunContext& context, double* out) const {
@@ -117,31 +156,32 @@ class TileSource::FeatureProducer : public TileSource::Producer {
                   static_cast<int>(width), static_cast<int>(depth), factor, x + begin, leading,
                   z + begin, leading, begin == 0 ? 0.0 : 1.0, out, static_cast<int>(stride));
     }
-    for (Index r = 0; r < height; ++r) {
-      std::fill(out + r * stride + width, out + (r + 1) * stride, 0.0);
-    }
+    ZeroPadding(i, j, out);
     if (value_ == PairValue::kSquaredDistance) {
       AddNorms(i, j, out);
     }
   }
 
-  // out <- |x|^2 + |z|^2 + out, and pair by pair where that has lost digits. Clamped at 0 thereby.
+  // out <- |x|^2 + |z|^2 + out, and pair by pair where that has lost digits.
   void AddNorms(Index i, Index j, double* out) const {
-    const Index stride = grid_.Stride(j);
-    const double* z_norms = squared_norms_.data() + grid_.Begin(j);
     for (Index r = 0; r < grid_.Height(i); ++r) {
       const Index row = grid_.Begin(i) + r;
-      const double x_norm = squared_norms_(row);
-      double* values = out + r * stride;
-      const bool cancelled = AddNormsToRow(x_norm, z_norms, grid_.Height(j), kCancellation, values);
-      if (!cancelled) {
-        continue;
+      double* values = out + r * grid_.Stride(j);
+      if (AddNormsToRow(squared_norms_(row), Norms(j), grid_.Height(j), kCancellation, values)) {
+        SumAnew(row, j, values);
       }
-      for (Index c = 0; c < grid_.Height(j); ++c) {
-        if (values[c] <= kCancellation * (x_norm + z_norms[c])) {
-          values[c] = SquaredDistance(features_.row(row).data(),
-                                      features_.row(grid_.Begin(j) + c).data(), features_.cols());
-        }
+    }
+  }
+
+  // The squared distances of a row with block j that have lost digits, pair by pair: none is
+  // negative thereby.
+  void SumAnew(Index row, Index j, double* values) const {
+    const double x_norm = squared_norms_(row);
+    const double* z_norms = Norms(j);
+    for (Index c = 0; c < grid_.Height(j); ++c) {
+      if (values[c] <= kCancellation * (x_norm + z_norms[c])) {
+        values[c] = SquaredDistance(features_.row(row).data(),
+                                    features_.row(grid_.Begin(j) + c).data(), features_.cols());
       }
     }
   }
@@ -150,7 +190,7 @@ class TileSource::FeatureProducer : public TileSource::Producer {
   const PairValue value_;
   RowMatrix features_;
   Vector squared_norms_;
-  const bool by_product_;
+  const Method method_;
 };
 
 class TileSource::SquareProducer : public TileSource::Producer {

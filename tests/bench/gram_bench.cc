@@ -4,7 +4,8 @@
 //
 // The file's numeric columns are standardised; without one, standard normal columns are drawn. It
 // prints the settings, the rate of a large DGEMM (the peak for matrix products), of exponentials in
-// first-level cache, and of each operation.
+// first-level cache, and of each operation; for distances also how far they are from what memory and
+// arithmetic allow.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include <zlib.h>
 
 #include "core/base/random.h"
+#include "core/kernels/huge_pages.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_source.h"
 #include "core/kernels/tile_source.h"
@@ -137,19 +139,69 @@ void PrintExponentials() {
               repeats * 2048e-9 / doubles, repeats * 2048e-9 / floats);
 }
 
+// What memory asks for the packed distances, in seconds. The system clears fresh pages before the
+// program may write them, on the same thread; writing may run beside the arithmetic.
+struct MemorySeconds {
+  double fresh = 0;  // to get the pages
+  double write = 0;  // to write pages that are there
+};
+
+MemorySeconds MeasureMemory(Index rows) {
+  constexpr Index kPage = 4096 / sizeof(double);
+  const Index size = TileGrid{rows}.PackedSize();
+  const auto allocate = [&] {
+    Vector tiles(size);
+    PreferHugePages(tiles.data(), static_cast<size_t>(size) * sizeof(double));
+    for (Index i = 0; i < size; i += kPage) {
+      tiles(i) = 1;
+    }
+    // The compiler may not leave the writing out.
+    asm volatile("" : : "g"(tiles.data()) : "memory");
+    return tiles;
+  };
+  MemorySeconds seconds;
+  seconds.fresh = Seconds([&] { (void)allocate(); });
+  Vector tiles = allocate();
+  seconds.write = Seconds([&] {
+    tiles.setOnes();
+    asm volatile("" : : "g"(tiles.data()) : "memory");
+  });
+  return seconds;
+}
+
+// The roofline is the time of fresh pages and then the larger of the arithmetic at the peak of DGEMM
+// and of writing the result.
 void PrintDistances(Index rows, double peak) {
   RunContext context;
-  for (const Index columns : {8, 32, 128, 512}) {
+  const MemorySeconds memory = MeasureMemory(rows);
+  const TileGrid grid{rows};
+  const double bytes = static_cast<double>(grid.PackedSize()) * sizeof(double);
+  std::printf(
+      "memory of the distances: fresh pages %.4f s (%.2f GB/s), writing %.4f s (%.2f GB/s)\n",
+      memory.fresh, bytes * 1e-9 / memory.fresh, memory.write, bytes * 1e-9 / memory.write);
+  for (const Index columns : {8, 16, 32, 64, 128, 512}) {
     const auto data = MakeData(RandomRows(rows, columns));
     KernelSpec spec;
     const auto source = ResolveSource(spec, *data);
     const double seconds =
-        Seconds([&] { (void)TileSource::Make(*source, data, {}, true, context); }, 3);
+        Seconds([&] { (void)TileSource::Make(*source, data, {}, true, context); });
+    const auto tiles = TileSource::Make(*source, data, {}, false, context);
+    std::vector<double> scratch;
+    const double not_kept = Seconds([&] {
+      for (Index tile = 0; tile < grid.num_tiles(); ++tile) {
+        const auto [i, j] = grid.Tile(tile);
+        (void)tiles->View(i, j, context, scratch);
+      }
+    });
     // Half of the n^2 pairs, a multiplication and an addition per column.
-    const double flops = static_cast<double>(rows) * static_cast<double>(rows) *
-                         static_cast<double>(columns) / seconds;
-    std::printf("distances, %4td columns        %7.4f s   %7.2f Gflop/s   %5.1f %% of peak\n",
-                columns, seconds, flops * 1e-9, 100 * flops / peak);
+    const double flops =
+        static_cast<double>(rows) * static_cast<double>(rows) * static_cast<double>(columns);
+    const double bound = memory.fresh + std::max(flops / peak, memory.write);
+    std::printf(
+        "distances, %4td columns  %7.4f s  %6.2f Gflop/s  %5.1f %% of peak, %5.1f %% of the "
+        "roofline; not kept %5.1f %% of peak\n",
+        columns, seconds, flops * 1e-9 / seconds, 100 * flops / seconds / peak,
+        100 * bound / seconds, 100 * flops / not_kept / peak);
   }
 }
 
