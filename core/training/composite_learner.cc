@@ -181,11 +181,23 @@ class CompositeLearner : public Learner {
       return Restore(part, parts_[part].state, *context);
     }
     MERCER_RETURN_IF_ERROR(MakeLearner(part));
-    const absl::Status started = learner_->Start(*live_problem_, nullptr);
+    const absl::Status started = learner_->Start(*live_problem_, WarmStartOf(part));
     if (!started.ok()) {
       learner_.reset();
     }
     return started;
+  }
+
+  // Outputs differ in their targets; what is learned about the kernels carries over. Null for the
+  // first output.
+  const WarmStart* WarmStartOf(size_t part) {
+    if (part == 0 || parts_[part - 1].state.empty() || !parts_[part - 1].report.has_model) {
+      return nullptr;
+    }
+    neighbour_problem_ =
+        std::make_unique<TrainingProblem>(SplitOutput(*problem_, static_cast<Index>(part) - 1));
+    warm_start_ = {&parts_[part - 1].point, neighbour_problem_.get()};
+    return &warm_start_;
   }
 
   // Puts the live part to rest and frees its memory.
@@ -276,7 +288,9 @@ class CompositeLearner : public Learner {
   std::vector<Part> parts_;
   size_t live_ = 0;
   std::unique_ptr<TrainingProblem> live_problem_;
-  std::unique_ptr<Learner> learner_;  // of the part live_; null between two parts
+  std::unique_ptr<TrainingProblem> neighbour_problem_;  // of warm_start_
+  WarmStart warm_start_;                                // of the live part
+  std::unique_ptr<Learner> learner_;                    // of the part live_; null between two parts
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // One learner per output: one-vs-all, one-vs-one, several regression targets. Sub-problems run in
-// order, each to its own accuracy, and are reported as one run.
+// order, each to its own accuracy and with the solution of the one before as its warm start, and are
+// reported as one run.
 #pragma once
 
 #include <memory>

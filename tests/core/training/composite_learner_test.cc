@@ -97,6 +97,68 @@ TEST(CompositeLearnerTest, OutputsAreThoseOfSeparateRuns) {
   }
 }
 
+// Passes everything on to a learner, and notes the warm starts that it is given.
+class WarmStartRecorder : public Learner {
+ public:
+  struct Note {
+    Matrix dual;                               // of the point; empty without a warm start
+    std::vector<Index> rows;                   // of the problem that it solves
+    const TrainingProblem* problem = nullptr;  // none without a warm start
+  };
+
+  WarmStartRecorder(std::unique_ptr<Learner> inner, std::vector<Note>& notes)
+      : inner_(std::move(inner)), notes_(notes) {}
+
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override {
+    Note& note = notes_.emplace_back();
+    if (warm_start != nullptr) {
+      note = {warm_start->point->witness.tasks[0].dual, warm_start->problem->tasks[0].rows,
+              warm_start->problem};
+    }
+    return inner_->Start(problem, warm_start);
+  }
+  absl::StatusOr<StepReport> Step(RunContext& context) override { return inner_->Step(context); }
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
+    return inner_->CurrentModel(context);
+  }
+  std::string SaveState() const override { return inner_->SaveState(); }
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& context) override {
+    return inner_->RestoreState(problem, state, context);
+  }
+
+ private:
+  std::unique_ptr<Learner> inner_;
+  std::vector<Note>& notes_;
+};
+
+TEST(CompositeLearnerTest, EachOutputStartsFromTheOneBefore) {
+  for (const CodingKind coding : {CodingKind::kOneVsAll, CodingKind::kOneVsOne}) {
+    const TrainingProblem problem = ThreeClasses(coding);
+    std::vector<WarmStartRecorder::Note> notes;
+    LearnerEntry entry = template_learner::Entry();
+    const auto create = entry.create;
+    entry.create = [&](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+      absl::StatusOr<std::unique_ptr<Learner>> inner = create(values);
+      return std::make_unique<WarmStartRecorder>(*std::move(inner), notes);
+    };
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    RunContext context;
+    RecordingObserver observer;
+    const absl::StatusOr<TrainingOutcome> outcome =
+        RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    ASSERT_EQ(notes.size(), 3u);
+    EXPECT_EQ(notes[0].problem, nullptr);
+    const std::vector<TrainingProblem> parts = SplitOutputs(problem);
+    for (size_t o = 1; o < 3; ++o) {
+      EXPECT_EQ(notes[o].rows, parts[o - 1].tasks[0].rows) << "output " << o;
+      EXPECT_EQ(notes[o].dual, outcome->point.witness.children[o - 1].tasks[0].dual)
+          << "output " << o;
+    }
+  }
+}
+
 TEST(CompositeLearnerTest, EveryCheckpointLeadsToTheSameBits) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsOne);
   const Result straight = Train(problem);
