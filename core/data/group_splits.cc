@@ -182,10 +182,9 @@ absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& grou
     parts[best].Add(counts);
     fold_of_group[group] = static_cast<int>(best);
   }
-  std::vector<int> fold_of_row;
-  for (const int group : groups) {
-    fold_of_row.push_back(fold_of_group[static_cast<size_t>(group)]);
-  }
+  std::vector<int> fold_of_row(groups.size());
+  std::transform(groups.begin(), groups.end(), fold_of_row.begin(),
+                 [&](int group) { return fold_of_group[static_cast<size_t>(group)]; });
   return SplitsOfFolds(fold_of_row, folds);
 }
 

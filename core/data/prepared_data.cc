@@ -48,6 +48,7 @@ PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows
                         const std::vector<Index>& square_columns) {
   PreparedData selected;
   selected.rows = static_cast<Index>(rows.size());
+  selected.row_numbers.reserve(rows.size());
   for (const Index row : rows) {
     selected.row_numbers.push_back(data.RowNumber(row));
   }

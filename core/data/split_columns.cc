@@ -1,5 +1,6 @@
 #include "core/data/split_columns.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -105,10 +106,9 @@ absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column) {
   for (auto& fold : folds) {
     fold.second = position++;
   }
-  std::vector<int> fold_of_row;
-  for (const int64_t number : number_of_row) {
-    fold_of_row.push_back(folds[number]);
-  }
+  std::vector<int> fold_of_row(number_of_row.size());
+  std::transform(number_of_row.begin(), number_of_row.end(), fold_of_row.begin(),
+                 [&](int64_t number) { return folds[number]; });
   return SplitsOfFolds(fold_of_row, position);
 }
 
@@ -125,8 +125,9 @@ absl::StatusOr<std::vector<int>> GroupCodes(const RoleColumn& column) {
     code = next_code++;
   }
   std::vector<int> code_of_row;
-  for (Index row = 0; row < column.values.size(); ++row) {
-    code_of_row.push_back(codes[column.values(row)]);
+  code_of_row.reserve(static_cast<size_t>(column.values.size()));
+  for (const double value : column.values) {
+    code_of_row.push_back(codes[value]);
   }
   return code_of_row;
 }

@@ -28,6 +28,7 @@ SharedMatrix RowRange(const SharedMatrix& matrix, Index begin, Index count) {
 PreparedData RowRange(const PreparedData& data, Index begin, Index count) {
   PreparedData range;
   range.rows = count;
+  range.row_numbers.reserve(static_cast<size_t>(count));
   for (Index row = begin; row < begin + count; ++row) {
     range.row_numbers.push_back(data.RowNumber(row));
   }
