@@ -10,13 +10,11 @@
 #define MERCER_STATUS_CONCAT_INNER_(x, y) x##y
 #define MERCER_STATUS_CONCAT_(x, y) MERCER_STATUS_CONCAT_INNER_(x, y)
 
-#define MERCER_RETURN_IF_ERROR(expression)        \
-  do {                                            \
-    ::absl::Status mercer_status_ = (expression); \
-    if (!mercer_status_.ok()) {                   \
-      return mercer_status_;                      \
-    }                                             \
-  } while (false)
+// One level of nesting, so that it fits into two loops of a function.
+#define MERCER_RETURN_IF_ERROR(expression)                                 \
+  if (::absl::Status mercer_status_ = (expression); mercer_status_.ok()) { \
+  } else                                                                   \
+    return mercer_status_
 
 #define MERCER_ASSIGN_OR_RETURN_IMPL_(result, declaration, expression) \
   auto result = (expression);                                          \
