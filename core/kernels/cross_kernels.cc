@@ -168,9 +168,8 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
       strip_values.assign(sums.size(), 0.0);
       const auto x = source.x.view();
       if (source.basis->source.is_square) {
-        for (Index r = begin; r < end; ++r) {
-          std::copy_n(x.row(r).data() + column, width, strip_values.data() + (r - begin) * stride);
-        }
+        RowMatrix::Map(strip_values.data(), end - begin, stride).leftCols(width) =
+            x.block(begin, column, end - begin, width);
       } else {
         ComputePairValues(source.basis->source.value, x.middleRows(begin, end - begin),
                           source.basis->features.view().middleRows(column, width),
@@ -197,6 +196,15 @@ absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const Prepare
   source.square =
       absl::StrCat(spec.type == KernelType::kDistance ? "distance " : "kernel ", spec.block);
   return source;
+}
+
+absl::StatusOr<BasisSource> ReadBasis(KernelSource source, const PreparedData& basis) {
+  BasisSource read;
+  if (!source.is_square) {
+    MERCER_ASSIGN_OR_RETURN(read.features, SourceFeatures(source, basis, RunContext()));
+  }
+  read.source = std::move(source);
+  return read;
 }
 
 }  // namespace
@@ -259,11 +267,8 @@ absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedDa
     const auto [place, is_new] =
         source_of_key.try_emplace(SourceKey(*source), parts->sources.size());
     if (is_new) {
-      BasisSource& added = parts->sources.emplace_back();
-      added.source = *std::move(source);
-      if (!added.source.is_square) {
-        MERCER_ASSIGN_OR_RETURN(added.features, SourceFeatures(added.source, *basis, RunContext()));
-      }
+      MERCER_ASSIGN_OR_RETURN(BasisSource added, ReadBasis(*std::move(source), *basis));
+      parts->sources.push_back(std::move(added));
     }
     parts->source_of.push_back(place->second);
     if (kernels[k].normalization.unit_diagonal && !IsExponential(kernels[k].type)) {
