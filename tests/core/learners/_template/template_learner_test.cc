@@ -5,40 +5,18 @@
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
-#include "core/training/run_training.h"
-#include "tests/support/toy_data.h"
+#include "tests/support/learner_runs.h"
 
 namespace mercer {
 namespace {
 
-class QuietObserver : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
-
 absl::StatusOr<TrainingOutcome> Train(const TrainingProblem& problem, double C) {
-  const LearnerEntry entry = template_learner::Entry();
-  const OptionValues options = {{"C", C}};
-  const std::unique_ptr<Learner> learner = *entry.create(options);
-  RunContext context;
-  QuietObserver observer;
-  RunLimits limits;
-  limits.relative_gap = problem.relative_gap;
-  return RunTraining(entry, options, *learner, problem, limits, {}, context, observer);
+  return RunToGap(template_learner::Entry(), {{"C", C}}, problem);
 }
 
 // K + diag(1 / (2 C c)), solved directly.
 Vector DirectDual(const TrainingProblem& problem, double C) {
-  const auto x = problem.tasks[0].inputs->blocks[0].values.view();
-  Matrix gram = Matrix::Zero(x.rows(), x.rows());
-  for (const KernelSpec& kernel : problem.kernels) {
-    for (Index i = 0; i < x.rows(); ++i) {
-      for (Index j = 0; j < x.rows(); ++j) {
-        gram(i, j) += std::exp(-(x.row(i) - x.row(j)).squaredNorm() /
-                               (2 * kernel.bandwidth * kernel.bandwidth));
-      }
-    }
-  }
+  Matrix gram = SumOfGaussians(problem);
   gram.diagonal() += (2 * C * problem.tasks[0].costs).cwiseInverse();
   return gram.ldlt().solve(problem.tasks[0].targets.col(0));
 }
@@ -78,16 +56,7 @@ TEST(TemplateLearnerTest, AllTargetsZeroIsAnObjectiveOfZero) {
 }
 
 TEST(TemplateLearnerTest, IndefiniteKernelsAreRefused) {
-  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 4, 1, {1.0});
-  PreparedData data = *problem.tasks[0].inputs;
-  RowMatrix gram = RowMatrix::Constant(4, 4, 5.0);
-  gram.diagonal().setOnes();  // smallest eigenvalue 1 - 5
-  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
-  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(data));
-  problem.tasks[0].targets << 1, -1, 1, -1;
-  problem.kernels[0].type = KernelType::kPrecomputed;
-  problem.kernels[0].block = "gram";
-  EXPECT_EQ(Train(problem, 10.0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Train(IndefiniteProblem(), 10.0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -9,40 +9,13 @@
 
 #include "core/learners/registry.h"
 #include "core/training/recipe.h"
-#include "core/training/run_training.h"
-#include "tests/support/toy_data.h"
+#include "tests/support/learner_runs.h"
 
 namespace mercer {
 namespace {
 
-class QuietObserver : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
-
 absl::StatusOr<TrainingOutcome> Train(const TrainingProblem& problem, double lambda) {
-  const LearnerEntry entry = kernel_ridge::Entry();
-  const OptionValues options = {{"lambda", lambda}};
-  const std::unique_ptr<Learner> learner = *entry.create(options);
-  RunContext context;
-  QuietObserver observer;
-  RunLimits limits;
-  limits.relative_gap = problem.relative_gap;
-  return RunTraining(entry, options, *learner, problem, limits, {}, context, observer);
-}
-
-Matrix SumOfGaussians(const TrainingProblem& problem) {
-  const auto x = problem.tasks[0].inputs->blocks[0].values.view();
-  Matrix gram = Matrix::Zero(x.rows(), x.rows());
-  for (const KernelSpec& kernel : problem.kernels) {
-    for (Index i = 0; i < x.rows(); ++i) {
-      for (Index j = 0; j < x.rows(); ++j) {
-        gram(i, j) += std::exp(-(x.row(i) - x.row(j)).squaredNorm() /
-                               (2 * kernel.bandwidth * kernel.bandwidth));
-      }
-    }
-  }
-  return gram;
+  return RunToGap(kernel_ridge::Entry(), {{"lambda", lambda}}, problem);
 }
 
 // Dual variables, then the bias, from one dense system.
@@ -140,10 +113,7 @@ TEST(KernelRidgeTest, FollowsASmoothFunctionOnHeldOutRows) {
 }
 
 TEST(KernelRidgeTest, BalancedClassesAreExplicitWeights) {
-  Dataset data = ClassificationData(60, 2, 2, 3);
-  for (Index i = 0; i < 60; ++i) {
-    data.role_columns[0].values(i) = i % 4 == 0 ? 1.0 : 0.0;
-  }
+  const Dataset data = ImbalancedData(60);
   TrainingRecipe recipe;
   recipe.learner = "kernel_ridge";
   recipe.class_weighting = ClassWeighting::kBalanced;
@@ -184,15 +154,7 @@ TEST(KernelRidgeTest, RestoredRunsGiveTheSameBits) {
 }
 
 TEST(KernelRidgeTest, IndefiniteKernelsAreRefusedByName) {
-  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 4, 1, {1.0});
-  PreparedData data = *problem.tasks[0].inputs;
-  RowMatrix gram = RowMatrix::Constant(4, 4, 5.0);
-  gram.diagonal().setOnes();  // smallest eigenvalue 1 - 5
-  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
-  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(data));
-  problem.kernels[0].type = KernelType::kPrecomputed;
-  problem.kernels[0].block = "gram";
-  const absl::Status status = Train(problem, 1.0).status();
+  const absl::Status status = Train(IndefiniteProblem(), 1.0).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_NE(status.message().find("kernels[0]"), std::string::npos) << status;
 }

@@ -1,68 +1,23 @@
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 #include <cmath>
-#include <fstream>
 #include <memory>
-
-#include "absl/strings/str_cat.h"
 
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
+#include "tests/support/json_fixture.h"
+#include "tests/support/learner_runs.h"
 
 namespace mercer::lp_mkl {
-namespace {
-
-TrainingProblem ProblemOn(std::shared_ptr<const PreparedData> data, const Vector& targets) {
-  TrainingProblem problem;
-  TaskData task;
-  for (Index i = 0; i < targets.size(); ++i) {
-    task.rows.push_back(i);
-  }
-  task.inputs = std::move(data);
-  task.targets = targets;
-  task.costs = Vector::Ones(targets.size());
-  problem.tasks.push_back(std::move(task));
-  return problem;
-}
-
-}  // namespace
 
 TrainingProblem GramProblem(const std::vector<Matrix>& grams, const Vector& targets) {
-  auto data = std::make_shared<PreparedData>();
-  data->rows = targets.size();
-  std::vector<KernelSpec> kernels;
-  for (size_t k = 0; k < grams.size(); ++k) {
-    const std::string name = absl::StrCat("gram", k);
-    data->squares.push_back({name, SquareKind::kKernel, SharedMatrix(RowMatrix(grams[k]))});
-    KernelSpec spec;
-    spec.type = KernelType::kPrecomputed;
-    spec.block = name;
-    kernels.push_back(spec);
-  }
-  TrainingProblem problem = ProblemOn(std::move(data), targets);
-  problem.kernels = std::move(kernels);
-  return problem;
+  return PrecomputedProblem(TargetKind::kClassification, grams, targets);
 }
 
 TrainingProblem GaussianProblem(const RowMatrix& x, const Vector& targets,
                                 const std::vector<double>& bandwidths) {
-  auto data = std::make_shared<PreparedData>();
-  data->rows = x.rows();
-  PreparedBlock block;
-  block.name = "features";
-  for (Index j = 0; j < x.cols(); ++j) {
-    block.sources.push_back(absl::StrCat("x", j + 1));
-  }
-  block.values = SharedMatrix(x);
-  data->blocks.push_back(std::move(block));
-  TrainingProblem problem = ProblemOn(std::move(data), targets);
-  for (const double bandwidth : bandwidths) {
-    KernelSpec spec;
-    spec.bandwidth = bandwidth;
-    problem.kernels.push_back(spec);
-  }
-  return problem;
+  return MakeProblem(TargetKind::kClassification, x, targets, bandwidths);
 }
 
 Matrix GaussianGram(const RowMatrix& x, const RowMatrix& z, double bandwidth) {
@@ -99,18 +54,14 @@ absl::StatusOr<Fit> Train(const TrainingProblem& problem, const OptionValues& op
   limits.relative_gap = relative_gap;
   limits.max_iterations = 20'000;
   RunContext context(CancellationToken(), num_threads, nullptr);
-  class Silent : public RunObserver {
-    void OnProgress(const ProgressEvent& /*event*/) override {}
-  } observer;
+  QuietObserver observer;
   MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, RunTraining(entry, options, *learner, asked,
                                                                limits, "", context, observer));
   return Fit{std::move(outcome.point), outcome.certificate, outcome.stop_reason};
 }
 
 nlohmann::json ReadFixture(const std::string& name) {
-  std::ifstream file(
-      absl::StrCat(MERCER_SOURCE_DIR, "/tests/fixtures/lowrank-lp-mkl/", name, ".json"));
-  return nlohmann::json::parse(file);
+  return ReadFixtureFile("lowrank-lp-mkl/" + name + ".json");
 }
 
 double FixtureNumber(const nlohmann::json& value) {
@@ -120,7 +71,7 @@ double FixtureNumber(const nlohmann::json& value) {
 Vector FixtureVector(const nlohmann::json& values) {
   Vector read(static_cast<Index>(values.size()));
   for (size_t i = 0; i < values.size(); ++i) {
-    read(static_cast<Index>(i)) = values[i].get<double>();
+    read(static_cast<Index>(i)) = FixtureNumber(values[i]);
   }
   return read;
 }
