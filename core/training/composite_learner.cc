@@ -7,36 +7,10 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/training/function_encoding.h"
-#include "core/training/run_training.h"
 #include "core/training/step_report_encoding.h"
 
 namespace mercer {
 namespace {
-
-// The sub-problem of one output.
-TrainingProblem SplitOutput(const TrainingProblem& problem, Index output) {
-  const TaskData& task = problem.tasks[0];
-  std::vector<Index> kept;  // positions in task.rows
-  for (Index i = 0; i < task.targets.rows(); ++i) {
-    if (problem.kind == TargetKind::kRegression || task.targets(i, output) != 0) {
-      kept.push_back(i);
-    }
-  }
-  TrainingProblem part;
-  part.kind = problem.kind;
-  part.kernels = problem.kernels;
-  part.seed = problem.seed;
-  part.relative_gap = problem.relative_gap;
-  TaskData& data = part.tasks.emplace_back();
-  data.name = task.name;
-  data.inputs = task.inputs;
-  data.targets = task.targets.col(output)(kept);
-  data.costs = task.costs(kept);
-  for (const Index i : kept) {
-    data.rows.push_back(task.rows[static_cast<size_t>(i)]);
-  }
-  return part;
-}
 
 // One output's run. At most one has a live learner; the others rest as (state, point).
 struct Part {
@@ -295,6 +269,36 @@ class CompositeLearner : public Learner {
 
 }  // namespace
 
+std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output) {
+  const Matrix& targets = problem.tasks[0].targets;
+  std::vector<Index> kept;
+  for (Index i = 0; i < targets.rows(); ++i) {
+    if (problem.kind == TargetKind::kRegression || targets(i, output) != 0) {
+      kept.push_back(i);
+    }
+  }
+  return kept;
+}
+
+TrainingProblem SplitOutput(const TrainingProblem& problem, Index output) {
+  const TaskData& task = problem.tasks[0];
+  const std::vector<Index> kept = RowsOfOutput(problem, output);
+  TrainingProblem part;
+  part.kind = problem.kind;
+  part.kernels = problem.kernels;
+  part.seed = problem.seed;
+  part.relative_gap = problem.relative_gap;
+  TaskData& data = part.tasks.emplace_back();
+  data.name = task.name;
+  data.inputs = task.inputs;
+  data.targets = task.targets.col(output)(kept);
+  data.costs = task.costs(kept);
+  for (const Index i : kept) {
+    data.rows.push_back(task.rows[static_cast<size_t>(i)]);
+  }
+  return part;
+}
+
 std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
   std::vector<TrainingProblem> parts;
   for (Index output = 0; output < problem.tasks[0].targets.cols(); ++output) {
@@ -306,27 +310,6 @@ std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
                                               const OptionValues& options, double relative_gap) {
   return std::make_unique<CompositeLearner>(entry, options, relative_gap);
-}
-
-absl::StatusOr<Certificate> VerifyComposite(const LearnerEntry& entry, const OptionValues& options,
-                                            const TrainingProblem& problem, const Witness& witness,
-                                            RunContext& context) {
-  const Index num_outputs = problem.tasks[0].targets.cols();
-  if (static_cast<Index>(witness.children.size()) != num_outputs) {
-    return WithReason(absl::FailedPreconditionError(
-                          absl::StrCat("the witness has ", witness.children.size(),
-                                       " parts, the problem has ", num_outputs, " outputs")),
-                      "WITNESS_MISMATCH");
-  }
-  std::vector<Certificate> certificates;
-  for (Index output = 0; output < num_outputs; ++output) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const TrainingProblem part = SplitOutput(problem, output);
-    MERCER_ASSIGN_OR_RETURN(certificates.emplace_back(),
-                            VerifyWitness(entry, options, part,
-                                          witness.children[static_cast<size_t>(output)], context));
-  }
-  return SumCertificates(certificates);
 }
 
 }  // namespace mercer

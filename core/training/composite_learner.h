@@ -17,14 +17,12 @@ namespace mercer {
 // the rows of the two classes only (targets of 0 mark rows that an output does not see), else all
 // rows.
 std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem);
+// The sub-problem of one output, and the positions of its rows among those of the task, ascending.
+TrainingProblem SplitOutput(const TrainingProblem& problem, Index output);
+std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output);
 
 // `entry` must outlive the learner.
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
                                               const OptionValues& options, double relative_gap);
-
-// The certificate of a composite's witness: the children's, summed.
-absl::StatusOr<Certificate> VerifyComposite(const LearnerEntry& entry, const OptionValues& options,
-                                            const TrainingProblem& problem, const Witness& witness,
-                                            RunContext& context);
 
 }  // namespace mercer

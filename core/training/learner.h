@@ -76,6 +76,14 @@ class Learner {
                                     RunContext& context) = 0;
 };
 
+// What a verifier finds.
+struct Verification {
+  Certificate certificate;
+  Vector values;  // at the training rows, of the function that the witness defines, bias included
+  double scale =
+      0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
+};
+
 // One line of the registry: everything the framework and the service know about a learner.
 struct LearnerEntry {
   std::string name;     // "lp_mkl"
@@ -88,10 +96,9 @@ struct LearnerEntry {
   bool single_kernel_default =
       false;  // without kernels in the request: one Gaussian with the median bandwidth
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
-  // Recomputes the certificate of `witness` from the data, by code that shares nothing with the
-  // solver.
-  std::function<absl::StatusOr<Certificate>(const OptionValues&, const TrainingProblem&,
-                                            const Witness&, RunContext&)>
+  // Recomputes the certificate of a witness of this problem from the data, by code that shares nothing with the solver.
+  std::function<absl::StatusOr<Verification>(const OptionValues&, const TrainingProblem&,
+                                             const Witness&, RunContext&)>
       verify;
   // Upper bound on the bytes of a run, known before anything is allocated; at most three times the
   // truth of the largest run that the same options and shape admit.

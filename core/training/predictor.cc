@@ -237,6 +237,23 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
   return absl::OkStatus();
 }
 
+absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
+                                        RunContext& context) {
+  Matrix values = function.bias.transpose().replicate(rows.rows, 1);
+  for (const KernelTerm& term : function.kernel_terms) {
+    const Basis& basis = function.bases[static_cast<size_t>(term.basis)];
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross,
+                            CrossKernels::Make(basis.data, term.kernels, basis.training_rows));
+    const Index chunk = ChunkRows(basis.data->rows);
+    for (Index begin = 0; begin < rows.rows; begin += chunk) {
+      const Index count = std::min(chunk, rows.rows - begin);
+      MERCER_RETURN_IF_ERROR(AddTerm(term, cross, RowRange(rows, begin, count),
+                                     values.middleRows(begin, count), context));
+    }
+  }
+  return values;
+}
+
 std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
                                        const RoleColumn& labels) {
   std::vector<Index> known;  // rows whose target is not missing

@@ -58,6 +58,11 @@ class Predictor {
   Index chunk_rows_ = 1024;                  // rows evaluated at a time
 };
 
+// Values of `function`, which must be consistent (CheckModel), at rows that are already preprocessed: rows x outputs. Errors:
+// those of Predictor.
+absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
+                                        RunContext& context);
+
 // Metrics of predictions against the known targets `labels` (a column of the same rows): accuracy,
 // balanced_accuracy, auc (binary, when both classes occur) or rmse, r2. Rows with labels that the
 // coding does not know count as wrong (auc leaves them out); rows whose target is missing are left

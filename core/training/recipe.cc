@@ -14,6 +14,7 @@
 #include "core/training/predictor.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_splits.h"
+#include "core/training/verification.h"
 
 namespace mercer {
 namespace {
@@ -417,7 +418,7 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
       made.coding.classes() != model.coding.classes()) {
     return mismatch("the classes differ");
   }
-  return VerifyWitness(*run.entry, model.options, made.problem, witness, context);
+  return VerifyFunction(*run.entry, model.options, made.problem, model.function, witness, context);
 }
 
 }  // namespace mercer

@@ -12,24 +12,13 @@
 #include "core/base/status_macros.h"
 #include "core/training/composite_learner.h"
 #include "core/training/step_report_encoding.h"
+#include "core/training/verification.h"
 
 namespace mercer {
 namespace {
 
-bool FitsProblem(const TrainingProblem& problem, const Witness& witness) {
-  if (!witness.children.empty() || witness.tasks.size() != problem.tasks.size()) {
-    return false;
-  }
-  for (size_t t = 0; t < witness.tasks.size(); ++t) {
-    const TaskWitness& task = witness.tasks[t];
-    if (task.dual.rows() != static_cast<Index>(problem.tasks[t].rows.size()) ||
-        task.dual.cols() != 1 || task.bias.size() != 1 || !task.dual.allFinite() ||
-        !task.bias.allFinite()) {
-      return false;
-    }
-  }
-  return true;
-}
+// Squared rounding errors of targets.
+constexpr double kRoundingOfZero = 1e-26;
 
 // What the loop itself must remember over an interruption.
 struct LoopState {
@@ -188,8 +177,14 @@ class TrainingLoop {
       verifying_ = true;
       observer_.OnVerifying();
     }
-    MERCER_ASSIGN_OR_RETURN(outcome.certificate, VerifyWitness(entry_, options_, problem_,
-                                                               outcome.point.witness, context));
+    absl::StatusOr<Certificate> certificate = VerifyFunction(
+        entry_, options_, problem_, outcome.point.function, outcome.point.witness, context);
+    if (absl::IsFailedPrecondition(certificate.status())) {
+      return absl::InternalError(
+          absl::StrCat("the learner's own result is refused: ", certificate.status().message()));
+    }
+    MERCER_RETURN_IF_ERROR(certificate.status());
+    outcome.certificate = *std::move(certificate);
     if (Contradicts(outcome.certificate)) {
       return absl::InternalError(absl::StrCat("the verified dual value ", outcome.certificate.dual,
                                               " is above the primal value ",
@@ -200,16 +195,44 @@ class TrainingLoop {
     return outcome;
   }
 
-  // kConverged is what the certificate says, not what the learner says.
+  // kConverged and kObjectiveZero are what the certificate says, not what the learner says.
   StopReason HonestReason(StopReason reason, const Certificate& certificate) const {
-    if (certificate.kind == CertificateKind::kNone || reason == StopReason::kObjectiveZero ||
-        reason == StopReason::kStopRequested) {
+    if (certificate.kind == CertificateKind::kNone || reason == StopReason::kStopRequested) {
+      return reason;
+    }
+    if (reason == StopReason::kObjectiveZero && IsZeroOrConverged(certificate)) {
       return reason;
     }
     if (VerifiedAccuracy(certificate) <= limits_.relative_gap) {
       return StopReason::kConverged;
     }
-    return reason == StopReason::kConverged ? StopReason::kNumericalLimit : reason;
+    const bool claim = reason == StopReason::kConverged || reason == StopReason::kObjectiveZero;
+    return claim ? StopReason::kNumericalLimit : reason;
+  }
+
+  // Some output's objective is zero, and that of every other is zero or within the gap that was asked for.
+  bool IsZeroOrConverged(const Certificate& certificate) const {
+    if (certificate.outputs.empty()) {
+      return IsZero(certificate.primal, 0);
+    }
+    bool some_zero = false;
+    for (size_t o = 0; o < certificate.outputs.size(); ++o) {
+      const auto [primal, dual] = certificate.outputs[o];
+      const bool zero = IsZero(primal, static_cast<Index>(o));
+      if (!zero && !(RelativeGap(primal, dual) <= limits_.relative_gap)) {
+        return false;
+      }
+      some_zero = some_zero || zero;
+    }
+    return some_zero;
+  }
+
+  // At the floor of a relative gap, or what rounding leaves of targets that a bias alone fits.
+  bool IsZero(double primal, Index output) const {
+    const TaskData& task = problem_.tasks[0];
+    const Eigen::ArrayXd size = task.targets.col(output).array().abs();
+    const double of_targets = (task.costs.array() * size * (1.0 + size)).sum();
+    return primal <= std::max(1e-300, kRoundingOfZero * of_targets);
   }
 
   void Tighten(double reported, double verified) {
@@ -235,19 +258,6 @@ class TrainingLoop {
 };
 
 }  // namespace
-
-absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
-                                          const TrainingProblem& problem, const Witness& witness,
-                                          RunContext& context) {
-  if (problem.tasks[0].targets.cols() > 1) {
-    return VerifyComposite(entry, options, problem, witness, context);
-  }
-  if (!FitsProblem(problem, witness)) {
-    return WithReason(absl::FailedPreconditionError("the witness does not fit the training rows"),
-                      "WITNESS_MISMATCH");
-  }
-  return entry.verify(options, problem, witness, context);
-}
 
 absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const OptionValues& options,
                                             Learner& learner, const TrainingProblem& problem,

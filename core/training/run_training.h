@@ -50,13 +50,6 @@ struct TrainingOutcome {
   int64_t iterations = 0;
 };
 
-// Recomputes the certificate of `witness`: with one output by the learner's own verifier, with
-// several by those of the parts. Errors: kFailedPrecondition (the witness does not fit the
-// problem), kCancelled.
-absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
-                                          const TrainingProblem& problem, const Witness& witness,
-                                          RunContext& context);
-
 // Runs `learner` (made by `entry`) on `problem` from the start, or from `state` when that is not
 // empty. When the verified accuracy misses the one that the learner reported, training goes on with
 // a tighter target, at most kMaxTightenings times; an outcome that says kConverged is one whose

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -107,6 +109,36 @@ absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& probl
     return absl::FailedPreconditionError("the witness holds no dual variables of these rows");
   }
   return SingleTaskPoint{witness.tasks[0].dual.col(0), witness.tasks[0].bias(0)};
+}
+
+absl::StatusOr<double> LargestEntry(const KernelFamily& family, ConstVectorRef weights,
+                                    RunContext& context) {
+  Vector total = Vector::Zero(family.size());
+  Matrix diagonal(family.size(), 1);
+  for (Index k = 0; k < family.num_kernels(); ++k) {
+    if (weights(k) != 0) {
+      MERCER_RETURN_IF_ERROR(family.Diagonals({k}, diagonal, context));
+      total += weights(k) * diagonal.col(0);
+    }
+  }
+  return total.maxCoeff();
+}
+
+absl::Status NotPsdError(const TrainingProblem& problem) {
+  const std::string subject =
+      problem.kernels.size() == 1 ? "kernels[0] is" : "the sum of the kernels is";
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(subject, " not positive semidefinite")),
+                    "NOT_PSD");
+}
+
+absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,
+                               ConstVectorRef squared_norms, double largest) {
+  for (Index j = 0; j < duals.cols(); ++j) {
+    if (squared_norms(j) < -1e-8 * duals.col(j).squaredNorm() * largest) {
+      return NotPsdError(problem);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

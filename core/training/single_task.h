@@ -6,6 +6,8 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/types.h"
+#include "core/kernels/kernel_family.h"
+#include "core/objectives/loss.h"
 #include "core/training/learner.h"
 #include "core/training/problem.h"
 
@@ -34,5 +36,15 @@ struct SingleTaskPoint {
 // Errors: kFailedPrecondition when the witness is not of these rows.
 absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& problem,
                                                     const Witness& witness);
+
+// max_i sum_k weights(k) K_k(i, i): no entry of the combination is larger in magnitude. Errors: kCancelled.
+absl::StatusOr<double> LargestEntry(const KernelFamily& family, ConstVectorRef weights,
+                                    RunContext& context);
+
+// A squared norm dual'K dual below -1e-8 dual'dual largest is no rounding: the kernel is not positive semidefinite, and
+// bounds mean nothing. One squared norm per column of `duals`. Errors: kInvalidArgument with reason NOT_PSD.
+absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,
+                               ConstVectorRef squared_norms, double largest);
+absl::Status NotPsdError(const TrainingProblem& problem);
 
 }  // namespace mercer

@@ -182,9 +182,9 @@ Run TimeLpMkl(const TrainingProblem& problem, double cost, RunContext& context) 
   }
   run.seconds = Seconds() - start;
   const auto point = (*learner)->CurrentModel(context);
-  const auto certificate =
+  const auto verified =
       point.ok() ? entry.verify(options, problem, point->witness, context) : point.status();
-  run.gap = certificate.ok() ? certificate->accuracy : kInfinity;
+  run.gap = verified.ok() ? verified->certificate.accuracy : kInfinity;
   return run;
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/errors.h"
+#include "core/training/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {
@@ -64,6 +66,39 @@ TEST_P(LearnerConformance, StoredWitnessGivesTheSameCertificateAndBias) {
   EXPECT_EQ(again->dual, outcome->certificate.dual);
   EXPECT_EQ(outcome->point.function.bias(0), outcome->point.witness.tasks[0].bias(0));
   EXPECT_TRUE(Values(outcome->point, *problem.tasks[0].inputs).allFinite());
+}
+
+// The stored function must be that of the witness: a wrong coefficient, weight, row or bias is found.
+TEST_P(LearnerConformance, CorruptedModelIsNotTheFunctionOfItsWitness) {
+  const TrainingProblem problem = Problem(80, 3);
+  const absl::StatusOr<TrainingOutcome> outcome = Train(problem);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const auto verify = [&](const std::function<void(ModelFunction&)>& corrupt) {
+    ModelFunction function = outcome->point.function;
+    corrupt(function);
+    RunContext context;
+    return VerifyFunction(entry(), {}, problem, function, outcome->point.witness, context).status();
+  };
+  EXPECT_TRUE(verify([](ModelFunction&) {}).ok());
+  std::vector<std::pair<std::string, std::function<void(ModelFunction&)>>> corruptions = {
+      {"bias", [](ModelFunction& function) { function.bias(0) += 1e-6; }}};
+  if (!outcome->point.function.kernel_terms.empty()) {
+    const Index last = outcome->point.function.kernel_terms[0].coefficients.nonZeros() - 1;
+    for (const Index c : {Index{0}, last / 2, last}) {
+      corruptions.emplace_back("coefficient " + std::to_string(c), [c](ModelFunction& function) {
+        function.kernel_terms[0].coefficients.coeffs()(c) *= 1 + 1e-5;
+      });
+    }
+    corruptions.emplace_back("weight", [](ModelFunction& function) {
+      function.kernel_terms[0].weights(0, 0) *= 1 + 1e-6;
+    });
+    corruptions.emplace_back("kernel", [](ModelFunction& function) {
+      function.kernel_terms[0].kernels[0].bandwidth *= 1 + 1e-5;
+    });
+  }
+  for (const auto& [what, corrupt] : corruptions) {
+    EXPECT_EQ(GetReason(verify(corrupt)), "WITNESS_MISMATCH") << what;
+  }
 }
 
 TEST_P(LearnerConformance, SameSeedGivesTheSameBits) {

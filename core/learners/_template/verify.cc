@@ -4,20 +4,22 @@
 
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
+#include "core/training/single_task.h"
 
 namespace mercer::template_learner {
 
-absl::StatusOr<Certificate> Verify(const TemplateLearnerOptions& options,
-                                   const TrainingProblem& problem, const Witness& witness,
-                                   RunContext& context) {
+absl::StatusOr<Verification> Verify(const TemplateLearnerOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context) {
   const TaskData& task = problem.tasks[0];
   const Vector y = task.targets.col(0);
   const Vector a = witness.tasks[0].dual.col(0);
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  const Vector weights = Vector::Ones(family->num_kernels());
   Matrix values(a.size(), 1);  // K a
-  MERCER_RETURN_IF_ERROR(
-      family->CombinedProduct(Vector::Ones(family->num_kernels()), a, values, context));
+  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, a, values, context));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   const double squared_norm = a.dot(values.col(0));
   double loss = 0;
   double conjugate = 0;
@@ -32,7 +34,9 @@ absl::StatusOr<Certificate> Verify(const TemplateLearnerOptions& options,
           absl::StrCat("training row ", i + 1, " has cost 0 and a dual variable"));
     }
   }
-  return MakeGapCertificate(squared_norm / 2 + loss, a.dot(y) - squared_norm / 2 - conjugate);
+  return Verification{
+      MakeGapCertificate(squared_norm / 2 + loss, a.dot(y) - squared_norm / 2 - conjugate),
+      values.col(0), largest * a.lpNorm<1>()};
 }
 
 }  // namespace mercer::template_learner

@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/learners/_template/options.h"
-#include "core/training/certificate.h"
+#include "core/training/learner.h"
 #include "core/training/problem.h"
 #include "core/training/witness.h"
 
@@ -16,8 +16,8 @@ namespace mercer::template_learner {
 //   (4 C c_i)
 // A row of cost 0 has a_i = 0 in the dual. Errors: kFailedPrecondition (a row of cost 0 has a dual
 // variable), kCancelled.
-absl::StatusOr<Certificate> Verify(const TemplateLearnerOptions& options,
-                                   const TrainingProblem& problem, const Witness& witness,
-                                   RunContext& context);
+absl::StatusOr<Verification> Verify(const TemplateLearnerOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context);
 
 }  // namespace mercer::template_learner

@@ -197,7 +197,7 @@ LearnerEntry Entry() {
     return std::make_unique<KernelRidgeLearner>(options);
   };
   entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Certificate> {
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
     MERCER_ASSIGN_OR_RETURN(const KernelRidgeOptions options,
                             KernelRidgeOptions::Fields().Parse(values));
     return Verify(options, problem, witness, context);

@@ -1,6 +1,7 @@
 #include "core/learners/kernel_ridge/verify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "core/base/status_macros.h"
@@ -20,9 +21,9 @@ Vector MakeFeasible(const Vector& dual, const Vector& costs) {
 
 }  // namespace
 
-absl::StatusOr<Certificate> Verify(const KernelRidgeOptions& options,
-                                   const TrainingProblem& problem, const Witness& witness,
-                                   RunContext& context) {
+absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SingleTaskPoint point, ReadSingleTaskPoint(problem, witness));
   const TaskData& task = problem.tasks[0];
   const Vector y = task.targets.col(0);
@@ -31,9 +32,10 @@ absl::StatusOr<Certificate> Verify(const KernelRidgeOptions& options,
   duals << point.dual, MakeFeasible(point.dual, task.costs);
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  const Vector weights = Vector::Ones(family->num_kernels());
   Matrix scores(y.size(), 2);
-  MERCER_RETURN_IF_ERROR(
-      family->CombinedProduct(Vector::Ones(family->num_kernels()), duals, scores, context));
+  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
   double primal = 0.5 * lambda * std::max(duals.col(0).dot(scores.col(0)), 0.0);
   double conjugate = 0;
   for (Index i = 0; i < y.size(); ++i) {
@@ -43,8 +45,9 @@ absl::StatusOr<Certificate> Verify(const KernelRidgeOptions& options,
     conjugate += cost > 0 ? lambda * duals(i, 1) * duals(i, 1) / (4 * cost) : 0.0;
   }
   const double squared_norm = duals.col(1).dot(scores.col(1));
-  return MakeGapCertificate(primal,
-                            lambda * (y.dot(duals.col(1)) - 0.5 * squared_norm - conjugate));
+  const double dual = lambda * (y.dot(duals.col(1)) - 0.5 * squared_norm - conjugate);
+  return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
+                      std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
 }
 
 }  // namespace mercer::kernel_ridge

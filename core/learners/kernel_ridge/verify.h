@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/learners/kernel_ridge/options.h"
-#include "core/training/certificate.h"
+#include "core/training/learner.h"
 #include "core/training/problem.h"
 #include "core/training/witness.h"
 
@@ -16,8 +16,8 @@ namespace mercer::kernel_ridge {
 //   dual    lambda (y'a - 1/2 a'Ka - sum_i lambda a_i^2 / (4 c_i))
 // A row of cost 0 has a_i = 0 in the dual. Errors: kFailedPrecondition (the witness is not of these
 // rows), kInvalidArgument (data), kCancelled.
-absl::StatusOr<Certificate> Verify(const KernelRidgeOptions& options,
-                                   const TrainingProblem& problem, const Witness& witness,
-                                   RunContext& context);
+absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context);
 
 }  // namespace mercer::kernel_ridge

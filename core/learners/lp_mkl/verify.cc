@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,6 +12,8 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
+#include "core/training/single_task.h"
+#include "core/training/verification.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -27,19 +30,15 @@ absl::StatusOr<Point> ReadPoint(const LpMklOptions& options, const TrainingProbl
                                 const Witness& witness) {
   const TaskData& task = problem.tasks[0];
   const Matrix* weights = witness.FindArray("weights");
-  const Index rows = static_cast<Index>(task.rows.size());
   if (weights == nullptr || weights->cols() != 1 ||
       weights->rows() != static_cast<Index>(problem.kernels.size()) || !weights->allFinite() ||
       weights->minCoeff() < 0) {
     return absl::FailedPreconditionError(
         "the witness holds no kernel weights >= 0 of this problem");
   }
-  if (witness.tasks.size() != 1 || witness.tasks[0].dual.rows() != rows ||
-      witness.tasks[0].dual.cols() != 1 || witness.tasks[0].bias.size() != 1) {
-    return absl::FailedPreconditionError("the witness holds no dual variables of these rows");
-  }
-  Point point{task.targets.col(0), options.C * task.costs, weights->col(0),
-              witness.tasks[0].dual.col(0), witness.tasks[0].bias(0)};
+  MERCER_ASSIGN_OR_RETURN(SingleTaskPoint read, ReadSingleTaskPoint(problem, witness));
+  Point point{task.targets.col(0), options.C * task.costs, weights->col(0), std::move(read.dual),
+              read.bias};
   // |d|_p <= 1 up to rounding; largest ratio taken out so that no power overflows.
   const double largest = point.weights.maxCoeff();
   const double norm =
@@ -73,27 +72,6 @@ double HalfSquaredNorm(const Vector& norms, double p) {
   return 0.5 * largest * largest * std::pow((norms / largest).array().pow(r).sum(), 2.0 / r);
 }
 
-// The largest multiple of `dual` inside the box; infinite for the zero vector.
-double LargestScale(const Loss& loss, const Point& point, const Vector& dual) {
-  double largest = kInfinity;
-  for (Index i = 0; i < dual.size(); ++i) {
-    const Interval box = loss.DualBox(point.targets(i), point.costs(i));
-    if (dual(i) != 0) {
-      largest = std::min(largest, std::max(box.low / dual(i), box.high / dual(i)));
-    }
-  }
-  return largest;
-}
-
-// The dual objective on the ray through the feasible `dual`, energies of norm `norm`.
-double LowerBound(const Loss& loss, const Point& point, const Vector& dual, double norm) {
-  const double linear = loss.DualValue(point.targets, point.costs, dual);
-  const double largest = LargestScale(loss, point, dual);
-  double scale = norm > 0 ? std::min(linear / norm, largest) : largest;
-  scale = std::isfinite(scale) ? std::max(scale, 0.0) : 0.0;
-  return std::max({0.0, linear - 0.5 * norm, scale * linear - 0.5 * scale * scale * norm});
-}
-
 // The specification of lp-norm MKL, section (d): an energy below -1e-8 a'a max_i K_k(i, i) is no
 // rounding, and the bounds would mean nothing.
 absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, const Matrix& energies,
@@ -118,8 +96,8 @@ absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, cons
 
 }  // namespace
 
-absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingProblem& problem,
-                                   const Witness& witness, RunContext& context) {
+absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
+                                    const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Point point, ReadPoint(options, problem, witness));
   const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
@@ -129,7 +107,8 @@ absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingPr
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
   // The coefficients of the function are a dual times a scale: back into the box, then balanced.
-  const double shrink = std::min(1.0, LargestScale(*loss, point, point.dual));
+  const double shrink =
+      std::min(1.0, LargestScaleInBox(*loss, point.targets, point.costs, point.dual));
   Vector feasible = shrink * point.dual;
   loss->RepairDual(point.targets, point.costs, true, feasible);
   // When that changes no more than rounding, the energies follow from those of the function.
@@ -150,8 +129,13 @@ absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingPr
                         loss->TotalValue(point.targets, point.costs, scores.col(0), point.bias);
   const Vector feasible_energies =
       same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
-  const double dual = LowerBound(*loss, point, feasible, EnergyNorm(feasible_energies, options.p));
-  return MakeGapCertificate(primal, dual);
+  const double dual =
+      BestValueOnRay(loss->DualValue(point.targets, point.costs, feasible),
+                     EnergyNorm(feasible_energies, options.p),
+                     LargestScaleInBox(*loss, point.targets, point.costs, feasible));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, point.weights, context));
+  return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
+                      std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
 }
 
 }  // namespace mercer::lp_mkl

@@ -5,7 +5,7 @@
 
 #include "core/base/run_context.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/training/certificate.h"
+#include "core/training/learner.h"
 #include "core/training/problem.h"
 #include "core/training/witness.h"
 
@@ -16,7 +16,7 @@ namespace mercer::lp_mkl {
 // section (c) of the specification of lp-norm MKL. Kernels are evaluated anew in double; the dual
 // is made feasible for the lower bound. Errors: kFailedPrecondition (weights missing, negative or
 // outside the ball), kCancelled.
-absl::StatusOr<Certificate> Verify(const LpMklOptions& options, const TrainingProblem& problem,
-                                   const Witness& witness, RunContext& context);
+absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
+                                    const Witness& witness, RunContext& context);
 
 }  // namespace mercer::lp_mkl

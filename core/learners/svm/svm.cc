@@ -115,11 +115,7 @@ absl::Status SvmLearner::Advance(RunContext& context) {
   }
   MERCER_RETURN_IF_ERROR(solver_->Step(SliceIterations(), context));
   if (solver_->not_psd()) {
-    const std::string_view subject =
-        problem_->kernels.size() == 1 ? "kernels[0] is" : "the sum of the kernels is";
-    return WithReason(absl::InvalidArgumentError(
-                          absl::StrCat(std::string(subject), " not positive semidefinite")),
-                      "NOT_PSD");
+    return NotPsdError(*problem_);
   }
   state_.primal = std::min(state_.primal, solver_->certificate().unscaled_primal);
   state_.dual = std::max(state_.dual, solver_->certificate().dual);

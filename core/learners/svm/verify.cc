@@ -1,18 +1,19 @@
 #include "core/learners/svm/verify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/svm_certificate.h"
 #include "core/training/single_task.h"
+#include "core/training/verification.h"
 
 namespace mercer::svm {
 
-absl::StatusOr<Certificate> Verify(const SvmOptions& options, const TrainingProblem& problem,
-                                   const Witness& witness, RunContext& context) {
+absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingProblem& problem,
+                                    const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SingleTaskPoint point, ReadSingleTaskPoint(problem, witness));
   const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
@@ -32,15 +33,19 @@ absl::StatusOr<Certificate> Verify(const SvmOptions& options, const TrainingProb
   Matrix duals(feasible.size(), columns);
   duals.col(0) = point.dual;
   duals.col(columns - 1) = feasible;
+  const Vector weights = Vector::Ones(family->num_kernels());
   Matrix scores(feasible.size(), columns);
-  MERCER_RETURN_IF_ERROR(
-      family->CombinedProduct(Vector::Ones(family->num_kernels()), duals, scores, context));
-  const double squared_norm = std::max(point.dual.dot(scores.col(0)), 0.0);
-  const double primal =
-      0.5 * squared_norm + loss->TotalValue(targets, costs, scores.col(0), point.bias);
-  MERCER_ASSIGN_OR_RETURN(const SvmCertificate lower,
-                          CertifySvm(*loss, targets, costs, feasible, scores.col(columns - 1)));
-  return MakeGapCertificate(primal, lower.dual);
+  MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
+  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
+  const Vector squared_norms = duals.cwiseProduct(scores).colwise().sum();
+  MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, duals, squared_norms, largest));
+  const double primal = 0.5 * std::max(squared_norms(0), 0.0) +
+                        loss->TotalValue(targets, costs, scores.col(0), point.bias);
+  const double dual = BestValueOnRay(loss->DualValue(targets, costs, feasible),
+                                     std::max(squared_norms(columns - 1), 0.0),
+                                     LargestScaleInBox(*loss, targets, costs, feasible));
+  return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
+                      std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
 }
 
 }  // namespace mercer::svm

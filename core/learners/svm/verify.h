@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/learners/svm/options.h"
-#include "core/training/certificate.h"
+#include "core/training/learner.h"
 #include "core/training/problem.h"
 #include "core/training/witness.h"
 
@@ -14,9 +14,9 @@ namespace mercer::svm {
 //   primal  1/2 dual'K dual + sum_i C c_i l(y_i, f(x_i) + b)
 //   dual    the largest value of y'a - epsilon |a|_1 - 1/2 a'Ka on the ray through the dual made
 //   feasible
-// Errors: kFailedPrecondition (the witness is not of these rows), kInvalidArgument (data),
-// kCancelled.
-absl::StatusOr<Certificate> Verify(const SvmOptions& options, const TrainingProblem& problem,
-                                   const Witness& witness, RunContext& context);
+// Written for itself, from the data: nothing here is used by the solver. Errors: kFailedPrecondition (the witness is not
+// of these rows), kInvalidArgument (data, NOT_PSD), kCancelled.
+absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingProblem& problem,
+                                    const Witness& witness, RunContext& context);
 
 }  // namespace mercer::svm

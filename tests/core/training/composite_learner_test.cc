@@ -4,6 +4,7 @@
 
 #include "core/learners/_template/template_learner.h"
 #include "core/training/predictor.h"
+#include "core/training/verification.h"
 #include "tests/core/training/scripted_learner.h"
 
 namespace mercer {
@@ -223,9 +224,8 @@ TEST(CompositeLearnerTest, WitnessWithTooFewPartsIsRefused) {
   RunContext context;
   Witness witness;
   witness.children.resize(2);
-  EXPECT_EQ(
-      VerifyComposite(template_learner::Entry(), {}, problem, witness, context).status().code(),
-      absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(VerifyWitness(template_learner::Entry(), {}, problem, witness, context).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ TEST(RecipeTest, PrecomputedKernelsPredictWithTheColumnsOfTheDataSet) {
   EXPECT_EQ(MetricsOf(*precomputed), MetricsOf(*computed));
 }
 
-TEST(RecipeTest, WitnessOfOtherDataIsRefusedOrHonest) {
+TEST(RecipeTest, ModelOnOtherDataIsRefused) {
   const TrainingRecipe recipe = ExampleRecipe();
   const Dataset data = ClassificationData(40, 2, 2, 1);
   const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
@@ -280,10 +280,15 @@ TEST(RecipeTest, WitnessOfOtherDataIsRefusedOrHonest) {
                 .code(),
             absl::StatusCode::kFailedPrecondition);
   const Dataset other = ClassificationData(40, 2, 2, 99);
-  const absl::StatusOr<Certificate> honest =
-      VerifyModel(ExampleRun(recipe, other), trained->model, trained->witness, context);
-  ASSERT_TRUE(honest.ok()) << honest.status();
-  EXPECT_GT(honest->accuracy, 10 * recipe.limits.relative_gap);
+  const absl::Status status =
+      VerifyModel(ExampleRun(recipe, other), trained->model, trained->witness, context).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(GetReason(status), "WITNESS_MISMATCH");  // the witness is of these rows of other data
+  Model changed = trained->model;
+  changed.function.kernel_terms[0].coefficients.coeffs()(0) *= 1.001;
+  EXPECT_EQ(
+      GetReason(VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status()),
+      "WITNESS_MISMATCH");
 }
 
 TEST(RecipeTest, MemoryEstimateCountsDataKernelsAndOutputs) {

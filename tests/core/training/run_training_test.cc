@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/training/verification.h"
 #include "tests/core/training/scripted_learner.h"
 
 namespace mercer {
@@ -69,9 +70,26 @@ TEST_F(RunTrainingTest, LearnersClaimOfConvergenceIsNotBelieved) {
 
 TEST_F(RunTrainingTest, LearnersOwnReasonsEndTheRun) {
   const absl::StatusOr<TrainingOutcome> zero =
-      Run({.stop_at = 4, .stop = StopReason::kObjectiveZero});
+      Run({.stop_at = 4, .stop = StopReason::kObjectiveZero, .verified_primal = 0});
   ASSERT_TRUE(zero.ok()) << zero.status();
   EXPECT_EQ(zero->stop_reason, StopReason::kObjectiveZero);
+}
+
+TEST_F(RunTrainingTest, LearnersClaimOfAnObjectiveOfZeroIsNotBelieved) {
+  for (const double primal : {1.0, 1e-9, 1e-200}) {
+    const absl::StatusOr<TrainingOutcome> outcome =
+        Run({.stop_at = 4, .stop = StopReason::kObjectiveZero, .verified_primal = primal});
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    const bool within_rounding = primal < 1e-100;  // of the targets, which are of size 1
+    EXPECT_EQ(outcome->stop_reason,
+              within_rounding ? StopReason::kObjectiveZero : StopReason::kNumericalLimit)
+        << primal;
+  }
+}
+
+TEST_F(RunTrainingTest, ModelThatIsNotTheFunctionOfItsWitnessIsRefused) {
+  const absl::Status status = Run({.model_bias = 1e-6}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
 }
 
 TEST_F(RunTrainingTest, ReasonIsConvergedWhenTheCertificateSaysSo) {

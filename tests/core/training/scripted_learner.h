@@ -1,6 +1,7 @@
 // A learner whose reports are a script, so that tests of the training loop decide what happens.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +20,12 @@ struct Script {
   int first_model = 1;  // step from which there is a model
   int stop_at = 0;      // step that ends with `stop`; 0: none
   StopReason stop = StopReason::kNumericalLimit;
+  double verified_primal = 1;  // what the verifier finds
+  bool knows_deadlines =
+      true;  // steps end early for a deadline or a stop; else for cancellation only
+  int model_within =
+      0;  // step that has a point once it is begun, even when it is cut short; 0: none
+  double model_bias = 0;  // of the model; the witness says 0
   std::function<void(int step)> during_step = [](int) {};
 };
 
@@ -31,8 +38,9 @@ class ScriptedLearner : public Learner {
     return absl::OkStatus();
   }
   absl::StatusOr<StepReport> Step(RunContext& context) override {
-    script_.during_step(steps_ + 1);
-    if (context.cancelled()) {
+    begun_ = steps_ + 1;
+    script_.during_step(begun_);
+    if (script_.knows_deadlines ? context.cancelled() : context.cancellation().cancelled()) {
       return absl::CancelledError("in the middle of a step");
     }
     ++steps_;
@@ -50,8 +58,12 @@ class ScriptedLearner : public Learner {
     return report;
   }
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
+    const bool cut_short = script_.model_within > 0 && begun_ >= script_.model_within;
+    if (steps_ < script_.first_model && !cut_short) {
+      return absl::FailedPreconditionError("there is no model yet");
+    }
     TrainedPoint point;
-    point.function.bias = Vector::Zero(1);
+    point.function.bias = Vector::Constant(1, script_.model_bias);
     point.witness.tasks.push_back({Matrix::Zero(rows_, 1), Vector::Zero(1)});
     point.witness.values.emplace_back("accuracy", Accuracy());
     return point;
@@ -65,6 +77,7 @@ class ScriptedLearner : public Learner {
                             RunContext& /*context*/) override {
     ByteReader reader(state);
     steps_ = static_cast<int>(reader.ReadInt64());
+    begun_ = steps_;
     return reader.AtEnd() ? Start(problem, nullptr) : absl::DataLossError("not a state");
   }
 
@@ -73,6 +86,7 @@ class ScriptedLearner : public Learner {
 
   Script script_;
   int steps_ = 0;
+  int begun_ = 0;
   Index rows_ = 0;
 };
 
@@ -82,9 +96,12 @@ inline LearnerEntry ScriptedEntry(const Script& script) {
   entry.create = [script](const OptionValues&) -> absl::StatusOr<std::unique_ptr<Learner>> {
     return std::make_unique<ScriptedLearner>(script);
   };
-  entry.verify = [script](const OptionValues&, const TrainingProblem&, const Witness& witness,
-                          RunContext&) -> absl::StatusOr<Certificate> {
-    return MakeGapCertificate(1, 1 - script.verified_factor * *witness.FindValue("accuracy"));
+  entry.verify = [script](const OptionValues&, const TrainingProblem& problem,
+                          const Witness& witness, RunContext&) -> absl::StatusOr<Verification> {
+    const double primal = script.verified_primal;
+    const double gap = script.verified_factor * *witness.FindValue("accuracy");
+    return Verification{MakeGapCertificate(primal, primal * (1 - gap)),
+                        Vector::Zero(problem.tasks[0].costs.size()), 1.0};
   };
   return entry;
 }
@@ -97,11 +114,14 @@ class RecordingObserver : public RunObserver {
   void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
   void OnVerifying() override { ++verifications; }
   bool StopRequested() override {
-    return stop_after > 0 && static_cast<int>(events.size()) >= stop_after;
+    return stop_now || (stop_after > 0 && static_cast<int>(events.size()) >= stop_after) ||
+           (stop_when_asked && stop_when_asked());
   }
 
   bool wants_checkpoints = false;
   int stop_after = 0;  // steps; 0: never
+  bool stop_now = false;
+  std::function<bool()> stop_when_asked;
   std::vector<ProgressEvent> events;
   std::vector<std::string> checkpoints;
   int verifications = 0;

@@ -173,10 +173,12 @@ inline LearnerEntry MakeChaoticEntry(StepControl* control) {
   entry.create = [control](const OptionValues&) {
     return std::make_unique<ChaoticLearner>(control);
   };
-  entry.verify = [](const OptionValues&, const TrainingProblem&, const Witness&, RunContext&) {
-    Certificate certificate;
-    certificate.kind = CertificateKind::kNone;
-    return certificate;
+  entry.verify = [](const OptionValues&, const TrainingProblem& problem, const Witness& witness,
+                    RunContext&) {
+    Verification verification;
+    verification.certificate.kind = CertificateKind::kNone;
+    verification.values = Vector::Constant(problem.tasks[0].costs.size(), witness.tasks[0].bias(0));
+    return verification;
   };
   entry.estimate_memory = [control](const OptionValues&, const ProblemShape&) {
     return static_cast<size_t>(control->memory_bytes.load());

@@ -1,86 +1,39 @@
 #include "core/learners/svm/svm.h"
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "core/learners/registry.h"
 #include "core/training/recipe.h"
-#include "core/training/run_training.h"
-#include "tests/support/toy_data.h"
+#include "tests/support/json_fixture.h"
+#include "tests/support/learner_runs.h"
 
 namespace mercer {
 namespace {
 
-class QuietObserver : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
-
-Vector ToVector(const nlohmann::json& values) {
-  const auto numbers = values.get<std::vector<double>>();
-  return Eigen::Map<const Vector>(numbers.data(), static_cast<Index>(numbers.size()));
-}
-
-RowMatrix ToMatrix(const nlohmann::json& rows) {
-  RowMatrix matrix(static_cast<Index>(rows.size()), static_cast<Index>(rows[0].size()));
-  for (Index i = 0; i < matrix.rows(); ++i) {
-    matrix.row(i) = ToVector(rows[static_cast<size_t>(i)]).transpose();
-  }
-  return matrix;
-}
-
-nlohmann::json ReadFixture(const std::string& name) {
-  std::ifstream file(std::string(MERCER_SOURCE_DIR) + "/tests/fixtures/" + name);
-  EXPECT_TRUE(file.good()) << name;
-  return nlohmann::json::parse(file);
-}
-
-// A problem on a precomputed Gram matrix.
-TrainingProblem GramProblem(TargetKind kind, const RowMatrix& gram, const Vector& targets,
-                            const Vector& costs) {
-  TrainingProblem problem = MakeProblem(kind, RowMatrix::Zero(gram.rows(), 1), targets, {1.0});
-  PreparedData data = *problem.tasks[0].inputs;
-  data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(gram)});
-  problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(data));
-  problem.tasks[0].costs = costs;
-  problem.kernels[0].type = KernelType::kPrecomputed;
-  problem.kernels[0].block = "gram";
-  return problem;
-}
-
 absl::StatusOr<TrainingOutcome> Train(const TrainingProblem& problem,
-                                      const svm::SvmOptions& options, int64_t slice_iterations = 0,
-                                      std::string_view state = {}) {
-  const LearnerEntry entry = svm::Entry();
-  const OptionValues values = svm::SvmOptions::Fields().Values(options);
-  svm::SvmLearner learner(options, slice_iterations);
-  RunContext context;
-  QuietObserver observer;
-  RunLimits limits;
-  limits.relative_gap = problem.relative_gap;
-  return RunTraining(entry, values, learner, problem, limits, state, context, observer);
+                                      const svm::SvmOptions& options) {
+  return RunToGap(svm::Entry(), svm::SvmOptions::Fields().Values(options), problem);
 }
 
 // K dual + bias on the training rows, for a precomputed Gram matrix.
-Vector Decision(const RowMatrix& gram, const TrainedPoint& point) {
+Vector Decision(const Matrix& gram, const TrainedPoint& point) {
   return (gram * point.witness.tasks[0].dual.col(0)).array() + point.function.bias(0);
 }
 
 TEST(SvmLearnerTest, SolvesEveryReferenceCase) {
-  const nlohmann::json fixture = ReadFixture("mixed-norm-mkl/svm-cases.json");
+  const nlohmann::json fixture = ReadFixtureFile("mixed-norm-mkl/svm-cases.json");
   const double decision_abs = fixture["tolerance"]["decision_abs"];
   for (const nlohmann::json& item : fixture["cases"]) {
     SCOPED_TRACE(item["name"].get<std::string>());
-    const RowMatrix gram = ToMatrix(item["gram"]);
-    // The costs of the rows carry everything, C = 1.
+    const Matrix gram = JsonMatrix(item["gram"]);
     TrainingProblem problem =
-        GramProblem(TargetKind::kClassification, gram, ToVector(item["y"]), ToVector(item["C_i"]));
+        PrecomputedProblem(TargetKind::kClassification, {gram}, JsonVector(item["y"]));
+    problem.tasks[0].costs = JsonVector(item["C_i"]);  // they carry everything, C = 1
     problem.relative_gap = 1e-12;
     const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {});
     ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -89,16 +42,17 @@ TEST(SvmLearnerTest, SolvesEveryReferenceCase) {
     EXPECT_NEAR(outcome->certificate.dual / objective, 1, 1e-8);
     // The reference writes f - b and leaves b open in some cases.
     const double b = item["b_unique"] ? item["b"].get<double>() : -outcome->point.function.bias(0);
-    const Vector expected = ToVector(item["decision_train"]).array() + item["b"].get<double>() - b;
+    const Vector expected =
+        JsonVector(item["decision_train"]).array() + item["b"].get<double>() - b;
     EXPECT_LE((Decision(gram, outcome->point) - expected).lpNorm<Eigen::Infinity>(), decision_abs);
   }
 }
 
 TEST(SvmLearnerTest, TwoRowsHaveTheClosedForm) {
-  RowMatrix gram(2, 2);
+  Matrix gram(2, 2);
   gram << 2.0, 0.5, 0.5, 1.0;
   TrainingProblem problem =
-      GramProblem(TargetKind::kClassification, gram, Vector{{1, -1}}, Vector::Ones(2));
+      PrecomputedProblem(TargetKind::kClassification, {gram}, Vector{{1, -1}});
   problem.relative_gap = 1e-12;
   for (const double c : {0.25, 10.0}) {
     const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.C = c});
@@ -112,10 +66,9 @@ TEST(SvmLearnerTest, TwoRowsHaveTheClosedForm) {
 }
 
 TEST(SvmLearnerTest, RegressionOfTwoRowsHasTheClosedForm) {
-  RowMatrix gram(2, 2);
+  Matrix gram(2, 2);
   gram << 2.0, 0.0, 0.0, 2.0;
-  TrainingProblem problem =
-      GramProblem(TargetKind::kRegression, gram, Vector{{3, 1}}, Vector::Ones(2));
+  TrainingProblem problem = PrecomputedProblem(TargetKind::kRegression, {gram}, Vector{{3, 1}});
   problem.relative_gap = 1e-12;
   const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.C = 10.0, .epsilon = 0.25});
   ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -146,10 +99,7 @@ TEST(SvmLearnerTest, AWeightOfTwoIsARowGivenTwice) {
 }
 
 TEST(SvmLearnerTest, BalancedClassesAreExplicitWeights) {
-  Dataset data = ClassificationData(60, 2, 2, 3);
-  for (Index i = 0; i < 60; ++i) {
-    data.role_columns[0].values(i) = i % 4 == 0 ? 1.0 : 0.0;
-  }
+  const Dataset data = ImbalancedData(60);
   TrainingRecipe recipe;
   recipe.learner = "svm";
   recipe.class_weighting = ClassWeighting::kBalanced;
@@ -261,11 +211,7 @@ TEST(SvmLearnerTest, ATubeAroundAllTargetsIsAnObjectiveOfZero) {
 }
 
 TEST(SvmLearnerTest, IndefiniteKernelsAreRefusedByName) {
-  RowMatrix gram = RowMatrix::Constant(4, 4, 5.0);
-  gram.diagonal().setOnes();  // smallest eigenvalue 1 - 5
-  const TrainingProblem problem =
-      GramProblem(TargetKind::kClassification, gram, Vector{{1, -1, 1, -1}}, Vector::Ones(4));
-  const absl::Status status = Train(problem, {.C = 10.0}).status();
+  const absl::Status status = Train(IndefiniteProblem(), {.C = 10.0}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   EXPECT_NE(status.message().find("kernels[0]"), std::string::npos) << status;
 }
@@ -279,25 +225,6 @@ TEST(SvmLearnerTest, OneClassAndBadLabelsAreRefused) {
   const absl::Status status = learner.Start(problem, nullptr);
   EXPECT_EQ(GetReason(status), "BAD_LABEL");
   EXPECT_NE(status.message().find("row 4"), std::string::npos) << status;
-}
-
-TEST(SvmLearnerTest, VerifierRefutesAForeignDual) {
-  TrainingProblem problem = ToyProblem(TargetKind::kClassification, 40, 2, {1.0});
-  absl::StatusOr<TrainingOutcome> outcome = Train(problem, {});
-  ASSERT_TRUE(outcome.ok()) << outcome.status();
-  const LearnerEntry entry = svm::Entry();
-  RunContext context;
-  const double optimum = outcome->certificate.primal;
-  Witness changed = outcome->point.witness;
-  changed.tasks[0].dual *= 1.5;  // outside the box
-  const auto certificate = entry.verify({}, problem, changed, context);
-  ASSERT_TRUE(certificate.ok()) << certificate.status();
-  EXPECT_GT(certificate->accuracy, outcome->certificate.accuracy);
-  EXPECT_GE(certificate->primal, optimum * (1 - 1e-3));
-  EXPECT_LE(certificate->dual, optimum);
-  changed.tasks[0].dual.conservativeResize(39, 1);
-  EXPECT_EQ(entry.verify({}, problem, changed, context).status().code(),
-            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -1,0 +1,175 @@
+#include "core/training/verification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/composite_learner.h"
+#include "core/training/predictor.h"
+
+namespace mercer {
+namespace {
+
+bool FitsProblem(const TrainingProblem& problem, const Witness& witness) {
+  if (!witness.children.empty() || witness.tasks.size() != problem.tasks.size()) {
+    return false;
+  }
+  for (size_t t = 0; t < witness.tasks.size(); ++t) {
+    const TaskWitness& task = witness.tasks[t];
+    if (task.dual.rows() != static_cast<Index>(problem.tasks[t].rows.size()) ||
+        task.dual.cols() != 1 || task.bias.size() != 1 || !task.dual.allFinite() ||
+        !task.bias.allFinite()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status Mismatch(std::string_view what) {
+  return WithReason(absl::FailedPreconditionError(std::string(what)), "WITNESS_MISMATCH");
+}
+
+// The values of a model's function at some training rows.
+struct ComparedValues {
+  std::vector<Index> positions;  // in the rows of the task, ascending
+  Matrix values;                 // positions x outputs
+};
+
+// The compared rows; square blocks as learners read them: symmetric, distances not negative.
+PreparedData ComparedInputs(const PreparedData& inputs, const std::vector<Index>& rows) {
+  PreparedData selected = SelectRows(inputs, rows);
+  for (size_t s = 0; s < selected.squares.size(); ++s) {
+    const auto whole = inputs.squares[s].values.view();
+    RowMatrix values = selected.squares[s].values.view();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto row = static_cast<Index>(i);
+      values.row(row) = 0.5 * (values.row(row) + whole.col(rows[i]).transpose());
+    }
+    if (selected.squares[s].kind == SquareKind::kDistance) {
+      values = values.cwiseMax(0.0);
+    }
+    selected.squares[s].values = SharedMatrix(std::move(values));
+  }
+  return selected;
+}
+
+absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
+                                              const ModelFunction& function, RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  const auto count = static_cast<Index>(task.rows.size());
+  const Index sampled = std::min(count, kComparedRows);
+  ComparedValues compared;
+  std::vector<Index> rows;
+  for (Index i = 0; i < sampled; ++i) {
+    compared.positions.push_back(i * count / sampled);
+    rows.push_back(task.rows[static_cast<size_t>(compared.positions.back())]);
+  }
+  const PreparedData inputs = ComparedInputs(*task.inputs, rows);
+  MERCER_ASSIGN_OR_RETURN(compared.values, EvaluateFunction(function, inputs, context));
+  return compared;
+}
+
+// `compared` against what the verifier says of one output; `kept` are the positions of its rows among those of the task.
+absl::Status CompareOutput(const ComparedValues& compared, Index output,
+                           const std::vector<Index>& kept, const Verification& verified) {
+  if (verified.values.size() != static_cast<Index>(kept.size())) {
+    return absl::InternalError("the verifier gives no value for some of the training rows");
+  }
+  for (size_t s = 0; s < compared.positions.size(); ++s) {
+    const auto found = std::lower_bound(kept.begin(), kept.end(), compared.positions[s]);
+    if (found == kept.end() || *found != compared.positions[s]) {
+      continue;
+    }
+    const double expected = verified.values(static_cast<Index>(found - kept.begin()));
+    const double actual = compared.values(static_cast<Index>(s), output);
+    if (!(std::abs(actual - expected) <= kFunctionTolerance * verified.scale)) {
+      return Mismatch(absl::StrCat("the model is not the function of its witness: at training row ",
+                                   compared.positions[s] + 1, ", output ", output + 1, ", it is ",
+                                   actual, " instead of ", expected));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Calls visit(output, part, verification) for every output in turn.
+template <typename Visit>
+absl::Status VerifyOutputs(const LearnerEntry& entry, const OptionValues& options,
+                           const TrainingProblem& problem, const Witness& witness,
+                           RunContext& context, const Visit& visit) {
+  const Index num_outputs = problem.tasks[0].targets.cols();
+  const bool composite = num_outputs > 1;
+  if (composite && static_cast<Index>(witness.children.size()) != num_outputs) {
+    return Mismatch(absl::StrCat("the witness has ", witness.children.size(),
+                                 " parts, the problem has ", num_outputs, " outputs"));
+  }
+  for (Index output = 0; output < num_outputs; ++output) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const TrainingProblem split = composite ? SplitOutput(problem, output) : TrainingProblem();
+    const TrainingProblem& part = composite ? split : problem;
+    const Witness& of_part = composite ? witness.children[static_cast<size_t>(output)] : witness;
+    if (!FitsProblem(part, of_part)) {
+      return Mismatch("the witness does not fit the training rows");
+    }
+    MERCER_ASSIGN_OR_RETURN(const Verification verified,
+                            entry.verify(options, part, of_part, context));
+    MERCER_RETURN_IF_ERROR(visit(output, verified));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
+                                          const TrainingProblem& problem, const Witness& witness,
+                                          RunContext& context) {
+  std::vector<Certificate> certificates;
+  MERCER_RETURN_IF_ERROR(VerifyOutputs(entry, options, problem, witness, context,
+                                       [&](Index, const Verification& verified) {
+                                         certificates.push_back(verified.certificate);
+                                         return absl::OkStatus();
+                                       }));
+  return SumCertificates(certificates);
+}
+
+absl::StatusOr<Certificate> VerifyFunction(const LearnerEntry& entry, const OptionValues& options,
+                                           const TrainingProblem& problem,
+                                           const ModelFunction& function, const Witness& witness,
+                                           RunContext& context) {
+  if (function.num_outputs() != problem.tasks[0].targets.cols()) {
+    return Mismatch(absl::StrCat("the model has ", function.num_outputs(), " outputs, the problem ",
+                                 problem.tasks[0].targets.cols()));
+  }
+  MERCER_ASSIGN_OR_RETURN(const ComparedValues compared,
+                          EvaluateSample(problem, function, context));
+  std::vector<Certificate> certificates;
+  MERCER_RETURN_IF_ERROR(VerifyOutputs(
+      entry, options, problem, witness, context, [&](Index output, const Verification& verified) {
+        certificates.push_back(verified.certificate);
+        return CompareOutput(compared, output, RowsOfOutput(problem, output), verified);
+      }));
+  return SumCertificates(certificates);
+}
+
+double BestValueOnRay(double linear, double quadratic, double largest) {
+  double scale = quadratic > 0 ? std::min(linear / quadratic, largest) : largest;
+  scale = std::isfinite(scale) ? std::max(scale, 0.0) : 0.0;
+  return std::max(0.0, scale * linear - 0.5 * scale * scale * quadratic);
+}
+
+double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                         ConstVectorRef dual) {
+  double largest = kInfinity;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = loss.DualBox(targets(i), costs(i));
+    if (dual(i) != 0) {
+      largest = std::min(largest, std::max(box.low / dual(i), box.high / dual(i)));
+    }
+  }
+  return largest;
+}
+
+}  // namespace mercer
