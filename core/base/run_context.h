@@ -1,6 +1,6 @@
-// What a piece of work needs from the run it belongs to: cancellation, its share of the processor,
-// a cache, and a place to say how far it is. Everything that may take longer than 50 ms takes one
-// of these.
+// What a piece of work needs from the run it belongs to: when to end, its share of the processor, a
+// cache, and a place to say how far it is. Everything that may take longer than 50 ms takes one of
+// these.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/interruption.h"
 #include "core/base/parallel.h"
 #include "core/base/shared_cache.h"
 
@@ -28,13 +29,23 @@ class RunContext {
         parallel_(num_threads),
         cache_(cache != nullptr ? std::move(cache) : std::make_shared<SharedCache>(0)) {}
 
-  // kCancelled once cancellation was requested. Work checks it at least every 50 ms and leaves its
-  // state usable.
-  absl::Status CheckCancelled() const {
-    return cancellation_.cancelled() ? absl::CancelledError("the run was cancelled")
-                                     : absl::OkStatus();
+  // True when work must end: cancellation was requested, or an interruption that is in force (InterruptibleScope). Work
+  // checks it at least every 50 ms and leaves its state usable. Never becomes false again while the work lasts.
+  bool cancelled() const {
+    return cancellation_.cancelled() || (interruption_ != nullptr && interruption_->requested());
   }
-  bool cancelled() const { return cancellation_.cancelled(); }
+  // kCancelled when work must end, for either reason: interrupted() tells which.
+  absl::Status CheckCancelled() const {
+    if (!cancelled()) {
+      return absl::OkStatus();
+    }
+    return absl::CancelledError(interrupted() ? "the work was interrupted"
+                                              : "the run was cancelled");
+  }
+  // True when work must end for an interruption, to keep what there is, and not for cancellation.
+  bool interrupted() const {
+    return interruption_ != nullptr && interruption_->requested() && !cancellation_.cancelled();
+  }
   const CancellationToken& cancellation() const { return cancellation_; }
 
   const ParallelLoop& parallel() const { return parallel_; }
@@ -50,10 +61,30 @@ class RunContext {
   void set_stage_callback(StageCallback callback) { stage_callback_ = std::move(callback); }
 
  private:
+  friend class InterruptibleScope;
+
   CancellationToken cancellation_;
+  const Interruption* interruption_ = nullptr;
   ParallelLoop parallel_;
   std::shared_ptr<SharedCache> cache_;
   StageCallback stage_callback_;
+};
+
+// Puts an interruption into force for the work of one block: a step of a search, but not the verification after it. No
+// work of `context` may run when a scope begins or ends.
+class InterruptibleScope {
+ public:
+  InterruptibleScope(RunContext& context, const Interruption& interruption)
+      : context_(context), before_(context.interruption_) {
+    context_.interruption_ = &interruption;
+  }
+  ~InterruptibleScope() { context_.interruption_ = before_; }
+  InterruptibleScope(const InterruptibleScope&) = delete;
+  InterruptibleScope& operator=(const InterruptibleScope&) = delete;
+
+ private:
+  RunContext& context_;
+  const Interruption* const before_;
 };
 
 }  // namespace mercer

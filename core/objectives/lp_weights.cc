@@ -5,6 +5,8 @@
 
 #include <Eigen/Cholesky>
 
+#include "core/base/status_macros.h"
+
 namespace mercer {
 namespace {
 
@@ -126,24 +128,26 @@ double BestRayScale(double linear, double curvature, double largest) {
   return curvature > 0 ? std::min(linear / curvature, largest) : largest;
 }
 
-std::optional<Vector> MinimizeWeightModel(const WeightModel& model, double p) {
+absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
+                                                          const RunContext& context) {
   const Index m = model.start.size();
   const double unit = LpNorm(model.energies.cwiseMax(0.0), DualExponent(p));
   if (m == 0 || !(unit > 0) || !std::isfinite(unit) || !model.hessian.allFinite()) {
-    return std::nullopt;
+    return std::optional<Vector>();
   }
   const BarrierProblem problem{model.start, -0.5 / unit * model.energies, model.hessian / unit, p};
   Vector d = 0.9 * model.start.cwiseMax(0.0) + 0.1 * UniformWeights(m, p);
   d *= std::pow(0.9, 1.0 / p) / LpNorm(d, p);
   for (double barrier = 0.05; barrier * static_cast<double>(m + 1) >= 1e-11; barrier *= 0.1) {
     for (int step = 0; step < 30 && BarrierStep(problem, barrier, d); ++step) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     }
   }
   const double norm = LpNorm(d, p);
   if (!(norm > 0) || !d.allFinite()) {
-    return std::nullopt;
+    return std::optional<Vector>();
   }
-  return d / norm;
+  return std::optional<Vector>(d / norm);
 }
 
 }  // namespace mercer

@@ -13,6 +13,9 @@
 
 #include <optional>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
@@ -51,7 +54,8 @@ struct WeightModel {
 
 // The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1, by a logarithmic
 // barrier; 1 <= p < inf. Cost: about 60 factorisations of order m. Nothing when the numbers do not
-// admit a solution (entries that are not finite, all energies 0).
-std::optional<Vector> MinimizeWeightModel(const WeightModel& model, double p);
+// admit a solution (entries that are not finite, all energies 0). Errors: kCancelled.
+absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
+                                                          const RunContext& context);
 
 }  // namespace mercer

@@ -63,7 +63,7 @@ absl::Status GatherKernel(const KernelOperator& kernel, const std::vector<Index>
   out.resize(count, count);
   if (const Matrix* gram = kernel.Dense()) {
     context.parallel().ForBlocks(count, kColumnTile, [&](Index begin, Index end) {
-      for (Index j = begin; j < end; ++j) {
+      for (Index j = begin; j < end && !context.cancelled(); ++j) {
         const double* column = gram->data() + rows[static_cast<size_t>(j)] * gram->rows();
         for (Index i = j; i < count; ++i) {
           out(i, j) = column[rows[static_cast<size_t>(i)]];

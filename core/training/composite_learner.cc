@@ -58,8 +58,10 @@ class CompositeLearner : public Learner {
       TrainedPoint point;
       if (learner_ != nullptr && p == live_) {
         MERCER_ASSIGN_OR_RETURN(point, learner_->CurrentModel(context));
-      } else {
+      } else if (parts_[p].report.has_model) {
         point = parts_[p].point;
+      } else {
+        return absl::FailedPreconditionError(absl::StrCat("output ", p + 1, " has no model yet"));
       }
       merged.summary.kernel_names = point.summary.kernel_names;
       AppendColumns(point.summary.kernel_weights, merged.summary.kernel_weights);

@@ -39,7 +39,8 @@ class TrainingLoop {
         problem_(problem),
         limits_(limits),
         observer_(observer),
-        deadline_(absl::Now() + limits.max_time) {
+        interruption_(absl::Now() + limits.max_time,
+                      [&observer] { return observer.StopRequested(); }) {
     loop_.target = limits.relative_gap;
   }
 
@@ -65,26 +66,30 @@ class TrainingLoop {
 
   absl::StatusOr<TrainingOutcome> Run(RunContext& context) {
     for (;;) {
-      MERCER_ASSIGN_OR_RETURN(const StepReport report, Step(context));
-      const std::optional<StopReason> reason = WhyStop(report);
+      bool interrupted = false;
+      absl::StatusOr<StepReport> report = Step(context, &interrupted);
+      if (interrupted) {
+        return ConcludeInterrupted(context);
+      }
+      MERCER_RETURN_IF_ERROR(report.status());
+      const std::optional<StopReason> reason = WhyStop(*report);
       if (!reason.has_value()) {
         Checkpoint();
         continue;
       }
-      if (!report.has_model) {
-        return WithReason(absl::FailedPreconditionError(
-                              absl::StrCat("the run ended (", std::string(StopReasonName(*reason)),
-                                           ") before there was a model")),
-                          "NO_MODEL", {{"stop_reason", std::string(StopReasonName(*reason))}});
+      if (!report->has_model) {
+        return NoModel(*reason);
       }
-      MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, Conclude(*reason, context));
-      const bool go_on = *reason == StopReason::kConverged && !report.stop.has_value() &&
+      MERCER_ASSIGN_OR_RETURN(TrainedPoint point, learner_.CurrentModel(context));
+      MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
+                              Conclude(std::move(point), *reason, context));
+      const bool go_on = *reason == StopReason::kConverged && !report->stop.has_value() &&
                          outcome.stop_reason != StopReason::kConverged &&
                          loop_.tightenings < kMaxTightenings;
       if (!go_on) {
         return outcome;
       }
-      Tighten(report.accuracy, VerifiedAccuracy(outcome.certificate));
+      Tighten(report->accuracy, VerifiedAccuracy(outcome.certificate));
     }
   }
 
@@ -96,12 +101,14 @@ class TrainingLoop {
   }
 
  private:
-  absl::StatusOr<StepReport> Step(RunContext& context) {
+  // `interrupted` says that stop or deadline cut the step short, and not cancellation or an error.
+  absl::StatusOr<StepReport> Step(RunContext& context, bool* interrupted) {
     absl::Status status = context.CheckCancelled();
     if (status.ok() && std::exchange(decide_again_, false)) {
       return *loop_.last;
     }
     if (status.ok()) {
+      const InterruptibleScope scope(context, interruption_);
       absl::StatusOr<StepReport> report = learner_.Step(context);
       if (report.ok()) {
         ++loop_.iterations;
@@ -114,11 +121,34 @@ class TrainingLoop {
         return report;
       }
       status = report.status();
+      *interrupted = absl::IsCancelled(status) && context.interrupted();
     }
-    if (absl::IsCancelled(status)) {
+    if (absl::IsCancelled(status) && !*interrupted) {
       Checkpoint();  // a cancelled step has left the state of the step before it
     }
     return status;
+  }
+
+  // A step was cut short. The learner's point may be newer than that of its last whole step, or there is none yet.
+  absl::StatusOr<TrainingOutcome> ConcludeInterrupted(RunContext& context) {
+    absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
+    if (absl::IsFailedPrecondition(point.status())) {
+      return NoModel(InterruptionReason());
+    }
+    MERCER_RETURN_IF_ERROR(point.status());
+    return Conclude(*std::move(point), InterruptionReason(), context);
+  }
+
+  StopReason InterruptionReason() const {
+    return interruption_.cause() == InterruptionCause::kStopRequested ? StopReason::kStopRequested
+                                                                      : StopReason::kTimeLimit;
+  }
+
+  static absl::Status NoModel(StopReason reason) {
+    const std::string name(StopReasonName(reason));
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrCat("the run ended (", name, ") before there was a model")),
+                      "NO_MODEL", {{"stop_reason", name}});
   }
 
   void Checkpoint() {
@@ -146,14 +176,11 @@ class TrainingLoop {
     if (report.has_model && report.accuracy <= loop_.target) {
       return StopReason::kConverged;
     }
-    if (observer_.StopRequested()) {
-      return StopReason::kStopRequested;
+    if (interruption_.requested()) {
+      return InterruptionReason();
     }
     if (loop_.iterations >= limits_.max_iterations) {
       return StopReason::kIterationLimit;
-    }
-    if (absl::Now() >= deadline_) {
-      return StopReason::kTimeLimit;
     }
     return std::nullopt;
   }
@@ -170,9 +197,10 @@ class TrainingLoop {
            certificate.dual - certificate.primal > 1e-9 * size + 1e-12;
   }
 
-  absl::StatusOr<TrainingOutcome> Conclude(StopReason reason, RunContext& context) {
+  absl::StatusOr<TrainingOutcome> Conclude(TrainedPoint point, StopReason reason,
+                                           RunContext& context) {
     TrainingOutcome outcome;
-    MERCER_ASSIGN_OR_RETURN(outcome.point, learner_.CurrentModel(context));
+    outcome.point = std::move(point);
     if (!verifying_) {
       verifying_ = true;
       observer_.OnVerifying();
@@ -248,7 +276,7 @@ class TrainingLoop {
   const TrainingProblem& problem_;
   const RunLimits& limits_;
   RunObserver& observer_;
-  const absl::Time deadline_;
+  const Interruption interruption_;
   LoopState loop_;
   // A restored run may have been cut between a step and what follows from it, the verification
   // above all: it decides again what that is before it steps.

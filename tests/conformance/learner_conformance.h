@@ -3,6 +3,7 @@
 // LearnerConformance with the cases that it wants.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -19,6 +20,12 @@
 #include "tests/support/toy_data.h"
 
 namespace mercer {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kSanitizerFactor = 10;
+#else
+inline constexpr double kSanitizerFactor = 1;
+#endif
 
 struct LearnerCase {
   const LearnerEntry* entry;
@@ -44,6 +51,30 @@ inline std::string LearnerCaseName(const ::testing::TestParamInfo<LearnerCase>& 
          (info.param.kind == TargetKind::kRegression ? "_regression" : "_classification");
 }
 
+// The defaults, and options under which a learner works in another way: every other choice, and hard problems.
+inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry) {
+  std::vector<OptionValues> variants = {{}};
+  for (const OptionField& field : entry.fields) {
+    for (const std::string& choice : field.choices) {
+      if (OptionValue(choice) != field.default_value) {
+        variants.push_back({{field.name, choice}});
+      }
+    }
+    if (field.name == "C" || field.name == "lambda") {
+      variants.push_back({{field.name, field.name == "C" ? 300.0 : 1e-3}});
+    }
+  }
+  return variants;
+}
+
+inline std::string OptionText(const OptionValues& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    text += name + " = " + FormatOptionValue(value) + " ";
+  }
+  return text.empty() ? "defaults" : text;
+}
+
 inline void PrintTo(const LearnerCase& learner, std::ostream* out) { *out << learner.entry->name; }
 
 // Remembers reports and checkpoints; what happens after each step can be added.
@@ -57,11 +88,20 @@ class ConformanceObserver : public RunObserver {
   }
   bool WantsCheckpoint() override { return wants_checkpoints; }
   void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
-  bool StopRequested() override { return stop_when_model && reports.back().has_model; }
+  void OnVerifying() override {
+    if (on_verifying) {
+      on_verifying();
+    }
+  }
+  bool StopRequested() override {
+    return stop || (stop_when_model && !reports.empty() && reports.back().has_model);
+  }
 
   std::function<void(const ProgressEvent&)> after_step;
+  std::function<void()> on_verifying;
   bool wants_checkpoints = false;
   bool stop_when_model = false;
+  std::atomic<bool> stop = false;
   std::vector<StepReport> reports;
   std::vector<std::string> checkpoints;
 };

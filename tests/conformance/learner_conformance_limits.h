@@ -1,15 +1,10 @@
-// Conformance to limits: cancellation, stop, time, iterations, memory.
+// Conformance to limits: cancellation, stop, time, iterations.
 #pragma once
 
 #include <atomic>
-#include <fstream>
-#include <malloc.h>
 #include <pthread.h>
 #include <set>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 
 #include "absl/time/clock.h"
 
@@ -18,45 +13,87 @@
 
 namespace mercer {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr double kSanitizerFactor = 10;
-#else
-inline constexpr double kSanitizerFactor = 1;
-#endif
-
 inline double ClockSeconds(clockid_t clock) {
   timespec time = {};
   clock_gettime(clock, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+// How a run is made to end early.
+enum class Ending { kCancel, kStop, kTimeLimit };
+
+// One run that is ended `seconds` of work after its beginning (of time, for a time limit).
+struct EndedRun {
+  absl::StatusOr<TrainingOutcome> outcome = absl::UnknownError("not run");
+  double work_after = 0;  // processor time from the request to the end of the search
+};
+
 // Work is measured by the processor time of the training thread, so that a loaded machine does not
 // matter.
-TEST_P(LearnerConformance, CancelledRunEndsWithinAQuarterSecondOfWork) {
-  const TrainingProblem problem = Problem(2500, 20, {1, 2, 4, 8, 16, 32});
-  for (const double cancel_after : {0.02, 0.1, 0.3, 0.8}) {
-    RunSettings settings;
-    settings.relative_gap = 1e-9;
-    std::atomic<bool> done = false;
-    absl::Status status;
-    double work_at_end = 0;
-    std::thread worker([&] {
-      status = Train(problem, settings).status();
+template <typename Train>
+EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
+  EndedRun run;
+  RunSettings settings;
+  settings.relative_gap = 1e-9;
+  if (ending == Ending::kTimeLimit) {
+    settings.max_time = absl::Seconds(seconds);
+  }
+  ConformanceObserver observer;
+  double work_at_end = -1;  // of the search
+  observer.on_verifying = [&] { work_at_end = ClockSeconds(CLOCK_THREAD_CPUTIME_ID); };
+  std::atomic<bool> done = false;
+  const absl::Time begin = absl::Now();
+  std::thread worker([&] {
+    run.outcome = train(settings, observer);
+    if (work_at_end < 0) {
       work_at_end = ClockSeconds(CLOCK_THREAD_CPUTIME_ID);
-      done = true;
-    });
-    clockid_t clock = {};
-    ASSERT_EQ(pthread_getcpuclockid(worker.native_handle(), &clock), 0);
-    // The thread is joined below, so that its clock exists; after its end the clock stands still.
-    while (!done && ClockSeconds(clock) < cancel_after) {
-      std::this_thread::yield();
     }
-    const double work_at_cancel = done ? work_at_end : ClockSeconds(clock);
+    done = true;
+  });
+  clockid_t clock = {};
+  EXPECT_EQ(pthread_getcpuclockid(worker.native_handle(), &clock), 0);
+  // The thread is joined below, so that its clock exists.
+  const auto due = [&] {
+    return ending == Ending::kTimeLimit ? absl::Now() - begin >= absl::Seconds(seconds)
+                                        : ClockSeconds(clock) >= seconds;
+  };
+  while (!done && !due()) {
+    std::this_thread::yield();
+  }
+  const double work_at_request = done ? kInfinity : ClockSeconds(clock);
+  if (ending == Ending::kCancel) {
     settings.token.Cancel();
-    worker.join();
-    EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
-    EXPECT_LE(work_at_end - work_at_cancel, 0.25 * kSanitizerFactor)
-        << "cancelled after " << cancel_after << " s of work";
+  } else if (ending == Ending::kStop) {
+    observer.stop = true;
+  }
+  worker.join();
+  run.work_after = work_at_end - work_at_request;
+  return run;
+}
+
+TEST_P(LearnerConformance, SearchEndsWithinAQuarterSecondOfWork) {
+  const TrainingProblem problem = Problem(2500, 20, {1, 2, 4, 8, 16, 32});
+  for (const OptionValues& options : OptionVariants(entry())) {
+    for (const Ending ending : {Ending::kCancel, Ending::kStop, Ending::kTimeLimit}) {
+      for (const double seconds : {0.02, 0.1, 0.5}) {
+        const EndedRun run =
+            EndEarly(ending, seconds, [&](RunSettings settings, ConformanceObserver& observer) {
+              settings.options = options;
+              return Train(problem, settings, observer);
+            });
+        const std::string what = OptionText(options) + ", ending " +
+                                 std::to_string(static_cast<int>(ending)) + " after " +
+                                 std::to_string(seconds) + " s";
+        EXPECT_LE(run.work_after, 0.25 * kSanitizerFactor) << what;
+        if (run.outcome.ok()) {
+          ExpectFinite(*run.outcome, what);
+        } else {
+          EXPECT_TRUE(ending == Ending::kCancel ? absl::IsCancelled(run.outcome.status())
+                                                : GetReason(run.outcome.status()) == "NO_MODEL")
+              << what << ": " << run.outcome.status();
+        }
+      }
+    }
   }
 }
 
@@ -102,47 +139,6 @@ TEST_P(LearnerConformance, TimeLimitGivesAModelOrSaysThatThereIsNone) {
   } else {
     EXPECT_EQ(GetReason(outcome.status()), "NO_MODEL") << outcome.status();
   }
-}
-
-TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBound) {
-  if (kSanitizerFactor > 1) {
-    GTEST_SKIP() << "sanitizers keep freed memory";
-  }
-  const TrainingProblem problem = Problem(1500, 10);
-  ProblemShape shape;
-  shape.rows = 1500;
-  shape.columns = 10;
-  shape.kernels = static_cast<Index>(problem.kernels.size());
-  shape.sources = std::min<Index>(1, shape.kernels);
-  shape.source_columns = shape.sources * shape.columns;
-  const absl::StatusOr<size_t> estimate = entry().estimate_memory({}, shape);
-  ASSERT_TRUE(estimate.ok()) << estimate.status();
-
-  // A child process trains and reports by how much its resident memory grew at most.
-  int channel[2];
-  ASSERT_EQ(pipe(channel), 0);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    malloc_trim(0);
-    Index pages = 0;
-    Index resident = 0;
-    std::ifstream("/proc/self/statm") >> pages >> resident;
-    const bool trained = Train(problem).ok();
-    rusage usage = {};
-    getrusage(RUSAGE_SELF, &usage);
-    const int64_t grown = trained ? usage.ru_maxrss * 1024 - resident * sysconf(_SC_PAGESIZE) : -1;
-    const bool written = write(channel[1], &grown, sizeof(grown)) == sizeof(grown);
-    _exit(written ? 0 : 1);
-  }
-  int64_t grown = -1;
-  ASSERT_EQ(read(channel[0], &grown, sizeof(grown)), static_cast<ssize_t>(sizeof(grown)));
-  close(channel[0]);
-  close(channel[1]);
-  waitpid(child, nullptr, 0);
-  constexpr int64_t kCodeAndStacks = 4 << 20;
-  EXPECT_GE(grown, 0) << "training failed in the child";
-  EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown);
 }
 
 }  // namespace mercer

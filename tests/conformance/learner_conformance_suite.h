@@ -2,5 +2,6 @@
 #pragma once
 
 #include "tests/conformance/learner_conformance_inputs.h"
+#include "tests/conformance/learner_conformance_interruption.h"
 #include "tests/conformance/learner_conformance_limits.h"
 #include "tests/conformance/learner_conformance_runs.h"

@@ -69,6 +69,9 @@ class TemplateLearner : public Learner {
   }
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
+    if (!state_.begun || family_ == nullptr) {
+      return absl::FailedPreconditionError("the run has not begun");
+    }
     const TaskData& task = problem_->tasks[0];
     const Vector dual = scale_.cwiseProduct(state_.b);
     TrainedPoint point;

@@ -41,9 +41,11 @@ absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, Run
 }
 
 absl::Status InnerSolver::StartNewton(const Vector& dual, RunContext& context) {
-  newton_ = std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
-  return newton_->Start({problem_.loss, problem_.targets, problem_.costs}, {dual, proximal_step_},
-                        context);
+  auto newton = std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
+  MERCER_RETURN_IF_ERROR(newton->Start({problem_.loss, problem_.targets, problem_.costs},
+                                       {dual, proximal_step_}, context));
+  newton_ = std::move(newton);
+  return absl::OkStatus();
 }
 
 absl::Status InnerSolver::Step(RunContext& context) {

@@ -34,7 +34,7 @@ class InnerSolver {
   absl::Status Start(const KernelOperator& kernel, const Vector& dual, const Vector& scores,
                      double relative_gap, RunContext& context);
   // About 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
-  // Load.
+  // Load, with a point that is still feasible.
   absl::Status Step(RunContext& context);
 
   bool done() const {
@@ -42,6 +42,10 @@ class InnerSolver {
   }
   // True when the last run ended for want of precision and not at the gap asked for.
   bool stuck() const;
+  // Whether there is a feasible dual: from Start on. The rest may be asked for once there is one.
+  bool has_point() const {
+    return newton_ != nullptr || (smo_ != nullptr && smo_->dual().size() > 0);
+  }
   const Vector& dual() const { return newton_ != nullptr ? newton_->dual() : smo_->dual(); }
   const Vector& scores() const { return newton_ != nullptr ? newton_->scores() : smo_->scores(); }
   const SvmCertificate& certificate() const {

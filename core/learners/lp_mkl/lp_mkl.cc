@@ -306,9 +306,9 @@ StepReport LpMklLearner::Report() const {
   report.primal = state_.best.primal;
   report.dual = state_.best.lower;
   report.accuracy = state_.best.gap;
-  report.has_model = std::isfinite(state_.best.gap);
+  report.has_model = std::isfinite(state_.best.gap) || inner_->has_point();
   const double goal = std::log(std::min(0.5, problem_->relative_gap));
-  report.fraction = report.has_model
+  report.fraction = std::isfinite(report.accuracy)
                         ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0)
                         : 0.0;
   report.active_kernels = (state_.weights.array() > 0).count();
@@ -318,23 +318,33 @@ StepReport LpMklLearner::Report() const {
   return report;
 }
 
-absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& /*context*/) const {
-  if (!std::isfinite(state_.best.gap)) {
-    return absl::FailedPreconditionError("no SVM has been solved yet");
+absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) const {
+  if (std::isfinite(state_.best.gap)) {
+    return MakePoint(state_.best.weights, state_.best.dual, state_.best.bias);
   }
+  // The first SVM has not come to its end: its dual so far, with the best bias.
+  if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_->has_point()) {
+    return absl::FailedPreconditionError("no SVM has been begun yet");
+  }
+  const Vector& dual = inner_->dual();
+  Matrix scores(dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
+  return MakePoint(state_.weights, dual,
+                   svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen);
+}
+
+TrainedPoint LpMklLearner::MakePoint(const Vector& weights, const Vector& dual, double bias) const {
   const TaskData& task = problem_->tasks[0];
-  const Best& best = state_.best;
   TrainedPoint point;
-  point.function =
-      MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
-                         best.weights.cwiseProduct(family_->scales()), best.dual, best.bias);
-  point.witness.tasks.push_back({best.dual, Vector::Constant(1, best.bias)});
-  point.witness.arrays.emplace_back("weights", best.weights);
+  point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
+                                      weights.cwiseProduct(family_->scales()), dual, bias);
+  point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
+  point.witness.arrays.emplace_back("weights", weights);
   for (const KernelSpec& kernel : problem_->kernels) {
     point.summary.kernel_names.push_back(KernelName(kernel));
   }
-  point.summary.kernel_weights = best.weights;
-  point.summary.num_support_vectors = (best.dual.array() != 0).count();
+  point.summary.kernel_weights = weights;
+  point.summary.num_support_vectors = (dual.array() != 0).count();
   return point;
 }
 

@@ -85,6 +85,7 @@ class LpMklLearner : public Learner {
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   std::vector<Index> FreeSamples(const Vector& dual) const;
   StepReport Report() const;
+  TrainedPoint MakePoint(const Vector& weights, const Vector& dual, double bias) const;
   std::string Serialize() const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 

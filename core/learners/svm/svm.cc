@@ -171,7 +171,7 @@ StepReport SvmLearner::Report() const {
 }
 
 absl::StatusOr<TrainedPoint> SvmLearner::CurrentModel(RunContext& context) const {
-  if (!state_.begun) {
+  if (solver_ == nullptr || solver_->dual().size() == 0) {
     return absl::FailedPreconditionError("the run has not begun");
   }
   const Vector& dual = solver_->dual();

@@ -128,8 +128,9 @@ TEST(LpWeightsTest, WeightModelMinimiserBeatsRandomFeasibleWeights) {
         factor.col(j) = RandomVector(random, 5);
       }
       model.hessian = 0.1 * factor.transpose() * factor;
-      const auto minimiser = MinimizeWeightModel(model, p);
-      ASSERT_TRUE(minimiser.has_value());
+      const auto solved = MinimizeWeightModel(model, p, RunContext());
+      ASSERT_TRUE(solved.ok() && solved->has_value()) << solved.status();
+      const auto& minimiser = *solved;
       EXPECT_GE(minimiser->minCoeff(), 0.0);
       EXPECT_NEAR(LpNorm(*minimiser, p), 1.0, 1e-12);
       const double value = ModelValue(model, *minimiser);
@@ -144,10 +145,18 @@ TEST(LpWeightsTest, WeightModelMinimiserBeatsRandomFeasibleWeights) {
 
 TEST(LpWeightsTest, WeightModelWithoutSolutionIsRefused) {
   WeightModel model{Vector::Ones(2), Vector::Zero(2), Matrix::Zero(2, 2)};
-  EXPECT_FALSE(MinimizeWeightModel(model, 2.0).has_value());
+  EXPECT_FALSE(MinimizeWeightModel(model, 2.0, RunContext())->has_value());
   model.energies.setOnes();
   model.hessian(0, 0) = std::nan("");
-  EXPECT_FALSE(MinimizeWeightModel(model, 2.0).has_value());
+  EXPECT_FALSE(MinimizeWeightModel(model, 2.0, RunContext())->has_value());
+}
+
+TEST(LpWeightsTest, WeightModelCanBeCancelled) {
+  const WeightModel model{UniformWeights(3, 2.0), Vector::Ones(3), Matrix::Identity(3, 3)};
+  const CancellationToken token;
+  token.Cancel();
+  const RunContext cancelled(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(MinimizeWeightModel(model, 2.0, cancelled).status()));
 }
 
 }  // namespace

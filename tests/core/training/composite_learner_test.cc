@@ -219,6 +219,46 @@ TEST(CompositeLearnerTest, OnePartThatIsStuckEndsTheRunWhenTheOthersAreDone) {
   EXPECT_EQ(outcome->stop_reason, StopReason::kNumericalLimit);
 }
 
+TEST(CompositeLearnerTest, ClaimOfAnObjectiveOfZeroIsVerifiedForEachPart) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  for (const double primal : {0.0, 1.0}) {
+    const LearnerEntry entry = ScriptedEntry(
+        {.stop_at = 5, .stop = StopReason::kObjectiveZero, .verified_primal = primal});
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    RunContext context;
+    RecordingObserver observer;
+    const absl::StatusOr<TrainingOutcome> outcome =
+        RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    EXPECT_EQ(outcome->stop_reason,
+              primal == 0 ? StopReason::kObjectiveZero : StopReason::kNumericalLimit);
+  }
+}
+
+TEST(CompositeLearnerTest, PointOfAnInterruptedStepNeedsAModelOfEveryPart) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const std::unique_ptr<Learner> learner =
+      MakeCompositeLearner(template_learner::Entry(), {}, 1e-3);
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  RunContext context;
+  const Interruption at_once(absl::InfinitePast(), nullptr);
+  bool has_model = false;
+  for (int step = 0; step < 200 && !has_model; ++step) {
+    {
+      const InterruptibleScope scope(context, at_once);
+      const absl::StatusOr<StepReport> report = learner->Step(context);
+      EXPECT_TRUE(report.ok() || absl::IsCancelled(report.status())) << report.status();
+      has_model = report.ok() && report->has_model;
+    }
+    EXPECT_EQ(learner->CurrentModel(context).ok(), has_model) << "step " << step;
+    const absl::StatusOr<StepReport> report = learner->Step(context);
+    ASSERT_TRUE(report.ok()) << report.status();
+    has_model = report->has_model;
+    EXPECT_EQ(learner->CurrentModel(context).ok(), has_model) << "step " << step;
+  }
+  EXPECT_TRUE(has_model);
+}
+
 TEST(CompositeLearnerTest, WitnessWithTooFewPartsIsRefused) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   RunContext context;

@@ -109,9 +109,59 @@ TEST_F(RunTrainingTest, IterationLimitKeepsTheBestModelSoFar) {
 
 TEST_F(RunTrainingTest, TimeLimitKeepsTheBestModelSoFar) {
   limits_.max_time = absl::Nanoseconds(1);
-  const absl::StatusOr<TrainingOutcome> outcome = Run({});
+  const absl::StatusOr<TrainingOutcome> outcome = Run({.knows_deadlines = false});
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(outcome->iterations, 1);
+}
+
+TEST_F(RunTrainingTest, StopWithinAStepKeepsTheModelOfTheStepBefore) {
+  Script script;
+  script.during_step = [&](int step) { observer_.stop_now = step == 4; };
+  const absl::StatusOr<TrainingOutcome> outcome = Run(script);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kStopRequested);
+  EXPECT_EQ(outcome->iterations, 3);
+  EXPECT_DOUBLE_EQ(outcome->certificate.accuracy, 1.0 / 8);
+  EXPECT_EQ(observer_.verifications, 1);
+}
+
+TEST_F(RunTrainingTest, TimeLimitWithinTheFirstStepKeepsThePointThatThereIs) {
+  limits_.max_time = absl::Nanoseconds(1);
+  const absl::StatusOr<TrainingOutcome> outcome = Run({.model_within = 1});
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kTimeLimit);
+  EXPECT_EQ(outcome->iterations, 0);
+}
+
+TEST_F(RunTrainingTest, TimeLimitBeforeThereIsAPointIsAnErrorThatSaysSo) {
+  limits_.max_time = absl::Nanoseconds(1);
+  const absl::Status status = Run({}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(GetReason(status), "NO_MODEL");
+  EXPECT_NE(status.message().find("TIME_LIMIT"), std::string::npos) << status;
+}
+
+TEST_F(RunTrainingTest, CancellationOutranksAStop) {
+  Script script;
+  script.during_step = [&](int step) {
+    observer_.stop_now = step == 4;
+    if (step == 4) {
+      token_.Cancel();
+      observer_.wants_checkpoints = true;
+    }
+  };
+  EXPECT_EQ(Run(script).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(observer_.checkpoints.size(), 1u);
+}
+
+TEST_F(RunTrainingTest, WishThatIsWithdrawnHasEndedTheStepAllTheSame) {
+  Script script;
+  int asked = 0;
+  observer_.stop_when_asked = [&] { return ++asked == 3; };  // true once, within the second step
+  const absl::StatusOr<TrainingOutcome> outcome = Run(script);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kStopRequested);
   EXPECT_EQ(outcome->iterations, 1);
 }
 

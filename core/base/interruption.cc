@@ -1,0 +1,30 @@
+#include "core/base/interruption.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+
+namespace mercer {
+
+Interruption::Interruption(absl::Time deadline, std::function<bool()> stop_requested)
+    : deadline_(deadline), stop_requested_(std::move(stop_requested)) {}
+
+bool Interruption::requested() const {
+  if (cause() != InterruptionCause::kNone) {
+    return true;
+  }
+  InterruptionCause found = InterruptionCause::kNone;
+  if (stop_requested_ && stop_requested_()) {
+    found = InterruptionCause::kStopRequested;
+  } else if (deadline_ < absl::InfiniteFuture() && absl::Now() >= deadline_) {
+    found = InterruptionCause::kDeadline;
+  }
+  if (found == InterruptionCause::kNone) {
+    return false;
+  }
+  InterruptionCause none = InterruptionCause::kNone;
+  cause_.compare_exchange_strong(none, found, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace mercer

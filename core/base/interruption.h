@@ -1,0 +1,36 @@
+// A request to end a piece of work early and keep what there is: a deadline, or somebody's wish. Cancellation
+// (cancellation.h) throws the work away instead.
+//
+// Long work polls both in one place, RunContext::cancelled(); whoever started the work asks afterwards which of the two it
+// was.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "absl/time/time.h"
+
+namespace mercer {
+
+enum class InterruptionCause : uint8_t { kNone = 0, kStopRequested = 1, kDeadline = 2 };
+
+// Thread-safe.
+class Interruption {
+ public:
+  // `stop_requested` may be called by every thread of the work, about once per millisecond; null: never.
+  Interruption(absl::Time deadline, std::function<bool()> stop_requested);
+
+  // True once there is a cause, and from then on: work that was left out for it is never taken for done, whatever becomes
+  // of clock and wish.
+  bool requested() const;
+  // The first cause seen.
+  InterruptionCause cause() const { return cause_.load(std::memory_order_relaxed); }
+
+ private:
+  const absl::Time deadline_;
+  const std::function<bool()> stop_requested_;
+  mutable std::atomic<InterruptionCause> cause_ = InterruptionCause::kNone;
+};
+
+}  // namespace mercer

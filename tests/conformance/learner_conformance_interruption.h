@@ -1,0 +1,96 @@
+// Conformance to interruption within a step: whatever the place, the point is honest and nothing is lost. Places are
+// counted, not timed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/training/verification.h"
+#include "tests/conformance/learner_conformance.h"
+
+namespace mercer {
+
+// Steps from where `learner` is to its accuracy; everything that it leaves behind.
+inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem,
+                                RunContext& context) {
+  for (int step = 0; step < 5000; ++step) {
+    const absl::StatusOr<StepReport> report = learner.Step(context);
+    EXPECT_TRUE(report.ok()) << report.status();
+    if (!report.ok()) {
+      return "";
+    }
+    if (report->stop.has_value() ||
+        (report->has_model && report->accuracy <= problem.relative_gap)) {
+      break;
+    }
+  }
+  const absl::StatusOr<TrainedPoint> point = learner.CurrentModel(context);
+  EXPECT_TRUE(point.ok()) << point.status();
+  if (!point.ok()) {
+    return "";
+  }
+  ByteWriter writer;
+  WriteFunction(point->function, writer);
+  writer.WriteString(SaveWitness(point->witness));
+  return std::move(writer).Take();
+}
+
+// A learner whose work was interrupted when it asked for the `polls`-th time; null when it was done before.
+inline std::unique_ptr<Learner> InterruptAt(const LearnerEntry& entry, const OptionValues& options,
+                                            const TrainingProblem& problem, int64_t polls) {
+  std::unique_ptr<Learner> learner = *entry.create(options);
+  EXPECT_TRUE(learner->Start(problem, nullptr).ok());
+  std::atomic<int64_t> asked = 0;
+  const Interruption interruption(absl::InfiniteFuture(), [&] { return ++asked >= polls; });
+  RunContext context;
+  for (int step = 0; step < 5000; ++step) {
+    const InterruptibleScope scope(context, interruption);
+    const absl::StatusOr<StepReport> report = learner->Step(context);
+    if (!report.ok()) {
+      EXPECT_TRUE(absl::IsCancelled(report.status()) && context.interrupted()) << report.status();
+      return learner;
+    }
+    if (report->stop.has_value() ||
+        (report->has_model && report->accuracy <= problem.relative_gap)) {
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
+  TrainingProblem problem = Problem(90, 4);
+  problem.relative_gap = 1e-5;
+  for (const OptionValues& options : OptionVariants(entry())) {
+    const absl::StatusOr<TrainingOutcome> exact =
+        Train(problem, {.options = options, .relative_gap = problem.relative_gap});
+    ASSERT_TRUE(exact.ok()) << exact.status();
+    RunContext context;
+    const std::unique_ptr<Learner> whole = *entry().create(options);
+    ASSERT_TRUE(whole->Start(problem, nullptr).ok());
+    const std::string straight = FinishByHand(*whole, problem, context);
+    for (int64_t polls = 1; polls < (int64_t{1} << 40); polls += 1 + polls / 2) {
+      SCOPED_TRACE(OptionText(options) + ", poll " + std::to_string(polls));
+      const std::unique_ptr<Learner> learner = InterruptAt(entry(), options, problem, polls);
+      if (learner == nullptr) {
+        break;
+      }
+      const absl::StatusOr<TrainedPoint> point = learner->CurrentModel(context);
+      ASSERT_TRUE(point.ok() || absl::IsFailedPrecondition(point.status())) << point.status();
+      if (point.ok()) {
+        const absl::StatusOr<Certificate> verified =
+            VerifyFunction(entry(), options, problem, point->function, point->witness, context);
+        ASSERT_TRUE(verified.ok()) << verified.status();
+        EXPECT_LE(verified->dual, exact->certificate.primal + Slack(exact->certificate.primal));
+        EXPECT_GE(verified->primal, exact->certificate.dual - Slack(exact->certificate.dual));
+      }
+      const std::unique_ptr<Learner> restored = *entry().create(options);
+      ASSERT_TRUE(restored->RestoreState(problem, learner->SaveState(), context).ok());
+      EXPECT_EQ(FinishByHand(*restored, problem, context), straight) << "restored elsewhere";
+      EXPECT_EQ(FinishByHand(*learner, problem, context), straight) << "gone on with";
+    }
+  }
+}
+
+}  // namespace mercer

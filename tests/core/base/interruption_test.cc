@@ -1,0 +1,63 @@
+#include "core/base/interruption.h"
+
+#include "absl/time/clock.h"
+#include <gtest/gtest.h>
+
+#include "core/base/run_context.h"
+
+namespace mercer {
+namespace {
+
+TEST(InterruptionTest, DeadlineThatHasPassedIsACause) {
+  const Interruption late(absl::Now() - absl::Seconds(1), nullptr);
+  EXPECT_TRUE(late.requested());
+  EXPECT_EQ(late.cause(), InterruptionCause::kDeadline);
+  const Interruption never(absl::InfiniteFuture(), nullptr);
+  EXPECT_FALSE(never.requested());
+  EXPECT_EQ(never.cause(), InterruptionCause::kNone);
+}
+
+TEST(InterruptionTest, WishThatIsWithdrawnCountsAllTheSame) {
+  bool wish = true;
+  const Interruption interruption(absl::InfiniteFuture(), [&] { return wish; });
+  EXPECT_TRUE(interruption.requested());
+  wish = false;
+  EXPECT_TRUE(interruption.requested());
+  EXPECT_EQ(interruption.cause(), InterruptionCause::kStopRequested);
+}
+
+TEST(InterruptionTest, FirstCauseStays) {
+  bool wish = false;
+  const Interruption interruption(absl::InfinitePast(), [&] { return wish; });
+  EXPECT_TRUE(interruption.requested());
+  wish = true;
+  EXPECT_TRUE(interruption.requested());
+  EXPECT_EQ(interruption.cause(), InterruptionCause::kDeadline);
+}
+
+TEST(RunContextTest, InterruptionIsInForceWithinItsScopeOnly) {
+  const Interruption interruption(absl::InfinitePast(), nullptr);
+  RunContext context;
+  EXPECT_TRUE(context.CheckCancelled().ok());
+  {
+    const InterruptibleScope scope(context, interruption);
+    EXPECT_TRUE(context.cancelled());
+    EXPECT_TRUE(context.interrupted());
+    EXPECT_TRUE(absl::IsCancelled(context.CheckCancelled()));
+  }
+  EXPECT_FALSE(context.cancelled());
+  EXPECT_TRUE(context.CheckCancelled().ok());
+}
+
+TEST(RunContextTest, CancellationOutranksInterruption) {
+  const CancellationToken token;
+  RunContext context(token, 1, nullptr);
+  const Interruption interruption(absl::InfinitePast(), nullptr);
+  const InterruptibleScope scope(context, interruption);
+  token.Cancel();
+  EXPECT_TRUE(context.cancelled());
+  EXPECT_FALSE(context.interrupted());
+}
+
+}  // namespace
+}  // namespace mercer
