@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/exact_kernel_family.h"
@@ -221,25 +222,40 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
   return std::unique_ptr<KernelFamily>(std::make_unique<ExactKernelFamily>(std::move(parts)));
 }
 
-size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
+namespace {
+
+// From here on a Gram matrix fits no machine, and its tiles would soon not be counted in 64 bits.
+constexpr Index kMostRows = Index{1} << 28;
+
+}  // namespace
+
+size_t ExactKernelSourceBytes(Index num_rows, Index num_columns, Index num_kernels,
                               Index num_sources) {
-  // From here on a Gram matrix fits no machine, and its bytes would soon not fit 64 bits.
-  constexpr Index kMostRows = Index{1} << 28;
   num_rows = std::min(num_rows, kMostRows);
-  const auto n = static_cast<size_t>(num_rows);
-  const size_t stored =
-      std::min(static_cast<size_t>(num_sources) * StoredBytes(num_rows), kMaxStoredBytes);
-  const size_t gram = n * n * sizeof(double);
-  const size_t tile =
-      std::min(n * n, static_cast<size_t>(TileGrid::kBlock * TileGrid::kBlock)) * sizeof(double);
-  const size_t partial_sums =
-      std::min(kMaxPartialSumBytes,
-               static_cast<size_t>(TileGrid{num_rows}.num_tiles() * num_kernels) * sizeof(double));
+  const ByteCount stored = std::min(ByteCount(num_sources) * ByteCount(StoredBytes(num_rows)),
+                                    ByteCount(kMaxStoredBytes));
   // The columns that sources gather, the diagonals of kernels, and the norms and diagonals of
   // sources, of which there are no more than kernels.
-  const size_t features = n * static_cast<size_t>(num_columns + 3 * num_kernels) * sizeof(double);
-  const size_t kernels = static_cast<size_t>(num_kernels) * (sizeof(KernelSpec) + 256);
-  return stored + gram + kScratchTiles * tile + partial_sums + features + kernels;
+  const ByteCount features = ByteCount(num_rows) *
+                             (ByteCount(num_columns) + ByteCount(3) * ByteCount(num_kernels)) *
+                             ByteCount(sizeof(double));
+  const ByteCount kernels = ByteCount(num_kernels) * ByteCount(sizeof(KernelSpec) + 256);
+  return (stored + features + kernels).value();
+}
+
+size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
+                              Index num_sources) {
+  num_rows = std::min(num_rows, kMostRows);
+  const ByteCount n(num_rows);
+  const ByteCount number(sizeof(double));
+  const ByteCount tile =
+      std::min(n * n, ByteCount(TileGrid::kBlock) * ByteCount(TileGrid::kBlock)) * number;
+  const ByteCount partial_sums =
+      std::min(ByteCount(kMaxPartialSumBytes),
+               ByteCount(TileGrid{num_rows}.num_tiles()) * ByteCount(num_kernels) * number);
+  return (ByteCount(ExactKernelSourceBytes(num_rows, num_columns, num_kernels, num_sources)) +
+          n * n * number + ByteCount(kScratchTiles) * tile + partial_sums)
+      .value();
 }
 
 }  // namespace mercer

@@ -57,6 +57,12 @@ absl::Status AddDenseProduct(const Matrix& gram, const Vector& delta, Vector& ou
 
 }  // namespace
 
+ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options) {
+  const ByteCount n(num_samples);
+  return std::min(n * n * ByteCount(2 * sizeof(float) + sizeof(double)),
+                  ByteCount(options.cache_bytes));
+}
+
 SmoSolver::SmoSolver(const KernelOperator& kernel, const SmoOptions& options)
     : kernel_(kernel),
       options_(options),

@@ -33,6 +33,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
@@ -54,6 +55,10 @@ struct SmoOptions {
   size_t cache_bytes = size_t{1} << 30;
   bool shrinking = true;
 };
+
+// Upper bound on the bytes of the columns that a solver of n samples keeps of a formed kernel: float columns of all samples,
+// and of those under work float and double ones.
+ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options);
 
 // n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual
 // 0.

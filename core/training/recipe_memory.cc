@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
+#include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_source.h"
 #include "core/training/basis.h"
@@ -12,6 +14,12 @@
 
 namespace mercer {
 namespace {
+
+// sum += a b, at most what an index can hold.
+void AddProduct(Index a, Index b, Index& sum) {
+  constexpr size_t kMost = std::numeric_limits<Index>::max();
+  sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
+}
 
 // Columns after preprocessing: one per numeric column, one per category.
 Index PreparedColumns(const FeatureBlock& block) {
@@ -27,7 +35,7 @@ Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
   Index count = 0;
   for (const FeatureBlock& block : dataset.blocks) {
     if (used.empty() || std::find(used.begin(), used.end(), block.name) != used.end()) {
-      count += PreparedColumns(block);
+      AddProduct(PreparedColumns(block), 1, count);
     }
   }
   return count;
@@ -41,9 +49,9 @@ struct KernelColumns {
 };
 
 void AddColumns(Index count, Index width, KernelColumns& columns) {
-  columns.count += count;
-  columns.width += count * width;
-  columns.wide += width > kMaxRecomputedColumns ? count : 0;
+  AddProduct(count, 1, columns.count);
+  AddProduct(count, width, columns.width);
+  AddProduct(width > kMaxRecomputedColumns ? count : 0, 1, columns.wide);
 }
 
 KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
@@ -77,7 +85,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
                               ? std::max(grid.count, 1)
                               : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
     const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
-    shape.kernels += per_set * (grid.per_column ? std::max<Index>(columns.count, 1) : 1);
+    AddProduct(per_set, grid.per_column ? std::max<Index>(columns.count, 1) : 1, shape.kernels);
     // Kernels of different types on equal columns may share a source; counting them apart errs
     // upwards.
     KernelSpec source = grid.prototype;
@@ -86,8 +94,8 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
       const bool stored =
           IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
-      shape.sources += grid.per_column ? columns.wide : static_cast<Index>(stored);
-      shape.source_columns += columns.width;
+      AddProduct(grid.per_column ? columns.wide : static_cast<Index>(stored), 1, shape.sources);
+      AddProduct(columns.width, 1, shape.source_columns);
     }
   }
 }
@@ -136,7 +144,7 @@ Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const R
 }
 
 // Folds keep the numbers of their rows.
-size_t SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
+ByteCount SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
   size_t splits = recipe.validation.kind == ValidationKind::kNone ? 0 : 1;
   if (recipe.validation.kind == ValidationKind::kFolds) {
     splits = static_cast<size_t>(std::max(1, recipe.validation.folds.value_or(kDefaultFolds)));
@@ -149,7 +157,7 @@ size_t SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
       splits = folds.size();
     }
   }
-  return splits * static_cast<size_t>(dataset.rows) * sizeof(Index);
+  return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
 }
 
 }  // namespace
@@ -167,24 +175,26 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   CountOutputs(recipe, *target, shape);
   MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, entry.estimate_memory(options, shape));
 
-  const auto rows = static_cast<size_t>(dataset.rows);
-  const auto columns = static_cast<size_t>(shape.columns);
-  const auto outputs = static_cast<size_t>(shape.outputs);
+  const ByteCount rows(dataset.rows);
+  const ByteCount columns(shape.columns);
+  const ByteCount outputs(shape.outputs);
+  const ByteCount number(sizeof(double));
   // The prepared table, its training rows for the median heuristic or the basis of the model, and
   // the model's encoded form.
-  size_t table_bytes = 4 * rows * columns * sizeof(double);
+  ByteCount table_bytes = ByteCount(4) * rows * columns * number;
   for (const SquareBlock& square : dataset.squares) {
-    table_bytes +=
-        static_cast<size_t>(square.values.rows() * square.values.cols()) * sizeof(double);
+    table_bytes =
+        table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
   }
   // Targets, decision values, duals of points at rest and of their witnesses, saved once in a
   // checkpoint.
-  const size_t output_bytes = rows * outputs * 8 * sizeof(double);
-  const size_t kernel_bytes =
-      static_cast<size_t>(shape.kernels) * (3 * sizeof(KernelSpec) + outputs * 4 * sizeof(double));
-  constexpr size_t kFixedBytes = size_t{1} << 20;
-  return learner_bytes + dataset.MemoryBytes() + table_bytes + output_bytes + kernel_bytes +
-         SplitBytes(recipe, dataset) + kFixedBytes;
+  const ByteCount output_bytes = ByteCount(8) * rows * outputs * number;
+  const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
+                                                             ByteCount(4) * outputs * number);
+  constexpr ByteCount kFixedBytes(size_t{1} << 20);
+  return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
+          kernel_bytes + SplitBytes(recipe, dataset) + kFixedBytes)
+      .value();
 }
 
 }  // namespace mercer

@@ -1,5 +1,6 @@
 #include "core/training/single_task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -13,6 +14,8 @@
 
 namespace mercer {
 namespace {
+
+constexpr double kMaxRisk = 1e300;
 
 // Named as in the data set, of which a task may hold some rows only.
 absl::Status RowError(const TaskData& task, Index i, std::string_view reason,
@@ -61,6 +64,41 @@ absl::Status CheckSingleTask(const TrainingProblem& problem) {
     return WithReason(absl::InvalidArgumentError("all training rows have weight 0"), "NO_ROWS");
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon) {
+  MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
+  const TaskData& task = problem.tasks[0];
+  const bool classification = problem.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(
+      std::unique_ptr<Loss> loss,
+      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, epsilon));
+  SvmTask svm{std::move(loss), task.targets.col(0), C * task.costs};
+  const double largest_target = std::max(1.0, svm.targets.lpNorm<Eigen::Infinity>());
+  if (!(svm.costs.sum() <= kMaxRisk / largest_target)) {
+    FieldViolations violations;
+    violations.Add(
+        "C", absl::StrCat("is ", C, ", too large: the sum of the losses of the rows overflows"));
+    return violations.ToStatus();
+  }
+  const auto has = [&](double label) {
+    return (svm.targets.array() == label && svm.costs.array() > 0).any();
+  };
+  if (classification && !(has(1.0) && has(-1.0))) {
+    return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
+                      "ONE_CLASS");
+  }
+  return svm;
+}
+
+ByteCount LearnerFamilyBytes(const ProblemShape& shape) {
+  return ByteCount(
+      ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources));
+}
+
+ByteCount VerifierFamilyBytes(const ProblemShape& shape) {
+  return ByteCount(
+      ExactKernelSourceBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources));
 }
 
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) {

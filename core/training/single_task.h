@@ -2,9 +2,13 @@
 // point that they hand out.
 #pragma once
 
+#include <memory>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/byte_count.h"
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
@@ -17,6 +21,23 @@ namespace mercer {
 // classification: targets -1 or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or
 // BAD_WEIGHT (with the row), or naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
+
+// The support vector machine of a task, as solvers take it: hinge loss for classes, epsilon-insensitive loss for numbers,
+// costs times C.
+struct SvmTask {
+  std::shared_ptr<const Loss> loss;
+  Vector targets;
+  Vector costs;
+};
+
+// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. Errors: those, naming the
+// field "C", reason ONE_CLASS.
+absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
+
+// Upper bound on the bytes of an exact kernel family with one combination, and of the family of the verifier, which comes
+// while the learner still has its own.
+ByteCount LearnerFamilyBytes(const ProblemShape& shape);
+ByteCount VerifierFamilyBytes(const ProblemShape& shape);
 
 // The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
 // not know; empty when there is no usable point.

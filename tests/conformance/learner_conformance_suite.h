@@ -4,4 +4,5 @@
 #include "tests/conformance/learner_conformance_inputs.h"
 #include "tests/conformance/learner_conformance_interruption.h"
 #include "tests/conformance/learner_conformance_limits.h"
+#include "tests/conformance/learner_conformance_memory.h"
 #include "tests/conformance/learner_conformance_runs.h"

@@ -17,11 +17,13 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/learners/_template/options.h"
 #include "core/learners/_template/verify.h"
+#include "core/training/single_task.h"
 
 namespace mercer::template_learner {
 namespace {
@@ -214,10 +216,12 @@ class TemplateLearner : public Learner {
   ConjugateGradients state_;
 };
 
+// Learner's and verifier's kernels, and vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 20;
-  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
-         kVectors * static_cast<size_t>(shape.rows) * sizeof(double);
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+          ByteCount(shape.rows) * ByteCount(kVectors * sizeof(double)))
+      .value();
 }
 
 }  // namespace

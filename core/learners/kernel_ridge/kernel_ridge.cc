@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
@@ -165,12 +166,14 @@ class KernelRidgeLearner : public Learner {
   std::optional<Solution> solution_;
 };
 
-// The combined Gram matrix, its factor, and vectors.
+// The learner's kernels with the factor of the system, and then with those of the verifier, and vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 30;
-  const auto rows = static_cast<size_t>(shape.rows);
-  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
-         (rows * rows + kVectors * rows) * sizeof(double);
+  const ByteCount rows(shape.rows);
+  const ByteCount number(sizeof(double));
+  return (LearnerFamilyBytes(shape) + std::max(rows * rows * number, VerifierFamilyBytes(shape)) +
+          rows * ByteCount(kVectors) * number)
+      .value();
 }
 
 }  // namespace

@@ -1,22 +1,28 @@
 #include <algorithm>
 
+#include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "core/learners/lp_mkl/weight_step.h"
+#include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {
 namespace {
 
-// Kernels with one combination, a Newton system of all rows, products of the free rows, and
-// vectors.
+// Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the free rows, and vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
-  const size_t rows = static_cast<size_t>(shape.rows);
-  const size_t kernels = static_cast<size_t>(shape.kernels);
-  const size_t model_columns = 2 * std::min(kernels, kMaxModelKernels) + kVectors;
-  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
-         sizeof(double) * (rows * rows + rows * model_columns + 8 * kernels);
+  const ByteCount rows(shape.rows);
+  const ByteCount kernels(shape.kernels);
+  const ByteCount number(sizeof(double));
+  const ByteCount inner_solver =
+      std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
+  const ByteCount model_columns =
+      ByteCount(2) * std::min(kernels, ByteCount(kMaxModelKernels)) + ByteCount(kVectors);
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) + inner_solver +
+          number * (rows * model_columns + ByteCount(8) * kernels))
+      .value();
 }
 
 }  // namespace

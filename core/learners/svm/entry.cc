@@ -1,20 +1,21 @@
 #include <algorithm>
 
+#include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/learners/svm/svm.h"
 #include "core/learners/svm/verify.h"
+#include "core/training/single_task.h"
 
 namespace mercer::svm {
 namespace {
 
-// The combined Gram matrix, float columns of the rows and of those under work in the solver's
-// cache, and vectors.
+// Learner's and verifier's kernels, the columns in the solver's cache, and vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
-  const auto rows = static_cast<size_t>(shape.rows);
-  const size_t columns = std::min(rows * rows * sizeof(float), SmoOptions().cache_bytes);
-  return ExactKernelFamilyBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources) +
-         columns + kVectors * rows * sizeof(double);
+  return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+          SmoColumnBytes(shape.rows, SmoOptions()) +
+          ByteCount(shape.rows) * ByteCount(kVectors * sizeof(double)))
+      .value();
 }
 
 }  // namespace

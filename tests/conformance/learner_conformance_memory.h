@@ -1,0 +1,99 @@
+// Conformance of memory estimates: never below what a run takes, and at most three times what the hungriest run of that
+// shape takes. Measured as the growth of the resident memory of a process of its own.
+#pragma once
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/conformance/learner_conformance.h"
+
+namespace mercer {
+
+// Code and stacks that a run touches for the first time.
+inline constexpr int64_t kCodeAndStacks = 4 << 20;
+
+// The bytes by which `work` makes the resident memory of a child process grow at most; -1 when it returns false there.
+inline int64_t PeakGrowth(const std::function<bool()>& work) {
+  int channel[2];
+  if (pipe(channel) != 0) {
+    return -1;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    malloc_trim(0);
+    Index pages = 0;
+    Index resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    const bool done = work();
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    const int64_t grown = done ? usage.ru_maxrss * 1024 - resident * sysconf(_SC_PAGESIZE) : -1;
+    const bool written = write(channel[1], &grown, sizeof(grown)) == sizeof(grown);
+    _exit(written ? 0 : 1);
+  }
+  int64_t grown = -1;
+  if (child < 0 || read(channel[0], &grown, sizeof(grown)) != static_cast<ssize_t>(sizeof(grown))) {
+    grown = -1;
+  }
+  close(channel[0]);
+  close(channel[1]);
+  if (child > 0) {
+    waitpid(child, nullptr, 0);
+  }
+  return grown;
+}
+
+struct MemoryShape {
+  Index rows;
+  Index columns;
+  std::vector<double> bandwidths;
+};
+
+// Not square numbers of tiles, many rows, many columns, many kernels.
+inline std::vector<MemoryShape> MemoryShapes() {
+  std::vector<double> many(40);
+  for (size_t k = 0; k < many.size(); ++k) {
+    many[k] = 0.5 + 0.25 * static_cast<double>(k);
+  }
+  return {
+      {1500, 10, {0.7, 2.0, 6.0}}, {2300, 4, {1.0}}, {1200, 300, {10.0, 30.0}}, {1100, 12, many}};
+}
+
+TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBoundAndAtMostThreeTimesThePeak) {
+  if (kSanitizerFactor > 1) {
+    GTEST_SKIP() << "sanitizers keep freed memory";
+  }
+  for (const MemoryShape& memory : MemoryShapes()) {
+    const TrainingProblem problem = Problem(memory.rows, memory.columns, memory.bandwidths);
+    ProblemShape shape;
+    shape.rows = memory.rows;
+    shape.columns = memory.columns;
+    shape.kernels = static_cast<Index>(problem.kernels.size());
+    shape.sources = std::min<Index>(1, shape.kernels);
+    shape.source_columns = shape.sources * shape.columns;
+    int64_t largest = 0;  // peak of all variants of the options
+    const std::string what = std::to_string(memory.rows) + " x " + std::to_string(memory.columns) +
+                             ", " + std::to_string(shape.kernels) + " kernels";
+    for (const OptionValues& options : OptionVariants(entry())) {
+      const absl::StatusOr<size_t> estimate = entry().estimate_memory(options, shape);
+      ASSERT_TRUE(estimate.ok()) << estimate.status();
+      const int64_t grown = PeakGrowth(
+          [&] { return Train(problem, {.options = options, .max_iterations = 40}).ok(); });
+      EXPECT_GE(grown, 0) << what << ", " << OptionText(options)
+                          << ": training failed in the child";
+      EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown)
+          << what << ", " << OptionText(options);
+      largest = std::max(largest, grown);
+    }
+    const absl::StatusOr<size_t> estimate = entry().estimate_memory({}, shape);
+    ASSERT_TRUE(estimate.ok()) << estimate.status();
+    EXPECT_LE(static_cast<int64_t>(*estimate), 3 * largest) << what;
+  }
+}
+
+}  // namespace mercer
