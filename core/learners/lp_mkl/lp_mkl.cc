@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 #include "core/base/bytes.h"
-#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/weight_step.h"
 #include "core/objectives/lp_weights.h"
+#include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -29,7 +26,9 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 }  // namespace
 
 absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
-  MERCER_RETURN_IF_ERROR(ReadProblem(problem));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, options_.C, options_.epsilon));
+  problem_ = &problem;
+  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
   state_ = {};
   state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
   state_.dual = Vector::Zero(svm_.targets.size());
@@ -46,66 +45,8 @@ absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart
   return absl::OkStatus();
 }
 
-absl::Status LpMklLearner::ReadProblem(const TrainingProblem& problem) {
-  if (problem.tasks.empty() || problem.tasks[0].rows.empty()) {
-    return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
-  }
-  if (problem.kernels.empty()) {
-    FieldViolations violations;
-    violations.Add("kernels", "at least one kernel is needed");
-    return violations.ToStatus();
-  }
-  problem_ = &problem;
-  const TaskData& task = problem.tasks[0];
-  const bool classification = problem.kind == TargetKind::kClassification;
-  MERCER_ASSIGN_OR_RETURN(
-      std::unique_ptr<Loss> loss,
-      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive,
-               options_.epsilon));
-  const Index rows = static_cast<Index>(task.rows.size());
-  if (task.targets.rows() != rows || task.targets.cols() < 1 || task.costs.size() != rows) {
-    return absl::InvalidArgumentError("targets and costs must have one entry per training row");
-  }
-  svm_ = {std::move(loss), task.targets.col(0), options_.C * task.costs};
-  for (Index i = 0; i < rows; ++i) {
-    const double target = svm_.targets(i);
-    if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
-      return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("training row ", i + 1, ": the target ", target,
-                                         " is not ", classification ? "-1 or +1" : "finite")),
-                        "BAD_LABEL", {{"row", absl::StrCat(i + 1)}});
-    }
-    if (!(svm_.costs(i) >= 0) || !std::isfinite(svm_.costs(i))) {
-      return WithReason(
-          absl::InvalidArgumentError(absl::StrCat("training row ", i + 1, ": the cost ",
-                                                  svm_.costs(i), " must be >= 0 and finite")),
-          "BAD_WEIGHT", {{"row", absl::StrCat(i + 1)}});
-    }
-  }
-  return CheckSides();
-}
-
-absl::Status LpMklLearner::CheckSides() const {
-  bool positive = false;
-  bool negative = false;
-  for (Index i = 0; i < svm_.targets.size(); ++i) {
-    const Interval box = svm_.loss->DualBox(svm_.targets(i), svm_.costs(i));
-    positive = positive || box.high > 0;
-    negative = negative || box.low < 0;
-  }
-  if (svm_.loss->is_margin_loss() && !(positive && negative)) {
-    return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
-                      "ONE_CLASS");
-  }
-  if (!positive) {
-    return WithReason(absl::InvalidArgumentError("all rows have weight 0"), "NO_ROWS");
-  }
-  return absl::OkStatus();
-}
-
 void LpMklLearner::ReadWarmStart(const WarmStart& warm_start) {
-  const Witness& witness = warm_start.point->witness;
-  const Matrix* weights = witness.FindArray("weights");
+  const Matrix* weights = warm_start.point->witness.FindArray("weights");
   if (!HasFixedWeights() && weights != nullptr && weights->rows() == state_.weights.size() &&
       weights->cols() == 1) {
     // A small share of uniform weights: no kernel starts at zero.
@@ -115,24 +56,11 @@ void LpMklLearner::ReadWarmStart(const WarmStart& warm_start) {
       state_.weights = mixed / norm;
     }
   }
-  if (witness.tasks.empty() || warm_start.problem->tasks.empty()) {
-    return;
+  const Vector carried = CarriedDual(*problem_, &warm_start);
+  if (carried.size() > 0) {
+    state_.dual = carried;
+    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
   }
-  const std::vector<Index>& old_rows = warm_start.problem->tasks[0].rows;
-  const Matrix& dual = witness.tasks[0].dual;
-  if (dual.cols() < 1 || dual.rows() != static_cast<Index>(old_rows.size())) {
-    return;
-  }
-  std::map<Index, double> by_row;
-  for (size_t i = 0; i < old_rows.size(); ++i) {
-    by_row[old_rows[i]] = dual(static_cast<Index>(i), 0);
-  }
-  const std::vector<Index>& rows = problem_->tasks[0].rows;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const auto found = by_row.find(rows[i]);
-    state_.dual(static_cast<Index>(i)) = found == by_row.end() ? 0.0 : found->second;
-  }
-  svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
 }
 
 // The weights are known: p = inf, or one kernel.

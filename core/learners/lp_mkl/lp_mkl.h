@@ -72,9 +72,7 @@ class LpMklLearner : public Learner {
     std::optional<StopReason> stop;
   };
 
-  absl::Status ReadProblem(const TrainingProblem& problem);
   void ReadWarmStart(const WarmStart& warm_start);
-  absl::Status CheckSides() const;
   bool HasFixedWeights() const;
   absl::Status Prepare(RunContext& context);
   absl::Status Advance(RunContext& context);

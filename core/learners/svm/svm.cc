@@ -4,10 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 #include "core/base/bytes.h"
-#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/training/single_task.h"
 
@@ -20,7 +17,6 @@ constexpr int64_t kMinSlice = 100;     // iterations
 constexpr double kGoOnFactor =
     0.2;  // of the solver's gap, when its function missed the one asked for
 constexpr double kLeastGoal = 1e-16;
-constexpr double kMaxRisk = 1e300;
 
 StopReason ReasonOf(SmoStop stop) {
   return stop == SmoStop::kIterationLimit ? StopReason::kIterationLimit
@@ -30,7 +26,9 @@ StopReason ReasonOf(SmoStop stop) {
 }  // namespace
 
 absl::Status SvmLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
-  MERCER_RETURN_IF_ERROR(ReadProblem(problem));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, options_.C, options_.epsilon));
+  problem_ = &problem;
+  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
   state_ = {};
   state_.goal = problem.relative_gap;
   state_.first_dual = CarriedDual(problem, warm_start);
@@ -39,37 +37,6 @@ absl::Status SvmLearner::Start(const TrainingProblem& problem, const WarmStart* 
   family_ = nullptr;
   interrupted_ = false;
   saved_ = Serialize();
-  return absl::OkStatus();
-}
-
-absl::Status SvmLearner::ReadProblem(const TrainingProblem& problem) {
-  MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
-  problem_ = &problem;
-  const TaskData& task = problem.tasks[0];
-  const bool classification = problem.kind == TargetKind::kClassification;
-  MERCER_ASSIGN_OR_RETURN(
-      std::unique_ptr<Loss> loss,
-      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive,
-               options_.epsilon));
-  svm_ = {std::move(loss), task.targets.col(0), options_.C * task.costs};
-  const double largest_target = std::max(1.0, svm_.targets.lpNorm<Eigen::Infinity>());
-  if (!(svm_.costs.sum() <= kMaxRisk / largest_target)) {
-    FieldViolations violations;
-    violations.Add("C", absl::StrCat("is ", options_.C,
-                                     ", too large: the sum of the losses of the rows overflows"));
-    return violations.ToStatus();
-  }
-  return classification ? CheckSides() : absl::OkStatus();
-}
-
-absl::Status SvmLearner::CheckSides() const {
-  const auto has = [&](double label) {
-    return (svm_.targets.array() == label && svm_.costs.array() > 0).any();
-  };
-  if (!has(1.0) || !has(-1.0)) {
-    return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
-                      "ONE_CLASS");
-  }
   return absl::OkStatus();
 }
 

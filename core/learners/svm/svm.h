@@ -54,8 +54,6 @@ class SvmLearner : public Learner {
     std::optional<StopReason> stop;
   };
 
-  absl::Status ReadProblem(const TrainingProblem& problem);
-  absl::Status CheckSides() const;
   absl::Status Prepare(RunContext& context);
   absl::Status Advance(RunContext& context);
   absl::Status GoOn(RunContext& context);

@@ -119,6 +119,28 @@ TEST(LpMklLearnerTest, IndefiniteGramIsRefusedByName) {
   EXPECT_THAT(std::string(fit.status().message()), testing::HasSubstr("kernels[1]"));
 }
 
+TEST(LpMklLearnerTest, HugeCostIsRefusedByName) {
+  const TrainingProblem problem = SmallProblem();
+  for (const double C : {1e299, 1e308}) {
+    const absl::Status status = MakeLearner({{"C", C}})->Start(problem, nullptr);
+    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, "C");
+  }
+}
+
+TEST(LpMklLearnerTest, BadRowsAreRefusedWithTheirNumber) {
+  TrainingProblem problem = SmallProblem();
+  problem.tasks[0].costs(4) = -1;
+  const absl::Status status = MakeLearner({})->Start(problem, nullptr);
+  EXPECT_EQ(GetReason(status), "BAD_WEIGHT");
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("row 5"));
+  problem.tasks[0].costs.setZero();
+  EXPECT_EQ(GetReason(MakeLearner({})->Start(problem, nullptr)), "NO_ROWS");
+  problem.tasks[0].costs.setOnes();
+  problem.tasks[0].targets.setOnes();
+  EXPECT_EQ(GetReason(MakeLearner({})->Start(problem, nullptr)), "ONE_CLASS");
+}
+
 TEST(LpMklLearnerTest, DamagedStateIsRefused) {
   const TrainingProblem problem = SmallProblem();
   const auto learner = MakeLearner({});
