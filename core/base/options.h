@@ -49,6 +49,8 @@ struct OptionDoc {
   bool max_open = false;
   std::string source =
       {};  // where the default comes from: paper and equation, or specification section
+  bool regression_only =
+      false;  // refused, rather than ignored, when it is given for classification
 };
 
 struct OptionField {

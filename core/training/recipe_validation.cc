@@ -85,6 +85,17 @@ void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
   }
 }
 
+// An option that a classifier would not read.
+void CheckOptionsOfRegression(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                              FieldViolations& violations) {
+  for (const OptionField& field : entry.fields) {
+    violations.Check(!field.doc.regression_only || recipe.kind == TargetKind::kRegression ||
+                         recipe.options.count(field.name) == 0,
+                     absl::StrCat("options.", field.name),
+                     "is for regression; this is classification");
+  }
+}
+
 void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) {
   const ValidationOptions& validation = recipe.validation;
   if (validation.kind == ValidationKind::kHoldOut && validation.fraction.has_value()) {
@@ -104,6 +115,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
   const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
   // The learner itself knows more than ranges.
   violations.AddAll("options", options.ok() ? entry.create(*options).status() : options.status());
+  CheckOptionsOfRegression(entry, recipe, violations);
   CheckTarget(entry, recipe, violations);
   CheckKernels(entry, recipe, violations);
   CheckValidation(recipe, violations);

@@ -82,6 +82,27 @@ TEST_P(LearnerConformance, UnknownOptionsAndWrongTypesAreRefused) {
   }
 }
 
+// No value that the user gave is ignored.
+TEST_P(LearnerConformance, OptionsOfRegressionAreRefusedForClassification) {
+  for (const OptionField& field : entry().fields) {
+    EXPECT_EQ(field.doc.regression_only,
+              field.doc.meaning.find("Regression only") != std::string::npos)
+        << field.name;
+    TrainingRecipe recipe;
+    recipe.learner = entry().name;
+    recipe.kind = kind();
+    recipe.kernels.resize(entry().uses_kernels ? 1 : 0);
+    recipe.options = {{field.name, field.default_value}};
+    const absl::Status status = ValidateRecipe(entry(), recipe);
+    if (field.doc.regression_only && kind() == TargetKind::kClassification) {
+      ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+      EXPECT_EQ(GetFieldViolations(status)[0].field, "options." + field.name);
+    } else {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+}
+
 TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrIsRefused) {
   const TrainingProblem problem = Problem(30, 2);
   for (const OptionField& field : entry().fields) {

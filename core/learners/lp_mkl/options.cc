@@ -29,7 +29,8 @@ OptionSchema<LpMklOptions> MakeSchema() {
                .unit = "that of the target",
                .min = 0.0,
                .max_open = true,
-               .source = "LIBSVM's default"});
+               .source = "LIBSVM's default",
+               .regression_only = true});
   schema.Choice("inner_solver", &LpMklOptions::inner_solver,
                 {{"auto", InnerSolverChoice::kAuto},
                  {"newton", InnerSolverChoice::kNewton},

@@ -20,7 +20,8 @@ const OptionSchema<SvmOptions>& SvmOptions::Fields() {
                  .unit = "that of the target",
                  .min = 0.0,
                  .max_open = true,
-                 .source = "LIBSVM's default"}));
+                 .source = "LIBSVM's default",
+                 .regression_only = true}));
   return schema;
 }
 
