@@ -75,12 +75,16 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, do
       MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, epsilon));
   SvmTask svm{std::move(loss), task.targets.col(0), C * task.costs};
   const double largest_target = std::max(1.0, svm.targets.lpNorm<Eigen::Infinity>());
-  if (!(svm.costs.sum() <= kMaxRisk / largest_target)) {
-    FieldViolations violations;
+  FieldViolations violations;
+  const double total_cost = svm.costs.sum();
+  if (!(total_cost <= kMaxRisk / largest_target)) {
     violations.Add(
         "C", absl::StrCat("is ", C, ", too large: the sum of the losses of the rows overflows"));
-    return violations.ToStatus();
+  } else if (!classification && epsilon > kMaxRisk / std::max(1.0, total_cost)) {
+    violations.Add("epsilon",
+                   absl::StrCat("is ", epsilon, ", too large: its sum over the rows overflows"));
   }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const auto has = [&](double label) {
     return (svm.targets.array() == label && svm.costs.array() > 0).any();
   };

@@ -31,7 +31,7 @@ struct SvmTask {
 };
 
 // CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. Errors: those, naming the
-// field "C", reason ONE_CLASS.
+// fields "C" and "epsilon", reason ONE_CLASS.
 absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the verifier, which comes

@@ -119,12 +119,15 @@ TEST(LpMklLearnerTest, IndefiniteGramIsRefusedByName) {
   EXPECT_THAT(std::string(fit.status().message()), testing::HasSubstr("kernels[1]"));
 }
 
-TEST(LpMklLearnerTest, HugeCostIsRefusedByName) {
-  const TrainingProblem problem = SmallProblem();
-  for (const double C : {1e299, 1e308}) {
-    const absl::Status status = MakeLearner({{"C", C}})->Start(problem, nullptr);
-    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
-    EXPECT_EQ(GetFieldViolations(status)[0].field, "C");
+TEST(LpMklLearnerTest, HugeOptionsAreRefusedByName) {
+  TrainingProblem problem = SmallProblem();
+  problem.kind = TargetKind::kRegression;
+  for (const char* name : {"C", "epsilon"}) {
+    for (const double value : {1e299, 1e308}) {
+      const absl::Status status = MakeLearner({{name, value}})->Start(problem, nullptr);
+      ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+      EXPECT_EQ(GetFieldViolations(status)[0].field, name);
+    }
   }
 }
 
