@@ -72,7 +72,7 @@ EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
 }
 
 TEST_P(LearnerConformance, SearchEndsWithinAQuarterSecondOfWork) {
-  const TrainingProblem problem = Problem(2500, 20, {1, 2, 4, 8, 16, 32});
+  const TrainingProblem problem = Problem(4000, 20, {1, 2, 4, 8, 16, 32});
   for (const OptionValues& options : OptionVariants(entry())) {
     for (const Ending ending : {Ending::kCancel, Ending::kStop, Ending::kTimeLimit}) {
       for (const double seconds : {0.02, 0.1, 0.5}) {
