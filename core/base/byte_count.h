@@ -1,5 +1,6 @@
-// A number of bytes, or of things that take bytes, which stays at the largest value instead of wrapping around: an estimate
-// is compared with a budget, so that an absurd request must look absurd.
+// A number of bytes, or of things that take bytes, which stays at the largest value instead of
+// wrapping around: an estimate is compared with a budget, so that an absurd request must look
+// absurd.
 #pragma once
 
 #include <cstddef>

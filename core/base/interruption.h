@@ -1,8 +1,8 @@
-// A request to end a piece of work early and keep what there is: a deadline, or somebody's wish. Cancellation
-// (cancellation.h) throws the work away instead.
+// A request to end a piece of work early and keep what there is: a deadline, or somebody's wish.
+// Cancellation (cancellation.h) throws the work away instead.
 //
-// Long work polls both in one place, RunContext::cancelled(); whoever started the work asks afterwards which of the two it
-// was.
+// Long work polls both in one place, RunContext::cancelled(); whoever started the work asks
+// afterwards which of the two it was.
 #pragma once
 
 #include <atomic>
@@ -18,11 +18,12 @@ enum class InterruptionCause : uint8_t { kNone = 0, kStopRequested = 1, kDeadlin
 // Thread-safe.
 class Interruption {
  public:
-  // `stop_requested` may be called by every thread of the work, about once per millisecond; null: never.
+  // `stop_requested` may be called by every thread of the work, about once per millisecond; null:
+  // never.
   Interruption(absl::Time deadline, std::function<bool()> stop_requested);
 
-  // True once there is a cause, and from then on: work that was left out for it is never taken for done, whatever becomes
-  // of clock and wish.
+  // True once there is a cause, and from then on: work that was left out for it is never taken for
+  // done, whatever becomes of clock and wish.
   bool requested() const;
   // The first cause seen.
   InterruptionCause cause() const { return cause_.load(std::memory_order_relaxed); }

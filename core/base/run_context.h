@@ -29,8 +29,9 @@ class RunContext {
         parallel_(num_threads),
         cache_(cache != nullptr ? std::move(cache) : std::make_shared<SharedCache>(0)) {}
 
-  // True when work must end: cancellation was requested, or an interruption that is in force (InterruptibleScope). Work
-  // checks it at least every 50 ms and leaves its state usable. Never becomes false again while the work lasts.
+  // True when work must end: cancellation was requested, or an interruption that is in force
+  // (InterruptibleScope). Work checks it at least every 50 ms and leaves its state usable. Never
+  // becomes false again while the work lasts.
   bool cancelled() const {
     return cancellation_.cancelled() || (interruption_ != nullptr && interruption_->requested());
   }
@@ -70,8 +71,8 @@ class RunContext {
   StageCallback stage_callback_;
 };
 
-// Puts an interruption into force for the work of one block: a step of a search, but not the verification after it. No
-// work of `context` may run when a scope begins or ends.
+// Puts an interruption into force for the work of one block: a step of a search, but not the
+// verification after it. No work of `context` may run when a scope begins or ends.
 class InterruptibleScope {
  public:
   InterruptibleScope(RunContext& context, const Interruption& interruption)

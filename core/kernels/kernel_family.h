@@ -88,7 +88,8 @@ absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
 size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kernels,
                               Index num_sources);
 
-// The part of it that a family holds before anything is asked of it: what a verifier's own family adds to a learner's.
+// The part of it that a family holds before anything is asked of it: what a verifier's own family
+// adds to a learner's.
 size_t ExactKernelSourceBytes(Index num_rows, Index num_columns, Index num_kernels,
                               Index num_sources);
 

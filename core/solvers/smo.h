@@ -56,8 +56,8 @@ struct SmoOptions {
   bool shrinking = true;
 };
 
-// Upper bound on the bytes of the columns that a solver of n samples keeps of a formed kernel: float columns of all samples,
-// and of those under work float and double ones.
+// Upper bound on the bytes of the columns that a solver of n samples keeps of a formed kernel:
+// float columns of all samples, and of those under work float and double ones.
 ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options);
 
 // n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual

@@ -63,12 +63,12 @@ class Learner {
   // Validates and stores; allocates nothing large. `problem` (and a warm start, until the first
   // Step returns) must outlive the learner. Errors: kInvalidArgument.
   virtual absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) = 0;
-  // One slice of work, about 0.2 s where the mathematics allows it. Errors: kCancelled when the context says that work must
-  // end, within 250 ms of work (the state to save is that before the step); kInvalidArgument for data that cannot be
-  // trained on.
+  // One slice of work, about 0.2 s where the mathematics allows it. Errors: kCancelled when the
+  // context says that work must end, within 250 ms of work (the state to save is that before the
+  // step); kInvalidArgument for data that cannot be trained on.
   virtual absl::StatusOr<StepReport> Step(RunContext& context) = 0;
-  // The best solution so far; there is one once has_model. After a step that was cut short it may be what that step has come
-  // to. Errors: kFailedPrecondition when there is none, kCancelled.
+  // The best solution so far; there is one once has_model. After a step that was cut short it may
+  // be what that step has come to. Errors: kFailedPrecondition when there is none, kCancelled.
   virtual absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const = 0;
   // Everything that decides the future as of the end of the last whole step: a restored run gives
   // the same bits.
@@ -98,7 +98,8 @@ struct LearnerEntry {
   bool single_kernel_default =
       false;  // without kernels in the request: one Gaussian with the median bandwidth
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
-  // Recomputes the certificate of a witness of this problem from the data, by code that shares nothing with the solver.
+  // Recomputes the certificate of a witness of this problem from the data, by code that shares
+  // nothing with the solver.
   std::function<absl::StatusOr<Verification>(const OptionValues&, const TrainingProblem&,
                                              const Witness&, RunContext&)>
       verify;

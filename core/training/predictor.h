@@ -58,8 +58,8 @@ class Predictor {
   Index chunk_rows_ = 1024;                  // rows evaluated at a time
 };
 
-// Values of `function`, which must be consistent (CheckModel), at rows that are already preprocessed: rows x outputs. Errors:
-// those of Predictor.
+// Values of `function`, which must be consistent (CheckModel), at rows that are already
+// preprocessed: rows x outputs. Errors: those of Predictor.
 absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
                                         RunContext& context);
 

@@ -87,8 +87,9 @@ struct RecipeRun {
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer);
 
-// Recomputes the certificate of a trained model from its data set, recipe and witness, and checks that the model's function
-// is that of the witness. Errors: kFailedPrecondition (witness or data do not fit the model), kCancelled.
+// Recomputes the certificate of a trained model from its data set, recipe and witness, and checks
+// that the model's function is that of the witness. Errors: kFailedPrecondition (witness or data do
+// not fit the model), kCancelled.
 absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model,
                                         const Witness& witness, RunContext& context);
 

@@ -129,7 +129,8 @@ class TrainingLoop {
     return status;
   }
 
-  // A step was cut short. The learner's point may be newer than that of its last whole step, or there is none yet.
+  // A step was cut short. The learner's point may be newer than that of its last whole step, or
+  // there is none yet.
   absl::StatusOr<TrainingOutcome> ConcludeInterrupted(RunContext& context) {
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
     if (absl::IsFailedPrecondition(point.status())) {
@@ -238,7 +239,8 @@ class TrainingLoop {
     return claim ? StopReason::kNumericalLimit : reason;
   }
 
-  // Some output's objective is zero, and that of every other is zero or within the gap that was asked for.
+  // Some output's objective is zero, and that of every other is zero or within the gap that was
+  // asked for.
   bool IsZeroOrConverged(const Certificate& certificate) const {
     if (certificate.outputs.empty()) {
       return IsZero(certificate.primal, 0);

@@ -17,8 +17,9 @@ namespace mercer {
 struct RunLimits {
   double relative_gap = 1e-3;  // stop when the learner's accuracy is at most this; in (0, 1)
   int64_t max_iterations = 1'000'000;  // steps; >= 1
-  // Of the search, from the call; > 0; a resumed run is given what is left. Ends a step that is under way. Restoring a
-  // state before the search and verifying the model after it are not limited.
+  // Of the search, from the call; > 0; a resumed run is given what is left. Ends a step that is
+  // under way. Restoring a state before the search and verifying the model after it are not
+  // limited.
   absl::Duration max_time = absl::InfiniteDuration();
 };
 
@@ -40,8 +41,9 @@ class RunObserver {
   virtual void OnCheckpoint(std::string state) { (void)state; }
   // Called once when the verification starts.
   virtual void OnVerifying() {}
-  // True when the user asked to end now with the best model so far. Asked after every step, and within steps by every
-  // thread that works for the run: thread-safe, and as cheap as reading a flag.
+  // True when the user asked to end now with the best model so far. Asked after every step, and
+  // within steps by every thread that works for the run: thread-safe, and as cheap as reading a
+  // flag.
   virtual bool StopRequested() { return false; }
 };
 

@@ -22,20 +22,20 @@ namespace mercer {
 // BAD_WEIGHT (with the row), or naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
 
-// The support vector machine of a task, as solvers take it: hinge loss for classes, epsilon-insensitive loss for numbers,
-// costs times C.
+// The support vector machine of a task, as solvers take it: hinge loss for classes,
+// epsilon-insensitive loss for numbers, costs times C.
 struct SvmTask {
   std::shared_ptr<const Loss> loss;
   Vector targets;
   Vector costs;
 };
 
-// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. Errors: those, naming the
-// fields "C" and "epsilon", reason ONE_CLASS.
+// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0.
+// Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
 absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
 
-// Upper bound on the bytes of an exact kernel family with one combination, and of the family of the verifier, which comes
-// while the learner still has its own.
+// Upper bound on the bytes of an exact kernel family with one combination, and of the family of the
+// verifier, which comes while the learner still has its own.
 ByteCount LearnerFamilyBytes(const ProblemShape& shape);
 ByteCount VerifierFamilyBytes(const ProblemShape& shape);
 
@@ -58,12 +58,14 @@ struct SingleTaskPoint {
 absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& problem,
                                                     const Witness& witness);
 
-// max_i sum_k weights(k) K_k(i, i): no entry of the combination is larger in magnitude. Errors: kCancelled.
+// max_i sum_k weights(k) K_k(i, i): no entry of the combination is larger in magnitude. Errors:
+// kCancelled.
 absl::StatusOr<double> LargestEntry(const KernelFamily& family, ConstVectorRef weights,
                                     RunContext& context);
 
-// A squared norm dual'K dual below -1e-8 dual'dual largest is no rounding: the kernel is not positive semidefinite, and
-// bounds mean nothing. One squared norm per column of `duals`. Errors: kInvalidArgument with reason NOT_PSD.
+// A squared norm dual'K dual below -1e-8 dual'dual largest is no rounding: the kernel is not
+// positive semidefinite, and bounds mean nothing. One squared norm per column of `duals`. Errors:
+// kInvalidArgument with reason NOT_PSD.
 absl::Status CheckSquaredNorms(const TrainingProblem& problem, ConstMatrixRef duals,
                                ConstVectorRef squared_norms, double largest);
 absl::Status NotPsdError(const TrainingProblem& problem);

@@ -73,7 +73,8 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
   return compared;
 }
 
-// `compared` against what the verifier says of one output; `kept` are the positions of its rows among those of the task.
+// `compared` against what the verifier says of one output; `kept` are the positions of its rows
+// among those of the task.
 absl::Status CompareOutput(const ComparedValues& compared, Index output,
                            const std::vector<Index>& kept, const Verification& verified) {
   if (verified.values.size() != static_cast<Index>(kept.size())) {

@@ -1,5 +1,6 @@
-// What makes a certificate trustworthy: the bounds are recomputed from the data and the witness by the learner's verifier,
-// and the function that is stored is shown to be the one that the bounds are about.
+// What makes a certificate trustworthy: the bounds are recomputed from the data and the witness by
+// the learner's verifier, and the function that is stored is shown to be the one that the bounds
+// are about.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -10,26 +11,29 @@
 
 namespace mercer {
 
-// Recomputes the certificate of `witness`: with one output by the learner's own verifier, with several the sum of those of
-// the parts. Errors: kFailedPrecondition (the witness does not fit the problem), those of the verifier, kCancelled.
+// Recomputes the certificate of `witness`: with one output by the learner's own verifier, with
+// several the sum of those of the parts. Errors: kFailedPrecondition (the witness does not fit the
+// problem), those of the verifier, kCancelled.
 absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
                                           const TrainingProblem& problem, const Witness& witness,
                                           RunContext& context);
 
-// The function of a model is compared with that of its witness at so many training rows, spread evenly (all, when there are
-// no more), and may differ by so much of the size of the terms that it sums (Verification::scale).
+// The function of a model is compared with that of its witness at so many training rows, spread
+// evenly (all, when there are no more), and may differ by so much of the size of the terms that it
+// sums (Verification::scale).
 inline constexpr Index kComparedRows = 512;
 inline constexpr double kFunctionTolerance = 1e-10;
 
-// VerifyWitness, and that `function` is what the witness defines. Errors: also kFailedPrecondition with reason
-// WITNESS_MISMATCH.
+// VerifyWitness, and that `function` is what the witness defines. Errors: also kFailedPrecondition
+// with reason WITNESS_MISMATCH.
 absl::StatusOr<Certificate> VerifyFunction(const LearnerEntry& entry, const OptionValues& options,
                                            const TrainingProblem& problem,
                                            const ModelFunction& function, const Witness& witness,
                                            RunContext& context);
 
-// For verifiers, which share nothing with the solvers: the largest value of  scale linear - scale^2/2 quadratic  over
-// 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be infinite when `quadratic` is positive or `linear` is 0.
+// For verifiers, which share nothing with the solvers: the largest value of  scale linear -
+// scale^2/2 quadratic  over 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be
+// infinite when `quadratic` is positive or `linear` is 0.
 double BestValueOnRay(double linear, double quadratic, double largest);
 // The largest multiple of `dual` inside the boxes of `loss`; infinite for the zero vector.
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,

@@ -51,7 +51,8 @@ inline std::string LearnerCaseName(const ::testing::TestParamInfo<LearnerCase>& 
          (info.param.kind == TargetKind::kRegression ? "_regression" : "_classification");
 }
 
-// The defaults, and options under which a learner works in another way: every other choice, and hard problems.
+// The defaults, and options under which a learner works in another way: every other choice, and
+// hard problems.
 inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry) {
   std::vector<OptionValues> variants = {{}};
   for (const OptionField& field : entry.fields) {

@@ -1,5 +1,5 @@
-// Conformance to interruption within a step: whatever the place, the point is honest and nothing is lost. Places are
-// counted, not timed.
+// Conformance to interruption within a step: whatever the place, the point is honest and nothing is
+// lost. Places are counted, not timed.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,8 @@ inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem
   return std::move(writer).Take();
 }
 
-// A learner whose work was interrupted when it asked for the `polls`-th time; null when it was done before.
+// A learner whose work was interrupted when it asked for the `polls`-th time; null when it was done
+// before.
 inline std::unique_ptr<Learner> InterruptAt(const LearnerEntry& entry, const OptionValues& options,
                                             const TrainingProblem& problem, int64_t polls) {
   std::unique_ptr<Learner> learner = *entry.create(options);

@@ -1,5 +1,6 @@
-// Conformance of memory estimates: never below what a run takes, and at most three times what the hungriest run of that
-// shape takes. Measured as the growth of the resident memory of a process of its own.
+// Conformance of memory estimates: never below what a run takes, and at most three times what the
+// hungriest run of that shape takes. Measured as the growth of the resident memory of a process of
+// its own.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,8 @@ namespace mercer {
 // Code and stacks that a run touches for the first time.
 inline constexpr int64_t kCodeAndStacks = 4 << 20;
 
-// The bytes by which `work` makes the resident memory of a child process grow at most; -1 when it returns false there.
+// The bytes by which `work` makes the resident memory of a child process grow at most; -1 when it
+// returns false there.
 inline int64_t PeakGrowth(const std::function<bool()>& work) {
   int channel[2];
   if (pipe(channel) != 0) {

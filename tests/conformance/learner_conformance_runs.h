@@ -68,7 +68,8 @@ TEST_P(LearnerConformance, StoredWitnessGivesTheSameCertificateAndBias) {
   EXPECT_TRUE(Values(outcome->point, *problem.tasks[0].inputs).allFinite());
 }
 
-// The stored function must be that of the witness: a wrong coefficient, weight, row or bias is found.
+// The stored function must be that of the witness: a wrong coefficient, weight, row or bias is
+// found.
 TEST_P(LearnerConformance, CorruptedModelIsNotTheFunctionOfItsWitness) {
   const TrainingProblem problem = Problem(80, 3);
   const absl::StatusOr<TrainingOutcome> outcome = Train(problem);

@@ -166,7 +166,8 @@ class KernelRidgeLearner : public Learner {
   std::optional<Solution> solution_;
 };
 
-// The learner's kernels with the factor of the system, and then with those of the verifier, and vectors.
+// The learner's kernels with the factor of the system, and then with those of the verifier, and
+// vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 30;
   const ByteCount rows(shape.rows);

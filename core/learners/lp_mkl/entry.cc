@@ -10,7 +10,8 @@
 namespace mercer::lp_mkl {
 namespace {
 
-// Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the free rows, and vectors.
+// Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the
+// free rows, and vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   const ByteCount rows(shape.rows);

@@ -46,7 +46,8 @@ Vector Gradient(const ReferenceProblem& problem, const Vector& parts) {
   return gradient.array() - problem.epsilon;
 }
 
-// The nearest point with 0 <= parts <= cost and sum u = sum v: bisection on the multiplier of the sum.
+// The nearest point with 0 <= parts <= cost and sum u = sum v: bisection on the multiplier of the
+// sum.
 Vector Project(const Vector& point, double cost) {
   const Index n = point.size() / 2;
   double low = -1e6;

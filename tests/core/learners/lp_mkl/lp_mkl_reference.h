@@ -7,7 +7,8 @@
 
 namespace mercer::lp_mkl {
 
-// max y'a - epsilon |a|_1 - 1/2 |s(a)|_q,  s_k = a'K_k a,  -cost <= a <= cost,  sum a = 0,  q = p / (p - 1), p > 1.
+// max y'a - epsilon |a|_1 - 1/2 |s(a)|_q,  s_k = a'K_k a,  -cost <= a <= cost,  sum a = 0,  q = p /
+// (p - 1), p > 1.
 struct ReferenceProblem {
   std::vector<Matrix> grams;
   Vector targets;

@@ -1,5 +1,6 @@
-// lp_mkl against other ways to the same solution: an independent dense solver, the plain support vector machine, closed forms
-// of the weights, the penalised form, other codings. Items of section (i) of the specification of lp-norm MKL.
+// lp_mkl against other ways to the same solution: an independent dense solver, the plain support
+// vector machine, closed forms of the weights, the penalised form, other codings. Items of section
+// (i) of the specification of lp-norm MKL.
 #include <algorithm>
 #include <cmath>
 
@@ -62,7 +63,8 @@ TEST(LpMklRelationsTest, RegressionAgreesWithProjectedGradientOnTheDual) {
   }
 }
 
-// p = inf weighs every kernel 1, and a single kernel has nothing to share: both are the learner `svm`.
+// p = inf weighs every kernel 1, and a single kernel has nothing to share: both are the learner
+// `svm`.
 TEST(LpMklRelationsTest, InfinitePAndASingleKernelAreTheLearnerSvm) {
   for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
     for (const size_t kernels : {size_t{1}, kWidths.size()}) {
@@ -109,8 +111,8 @@ TEST(LpMklRelationsTest, PermutedKernelsPermuteTheWeights) {
   }
 }
 
-// A kernel given twice: the two share what it would have alone, and those beside it keep theirs (p = 1: only the sum is
-// determined).
+// A kernel given twice: the two share what it would have alone, and those beside it keep theirs (p
+// = 1: only the sum is determined).
 TEST(LpMklRelationsTest, IdenticalKernelsShareTheirWeight) {
   const Cloud cloud = OverlappingClouds(60, 2, 33);
   for (const double p : {1.3, 2.0}) {
@@ -168,8 +170,9 @@ TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
   }
 }
 
-// Item 15: the constrained solution for C' is, scaled, the solution of the penalised form with C = C' / tau and the lambda
-// for which |d|_p = tau: its primal and dual value (section (a)) meet there.
+// Item 15: the constrained solution for C' is, scaled, the solution of the penalised form with C =
+// C' / tau and the lambda for which |d|_p = tau: its primal and dual value (section (a)) meet
+// there.
 TEST(LpMklRelationsTest, PenalisedAndConstrainedFormCoincide) {
   const Cloud cloud = OverlappingClouds(40, 2, 35);
   const std::vector<Matrix> grams = Grams(cloud.x);

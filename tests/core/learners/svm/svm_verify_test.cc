@@ -1,4 +1,5 @@
-// The verifier against bounds that are written out here from the definition, at points that no solver would give.
+// The verifier against bounds that are written out here from the definition, at points that no
+// solver would give.
 #include <algorithm>
 #include <cmath>
 #include <vector>
