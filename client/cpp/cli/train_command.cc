@@ -67,9 +67,13 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
 }
 
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
-  CLI::Option* hold_out = command.add_option("--hold-out", flags.hold_out,
-                                             "Share of the rows to measure on, in (0, 1)");
-  command.add_option("--folds", flags.folds, "Measure by cross-validation with this many folds")
+  CLI::Option* hold_out = command.add_option(
+      "--hold-out", flags.hold_out,
+      "Share of the rows to measure on, in (0, 1); split: those that the column of that role says");
+  command
+      .add_option("--folds", flags.folds,
+                  "Measure by cross-validation with this many folds; split: with those of the "
+                  "column of that role")
       ->excludes(hold_out);
   command.add_option("--seed", flags.seed, "Of everything random")->capture_default_str();
   command.add_option("--gap", flags.gap, "Relative duality gap to reach; default: 0.001");

@@ -71,6 +71,32 @@ absl::Status SetPreprocessing(const TrainFlags& flags, v1::PreprocessingOptions&
   return absl::OkStatus();
 }
 
+// --hold-out and --folds: a number, or "split" for what the data set's column of that role says.
+absl::Status SetValidation(const TrainFlags& flags, v1::Validation& validation) {
+  constexpr char kSplit[] = "split";
+  if (!flags.hold_out.empty()) {
+    v1::HoldOut& hold_out = *validation.mutable_hold_out();
+    double fraction = 0.0;
+    if (absl::SimpleAtod(flags.hold_out, &fraction)) {
+      hold_out.set_fraction(fraction);
+    } else if (flags.hold_out != kSplit) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--hold-out: must be a share of the rows, or split, is '", flags.hold_out, "'"));
+    }
+  }
+  if (!flags.folds.empty()) {
+    v1::Folds& folds = *validation.mutable_folds();
+    int32_t count = 0;
+    if (absl::SimpleAtoi(flags.folds, &count)) {
+      folds.set_count(count);
+    } else if (flags.folds != kSplit) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--folds: must be a number of folds, or split, is '", flags.folds, "'"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
   if (flags.gap.has_value()) {
     stopping.set_relative_gap(*flags.gap);
@@ -93,10 +119,8 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
     request.set_coding(v1::CODING_CHOICE_ONE_VS_ONE);
   }
   MERCER_RETURN_IF_ERROR(SetPreprocessing(flags, *request.mutable_preprocessing()));
-  if (flags.hold_out.has_value()) {
-    request.mutable_validation()->mutable_hold_out()->set_fraction(*flags.hold_out);
-  } else if (flags.folds.has_value()) {
-    request.mutable_validation()->mutable_folds()->set_count(*flags.folds);
+  if (!flags.hold_out.empty() || !flags.folds.empty()) {
+    MERCER_RETURN_IF_ERROR(SetValidation(flags, *request.mutable_validation()));
   }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));

@@ -19,8 +19,8 @@ struct TrainFlags {
   std::string target;
   bool regression = false;
   bool one_vs_one = false;
-  std::optional<double> hold_out;
-  std::optional<int> folds;
+  std::string hold_out;  // a share, or "split"
+  std::string folds;     // a number, or "split"
   std::string scaling;
   bool impute = false;
   bool unseen_zeros = false;

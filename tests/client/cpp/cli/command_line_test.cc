@@ -115,6 +115,27 @@ TEST_F(TrainCommandTest, LearnerOptionsMayComeFirst) {
     stopping {})");
 }
 
+TEST_F(TrainCommandTest, GivenSplitsHaveNoNumber) {
+  ASSERT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--hold-out", "split"}), 0)
+      << err_.str();
+  ExpectRequest(R"(
+    data { dataset: "datasets/d" } target_kind: TARGET_KIND_CLASSIFICATION
+    learner { lp_mkl { kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
+    validation { hold_out {} } stopping {})");
+  ASSERT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--folds", "split"}), 0);
+  ExpectRequest(R"(
+    data { dataset: "datasets/d" } target_kind: TARGET_KIND_CLASSIFICATION
+    learner { lp_mkl { kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
+    validation { folds {} } stopping {})");
+}
+
+TEST_F(TrainCommandTest, SplitsThatAreNoNumbersAreNamed) {
+  EXPECT_NE(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--hold-out", "half"}), 0);
+  EXPECT_NE(err_.str().find("--hold-out: must be a share"), std::string::npos) << err_.str();
+  EXPECT_NE(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--folds", "5.5"}), 0);
+  EXPECT_NE(err_.str().find("--folds: must be a number"), std::string::npos) << err_.str();
+}
+
 TEST_F(CommandLineTest, MistakesInOptionsAreAllNamed) {
   EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--gamma", "1", "--p", "x"}), 3);
   EXPECT_EQ(err_.str(),
