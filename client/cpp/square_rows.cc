@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "client/cpp/blank_rest.h"
 #include "client/cpp/table_rows.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_cells.h"
@@ -19,11 +20,15 @@ class SquareLines {
   SquareLines(ByteSource& source, char delimiter)
       : delimiter_(delimiter), reader_(source, /*quotes=*/false, delimiter) {}
 
-  // Appends the numbers of the next row to `bytes`; false at the end of the file or at a blank line.
+  // Appends the numbers of the next row to `bytes`; false at the end of the file, before which blank lines are allowed.
   absl::StatusOr<bool> Next(std::string& bytes) {
     std::string_view record;
     MERCER_ASSIGN_OR_RETURN(const bool any, reader_.Next(&record));
-    if (!any || record.empty()) {
+    if (any && record.empty()) {
+      MERCER_RETURN_IF_ERROR(ExpectBlankRest(reader_));
+      return false;
+    }
+    if (!any) {
       return false;
     }
     CsvCells cells(record, delimiter_);

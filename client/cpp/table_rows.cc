@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "client/cpp/blank_rest.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_cells.h"
@@ -61,7 +62,7 @@ class CsvRowReader : public RowReader {
       return 0;
     }
     if (record.empty() && names_.size() > 1) {
-      MERCER_RETURN_IF_ERROR(ExpectBlankRest());
+      MERCER_RETURN_IF_ERROR(ExpectBlankRest(reader_));
       return 0;
     }
     const size_t bytes = record.size() + 2 * names_.size();  // a key and a length before each cell
@@ -72,19 +73,6 @@ class CsvRowReader : public RowReader {
   absl::Status End(v1::Rows&) override { return absl::OkStatus(); }
 
  private:
-  // Blank lines are allowed at the end only.
-  absl::Status ExpectBlankRest() {
-    const Index blank = reader_.row();
-    std::string_view record;
-    while (record.empty()) {
-      MERCER_ASSIGN_OR_RETURN(const bool more, reader_.Next(&record));
-      if (!more) {
-        return absl::OkStatus();
-      }
-    }
-    return RowError(blank, "is blank");
-  }
-
   absl::Status AddRecord(std::string_view record) {
     if (!IsCleanText(record)) {  // a message could not carry it
       return RowError(reader_.row(), "is not UTF-8 text without control characters");

@@ -199,6 +199,23 @@ TEST(SquareTextTest, ReadsNumbersRowByRow) {
   EXPECT_EQ(values[3], 1.0);
 }
 
+// Rows behind a blank line would be lost without a word.
+TEST(SquareTextTest, BlankLinesAreAllowedAtTheEndOnly) {
+  for (const auto& [text, message] :
+       std::vector<std::pair<std::string, std::string>>{{"1,2\n3,4\n\n\n", ""},
+                                                        {"1,2\n\n3,4\n", "row 2: is blank"},
+                                                        {"1,2\n\n\n3,4\n", "row 2: is blank"},
+                                                        {"\n1,2\n3,4\n", "row 1: is blank"}}) {
+    const auto source = MakeMemorySource(text);
+    const auto square = ReadSquareText(*source, ',');
+    EXPECT_EQ(std::string(square.status().message()), message);
+    EXPECT_EQ(square.ok() ? square->rows : 2, 2) << text;
+    RowBatches batches;
+    batches.Add("s.txt", OpenSquareRows("s", MakeMemorySource(text), ','));
+    EXPECT_EQ(ReadAll(batches).status, square.status()) << text;
+  }
+}
+
 TEST(SquareTextTest, NamesTheRowOfAMistake) {
   const auto ragged = MakeMemorySource("1,2\n3\n");
   EXPECT_EQ(ReadSquareText(*ragged, ',').status().message(),
