@@ -37,8 +37,8 @@ class SquareLines {
       MERCER_ASSIGN_OR_RETURN(const CsvCell cell, cells.Next());
       double value = 0.0;
       if (!ParseWholeNumber(cell.text, &value)) {
-        return RowError(reader_.row(), absl::StrCat("column ", count + 1, ": not a number: '",
-                                                    std::string(cell.text.substr(0, 100)), "'"));
+        return RowError(reader_.row(),
+                        absl::StrCat("column ", count + 1, ": not a number: ", Quoted(cell.text)));
       }
       char raw[sizeof(double)];
       std::memcpy(raw, &value, sizeof(double));

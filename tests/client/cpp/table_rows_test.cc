@@ -222,6 +222,16 @@ TEST(SquareTextTest, NamesTheRowOfAMistake) {
             "row 2: has 1 numbers, the first row has 2");
   const auto word = MakeMemorySource("1,x\n");
   EXPECT_EQ(ReadSquareText(*word, ',').status().message(), "row 1: column 2: not a number: 'x'");
+  const auto long_word = MakeMemorySource("1," + std::string(50, 'x') + "\n");
+  EXPECT_EQ(ReadSquareText(*long_word, ',').status().message(),
+            "row 1: column 2: not a number: '" + std::string(40, 'x') + "'...");
+}
+
+// Messages are UTF-8, whatever the file holds.
+TEST(SquareTextTest, MistakesThatAreNoTextAreEscaped) {
+  const auto bytes = MakeMemorySource("1,\xc3(\x07\n");
+  EXPECT_EQ(ReadSquareText(*bytes, ',').status().message(),
+            "row 1: column 2: not a number: '\\303(\\007'");
 }
 
 }  // namespace
