@@ -100,7 +100,9 @@ class Client {
                                                const std::stop_token& stop = {});
 
   // Predicts batch after batch; all answers come from one version of the model, also when the
-  // stream broke in between. Errors of the server count rows over all batches. kCancelled when stop is requested.
+  // stream broke in between. Batches whose answers exceed the server's limit of a message are halved until they fit.
+  // Errors of the server count rows over all batches; RESPONSE_TOO_LARGE when the answer to one row alone exceeds that
+  // limit. kCancelled when stop is requested.
   absl::Status Predict(v1::PredictHeader header, const RowsSource& next_rows,
                        const PredictionSink& sink, const std::stop_token& stop = {});
   // Predicts header.dataset.

@@ -8,6 +8,7 @@
 #include "client/cpp/channel.h"
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/row_pieces.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -15,8 +16,9 @@ namespace {
 
 using Stream = grpc::ClientReaderWriter<v1::PredictStreamRequest, v1::PredictResponse>;
 
-bool IsEmpty(const v1::Rows& rows) {
-  return rows.dense_size() + rows.sparse_size() + rows.columns_size() + rows.squares_size() == 0;
+bool IsAnswerTooLarge(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kResourceExhausted &&
+         ReadErrorReport(status).reason == "RESPONSE_TOO_LARGE";
 }
 
 // One open call of PredictStream.
@@ -70,14 +72,13 @@ class PredictCall {
 absl::Status Client::Predict(v1::PredictHeader header, const RowsSource& next_rows,
                              const PredictionSink& sink, const std::stop_token& stop) {
   std::unique_ptr<PredictCall> call;
-  int64_t rows_before = 0;  // the current batch
+  RowPieces pieces(next_rows);
+  int64_t rows_before = 0;  // the current piece
   while (true) {
-    MERCER_ASSIGN_OR_RETURN(v1::Rows rows, next_rows());
-    if (IsEmpty(rows)) {
+    MERCER_ASSIGN_OR_RETURN(const v1::PredictStreamRequest* const piece, pieces.Next());
+    if (piece == nullptr) {
       break;
     }
-    v1::PredictStreamRequest batch;
-    *batch.mutable_rows() = std::move(rows);
     v1::PredictResponse response;
     const absl::Status status =
         CallWithRetries(NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::Status {
@@ -85,14 +86,17 @@ absl::Status Client::Predict(v1::PredictHeader header, const RowsSource& next_ro
             call = std::make_unique<PredictCall>(*stubs_->predictions, header,
                                                  options_.stream_timeout, stop);
           }
-          absl::Status exchanged = call->Exchange(batch, &response);
+          absl::Status exchanged = call->Exchange(*piece, &response);
           if (!exchanged.ok()) {
             call.reset();
           }
           return exchanged;
         });
+    if (IsAnswerTooLarge(status) && pieces.Halve()) {
+      continue;
+    }
     MERCER_RETURN_IF_ERROR(
-        ShiftErrorRow(status, rows_before));  // the server counts the rows of a batch
+        ShiftErrorRow(status, rows_before));  // the server counts the rows of a message
     rows_before += response.decision_values().rows();
     header.set_model(response.model());  // a call that is opened again asks for the same version
     MERCER_RETURN_IF_ERROR(sink(response));

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -215,6 +216,61 @@ TEST_F(ClientTest, ErrorsCountTheRowsOfAllBatches) {
   EXPECT_EQ(status.message(), "row 3, column 'x': not a number");
   EXPECT_EQ(ReadErrorReport(status).metadata.at("row"), "3");
   EXPECT_EQ(ReadErrorReport(status).reason, "BAD_CELL");
+}
+
+// Batches of one text column, of so many rows each, whose cells count all rows.
+RowsSource CountedRows(std::vector<int> sizes) {
+  return
+      [sizes = std::move(sizes), next = size_t{0}, row = 0]() mutable -> absl::StatusOr<v1::Rows> {
+        v1::Rows rows;
+        if (next < sizes.size()) {
+          v1::TypedColumn::Texts& texts = *rows.add_columns()->mutable_texts();
+          for (const int end = row + sizes[next++]; row < end; ++row) {
+            texts.add_values(std::to_string(row));
+          }
+        }
+        return rows;
+      };
+}
+
+TEST_F(ClientTest, BatchesWhoseAnswersAreTooLargeAreHalved) {
+  state().rows_per_answer = 3;
+  std::vector<std::string> labels;
+  const absl::Status status =
+      client_.Predict({}, CountedRows({10, 2, 5}), [&](const v1::PredictResponse& response) {
+        labels.insert(labels.end(), response.labels().begin(), response.labels().end());
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(labels.size(), 17u);
+  for (size_t r = 0; r < labels.size(); ++r) {
+    EXPECT_EQ(labels[r], "label " + std::to_string(r));
+  }
+  std::vector<int> sent;
+  for (const v1::Rows& rows : state().batches) {
+    sent.push_back(rows.columns(0).texts().values_size());
+  }
+  EXPECT_EQ(sent, (std::vector<int>{10, 5, 2, 2, 2, 2, 2, 2, 2, 2, 1}));  // found out only once
+  EXPECT_EQ(sleeps_, 0);
+}
+
+TEST_F(ClientTest, OneRowWhoseAnswerIsTooLargeIsAnError) {
+  state().rows_per_answer = 0;
+  const PredictionSink ignore = [](const v1::PredictResponse&) { return absl::OkStatus(); };
+  const absl::Status status = client_.Predict({}, CountedRows({4}), ignore);
+  EXPECT_EQ(ReadErrorReport(status).reason, "RESPONSE_TOO_LARGE") << status;
+  EXPECT_EQ(state().batches.size(), 3u);  // 4, 2 and 1 rows
+}
+
+TEST_F(ClientTest, ErrorsCountTheRowsOfAllPieces) {
+  state().rows_per_answer = 2;
+  const PredictionSink ignore = [](const v1::PredictResponse&) { return absl::OkStatus(); };
+  const RowsSource large = CountedRows({5});
+  const RowsSource cells = Cells({"bad"});
+  bool first = true;
+  const absl::Status status = client_.Predict(
+      {}, [&] { return std::exchange(first, false) ? large() : cells(); }, ignore);
+  EXPECT_EQ(status.message(), "row 6, column 'x': not a number");
 }
 
 TEST_F(ClientTest, PredictingEndsWhenStopIsRequested) {

@@ -47,6 +47,7 @@ struct FakeState {
   int events_per_stream = 2;      // StreamProgress breaks after this many
   int last_event = 5;
   int batches_per_stream = 1000;
+  size_t rows_per_answer = 1'000'000;  // the answer to more is too large
   v1::JobState final_state = v1::JOB_STATE_SUCCEEDED;
   grpc::Status train_status;  // unless OK, the answer of Train
   grpc::Status failure{grpc::StatusCode::UNAVAILABLE, "try again"};  // while `failures` > 0
@@ -100,6 +101,13 @@ inline grpc::Status BadCellStatus(int row) {
   (*info.mutable_metadata())["row"] = std::to_string(row);
   return MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT,
                         "row " + std::to_string(row) + ", column 'x': not a number", {&info});
+}
+
+inline grpc::Status AnswerTooLargeStatus() {
+  google::rpc::ErrorInfo info;
+  info.set_domain("mercer");
+  info.set_reason("RESPONSE_TOO_LARGE");
+  return MakeGrpcStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is too large", {&info});
 }
 
 class FakeDatasets : public v1::DatasetService::Service {
@@ -303,6 +311,9 @@ class FakePredictions : public v1::PredictionService::Service {
       const auto bad = std::find(labels.begin(), labels.end(), "bad");
       if (bad != labels.end()) {
         return BadCellStatus(static_cast<int>(bad - labels.begin()) + 1);
+      }
+      if (labels.size() > state_.rows_per_answer) {
+        return AnswerTooLargeStatus();
       }
       stream->Write(Answer(labels));
     }
