@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include "google/rpc/error_details.pb.h"
 
@@ -13,12 +14,32 @@ namespace mercer::client {
 namespace {
 
 constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
-constexpr size_t kMaxShownFields = 20;  // that people read
+constexpr int64_t kMaxShownFields = 20;  // that people read
 
 absl::StatusCode ToCode(int code) {
   const auto result = static_cast<absl::StatusCode>(code);
   return code == 0 || absl::StatusCodeToString(result).empty() ? absl::StatusCode::kUnknown
                                                                : result;
+}
+
+// "and 7 more", which ends a list that the server has cut: 7.
+std::optional<int64_t> ReadRestCount(const google::rpc::BadRequest::FieldViolation& violation) {
+  absl::string_view text = violation.description();
+  int64_t count = 0;
+  const bool is_count = violation.field().empty() && absl::ConsumePrefix(&text, "and ") &&
+                        absl::ConsumeSuffix(&text, " more") && absl::SimpleAtoi(text, &count) &&
+                        count > 0;
+  return is_count ? std::optional(count) : std::nullopt;
+}
+
+void ReadFields(const google::rpc::BadRequest& bad_request, ErrorReport& report) {
+  for (const auto& violation : bad_request.field_violations()) {
+    if (const std::optional<int64_t> rest = ReadRestCount(violation); rest.has_value()) {
+      report.more_fields = *rest;
+    } else {
+      report.fields.push_back({violation.field(), violation.description()});
+    }
+  }
 }
 
 void ReadDetail(const google::protobuf::Any& detail, ErrorReport& report) {
@@ -30,9 +51,7 @@ void ReadDetail(const google::protobuf::Any& detail, ErrorReport& report) {
     report.reason = info.reason();
     report.metadata.insert(info.metadata().begin(), info.metadata().end());
   } else if (detail.UnpackTo(&bad_request)) {
-    for (const auto& field : bad_request.field_violations()) {
-      report.fields.push_back({field.field(), field.description()});
-    }
+    ReadFields(bad_request, report);
   } else if (detail.UnpackTo(&resource)) {
     report.resource = resource.resource_name();
   } else if (detail.UnpackTo(&retry)) {
@@ -144,18 +163,21 @@ absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset) {
 
 std::string FormatError(const absl::Status& status) {
   const ErrorReport report = ReadErrorReport(status);
-  if (report.fields.size() == 1) {
+  const auto listed = static_cast<int64_t>(report.fields.size());
+  const int64_t wrong = listed + report.more_fields;
+  if (listed == 1 && wrong == 1) {
     return absl::StrCat(report.fields[0].field, ": ", report.fields[0].description);
   }
   std::string text = MessageOf(status);
   if (!report.fields.empty()) {
-    text = absl::StrCat(report.fields.size(), " fields of the request are wrong:");
-    const size_t shown = std::min(report.fields.size(), kMaxShownFields);
-    for (size_t i = 0; i < shown; ++i) {
-      absl::StrAppend(&text, "\n  ", report.fields[i].field, ": ", report.fields[i].description);
+    text = absl::StrCat(wrong, " fields of the request are wrong:");
+    const int64_t shown = std::min(listed, kMaxShownFields);
+    for (int64_t i = 0; i < shown; ++i) {
+      const FieldViolation& field = report.fields[static_cast<size_t>(i)];
+      absl::StrAppend(&text, "\n  ", field.field, ": ", field.description);
     }
-    if (shown < report.fields.size()) {
-      absl::StrAppend(&text, "\n  and ", report.fields.size() - shown, " more");
+    if (shown < wrong) {
+      absl::StrAppend(&text, "\n  and ", wrong - shown, " more");
     }
   }
   for (const auto& [name, value] : report.metadata) {

@@ -29,8 +29,9 @@ google::rpc::Status ToRpcStatus(const absl::Status& status);
 struct ErrorReport {
   std::string reason;  // "BAD_CELL"; empty when the server named none
   std::map<std::string, std::string> metadata;
-  std::vector<FieldViolation> fields;  // every wrong field of the request
-  std::string resource;                // the name that the error is about, "jobs/x"
+  std::vector<FieldViolation> fields;  // wrong ones of the request
+  int64_t more_fields = 0;  // as wrong, but left out by the server, which cuts long lists
+  std::string resource;     // the name that the error is about, "jobs/x"
   std::optional<absl::Duration> retry_delay;
 };
 

@@ -292,6 +292,17 @@ class EdgesTest(unittest.TestCase):
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.writelines(",".join(repr(entry(x, z)) for z in columns) + "\n" for x in rows)
 
+    def test_wrong_fields_are_counted_though_the_server_cuts_their_list(self):
+        kernels = [word for _ in range(90) for word in ("--kernel", "gaussian bandwidth=-1")]
+        code, _, err = server_lib.mercer(self.server, "train", "small", "lp_mkl", *kernels)
+        self.assertEqual(code, 3, err)
+        lines = err.splitlines()
+        self.assertEqual(lines[0], "error: 90 fields of the request are wrong:")
+        self.assertEqual([line for line in lines[1:] if not line.startswith("  learner.lp_mkl.kernels[")], ["  and 70 more"])
+        code, _, err = server_lib.mercer(self.server, "train", "small", "lp_mkl", *kernels, "--json")
+        violations = [detail["fieldViolations"] for detail in json.loads(err)["details"] if "fieldViolations" in detail][0]
+        self.assertRegex(violations[-1]["description"], r"^and \d+ more$")  # what the count is made of
+
     def test_a_typing_error_in_a_name_is_pointed_out(self):
         code, _, err = server_lib.mercer(self.server, "show", "wied")
         self.assertEqual(code, 4)

@@ -135,6 +135,21 @@ TEST(ErrorsTest, OfManyWrongFieldsTheFirstAreShown) {
   EXPECT_EQ(text.find("f20"), std::string::npos) << text;
 }
 
+// The server ends a list that would be too long with a violation without a field.
+TEST(ErrorsTest, FieldsThatTheServerLeftOutAreCounted) {
+  const auto many = BadFields({{"a", "wrong"}, {"b", "wrong"}, {"", "and 28 more"}});
+  const absl::Status status =
+      ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "x", {&many}));
+  EXPECT_EQ(ReadErrorReport(status).fields.size(), 2u);
+  EXPECT_EQ(ReadErrorReport(status).more_fields, 28);
+  EXPECT_EQ(FormatError(status),
+            "30 fields of the request are wrong:\n  a: wrong\n  b: wrong\n  and 28 more");
+  const auto one = BadFields({{"a", "wrong"}, {"", "and 1 more"}});
+  EXPECT_EQ(
+      FormatError(ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "x", {&one}))),
+      "2 fields of the request are wrong:\n  a: wrong\n  and 1 more");
+}
+
 TEST(ErrorsTest, UnknownCodesAreUnknown) {
   google::rpc::Status status;
   status.set_code(99);
