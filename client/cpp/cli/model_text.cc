@@ -124,9 +124,10 @@ std::string ShortName(const std::string& name) {
 // What the bars leave out.
 std::string RestText(const std::vector<double>& means, const std::vector<size_t>& order,
                      size_t shown) {
-  const auto zeros = static_cast<size_t>(std::count(means.begin(), means.end(), 0.0));
+  size_t zeros = 0;
   double rest = 0.0;
   for (size_t i = shown; i < order.size(); ++i) {
+    zeros += means[order[i]] == 0.0 ? 1 : 0;
     rest += means[order[i]];
   }
   const double total = std::accumulate(means.begin(), means.end(), 0.0);

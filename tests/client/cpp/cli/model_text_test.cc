@@ -36,6 +36,15 @@ TEST(ModelTextTest, TheRestOfTheWeightsIsSummedUp) {
             "  2 more with 25.0 % of the sum of all weights; 1 of weight 0\n");
 }
 
+TEST(ModelTextTest, OnlyWeightsThatAreNotShownCountAmongTheRest) {
+  EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.0}, {"b", 0.6}, {"c", 0.0}, {"d", 0.0}}),
+                                {.width = 30}, 2),
+            "kernel weights\n"
+            "  b  █████████████ 0.6\n"
+            "  a                0\n"
+            "  2 more with 0.0 % of the sum of all weights; 2 of weight 0\n");
+}
+
 TEST(ModelTextTest, LongNumbersInNamesAreShortened) {
   EXPECT_EQ(FormatKernelWeights(
                 Weights({{"gaussian(bandwidth=1.5199110829529339, columns=c12345678)", 0.5}}),
