@@ -45,7 +45,7 @@ struct ClientOptions {
 // Bytes that can be read again from the start, because an upload may have to be repeated.
 using UploadSource = std::function<absl::StatusOr<std::unique_ptr<ByteSource>>()>;
 UploadSource FileSource(std::string path);
-UploadSource MemorySource(std::string bytes);
+UploadSource MemorySource(std::string bytes);  // copies and attempts share the bytes
 
 struct WatchOptions {
   int64_t after_sequence = 0;  // events with a larger number are wanted

@@ -1,5 +1,7 @@
 // Uploads and downloads, in pieces.
+#include <memory>
 #include <ostream>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,22 @@ namespace mercer::client {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Reads bytes that it shares with other sources.
+class SharedSource : public ByteSource {
+ public:
+  explicit SharedSource(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
+    const size_t size = bytes_->copy(buffer, capacity, position_);
+    position_ += size;
+    return size;
+  }
+
+ private:
+  std::shared_ptr<const std::string> bytes_;
+  size_t position_ = 0;
+};
 
 using UploadWriter = grpc::ClientWriter<v1::UploadDatasetRequest>;
 
@@ -83,8 +101,9 @@ UploadSource FileSource(std::string path) {
 }
 
 UploadSource MemorySource(std::string bytes) {
-  return [bytes = std::move(bytes)]() -> absl::StatusOr<std::unique_ptr<ByteSource>> {
-    return MakeMemorySource(bytes);
+  auto shared = std::make_shared<const std::string>(std::move(bytes));
+  return [shared = std::move(shared)]() -> absl::StatusOr<std::unique_ptr<ByteSource>> {
+    return std::make_unique<SharedSource>(shared);
   };
 }
 

@@ -88,6 +88,21 @@ TEST_F(ClientTest, RepeatsAnUploadFromItsStart) {
   EXPECT_EQ(state().uploaded_bytes[0], bytes + "square");
 }
 
+TEST(MemorySourceTest, ReadsFromTheStartEachTime) {
+  UploadSource source = MemorySource("abcde");
+  const auto first = *source();
+  const auto second = *source();
+  source = nullptr;
+  char buffer[3];
+  for (ByteSource* const bytes : {first.get(), second.get()}) {
+    EXPECT_EQ(*bytes->Read(buffer, 3), 3u);
+    EXPECT_EQ(std::string(buffer, 3), "abc");
+  }
+  EXPECT_EQ(*first->Read(buffer, 3), 2u);
+  EXPECT_EQ(std::string(buffer, 2), "de");
+  EXPECT_EQ(*first->Read(buffer, 3), 0u);
+}
+
 TEST_F(ClientTest, ReportsAFileThatCannotBeRead) {
   v1::UploadHeader header;
   header.add_parts()->mutable_csv();
