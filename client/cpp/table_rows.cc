@@ -1,6 +1,7 @@
 #include "client/cpp/table_rows.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,15 +29,20 @@ class CsvRowReader : public RowReader {
         reader_(*source_, /*quotes=*/true, options.delimiter) {}
 
   absl::Status ReadHeader() {
-    std::string_view header;
-    MERCER_ASSIGN_OR_RETURN(const bool any, reader_.Next(&header));
-    if (!any) {
-      return WithReason(absl::InvalidArgumentError("the file is empty"), "BAD_HEADER");
+    std::string_view first;
+    MERCER_ASSIGN_OR_RETURN(const bool any, reader_.Next(&first));
+    if (!any || first.empty()) {
+      return HeaderError("", any ? "the first line is blank" : "the file is empty");
     }
     CsvOptions csv;
     csv.delimiter = options_.delimiter;
-    MERCER_ASSIGN_OR_RETURN(names_, ReadCsvNames(header, csv));
-    reader_.set_num_header_records(1);
+    csv.has_header = options_.has_header;
+    MERCER_ASSIGN_OR_RETURN(names_, ReadCsvNames(first, csv));
+    if (options_.has_header) {
+      reader_.set_num_header_records(1);
+    } else {
+      first_row_ = std::string(first);
+    }
     for (const std::string& name : names_) {
       is_sent_.push_back(!Contains(options_.ignored, name));
     }
@@ -56,6 +62,10 @@ class CsvRowReader : public RowReader {
   }
 
   absl::StatusOr<size_t> Add(v1::Rows&) override {
+    if (first_row_.has_value()) {
+      const std::string first = *std::exchange(first_row_, std::nullopt);
+      return AddRecord(first);
+    }
     std::string_view record;
     MERCER_ASSIGN_OR_RETURN(const bool any, reader_.Next(&record));
     if (!any) {
@@ -65,15 +75,14 @@ class CsvRowReader : public RowReader {
       MERCER_RETURN_IF_ERROR(ExpectBlankRest(reader_));
       return 0;
     }
-    const size_t bytes = record.size() + 2 * names_.size();  // a key and a length before each cell
-    MERCER_RETURN_IF_ERROR(AddRecord(record));
-    return bytes;
+    return AddRecord(record);
   }
 
   absl::Status End(v1::Rows&) override { return absl::OkStatus(); }
 
  private:
-  absl::Status AddRecord(std::string_view record) {
+  // Returns its bytes.
+  absl::StatusOr<size_t> AddRecord(std::string_view record) {
     if (!IsCleanText(record)) {  // a message could not carry it
       return RowError(reader_.row(), "is not UTF-8 text without control characters");
     }
@@ -88,10 +97,12 @@ class CsvRowReader : public RowReader {
         columns_[column]->add_values(IsMissing(*cell) ? "" : std::string(cell->text));
       }
     }
-    return column == names_.size()
-               ? absl::OkStatus()
-               : RowError(reader_.row(),
-                          absl::StrCat("has ", column, " cells, the header has ", names_.size()));
+    if (column != names_.size()) {
+      return RowError(reader_.row(), absl::StrCat("has ", column, " cells, the ",
+                                                  options_.has_header ? "header" : "first row",
+                                                  " has ", names_.size()));
+    }
+    return record.size() + 2 * names_.size();  // a key and a length before each cell
   }
 
   bool IsMissing(const CsvCell& cell) const {
@@ -102,6 +113,7 @@ class CsvRowReader : public RowReader {
   std::unique_ptr<ByteSource> source_;
   RecordReader reader_;
   std::vector<std::string> names_;
+  std::optional<std::string> first_row_;  // of a file without a header
   std::vector<bool> is_sent_;
   std::vector<v1::TypedColumn::Texts*> columns_;  // of the current batch; null for ignored ones
 };

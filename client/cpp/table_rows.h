@@ -35,12 +35,13 @@ class RowReader {
 
 struct CsvRowsOptions {
   char delimiter = ',';
+  bool has_header = true;                 // without a header columns are named c1, c2, ...
   std::vector<std::string> ignored = {};  // columns that are not sent
   // Cells that mean "missing", besides the empty cell.
   std::vector<std::string> missing = {"NA", "NaN", "nan", "?"};
 };
 
-// A CSV file with a header, which is read at once. Cells travel as text: the model knows which
+// A CSV file, whose first line is read at once. Cells travel as text: the model knows which
 // columns are numbers. Errors: those of the source, BAD_HEADER; later BAD_ROW.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsvRows(std::unique_ptr<ByteSource> source,
                                                        const CsvRowsOptions& options);

@@ -292,6 +292,15 @@ class EdgesTest(unittest.TestCase):
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.writelines(",".join(repr(entry(x, z)) for z in columns) + "\n" for x in rows)
 
+    def test_a_file_without_a_header_is_uploaded_and_predicted(self):
+        data = self.path("headless.csv")
+        with open(data, "w", encoding="utf-8") as file:
+            file.writelines(f"{i % 7},{i},{'b' if i >= 20 else 'a'}\n" for i in range(40))
+        self.run_ok("data", "upload", data, "--no-header", "--target", "c3", "--id", "headless")
+        self.run_ok("train", "headless", "svm", "--kernel", "linear", "--C", "100", "--model", "headless", "--watch")
+        text = self.run_ok("predict", "headless", data, "--no-header")
+        self.assertEqual(text.splitlines(), ["label"] + ["a"] * 20 + ["b"] * 20)
+
     def test_wrong_fields_are_counted_though_the_server_cuts_their_list(self):
         kernels = [word for _ in range(90) for word in ("--kernel", "gaussian bandwidth=-1")]
         code, _, err = server_lib.mercer(self.server, "train", "small", "lp_mkl", *kernels)

@@ -22,6 +22,7 @@ struct PredictFlags {
   bool contributions = false;
   std::string delimiter = ",";
   std::string format;
+  bool no_header = false;
   std::vector<std::string> ignored;
   std::vector<std::string> squares;
 };
@@ -38,7 +39,9 @@ absl::Status AddTable(const PredictFlags& flags, char delimiter, RowBatches& bat
     return absl::OkStatus();
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> rows,
-                          OpenCsvRows(std::move(file), {delimiter, flags.ignored}));
+                          OpenCsvRows(std::move(file), {.delimiter = delimiter,
+                                                        .has_header = !flags.no_header,
+                                                        .ignored = flags.ignored}));
   batches.Add(flags.input, std::move(rows));
   return absl::OkStatus();
 }
@@ -135,7 +138,7 @@ void AddPredictCommand(CommandLine& line) {
       line.Add(line.app, "predict", "Predict rows: CSV in, CSV out", flags, &Predict);
   command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
   command->add_option("FILE", flags->input,
-                      "CSV with a header, or svmlight, may be compressed with gzip; or a stored "
+                      "CSV or svmlight, may be compressed with gzip; or a stored "
                       "data set, datasets/ID");
   command->add_option("--output", flags->output,
                       "Write the predictions to this file, which is left alone unless all succeed");
@@ -147,6 +150,8 @@ void AddPredictCommand(CommandLine& line) {
       ->capture_default_str();
   command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));
+  command->add_flag("--no-header", flags->no_header,
+                    "The first line of FILE holds values too; its columns are named c1, c2, ...");
   command->add_option("--ignore", flags->ignored, "Columns of FILE that the model does not know")
       ->delimiter(',')
       ->allow_extra_args(false);

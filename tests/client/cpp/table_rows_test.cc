@@ -99,6 +99,24 @@ TEST(CsvRowsTest, IgnoredColumnsAreNotSent) {
   EXPECT_EQ(all.rows[0].columns(0).name(), "x");
 }
 
+TEST(CsvRowsTest, WithoutAHeaderTheFirstLineIsARow) {
+  const Batches all =
+      ReadCsvText("1,\"a,b\"\n2,c\n3,d\n", {.rows = 2}, {.has_header = false, .ignored = {"c1"}});
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  ASSERT_EQ(all.rows.size(), 2u);
+  ASSERT_EQ(all.rows[0].columns_size(), 1);
+  EXPECT_EQ(all.rows[0].columns(0).name(), "c2");
+  EXPECT_EQ(Texts(all.rows[0].columns(0)), (std::vector<std::string>{"a,b", "c"}));
+  EXPECT_EQ(Texts(all.rows[1].columns(0)), (std::vector<std::string>{"d"}));
+  EXPECT_EQ(ReadCsvText("1,2\n3\n", {}, {.has_header = false}).status.message(),
+            "row 2: has 1 cells, the first row has 2");
+  EXPECT_EQ(ReadCsvText("1,\xff\n", {}, {.has_header = false}).status.message(),
+            "row 1: is not UTF-8 text without control characters");
+  EXPECT_EQ(ReadCsvText("7\n", {}, {.has_header = false}).rows.size(), 1u);
+  EXPECT_EQ(GetReason(ReadCsvText("", {}, {.has_header = false}).status), "BAD_HEADER");
+  EXPECT_EQ(GetReason(ReadCsvText("\n1\n", {}, {.has_header = false}).status), "BAD_HEADER");
+}
+
 TEST(CsvRowsTest, RaggedRowIsNamed) {
   const Batches all = ReadCsvText("a,b\n1,2\n3\n");
   EXPECT_EQ(all.status.message(), "row 2: has 1 cells, the header has 2");
