@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,7 +18,7 @@ namespace {
 struct UploadFlags {
   std::string file;
   std::string format;
-  std::string delimiter = ",";
+  std::optional<std::string> delimiter;
   bool no_header = false;
   bool allow_missing = false;
   std::string target;
@@ -39,6 +40,22 @@ struct ListFlags {
   int limit = 50;
 };
 
+absl::StatusOr<char> Delimiter(const UploadFlags& flags) {
+  return ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter));
+}
+
+// The other flags are about the columns of CSV files.
+absl::Status CheckSvmlightFlags(const UploadFlags& flags) {
+  return RefuseFlags({{"--role", !flags.roles.empty()},
+                      {"--categorical", !flags.categorical.empty()},
+                      {"--numeric", !flags.numeric.empty()},
+                      {"--block", !flags.blocks.empty()},
+                      {"--no-header", flags.no_header},
+                      {"--allow-missing", flags.allow_missing},
+                      {"--delimiter", flags.delimiter.has_value() && flags.squares.empty()}},
+                     "is for CSV files, FILE is svmlight");
+}
+
 absl::Status AddRole(const std::string& text, v1::CsvFormat& csv) {
   MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--role", text));
   const int role = EnumNumber(*v1::ColumnRole_descriptor(), assignment.second);
@@ -54,7 +71,7 @@ absl::Status AddRole(const std::string& text, v1::CsvFormat& csv) {
 
 absl::StatusOr<v1::CsvFormat> MakeCsvFormat(const UploadFlags& flags) {
   v1::CsvFormat csv;
-  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, Delimiter(flags));
   csv.set_delimiter(std::string(1, delimiter));
   csv.set_no_header(flags.no_header);
   csv.set_allow_missing(flags.allow_missing);
@@ -110,12 +127,13 @@ absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
     (*header.mutable_labels())[label.first] = label.second;
   }
   if (IsSvmlight(flags.file, flags.format)) {
+    MERCER_RETURN_IF_ERROR(CheckSvmlightFlags(flags));
     header.add_parts()->mutable_svmlight()->set_target_name(flags.target);
   } else {
     MERCER_ASSIGN_OR_RETURN(*header.add_parts()->mutable_csv(), MakeCsvFormat(flags));
   }
   sources.push_back(FileSource(flags.file));
-  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, Delimiter(flags));
   for (const std::string& square : flags.squares) {
     MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, header, sources));
   }
@@ -199,7 +217,7 @@ void AddUpload(CommandLine& line, CLI::App& data) {
   command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));
   command->add_option("--delimiter", flags->delimiter, "Between cells: one character or tab")
-      ->capture_default_str();
+      ->default_str(kDefaultDelimiter);
   command->add_flag("--no-header", flags->no_header,
                     "The first line holds values; names are c1, c2, ...");
   command->add_flag("--allow-missing", flags->allow_missing,

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -26,6 +27,14 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
   return MakeInflatingSource(std::move(file), SIZE_MAX);
+}
+
+absl::Status RefuseFlags(const std::vector<GivenFlag>& flags, const std::string& why) {
+  FieldViolations violations;
+  for (const GivenFlag& flag : flags) {
+    violations.Check(!flag.given, flag.name, why);
+  }
+  return violations.ToStatus();
 }
 
 }  // namespace mercer::client

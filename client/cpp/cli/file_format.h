@@ -3,12 +3,16 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "core/data/readers.h"
 
 namespace mercer::client {
+
+inline constexpr char kDefaultDelimiter[] = ",";  // between cells
 
 // Whether `file` is svmlight rather than CSV: as `format` ("csv", "svmlight") says or, when that is
 // empty, the file's name, as in "news20.svm", "a9a.svmlight.gz", "x.libsvm".
@@ -16,5 +20,15 @@ bool IsSvmlight(const std::string& file, const std::string& format);
 
 // The bytes of a file, inflated when it is compressed with gzip. Errors: kNotFound.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path);
+
+// A flag, and whether the user gave it.
+struct GivenFlag {
+  const char* name = "";
+  bool given = false;
+};
+
+// A flag that nothing reads is a mistake of the user. Errors: kInvalidArgument naming each of `flags` that is given, with
+// `why`.
+absl::Status RefuseFlags(const std::vector<GivenFlag>& flags, const std::string& why);
 
 }  // namespace mercer::client

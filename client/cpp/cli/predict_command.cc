@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,7 @@ struct PredictFlags {
   std::string output;
   bool values = false;
   bool contributions = false;
-  std::string delimiter = ",";
+  std::optional<std::string> delimiter;
   std::string format;
   bool no_header = false;
   std::vector<std::string> ignored;
@@ -30,6 +31,31 @@ struct PredictFlags {
 bool IsDataset(const PredictFlags& flags) {
   std::error_code error;
   return absl::StartsWith(flags.input, "datasets/") && !std::filesystem::exists(flags.input, error);
+}
+
+// What each kind of input does not read.
+absl::Status CheckInputFlags(const PredictFlags& flags) {
+  if (IsDataset(flags)) {
+    return RefuseFlags({{"--square", !flags.squares.empty()},
+                        {"--ignore", !flags.ignored.empty()},
+                        {"--format", !flags.format.empty()},
+                        {"--no-header", flags.no_header},
+                        {"--delimiter", flags.delimiter.has_value()}},
+                       absl::StrCat("is for files, '", flags.input, "' is a stored data set"));
+  }
+  if (flags.input.empty()) {
+    return RefuseFlags({{"--ignore", !flags.ignored.empty()},
+                        {"--format", !flags.format.empty()},
+                        {"--no-header", flags.no_header}},
+                       "is about FILE, which is not given");
+  }
+  if (IsSvmlight(flags.input, flags.format)) {
+    return RefuseFlags({{"--ignore", !flags.ignored.empty()},
+                        {"--no-header", flags.no_header},
+                        {"--delimiter", flags.delimiter.has_value() && flags.squares.empty()}},
+                       "is for CSV files, FILE is svmlight");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status AddTable(const PredictFlags& flags, char delimiter, RowBatches& batches) {
@@ -65,7 +91,8 @@ absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags) {
   if (flags.input.empty() && flags.squares.empty()) {
     return absl::InvalidArgumentError("nothing to predict: give a FILE, or --square NAME=FILE");
   }
-  MERCER_ASSIGN_OR_RETURN(const char delimiter, ParseDelimiter(flags.delimiter));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter,
+                          ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter)));
   RowBatches batches;
   if (!flags.input.empty()) {
     MERCER_RETURN_IF_ERROR(AddTable(flags, delimiter, batches));
@@ -91,6 +118,7 @@ absl::Status PredictAll(Session& session, const PredictFlags& flags, const Predi
 }
 
 absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
+  MERCER_RETURN_IF_ERROR(CheckInputFlags(flags));
   const std::stop_token interrupt = session.CatchInterrupts();
   std::unique_ptr<OutputFile> file;
   if (!flags.output.empty()) {
@@ -147,7 +175,7 @@ void AddPredictCommand(CommandLine& line) {
                     "Also each kernel's share of each decision value");
   command
       ->add_option("--delimiter", flags->delimiter, "Between cells of files: one character or tab")
-      ->capture_default_str();
+      ->default_str(kDefaultDelimiter);
   command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));
   command->add_flag("--no-header", flags->no_header,
