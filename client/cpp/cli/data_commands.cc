@@ -40,6 +40,13 @@ struct ListFlags {
   int limit = 50;
 };
 
+// A data set under construction.
+struct UploadParts {
+  v1::UploadHeader header;
+  std::vector<UploadSource> sources;
+  int64_t bytes = 0;  // of all sources
+};
+
 absl::StatusOr<char> Delimiter(const UploadFlags& flags) {
   return ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter));
 }
@@ -95,8 +102,7 @@ absl::StatusOr<v1::CsvFormat> MakeCsvFormat(const UploadFlags& flags) {
 }
 
 // "name=FILE:kernel"
-absl::Status AddSquare(const std::string& text, char delimiter, v1::UploadHeader& header,
-                       std::vector<UploadSource>& sources) {
+absl::Status AddSquare(const std::string& text, char delimiter, UploadParts& parts) {
   MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--square", text));
   const size_t colon = assignment.second.rfind(':');
   const std::string kind = colon == std::string::npos ? "" : assignment.second.substr(colon + 1);
@@ -107,17 +113,19 @@ absl::Status AddSquare(const std::string& text, char delimiter, v1::UploadHeader
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file,
                           OpenInflated(assignment.second.substr(0, colon)));
   MERCER_ASSIGN_OR_RETURN(SquareValues values, ReadSquareText(*file, delimiter));
-  v1::SquareFormat& square = *header.add_parts()->mutable_square();
+  v1::SquareFormat& square = *parts.header.add_parts()->mutable_square();
   square.set_name(assignment.first);
   square.set_kind(kind == "kernel" ? v1::SQUARE_KIND_KERNEL : v1::SQUARE_KIND_DISTANCE);
   square.set_columns(values.columns);
-  sources.push_back(MemorySource(std::move(values.bytes)));
+  parts.bytes += static_cast<int64_t>(values.bytes.size());
+  parts.sources.push_back(MemorySource(std::move(values.bytes)));
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
-                                            std::vector<UploadSource>& sources) {
-  v1::UploadHeader header;
+absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
+  UploadParts parts;
+  MERCER_ASSIGN_OR_RETURN(parts.bytes, RegularFileSize(flags.file));
+  v1::UploadHeader& header = parts.header;
   header.set_dataset_id(absl::StartsWith(flags.id, "datasets/") ? flags.id.substr(9) : flags.id);
   header.set_display_name(flags.display_name.empty()
                               ? std::filesystem::path(flags.file).filename().string()
@@ -132,31 +140,25 @@ absl::StatusOr<v1::UploadHeader> MakeHeader(const UploadFlags& flags,
   } else {
     MERCER_ASSIGN_OR_RETURN(*header.add_parts()->mutable_csv(), MakeCsvFormat(flags));
   }
-  sources.push_back(FileSource(flags.file));
+  parts.sources.push_back(FileSource(flags.file));
   MERCER_ASSIGN_OR_RETURN(const char delimiter, Delimiter(flags));
   for (const std::string& square : flags.squares) {
-    MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, header, sources));
+    MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, parts));
   }
-  return header;
+  return parts;
 }
 
 absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(flags.file, error)) {
-    return absl::NotFoundError(absl::StrCat("there is no file '", flags.file, "'"));
-  }
-  std::vector<UploadSource> sources;
-  MERCER_ASSIGN_OR_RETURN(v1::UploadHeader header, MakeHeader(flags, sources));
+  MERCER_ASSIGN_OR_RETURN(UploadParts parts, MakeParts(flags));
   const bool show_progress = session.terminal().interactive && !session.json();
-  const auto total = static_cast<int64_t>(std::filesystem::file_size(flags.file, error));
   const auto on_progress = [&](int64_t sent) {
     if (show_progress) {
-      session.out() << "\r\x1b[2Kupload " << FormatBytes(sent) << " of " << FormatBytes(total)
+      session.out() << "\r\x1b[2Kupload " << FormatBytes(sent) << " of " << FormatBytes(parts.bytes)
                     << std::flush;
     }
   };
   const absl::StatusOr<v1::Dataset> dataset =
-      session.client().UploadDataset(std::move(header), sources, on_progress);
+      session.client().UploadDataset(std::move(parts.header), parts.sources, on_progress);
   if (show_progress) {
     session.out() << "\r\x1b[2K" << std::flush;
   }

@@ -29,6 +29,20 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path
   return MakeInflatingSource(std::move(file), SIZE_MAX);
 }
 
+absl::StatusOr<int64_t> RegularFileSize(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return absl::NotFoundError(absl::StrCat("there is no file '", path, "'"));
+  }
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat("'", path, "' is not a regular file"));
+  }
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? absl::StatusOr<int64_t>(
+                     absl::NotFoundError(absl::StrCat("'", path, "': ", error.message())))
+               : static_cast<int64_t>(size);
+}
+
 absl::Status RefuseFlags(const std::vector<GivenFlag>& flags, const std::string& why) {
   FieldViolations violations;
   for (const GivenFlag& flag : flags) {

@@ -1,6 +1,7 @@
 // Data files that commands read.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ bool IsSvmlight(const std::string& file, const std::string& format);
 
 // The bytes of a file, inflated when it is compressed with gzip. Errors: kNotFound.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path);
+
+// Size of a file whose content is read more than once. Errors: kNotFound; kInvalidArgument when it is no regular file,
+// for example a pipe.
+absl::StatusOr<int64_t> RegularFileSize(const std::string& path);
 
 // A flag, and whether the user gave it.
 struct GivenFlag {

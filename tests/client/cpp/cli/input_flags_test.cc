@@ -1,6 +1,7 @@
 // Flags about input files, of "mercer data upload" and "mercer predict".
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -88,6 +89,27 @@ TEST_F(InputFlagsTest, FilesWithoutAHeaderCanBePredicted) {
   EXPECT_EQ(out_.str(), "label\nlabel x\nlabel y\n");
   ASSERT_EQ(server_.state.batches.at(0).columns_size(), 1);
   EXPECT_EQ(server_.state.batches[0].columns(0).name(), "c2");
+}
+
+TEST_F(InputFlagsTest, UploadsNeedRegularFiles) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe, folder_}) {
+    EXPECT_EQ(Run({"data", "upload", path}), 3);
+    EXPECT_EQ(err_.str(), "error: '" + path + "' is not a regular file\n");
+  }
+  EXPECT_EQ(Run({"data", "upload", folder_ + "/none"}), 4);
+  EXPECT_EQ(err_.str(), "error: there is no file '" + folder_ + "/none'\n");
+}
+
+TEST_F(InputFlagsTest, TheProgressOfAnUploadCountsAllParts) {
+  const std::string file = Write("a.csv", "x\n1\n");  // 4 bytes
+  const std::string square = Write("s.txt", "1\n");   // 8 bytes
+  const Arguments arguments = {
+      "data", "upload", file, "--square", "s=" + square + ":kernel", "--server", server_.address()};
+  ASSERT_EQ(RunCommandLine(arguments, out_, err_, {.interactive = true}), 0) << err_.str();
+  EXPECT_NE(out_.str().find("upload 4 B of 12 B"), std::string::npos) << out_.str();
+  EXPECT_NE(out_.str().find("upload 12 B of 12 B"), std::string::npos) << out_.str();
 }
 
 }  // namespace
