@@ -34,9 +34,9 @@ def environment(address, **more):
 def run_in_terminal(address, arguments, columns=100, on_output=None, **more):
     """Runs the program on a terminal of that width; returns its exit code and all that it wrote there."""
     process_id, terminal = pty.fork()
-    if process_id == 0:
+    if process_id == 0:  # its standard input is the terminal, which has its size before the program looks
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         os.execve(PROGRAM, [PROGRAM, *arguments], environment(address, **more))
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     written = b""
     while True:
         ready, _, _ = select.select([terminal], [], [], SECONDS)
@@ -60,6 +60,11 @@ def run_in_terminal(address, arguments, columns=100, on_output=None, **more):
 def drawn_lines(text):
     """What stood on the lines of the screen, each state of a line that was drawn again counted."""
     return [ESCAPE.sub("", line) for line in re.split(r"\r|\n", text)]
+
+
+def redrawn_lines(text):
+    """Each state of the lines that are drawn again in their place."""
+    return [ESCAPE.sub("", re.split(r"\r|\n", piece)[0]) for piece in text.split("\r\x1b[2K")[1:]]
 
 
 class SilentServerTest(unittest.TestCase):
@@ -153,7 +158,9 @@ class EdgesTest(unittest.TestCase):
         for command in (["data", "list"], ["data", "show", "small"], ["learners"], ["learners", "svm"], ["jobs"], ["watch", job],
                         ["models"], ["models", "wide"], ["show", "wide"], ["version"],
                         ["predict", "wide", self.path("small.csv")], ["export", "wide", self.path("wide.model")]):
-            for line in self.run_ok(*command, "--json").splitlines():
+            lines = self.run_ok(*command, "--json").splitlines()
+            self.assertTrue(lines, command)
+            for line in lines:
                 self.assertIsInstance(json.loads(line), dict, command)
         for command in (["show", "none"], ["train", "small"], ["predict", "wide", "/none"]):
             code, out, err = server_lib.mercer(self.server, *command, "--json")
@@ -171,14 +178,15 @@ class EdgesTest(unittest.TestCase):
         _, plain = run_in_terminal(self.server.address, ["show", "wide"], NO_COLOR="1")
         self.assertNotIn("\x1b", plain)
 
-    def test_nothing_is_wider_than_a_narrow_terminal(self):
-        job = self.finished_job()
-        for command in (["watch", job], ["show", "wide"]):
-            code, text = run_in_terminal(self.server.address, command, columns=40)
-            self.assertEqual(code, 0, text)
-            drawn = [line for line in drawn_lines(text) if "▕" in line or "█" in line]
-            self.assertTrue(drawn, text)
-            for line in drawn:
+    def test_bars_and_lines_drawn_again_fit_into_a_narrow_terminal(self):
+        _, watched = run_in_terminal(self.server.address, ["watch", self.finished_job()], columns=40)
+        _, uploaded = run_in_terminal(self.server.address, ["data", "upload", self.path("small.csv")], columns=40)
+        _, shown = run_in_terminal(self.server.address, ["show", "wide"], columns=40)
+        bars = [line for line in drawn_lines(shown) if "█" in line]
+        progress = redrawn_lines(uploaded)[:-1]  # the last one is the summary in its place
+        for lines in (redrawn_lines(watched), progress, bars):
+            self.assertTrue(any(lines), (watched, uploaded, shown))
+            for line in lines:
                 self.assertLessEqual(len(line), 40, line)
 
     def test_without_a_terminal_there_are_plain_lines(self):
