@@ -10,7 +10,7 @@ namespace mercer::client {
 namespace {
 
 constexpr int kMaxMessageBytes = 256 << 20;  // a model in full may be large
-// The details of errors travel there; gRPC's default of 8 KiB holds some fifty wrong fields.
+// The details of errors travel there. Our server cuts them to gRPC's default of 8 KiB; what else answers on the way may not.
 constexpr int kMaxMetadataBytes = 1 << 20;
 
 }  // namespace

@@ -13,7 +13,7 @@ struct Terminal {
   bool colour = false;       // and NO_COLOR is not set
   int width = 100;           // of what is no terminal too
 
-  // Of the file descriptor `fd`; `environment` looks up NO_COLOR and TERM.
+  // Of the file descriptor `fd`, and of NO_COLOR and TERM in the environment.
   static Terminal Inspect(int fd);
 };
 
