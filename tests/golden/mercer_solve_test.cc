@@ -98,7 +98,6 @@ void CompareFixture(const json& fixture, const json& answer) {
   ASSERT_TRUE(comparisons.count(kind) > 0) << "the test knows no kind '" << kind << "'";
   ASSERT_TRUE(answer.contains("result") || answer.contains("cases"))
       << answer.dump().substr(0, 300);
-  EXPECT_GE(answer.at("seconds").get<double>(), 0);
   comparisons.at(kind)(fixture, answer);
 }
 
