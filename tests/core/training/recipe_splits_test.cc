@@ -83,7 +83,7 @@ TEST(RecipeSplitsTest, GroupsStayTogether) {
   }
 }
 
-// Twins with other labels: only a split that divides the pairs can predict them.
+// Pairs of equal rows with one random label: only a split that divides the pairs can predict them.
 TEST(RecipeSplitsTest, MetricsDoNotLookIntoGroups) {
   Dataset data = ClassificationData(80, 2, 2, 3);
   RowMatrix values = data.blocks[0].values.view();
