@@ -296,16 +296,6 @@ TEST_F(BadRequestsTest, RowsThatDoNotFitTheModelAreRefused) {
   EXPECT_EQ(ReasonOf(predict(request)), "NOT_CALIBRATED");
 }
 
-TEST_F(BadRequestsTest, LaterRpcsSayThatTheyAreMissing) {
-  grpc::ClientContext context;
-  v1::StopJobRequest request;
-  request.set_name("jobs/x");
-  v1::Job job;
-  const grpc::Status status = training_->StopJob(&context, request, &job);
-  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
-  EXPECT_EQ(ReasonOf(status), "NOT_IMPLEMENTED");
-}
-
 TEST_F(BadRequestsTest, SecondServerOnTheFolderIsRefused) {
   ServerOptions options;
   options.data_dir = folder_;

@@ -1,0 +1,72 @@
+// Every RPC of the services is called: the server has it, or says that it has not.
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include "mercer/v1/admin_service.pb.h"
+#include "tests/integration/test_server.h"
+
+namespace mercer::server {
+namespace {
+
+using testing::ElementsAre;
+
+class LaterRpcsTest : public ServerTest {
+ protected:
+  LaterRpcsTest() { StartServer(); }
+
+  // Calls `path` ("/service/method"), of whatever kind, with one empty message.
+  grpc::Status CallWithEmptyMessage(const std::string& path) {
+    grpc::CompletionQueue queue;
+    const auto done = [&queue] {
+      void* tag = nullptr;
+      bool succeeded = false;
+      return queue.Next(&tag, &succeeded) && succeeded;
+    };
+    grpc::ClientContext context;
+    grpc::GenericStub stub(channel_);
+    const auto call = stub.PrepareCall(&context, path, &queue);
+    call->StartCall(nullptr);
+    done();
+    const grpc::Slice nothing;
+    call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
+    done();
+    grpc::ByteBuffer answer;
+    do {
+      call->Read(&answer, nullptr);
+    } while (done());
+    grpc::Status status;
+    call->Finish(&status, nullptr);
+    done();
+    return status;
+  }
+};
+
+TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
+  const google::protobuf::DescriptorPool& pool =
+      *google::protobuf::DescriptorPool::generated_pool();
+  std::set<std::string> missing;
+  for (const char* name :
+       {"mercer.v1.AdminService", "mercer.v1.DatasetService", "mercer.v1.ModelService",
+        "mercer.v1.PredictionService", "mercer.v1.TrainingService"}) {
+    const google::protobuf::ServiceDescriptor* service = pool.FindServiceByName(name);
+    ASSERT_NE(service, nullptr) << name;
+    for (int m = 0; m < service->method_count(); ++m) {
+      const std::string& method = service->method(m)->name();
+      const grpc::Status status = CallWithEmptyMessage(std::string("/") + name + "/" + method);
+      if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) {
+        missing.insert(method);
+        EXPECT_EQ(ReasonOf(status), "NOT_IMPLEMENTED") << method;
+        EXPECT_EQ(status.error_message(), method + " is not available on this server");
+      }
+    }
+  }
+  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "EvaluateModel", "SetAlias", "StopJob",
+                                   "UpdateModel", "VerifyModel", "WatchJobs"));
+}
+
+}  // namespace
+}  // namespace mercer::server
