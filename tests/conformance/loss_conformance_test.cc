@@ -1,4 +1,5 @@
 // What every loss promises, checked on every loss.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -32,7 +33,7 @@ std::ostream& operator<<(std::ostream& out, const LossCase& loss_case) {
 
 const double kLog2 = std::log(2.0);
 
-std::vector<LossCase> AllLosses() {
+std::vector<LossCase> LossCases() {
   return {
       {LossKind::kHinge,
        0,
@@ -299,7 +300,21 @@ TEST_P(LossConformance, DualValueBoundsThePrimal) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllLosses, LossConformance, testing::ValuesIn(AllLosses()),
+// The kinds are numbered from 0; MakeLoss refuses the number after the last.
+TEST(LossCasesTest, EveryKindOfLossHasACase) {
+  const std::vector<LossCase> cases = LossCases();
+  size_t count = 0;
+  for (auto made = MakeLoss(LossKind{}); made.ok(); made = MakeLoss(static_cast<LossKind>(count))) {
+    const auto found = std::count_if(cases.begin(), cases.end(), [&](const LossCase& loss_case) {
+      return loss_case.kind == (*made)->kind();
+    });
+    EXPECT_EQ(found, 1) << "LossCases() needs one case of '" << (*made)->name() << "'";
+    ++count;
+  }
+  EXPECT_EQ(cases.size(), count);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllLosses, LossConformance, testing::ValuesIn(LossCases()),
                          [](const testing::TestParamInfo<LossCase>& loss_case) {
                            return std::string(
                                (*MakeLoss(loss_case.param.kind, loss_case.param.epsilon))->name());
