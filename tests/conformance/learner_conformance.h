@@ -172,6 +172,7 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
     return prediction->decision_values.col(0);
   }
 
+ public:
   static void ExpectFinite(const TrainingOutcome& outcome, const std::string& what) {
     EXPECT_TRUE(std::isfinite(outcome.certificate.primal))
         << what << ": primal " << outcome.certificate.primal;

@@ -1,6 +1,7 @@
 // Conformance to limits: cancellation, stop, time, iterations.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <pthread.h>
 #include <set>
@@ -19,17 +20,20 @@ inline double ClockSeconds(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// How a run is made to end early.
-enum class Ending { kCancel, kStop, kTimeLimit };
+// How a run is made to end early. A stop and a time limit end the search, a cancellation ends
+// everything.
+enum class Ending { kCancel, kCancelVerification, kStop, kTimeLimit };
 
-// One run that is ended `seconds` of work after its beginning (of time, for a time limit).
 struct EndedRun {
   absl::StatusOr<TrainingOutcome> outcome = absl::UnknownError("not run");
-  double work_after = 0;  // processor time from the request to the end of the search
+  // Processor time from the request to the end of what it ends; negative when that had ended
+  // before.
+  double work_after = 0;
 };
 
-// Work is measured by the processor time of the training thread, so that a loaded machine does not
-// matter.
+// One run that is ended after `seconds` of work since its beginning, or since that of its
+// verification (of time, for a time limit). Work is measured by the processor time of the training
+// thread, so that a loaded machine does not matter.
 template <typename Train>
 EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
   EndedRun run;
@@ -39,39 +43,56 @@ EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
     settings.max_time = absl::Seconds(seconds);
   }
   ConformanceObserver observer;
-  double work_at_end = -1;  // of the search
-  observer.on_verifying = [&] { work_at_end = ClockSeconds(CLOCK_THREAD_CPUTIME_ID); };
+  observer.stop_when_model = ending == Ending::kCancelVerification;  // soon to be verified
+  std::atomic<double> work_at_verification = kInfinity;
+  observer.on_verifying = [&] { work_at_verification = ClockSeconds(CLOCK_THREAD_CPUTIME_ID); };
+  double work_at_end = 0;
   std::atomic<bool> done = false;
   const absl::Time begin = absl::Now();
   std::thread worker([&] {
     run.outcome = train(settings, observer);
-    if (work_at_end < 0) {
-      work_at_end = ClockSeconds(CLOCK_THREAD_CPUTIME_ID);
-    }
+    work_at_end = ClockSeconds(CLOCK_THREAD_CPUTIME_ID);
     done = true;
   });
   clockid_t clock = {};
   EXPECT_EQ(pthread_getcpuclockid(worker.native_handle(), &clock), 0);
-  // The thread is joined below, so that its clock exists.
   const auto due = [&] {
-    return ending == Ending::kTimeLimit ? absl::Now() - begin >= absl::Seconds(seconds)
-                                        : ClockSeconds(clock) >= seconds;
+    if (ending == Ending::kTimeLimit) {
+      return absl::Now() - begin >= absl::Seconds(seconds);
+    }
+    const double from = ending == Ending::kCancelVerification ? work_at_verification.load() : 0;
+    return ClockSeconds(clock) >= from + seconds;
   };
   while (!done && !due()) {
     std::this_thread::yield();
   }
-  const double work_at_request = done ? kInfinity : ClockSeconds(clock);
-  if (ending == Ending::kCancel) {
-    settings.token.Cancel();
-  } else if (ending == Ending::kStop) {
+  const bool ends_search = ending == Ending::kStop || ending == Ending::kTimeLimit;
+  if (ending == Ending::kStop) {
     observer.stop = true;
+  } else if (!ends_search) {
+    settings.token.Cancel();
   }
+  const double work_so_far = ClockSeconds(clock);  // of no meaning once the thread has ended
+  const double work_at_request = done ? kInfinity : work_so_far;
   worker.join();
-  run.work_after = work_at_end - work_at_request;
+  const double work_at_search_end = std::min(work_at_verification.load(), work_at_end);
+  run.work_after = (ends_search ? work_at_search_end : work_at_end) - work_at_request;
   return run;
 }
 
-TEST_P(LearnerConformance, SearchEndsWithinAQuarterSecondOfWork) {
+inline void ExpectEndedInTime(const EndedRun& run, Ending ending, const std::string& what) {
+  EXPECT_LE(run.work_after, 0.25 * kSanitizerFactor) << what;
+  if (run.outcome.ok()) {
+    LearnerConformance::ExpectFinite(*run.outcome, what);
+    return;
+  }
+  const absl::Status& status = run.outcome.status();
+  const bool by_cancellation = ending == Ending::kCancel || ending == Ending::kCancelVerification;
+  EXPECT_TRUE(by_cancellation ? absl::IsCancelled(status) : GetReason(status) == "NO_MODEL")
+      << what << ": " << status;
+}
+
+TEST_P(LearnerConformance, RunEndsWithinAQuarterSecondOfWork) {
   const TrainingProblem problem = Problem(4000, 20, {1, 2, 4, 8, 16, 32});
   for (const OptionValues& options : OptionVariants(entry())) {
     for (const Ending ending : {Ending::kCancel, Ending::kStop, Ending::kTimeLimit}) {
@@ -81,20 +102,33 @@ TEST_P(LearnerConformance, SearchEndsWithinAQuarterSecondOfWork) {
               settings.options = options;
               return Train(problem, settings, observer);
             });
-        const std::string what = OptionText(options) + ", ending " +
-                                 std::to_string(static_cast<int>(ending)) + " after " +
-                                 std::to_string(seconds) + " s";
-        EXPECT_LE(run.work_after, 0.25 * kSanitizerFactor) << what;
-        if (run.outcome.ok()) {
-          ExpectFinite(*run.outcome, what);
-        } else {
-          EXPECT_TRUE(ending == Ending::kCancel ? absl::IsCancelled(run.outcome.status())
-                                                : GetReason(run.outcome.status()) == "NO_MODEL")
-              << what << ": " << run.outcome.status();
-        }
+        ExpectEndedInTime(run, ending,
+                          OptionText(options) + ", ending " +
+                              std::to_string(static_cast<int>(ending)) + " after " +
+                              std::to_string(seconds) + " s");
       }
     }
   }
+}
+
+TEST_P(LearnerConformance, CancelledVerificationEndsWithinAQuarterSecondOfWork) {
+  const TrainingProblem problem = Problem(4000, 20, {1, 2, 4, 8, 16, 32});
+  for (const double seconds : {0.0, 0.1, 0.2, 0.3, 0.4}) {
+    const EndedRun run = EndEarly(Ending::kCancelVerification, seconds,
+                                  [&](const RunSettings& settings, ConformanceObserver& observer) {
+                                    return Train(problem, settings, observer);
+                                  });
+    ExpectEndedInTime(run, Ending::kCancelVerification,
+                      std::to_string(seconds) + " s into the verification");
+  }
+}
+
+TEST_P(LearnerConformance, CancelledWhenItsVerificationBeginsIsCancelled) {
+  RunSettings settings;
+  ConformanceObserver observer;
+  observer.on_verifying = [&] { settings.token.Cancel(); };
+  EXPECT_EQ(Train(Problem(120, 4), settings, observer).status().code(),
+            absl::StatusCode::kCancelled);
 }
 
 TEST_P(LearnerConformance, CancelledBeforeItBeginsIsCancelled) {
