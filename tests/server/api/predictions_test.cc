@@ -88,13 +88,11 @@ TEST_F(PredictionsTest, MuchWorkRunsOnThePoolOfPredictionsAlone) {
   };
   runs_on_the_pool(CloudsRows("models/clouds/versions/1", 20'000));
   runs_on_the_pool(CloudsRows("models/clouds", 20'000));
-  // A single row, in a message that takes long to walk: empty texts of an ignored column.
+  // A single row, in a message that takes long to walk: a long text of the ignored target.
   v1::PredictRequest large = CloudsRows("models/clouds/versions/1", 1);
   v1::TypedColumn& target = *large.mutable_rows()->add_columns();
   target.set_name("label");
-  for (int i = 0; i < 100'000; ++i) {
-    target.mutable_texts()->add_values("");
-  }
+  target.mutable_texts()->add_values(std::string(100'000, 'a'));
   runs_on_the_pool(large);
 }
 
@@ -141,7 +139,7 @@ TEST_F(PredictionsTest, StreamOverADataSetKeepsItsMessagesWithinTheLimit) {
   EXPECT_GT(messages, 1);
 }
 
-// 2^40 rows of 2^20 outputs and 2^17 kernels: the product has more than 64 bits.
+// 2^40 rows of 2^20 outputs and 100 kernels: the product has more than 64 bits.
 TEST(AnswerSizeTest, AbsurdSizesDoNotWrapRound) {
   Model model;
   model.function.bias = Vector::Zero(1 << 20);
