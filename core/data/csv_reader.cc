@@ -77,6 +77,7 @@ class CsvParser {
   absl::StatusOr<double> ConvertNumber(const CsvColumn& column, const CsvCell& cell,
                                        Index row) const;
   absl::StatusOr<double> ConvertCategory(size_t column, const CsvCell& cell, Index row);
+  absl::Status CheckMemory(Index rows) const;
   absl::Status RaggedRow(std::string_view record, Index row) const;
   ColumnSchema TakeSchema(size_t column);
 
@@ -87,6 +88,9 @@ class CsvParser {
   absl::flat_hash_set<std::string> missing_;
   std::vector<Target> targets_;
   std::vector<Dictionary> dictionaries_;
+  size_t dictionary_bytes_ = 0;
+  size_t row_bytes_ = 0;
+  size_t max_bytes_;
   RowTable table_;
 };
 
@@ -96,6 +100,7 @@ CsvParser::CsvParser(CsvLayout layout, const CsvOptions& options)
       allow_missing_(options.allow_missing),
       missing_(options.missing.begin(), options.missing.end()),
       dictionaries_(layout_.columns.size()),
+      max_bytes_(options.max_bytes),
       table_(Widths(layout_)) {
   for (const std::string& mark : options.missing) {
     double value = 0;
@@ -110,6 +115,7 @@ CsvParser::CsvParser(CsvLayout layout, const CsvOptions& options)
     } else if (column.role != ColumnRole::kIgnored) {
       target.matrix = next_matrix++;
     }
+    row_bytes_ += target.matrix == kNowhere ? 0 : sizeof(double);
     targets_.push_back(target);
   }
 }
@@ -156,7 +162,15 @@ void CsvParser::DecideTypes(const Sample& sample) {
   }
 }
 
+absl::Status CsvParser::CheckMemory(Index rows) const {
+  const size_t bytes = static_cast<size_t>(rows) * row_bytes_ + dictionary_bytes_;
+  return bytes <= max_bytes_ ? absl::OkStatus()
+                             : absl::ResourceExhaustedError(absl::StrCat(
+                                   rows, " rows take more than ", max_bytes_, " bytes of memory"));
+}
+
 absl::Status CsvParser::ParseRow(std::string_view record, Index row) {
+  MERCER_RETURN_IF_ERROR(CheckMemory(table_.rows() + 1));
   MERCER_RETURN_IF_ERROR(table_.BeginRow());
   CsvCells cells(record, delimiter_);
   for (size_t i = 0; i < targets_.size(); ++i) {
@@ -247,9 +261,11 @@ absl::StatusOr<double> CsvParser::ConvertCategory(size_t i, const CsvCell& cell,
         absl::StrCat("more than ", kMaxCategories,
                      " categories; if the column is no feature, give it the role ignored"));
   }
+  MERCER_RETURN_IF_ERROR(CheckMemory(table_.rows()));
   const auto code = static_cast<double>(dictionary.categories.size());
   dictionary.categories.emplace_back(cell.text);
   dictionary.codes.emplace(text, code);
+  dictionary_bytes_ += 2 * (sizeof(std::string) + text.size() + sizeof(double));
   return code;
 }
 

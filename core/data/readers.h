@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +59,8 @@ struct CsvOptions {
   // Feature blocks; columns that none names go to the block "features". Empty: one block.
   std::vector<BlockColumns> blocks;
   size_t max_columns = 1'000'000;
+  // Memory that numbers and names of categories may take; more are kResourceExhausted.
+  size_t max_bytes = std::numeric_limits<size_t>::max();
 };
 
 // How many rows decide the column types that the options leave open (fewer when they exceed 16 MiB
@@ -76,6 +79,8 @@ struct SvmlightOptions {
   // an error.
   Index num_columns = 0;
   std::string target_name = "label";
+  // Memory that the numbers may take; more are kResourceExhausted.
+  size_t max_bytes = std::numeric_limits<size_t>::max();
 };
 
 // "label index:value ...", indices from 1 and ascending, '#' starts a comment, "qid:n" becomes the

@@ -57,8 +57,9 @@ class SvmlightParser {
  private:
   absl::Status ParseEntry(std::string_view token);
   absl::Status ParseQuery(std::string_view token);
-  absl::Status AddEntry(Index index, double value);
   absl::StatusOr<double> ParseFinite(std::string_view token, std::string_view column) const;
+  absl::Status CheckMemory(double bytes) const;
+  double SparseBytes() const;
   absl::StatusOr<FeatureBlock> TakeBlock();
   SparseRows TakeSparse(Index columns);
   absl::StatusOr<SharedMatrix> TakeDense(Index columns);
@@ -114,6 +115,7 @@ absl::Status SvmlightParser::ParseLine(std::string_view line) {
   previous_kept_ = 0;
   MERCER_ASSIGN_OR_RETURN(const double label, ParseFinite(token, options_.target_name));
   MERCER_RETURN_IF_ERROR(labels_.Add(label));
+  MERCER_RETURN_IF_ERROR(CheckMemory(SparseBytes()));
   token = NextToken(&line);
   if (token.substr(0, 4) == "qid:") {
     MERCER_RETURN_IF_ERROR(ParseQuery(token.substr(4)));
@@ -165,7 +167,21 @@ absl::Status SvmlightParser::ParseEntry(std::string_view token) {
   }
   MERCER_RETURN_IF_ERROR(steps_.Add(index - previous_kept_));
   previous_kept_ = index;
-  return values_.Add(value);
+  MERCER_RETURN_IF_ERROR(values_.Add(value));
+  return CheckMemory(SparseBytes());
+}
+
+absl::Status SvmlightParser::CheckMemory(double bytes) const {
+  return bytes <= static_cast<double>(options_.max_bytes)
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError(absl::StrCat(rows_, " rows take more than ",
+                                                         options_.max_bytes, " bytes of memory"));
+}
+
+// Label, query and start of each row, value and column of each entry.
+double SvmlightParser::SparseBytes() const {
+  return static_cast<double>(rows_) * (2 * sizeof(double) + sizeof(int64_t)) +
+         static_cast<double>(values_.size()) * (sizeof(double) + sizeof(int32_t));
 }
 
 SparseRows SvmlightParser::TakeSparse(Index columns) {
@@ -218,6 +234,8 @@ absl::StatusOr<FeatureBlock> SvmlightParser::TakeBlock() {
     block.sparse = TakeSparse(columns);
     return block;
   }
+  MERCER_RETURN_IF_ERROR(CheckMemory(num_cells * sizeof(double) +
+                                     static_cast<double>(columns) * sizeof(ColumnSchema)));
   MERCER_ASSIGN_OR_RETURN(block.values, TakeDense(columns));
   for (Index column = 1; column <= columns; ++column) {
     block.columns.push_back({absl::StrCat(column), false, {}});
