@@ -31,6 +31,18 @@ double ValuesPerRow(const Model& model, bool contributions) {
 
 }  // namespace
 
+absl::Status CheckMessageSize(const google::protobuf::Message& answer, int64_t limit_bytes) {
+  const size_t bytes = answer.ByteSizeLong();
+  if (bytes <= static_cast<size_t>(limit_bytes)) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::ResourceExhaustedError(
+          absl::StrCat("the answer has ", bytes, " bytes, a message at most ", limit_bytes)),
+      "RESPONSE_TOO_LARGE",
+      {{"limit_bytes", absl::StrCat(limit_bytes)}, {"got_bytes", absl::StrCat(bytes)}});
+}
+
 absl::Status CheckAnswerSize(const Model& model, bool contributions, Index rows,
                              int64_t limit_bytes) {
   const double values = ValuesPerRow(model, contributions) * static_cast<double>(rows);

@@ -4,10 +4,15 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include <google/protobuf/message.h>
 
 #include "core/training/model.h"
 
 namespace mercer::server {
+
+// Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when the answer itself exceeds
+// `limit_bytes`.
+absl::Status CheckMessageSize(const google::protobuf::Message& answer, int64_t limit_bytes);
 
 // Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE when rows x outputs x (1 + contributions)
 // numbers alone exceed `limit_bytes`.

@@ -8,6 +8,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 #include "core/training/output_coding.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
@@ -17,6 +18,9 @@ namespace {
 
 constexpr Index kMaxDescribedColumns = 10'000;
 constexpr size_t kMaxValueCounts = 1000;
+constexpr size_t kMaxValueBytes = 200;
+// Of the columns' statistics and counts. Whatever the columns hold, the description fits an answer.
+constexpr size_t kMaxDescriptionBytes = size_t{4} << 20;
 
 static_assert(v1::COLUMN_ROLE_FEATURE == static_cast<int>(ColumnRole::kFeature) + 1);
 static_assert(v1::COLUMN_ROLE_IGNORED == static_cast<int>(ColumnRole::kIgnored) + 1);
@@ -60,7 +64,7 @@ void DescribeNumbers(const ConstVectorRef& values, v1::Column& column) {
 
 void AddCount(const std::string& value, int64_t count, v1::Column& column) {
   v1::ValueCount& entry = *column.add_value_counts();
-  entry.set_value(value);
+  entry.set_value(Shorten(value, kMaxValueBytes));
   entry.set_count(count);
 }
 
@@ -109,7 +113,23 @@ void DescribeColumn(const ColumnSchema& schema, ColumnRole role, const ConstVect
   }
 }
 
-void DescribeBlock(const FeatureBlock& block, v1::Block& message) {
+// Adds the description unless it is too large; then the counts are the first to be left out. False
+// when no column has room any more.
+bool AddColumn(v1::Column column, size_t* free_bytes,
+               google::protobuf::RepeatedPtrField<v1::Column>* columns) {
+  if (column.ByteSizeLong() > *free_bytes) {
+    column.clear_value_counts();
+  }
+  const size_t bytes = column.ByteSizeLong();
+  if (bytes > *free_bytes) {
+    return false;
+  }
+  *free_bytes -= bytes;
+  *columns->Add() = std::move(column);
+  return true;
+}
+
+void DescribeBlock(const FeatureBlock& block, size_t* free_bytes, v1::Block& message) {
   message.set_name(block.name);
   message.set_sparse(block.is_sparse);
   message.set_num_columns(block.num_columns());
@@ -123,7 +143,11 @@ void DescribeBlock(const FeatureBlock& block, v1::Block& message) {
     const size_t position = static_cast<size_t>(c);
     const ColumnSchema schema =
         position < block.columns.size() ? block.columns[position] : ColumnSchema();
-    DescribeColumn(schema, ColumnRole::kFeature, column, *message.add_columns());
+    v1::Column described;
+    DescribeColumn(schema, ColumnRole::kFeature, column, described);
+    if (!AddColumn(std::move(described), free_bytes, message.mutable_columns())) {
+      return;
+    }
   }
 }
 
@@ -179,9 +203,16 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
 v1::Dataset DescribeDataset(const Dataset& dataset) {
   v1::Dataset description;
   description.set_rows(dataset.rows);
+  size_t free_bytes = kMaxDescriptionBytes;
+  // Clients choose a target by them: they come first.
+  for (const RoleColumn& column : dataset.role_columns) {
+    v1::Column described;
+    DescribeColumn(column.schema, column.role, column.values, described);
+    AddColumn(std::move(described), &free_bytes, description.mutable_role_columns());
+  }
   int64_t columns = 0;
   for (const FeatureBlock& block : dataset.blocks) {
-    DescribeBlock(block, *description.add_blocks());
+    DescribeBlock(block, &free_bytes, *description.add_blocks());
     columns += block.num_columns();
   }
   description.set_num_columns(columns);
@@ -190,9 +221,6 @@ v1::Dataset DescribeDataset(const Dataset& dataset) {
     message.set_name(square.name);
     message.set_kind(static_cast<v1::SquareKind>(static_cast<int>(square.kind) + 1));
     message.set_columns(square.values.cols());
-  }
-  for (const RoleColumn& column : dataset.role_columns) {
-    DescribeColumn(column.schema, column.role, column.values, *description.add_role_columns());
   }
   return description;
 }

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/errors.h"
+#include "server/api/answer_size.h"
 #include "server/api/error_details.h"
 #include "server/api/unknown_fields.h"
 
@@ -61,16 +62,7 @@ absl::Status CallRecord::Check(const grpc::CallbackServerContext& context,
 }
 
 absl::Status CallRecord::CheckSize(const google::protobuf::Message& response) const {
-  const int64_t bytes = static_cast<int64_t>(response.ByteSizeLong());
-  if (bytes <= environment_->max_message_bytes) {
-    return absl::OkStatus();
-  }
-  return WithReason(
-      absl::ResourceExhaustedError(absl::StrCat(
-          "the answer has ", bytes, " bytes, a message at most ", environment_->max_message_bytes)),
-      "RESPONSE_TOO_LARGE",
-      {{"limit_bytes", absl::StrCat(environment_->max_message_bytes)},
-       {"got_bytes", absl::StrCat(bytes)}});
+  return CheckMessageSize(response, environment_->max_message_bytes);
 }
 
 grpc::Status CallRecord::End(const absl::Status& status) const {
