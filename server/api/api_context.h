@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/training/learner.h"
+#include "server/api/parse_budget.h"
 #include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/job_manager.h"
@@ -32,6 +33,8 @@ struct ApiContext {
   std::vector<const LearnerEntry*> learners;
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
+  // All parses together keep within limits.dataset_bytes.
+  std::shared_ptr<ParseBudget> parse_budget = std::make_shared<ParseBudget>();
   ApiLimits limits;
 };
 

@@ -57,6 +57,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }
+  context_.upload_requests->Forget(*record);
   ReleaseBlobs(context_, {record->blob});
   return google::protobuf::Empty();
 }

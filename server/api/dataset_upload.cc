@@ -12,6 +12,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
+#include "server/api/answer_size.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
@@ -24,16 +25,21 @@ constexpr size_t kMaxChunkBytes = size_t{4} << 20;
 
 class BlobSink final : public ByteSink {
  public:
-  explicit BlobSink(BlobWriter& writer) : writer_(writer) {}
-  absl::Status Write(std::string_view bytes) override { return writer_.Append(bytes); }
+  BlobSink(BlobWriter& writer, const std::function<bool()>& is_cancelled)
+      : writer_(writer), is_cancelled_(is_cancelled) {}
+  absl::Status Write(std::string_view bytes) override {
+    return is_cancelled_() ? absl::CancelledError("the client has gone") : writer_.Append(bytes);
+  }
 
  private:
   BlobWriter& writer_;
+  const std::function<bool()>& is_cancelled_;
 };
 
-absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, BlobStore& blobs) {
+absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, BlobStore& blobs,
+                                        const std::function<bool()>& is_cancelled) {
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, blobs.NewBlob());
-  BlobSink sink(*writer);
+  BlobSink sink(*writer, is_cancelled);
   MERCER_RETURN_IF_ERROR(EncodeDataset(dataset, sink));
   return writer->Commit();
 }
@@ -154,9 +160,13 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Finish(const std::function<bool()>& i
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
                                                  const std::function<bool()>& is_cancelled) {
-  MERCER_ASSIGN_OR_RETURN(const Dataset dataset, ReadUploadedParts(header_.parts(), *files_,
-                                                                   context_.limits.dataset_bytes));
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, *context_.blobs));
+  const int64_t limit = context_.limits.dataset_bytes;
+  MERCER_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(header_.parts(), *files_, limit));
+  MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share share,
+                          context_.parse_budget->Take(bytes, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(const Dataset dataset,
+                          ReadUploadedParts(header_.parts(), *files_, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, *context_.blobs, is_cancelled));
   DatasetRecord record;
   record.id = dataset_id_;
   record.display_name = header_.display_name();
@@ -166,17 +176,25 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   record.info = EncodeDatasetInfo({DescribeDataset(dataset), header_.request_id(), upload_digest});
   record.labels = {header_.labels().begin(), header_.labels().end()};
   record.create_time = absl::Now();
-  absl::StatusOr<CreatedDataset> created = absl::CancelledError("the client has gone");
-  if (!is_cancelled()) {
-    created = context_.upload_requests->CreateOnce(context_.storage->datasets(),
-                                                   header_.request_id(), std::move(record));
-  }
+  const absl::StatusOr<CreatedDataset> created = Create(std::move(record), is_cancelled);
   if (!created.ok() || !created->created) {
     const std::string digest = blob.digest();
     blob = PinnedBlob();  // a pinned blob is not deleted
     ReleaseBlobs(context_, {digest});
   }
   return Answer(created, upload_digest);
+}
+
+absl::StatusOr<CreatedDataset> DatasetUpload::Create(
+    DatasetRecord record, const std::function<bool()>& is_cancelled) const {
+  // A data set that no answer can hold must not be there after the refusal.
+  MERCER_ASSIGN_OR_RETURN(const v1::Dataset answer, WriteDataset(record, v1::DATASET_VIEW_FULL));
+  MERCER_RETURN_IF_ERROR(CheckMessageSize(answer, context_.limits.message_bytes));
+  if (is_cancelled()) {
+    return absl::CancelledError("the client has gone");
+  }
+  return context_.upload_requests->CreateOnce(context_.storage->datasets(), header_.request_id(),
+                                              std::move(record));
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Answer(const absl::StatusOr<CreatedDataset>& created,

@@ -24,9 +24,10 @@ class DatasetUpload {
   // The next message. Errors: kInvalidArgument (reasons BAD_FIELDS, BAD_UPLOAD_ORDER),
   // kResourceExhausted.
   absl::Status Add(const v1::UploadDatasetRequest& message);
-  // Reads all parts, stores the data set. `is_cancelled` is asked before anything is stored.
-  // Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE); kAlreadyExists
-  // (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE); kCancelled.
+  // Reads all parts, stores the data set. `is_cancelled` is asked all the while, last before the data
+  // set is stored. Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE);
+  // kAlreadyExists (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE,
+  // RESPONSE_TOO_LARGE); kCancelled.
   absl::StatusOr<v1::Dataset> Finish(const std::function<bool()>& is_cancelled);
 
  private:
@@ -34,6 +35,8 @@ class DatasetUpload {
   absl::Status AddChunk(const v1::UploadChunk& chunk);
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,
                                     const std::function<bool()>& is_cancelled);
+  absl::StatusOr<CreatedDataset> Create(DatasetRecord record,
+                                        const std::function<bool()>& is_cancelled) const;
   // What the client hears of a data set that was created, or was there already.
   absl::StatusOr<v1::Dataset> Answer(const absl::StatusOr<CreatedDataset>& created,
                                      const std::string& upload_digest) const;

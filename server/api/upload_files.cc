@@ -1,7 +1,6 @@
 #include "server/api/upload_files.h"
 
 #include <cmath>
-#include <cstring>
 #include <set>
 #include <utility>
 
@@ -19,6 +18,8 @@ namespace {
 absl::Status BadSize(const std::string& message) {
   return WithReason(absl::InvalidArgumentError(message), "BAD_SIZE");
 }
+
+absl::Status ClientHasGone() { return absl::CancelledError("the client has gone"); }
 
 // The number of rows of a file of doubles. `stated_rows` 0: unknown.
 absl::StatusOr<Index> CountRows(size_t bytes, Index columns, Index stated_rows,
@@ -39,20 +40,18 @@ absl::StatusOr<Index> CountRows(size_t bytes, Index columns, Index stated_rows,
   return rows;
 }
 
-// Copies the file's doubles into aligned memory.
-absl::StatusOr<RowMatrix> ReadDoubles(const std::string& path, Index columns, Index stated_rows,
-                                      const std::string& what) {
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, PosixFileSystem().Map(path));
+// The file's doubles where they are mapped; they need no memory of the process.
+absl::StatusOr<SharedMatrix> MapDoubles(const std::string& path, Index columns, Index stated_rows,
+                                        const std::string& what) {
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file,
+                          PosixFileSystem().Map(path));
   const std::string_view bytes = file->contents();
   MERCER_ASSIGN_OR_RETURN(const Index rows, CountRows(bytes.size(), columns, stated_rows, what));
-  RowMatrix values(rows, columns);
-  if (!bytes.empty()) {
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-  }
-  return values;
+  return SharedMatrix(file, reinterpret_cast<const double*>(bytes.data()), rows, columns);
 }
 
-absl::Status RefuseMissing(const RowMatrix& values, const std::vector<std::string>& names) {
+absl::Status RefuseMissing(const SharedMatrix& table, const std::vector<std::string>& names) {
+  const auto values = table.view();
   for (Index r = 0; r < values.rows(); ++r) {
     for (Index c = 0; c < values.cols(); ++c) {
       if (std::isnan(values(r, c))) {
@@ -85,96 +84,112 @@ ColumnSchema SchemaOf(const v1::DenseColumn& column) {
           {column.categories().begin(), column.categories().end()}};
 }
 
-absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::string& path) {
-  MERCER_ASSIGN_OR_RETURN(const RowMatrix values,
-                          ReadDoubles(path, format.columns_size(), format.rows(), "the table"));
+// Where the numbers of one column of a table go; null: nowhere.
+struct ColumnTarget {
+  double* data = nullptr;
+  Index stride = 1;
+};
+
+// Block by block what the layout says; the numbers come later, through `targets`.
+Dataset ShapeDense(const v1::DenseFormat& format, const CsvLayout& layout, Index rows,
+                   std::vector<ColumnTarget>* targets) {
+  Dataset dataset;
+  dataset.rows = rows;
+  std::vector<double*> blocks;
+  for (const CsvBlock& block : layout.blocks) {
+    const auto values = std::make_shared<RowMatrix>(rows, block.width);
+    blocks.push_back(values->data());
+    FeatureBlock& added = dataset.blocks.emplace_back();
+    added.name = block.name;
+    added.columns.resize(static_cast<size_t>(block.width));
+    added.values = SharedMatrix(values, values->data(), rows, block.width);
+  }
+  dataset.role_columns.reserve(layout.columns.size());
+  for (size_t c = 0; c < layout.columns.size(); ++c) {
+    const CsvColumn& column = layout.columns[c];
+    ColumnSchema schema = SchemaOf(format.columns(static_cast<int>(c)));
+    ColumnTarget& target = targets->emplace_back();
+    if (column.role == ColumnRole::kFeature) {
+      target = {blocks[column.block] + column.position, layout.blocks[column.block].width};
+      dataset.blocks[column.block].columns[static_cast<size_t>(column.position)] =
+          std::move(schema);
+    } else if (column.role != ColumnRole::kIgnored) {
+      dataset.role_columns.push_back({column.role, std::move(schema), Vector(rows)});
+      target.data = dataset.role_columns.back().values.data();
+    }
+  }
+  return dataset;
+}
+
+absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::string& path,
+                                  const std::function<bool()>& is_cancelled) {
+  constexpr Index kRowsAtOnce = 4096;
+  MERCER_ASSIGN_OR_RETURN(const SharedMatrix table,
+                          MapDoubles(path, format.columns_size(), format.rows(), "the table"));
   std::vector<std::string> names;
   for (const v1::DenseColumn& column : format.columns()) {
     names.push_back(column.name());
   }
   if (!format.allow_missing()) {
-    MERCER_RETURN_IF_ERROR(RefuseMissing(values, names));
+    MERCER_RETURN_IF_ERROR(RefuseMissing(table, names));
   }
   MERCER_ASSIGN_OR_RETURN(const CsvLayout layout, MakeCsvLayout(names, LayoutOptions(format)));
-  Dataset dataset;
-  dataset.rows = values.rows();
-  std::vector<RowMatrix> blocks;
-  for (const CsvBlock& block : layout.blocks) {
-    blocks.emplace_back(values.rows(), block.width);
-    FeatureBlock feature_block;
-    feature_block.name = block.name;
-    feature_block.columns.resize(static_cast<size_t>(block.width));
-    dataset.blocks.push_back(std::move(feature_block));
-  }
-  for (size_t c = 0; c < layout.columns.size(); ++c) {
-    const CsvColumn& column = layout.columns[c];
-    const ColumnSchema schema = SchemaOf(format.columns(static_cast<int>(c)));
-    if (column.role == ColumnRole::kFeature) {
-      blocks[column.block].col(column.position) = values.col(static_cast<Index>(c));
-      dataset.blocks[column.block].columns[static_cast<size_t>(column.position)] = schema;
-    } else if (column.role != ColumnRole::kIgnored) {
-      dataset.role_columns.push_back({column.role, schema, values.col(static_cast<Index>(c))});
+  std::vector<ColumnTarget> targets;
+  Dataset dataset = ShapeDense(format, layout, table.rows(), &targets);
+  const auto values = table.view();
+  for (Index r = 0; r < values.rows(); ++r) {
+    if (r % kRowsAtOnce == 0 && is_cancelled()) {
+      return ClientHasGone();
     }
-  }
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    dataset.blocks[b].values = SharedMatrix(std::move(blocks[b]));
+    for (size_t c = 0; c < targets.size(); ++c) {
+      if (targets[c].data != nullptr) {
+        targets[c].data[r * targets[c].stride] = values(r, static_cast<Index>(c));
+      }
+    }
   }
   return dataset;
 }
 
-// Passes a text table on and counts its cells: two bytes of text are a number of eight, so that the
-// memory must be limited besides the bytes.
-class CellLimit final : public ByteSource {
+// Passes bytes on until the client has gone.
+class CancellableSource final : public ByteSource {
  public:
-  // Cells end with `separator` or a line, unless they are within quotes.
-  CellLimit(std::unique_ptr<ByteSource> inner, char separator, bool has_quotes, int64_t limit_bytes)
-      : inner_(std::move(inner)),
-        separator_(separator),
-        has_quotes_(has_quotes),
-        limit_bytes_(limit_bytes) {}
+  CancellableSource(std::unique_ptr<ByteSource> inner, const std::function<bool()>& is_cancelled)
+      : inner_(std::move(inner)), is_cancelled_(is_cancelled) {}
 
   absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
-    MERCER_ASSIGN_OR_RETURN(const size_t count, inner_->Read(buffer, capacity));
-    for (size_t i = 0; i < count; ++i) {
-      // A quote within quotes is written twice, which leaves the state as it was.
-      quoted_ = quoted_ != (has_quotes_ && buffer[i] == '"');
-      cells_ += !quoted_ && (buffer[i] == separator_ || buffer[i] == '\n') ? 1 : 0;
-    }
-    if (cells_ > limit_bytes_ / static_cast<int64_t>(sizeof(double))) {
-      return DatasetTooLarge(absl::StrCat("the table of more than ", cells_, " cells"),
-                             limit_bytes_);
-    }
-    return count;
+    return is_cancelled_() ? ClientHasGone() : inner_->Read(buffer, capacity);
   }
 
  private:
   std::unique_ptr<ByteSource> inner_;
-  const char separator_;
-  const bool has_quotes_;
-  const int64_t limit_bytes_;
-  bool quoted_ = false;
-  int64_t cells_ = 0;
+  const std::function<bool()>& is_cancelled_;
 };
 
+absl::StatusOr<Dataset> ReadText(const v1::UploadPart& part, ByteSource& source, size_t max_bytes) {
+  FieldViolations violations;
+  if (part.has_csv()) {
+    CsvOptions csv = ReadCsvFormat(part.csv(), "", violations);
+    csv.max_bytes = max_bytes;
+    return ReadCsv(source, csv);
+  }
+  SvmlightOptions svmlight = ReadSvmlightFormat(part.svmlight(), "", violations);
+  svmlight.max_bytes = max_bytes;
+  return ReadSvmlight(source, svmlight);
+}
+
 absl::StatusOr<Dataset> ReadTable(const v1::UploadPart& part, const std::string& path,
-                                  int64_t max_bytes) {
+                                  int64_t max_bytes, const std::function<bool()>& is_cancelled) {
   if (part.has_dense()) {
-    return ReadDense(part.dense(), path);
+    return ReadDense(part.dense(), path, is_cancelled);
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
-  FieldViolations violations;
-  CsvOptions csv;
-  if (part.has_csv()) {
-    csv = ReadCsvFormat(part.csv(), "", violations);
-  }
-  CellLimit source(MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes)),
-                   part.has_csv() ? csv.delimiter : ':', part.has_csv(), max_bytes);
-  absl::StatusOr<Dataset> dataset =
-      part.has_csv() ? ReadCsv(source, csv)
-                     : ReadSvmlight(source, ReadSvmlightFormat(part.svmlight(), "", violations));
-  const bool too_long = dataset.status().code() == absl::StatusCode::kResourceExhausted &&
-                        GetReason(dataset.status()).empty();
-  return too_long ? DatasetTooLarge("the inflated table", max_bytes) : std::move(dataset);
+  CancellableSource source(MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes)),
+                           is_cancelled);
+  absl::StatusOr<Dataset> dataset = ReadText(part, source, static_cast<size_t>(max_bytes));
+  const bool too_large = dataset.status().code() == absl::StatusCode::kResourceExhausted &&
+                         GetReason(dataset.status()).empty();
+  return too_large ? DatasetTooLarge("the table, inflated or as numbers in memory,", max_bytes)
+                   : std::move(dataset);
 }
 
 void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
@@ -250,18 +265,37 @@ absl::Status UploadFiles::Close() {
   return status;
 }
 
+absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                                   const UploadFiles& files, int64_t max_bytes) {
+  // A cell of two bytes that makes a category of its own, and more.
+  constexpr int64_t kMostPerByte = 64;
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
+                          PosixFileSystem().Map(files.path(0)));
+  const std::string_view bytes = file->contents();
+  const bool is_gzip = bytes.substr(0, 2) == "\x1F\x8B";
+  const int64_t most_per_byte = parts[0].has_dense() ? 1 : kMostPerByte;
+  const auto size = static_cast<int64_t>(bytes.size());
+  return (is_gzip && !parts[0].has_dense()) || size > max_bytes / most_per_byte
+             ? max_bytes
+             : size * most_per_byte;
+}
+
 absl::StatusOr<Dataset> ReadUploadedParts(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
-    int64_t max_bytes) {
-  MERCER_ASSIGN_OR_RETURN(Dataset dataset, ReadTable(parts[0], files.path(0), max_bytes));
+    int64_t max_bytes, const std::function<bool()>& is_cancelled) {
+  MERCER_ASSIGN_OR_RETURN(Dataset dataset,
+                          ReadTable(parts[0], files.path(0), max_bytes, is_cancelled));
   for (int i = 1; i < parts.size(); ++i) {
+    if (is_cancelled()) {
+      return ClientHasGone();
+    }
     const v1::SquareFormat& format = parts[i].square();
     const Index columns = format.columns() == 0 ? dataset.rows : format.columns();
-    MERCER_ASSIGN_OR_RETURN(RowMatrix values,
-                            ReadDoubles(files.path(i), columns, dataset.rows,
-                                        absl::StrCat("the square '", format.name(), "'")));
-    dataset.squares.push_back({format.name(), static_cast<SquareKind>(format.kind() - 1),
-                               SharedMatrix(std::move(values))});
+    MERCER_ASSIGN_OR_RETURN(SharedMatrix values,
+                            MapDoubles(files.path(i), columns, dataset.rows,
+                                       absl::StrCat("the square '", format.name(), "'")));
+    dataset.squares.push_back(
+        {format.name(), static_cast<SquareKind>(format.kind() - 1), std::move(values)});
   }
   MERCER_RETURN_IF_ERROR(ValidateDataset(dataset));
   return dataset;

@@ -2,6 +2,7 @@
 // behind.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,11 +41,17 @@ class UploadFiles {
   std::unique_ptr<WritableFile> file_;
 };
 
-// Reads the parts into a data set. Errors: kInvalidArgument (reasons of the readers, BAD_SIZE),
-// kResourceExhausted (DATASET_TOO_LARGE: inflated, or as numbers in memory, it exceeds `max_bytes`).
+// Reads the parts into a data set; its squares stay in their files, whose mappings it keeps.
+// Errors: kInvalidArgument (reasons of the readers, BAD_SIZE), kResourceExhausted (DATASET_TOO_LARGE:
+// the table, inflated or in memory, exceeds `max_bytes`), kCancelled (`is_cancelled` says so; it is
+// asked again and again).
 absl::StatusOr<Dataset> ReadUploadedParts(
     const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
-    int64_t max_bytes);
+    int64_t max_bytes, const std::function<bool()>& is_cancelled);
+
+// How much memory that takes at most. Errors: those of the file system.
+absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
+                                   const UploadFiles& files, int64_t max_bytes);
 
 // kResourceExhausted with reason DATASET_TOO_LARGE: `what` needs more bytes than the limit.
 absl::Status DatasetTooLarge(const std::string& what, int64_t limit_bytes);

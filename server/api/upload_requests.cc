@@ -71,4 +71,18 @@ absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets
   return CreatedDataset{std::move(stored), true};
 }
 
+void UploadRequests::Forget(const DatasetRecord& deleted) {
+  const std::string request_id = RequestIdOf(deleted);
+  absl::MutexLock lock(&mutex_);
+  const auto found = ids_.find(request_id);
+  if (found != ids_.end() && found->second == deleted.id) {
+    ids_.erase(found);
+  }
+}
+
+size_t UploadRequests::size() const {
+  absl::MutexLock lock(&mutex_);
+  return ids_.size();
+}
+
 }  // namespace mercer::server

@@ -27,6 +27,10 @@ class UploadRequests {
   // DatasetStore::CreateDataset.
   absl::StatusOr<CreatedDataset> CreateOnce(DatasetStore& datasets, const std::string& request_id,
                                             DatasetRecord record) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `deleted` is not there any more.
+  void Forget(const DatasetRecord& deleted) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ids that are remembered.
+  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   absl::Status ReadAll(DatasetStore& datasets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -34,7 +38,7 @@ class UploadRequests {
                                                            const std::string& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  absl::Mutex mutex_;  // held while a data set is created: two equal request_ids make one
+  mutable absl::Mutex mutex_;  // held while a data set is created: two equal request_ids make one
   bool read_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by request_id
 };

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/data/dataset_file.h"
 #include "server/api/dataset_handlers.h"
 #include "server/storage/memory/memory_storage.h"
 
@@ -192,7 +193,9 @@ TEST_F(DatasetUploadTest, RequestIdIsRememberedWhateverTheIdOfTheDataSet) {
   // Free again with the data set's end.
   v1::DeleteDatasetRequest remove;
   remove.set_name("datasets/first");
+  EXPECT_EQ(context_.upload_requests->size(), 1u);
   ASSERT_TRUE(DatasetHandlers(context_).DeleteDataset(remove).ok());
+  EXPECT_EQ(context_.upload_requests->size(), 0u);
   EXPECT_TRUE(Upload({header("second"), Chunk(0, kCsv)}).ok());
   EXPECT_EQ(FilesIn("blobs"), 1u);
 }
@@ -274,6 +277,131 @@ TEST_F(DatasetUploadTest, CommasWithinQuotesAreNoCells) {
   const auto dataset = Upload({Header("parts { csv { } }"), Chunk(0, csv)});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->num_columns(), 2);
+}
+
+TEST_F(DatasetUploadTest, QuoteWithinACellHidesNoCells) {
+  std::string csv = "a,b\n5\" pipe,1\n";
+  for (int i = 0; i < 500; ++i) {
+    csv += "x,2\n";
+  }
+  context_.limits.dataset_bytes = 4000;
+  ASSERT_LT(csv.size(), 4000u);
+  EXPECT_EQ(GetReason(Upload({Header("parts { csv { } }"), Chunk(0, csv)}).status()),
+            "DATASET_TOO_LARGE");
+  context_.limits.dataset_bytes = 20'000;
+  EXPECT_TRUE(Upload({Header("parts { csv { } }"), Chunk(0, csv)}).ok());
+}
+
+// 26 of 100 cells are set: 100 rows are stored dense, 80,000 bytes of numbers.
+TEST_F(DatasetUploadTest, SparseTextThatIsStoredDenseCountsAsDense) {
+  std::string row = "0";
+  for (int column = 1; column <= 26; ++column) {
+    row += " " + std::to_string(column) + ":1";
+  }
+  std::string svmlight;
+  for (int i = 0; i < 100; ++i) {
+    svmlight += row + "\n";
+  }
+  const char* header = "parts { svmlight { num_columns: 100 } }";
+  context_.limits.dataset_bytes = 80'000;
+  EXPECT_EQ(GetReason(Upload({Header(header), Chunk(0, svmlight)}).status()), "DATASET_TOO_LARGE");
+  context_.limits.dataset_bytes = 100'000;
+  EXPECT_TRUE(Upload({Header(header), Chunk(0, svmlight)}).ok());
+}
+
+TEST_F(DatasetUploadTest, NamesOfCategoriesCountAsMemory) {
+  std::string csv = "a\n";
+  for (int i = 0; i < 1000; ++i) {
+    csv += "x" + std::to_string(i) + "\n";
+  }
+  context_.limits.dataset_bytes = 64'000;
+  EXPECT_EQ(GetReason(Upload({Header("parts { csv { } }"), Chunk(0, csv)}).status()),
+            "DATASET_TOO_LARGE");
+  context_.limits.dataset_bytes = 200'000;
+  EXPECT_TRUE(Upload({Header("parts { csv { } }"), Chunk(0, csv)}).ok());
+}
+
+TEST_F(DatasetUploadTest, DenseColumnsGoWhereTheLayoutSays) {
+  const auto uploaded = Upload({Header(R"(
+      parts { dense {
+        columns { name: "p" } columns { name: "y" role: COLUMN_ROLE_TARGET } columns { name: "q" }
+        columns { name: "n" role: COLUMN_ROLE_IGNORED } columns { name: "r" }
+        blocks { name: "right" columns: "r" } } }
+      parts { square { name: "s" kind: SQUARE_KIND_DISTANCE } })"),
+                                Chunk(0, Doubles({1, 2, 3, 4, 5, 6, 7, 8, 9, 10})),
+                                Chunk(1, Doubles({0, 0.5, 0.5, 0}))});
+  ASSERT_TRUE(uploaded.ok()) << uploaded.status();
+  const auto path = blobs_->VerifiedPath(uploaded->digest());
+  ASSERT_TRUE(path.ok()) << path.status();
+  const auto dataset = mercer::OpenDataset(*path);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const FeatureBlock* rest = dataset->FindBlock("features");
+  const FeatureBlock* right = dataset->FindBlock("right");
+  ASSERT_NE(rest, nullptr);
+  ASSERT_NE(right, nullptr);
+  EXPECT_EQ(RowMatrix(rest->values.view()), (RowMatrix(2, 2) << 1, 3, 6, 8).finished());
+  EXPECT_EQ(rest->columns[1].name, "q");
+  EXPECT_EQ(RowMatrix(right->values.view()), (RowMatrix(2, 1) << 5, 10).finished());
+  ASSERT_EQ(dataset->role_columns.size(), 1u);
+  EXPECT_EQ(dataset->role_columns[0].values, (Vector(2) << 2, 7).finished());
+  EXPECT_EQ(RowMatrix(dataset->FindSquare("s")->values.view()),
+            (RowMatrix(2, 2) << 0, 0.5, 0.5, 0).finished());
+}
+
+TEST_F(DatasetUploadTest, ClientThatGoesDuringTheParseEndsIt) {
+  std::string csv = "a,b\n";
+  while (csv.size() < 2'000'000) {
+    csv += "1,2\n";
+  }
+  const std::string dense(1'000'000 * sizeof(double), '\0');
+  for (const auto& [header, bytes] :
+       {std::pair<std::string, std::string>("parts { csv { } }", csv),
+        std::pair<std::string, std::string>("parts { dense { columns { name: 'x' } } }", dense)}) {
+    DatasetUpload upload(context_);
+    ASSERT_TRUE(upload.Add(Header(header)).ok());
+    for (size_t begin = 0; begin < bytes.size(); begin += 1'000'000) {
+      ASSERT_TRUE(upload.Add(Chunk(0, bytes.substr(begin, 1'000'000))).ok());
+    }
+    int asked = 0;
+    EXPECT_EQ(upload.Finish([&] { return ++asked > 3; }).status().code(),
+              absl::StatusCode::kCancelled);
+    EXPECT_EQ(asked, 4) << "it goes on after the fourth";
+  }
+  EXPECT_EQ(FilesIn("blobs"), 0u);
+}
+
+TEST_F(DatasetUploadTest, DescriptionHasABoundWhateverTheCellsHold) {
+  constexpr int kColumns = 40;
+  std::string csv;
+  for (int c = 0; c < kColumns; ++c) {
+    csv += (c == 0 ? "c" : ",c") + std::to_string(c);
+  }
+  for (int r = 0; r < 1000; ++r) {
+    for (int c = 0; c < kColumns; ++c) {
+      csv += (c == 0 ? "\n" : ",") + std::string(300, 'x') + std::to_string(r);
+    }
+  }
+  std::vector<v1::UploadDatasetRequest> messages = {Header("parts { csv { } }")};
+  for (size_t begin = 0; begin < csv.size(); begin += 1'000'000) {
+    messages.push_back(Chunk(0, csv.substr(begin, 1'000'000)));
+  }
+  const auto dataset = Upload(messages);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_LT(dataset->ByteSizeLong(), size_t{5} << 20);
+  ASSERT_EQ(dataset->blocks(0).columns_size(), kColumns) << "their counts are left out first";
+  const v1::Column& first = dataset->blocks(0).columns(0);
+  ASSERT_EQ(first.value_counts_size(), 1000);
+  EXPECT_EQ(first.value_counts(0).value(), std::string(197, 'x') + "...");
+  EXPECT_EQ(dataset->blocks(0).columns(kColumns - 1).value_counts_size(), 0);
+}
+
+TEST_F(DatasetUploadTest, DataSetThatNoAnswerCanHoldIsNotStored) {
+  context_.limits.message_bytes = 100;
+  const auto dataset = Upload({Header(kCsvHeader), Chunk(0, kCsv)});
+  EXPECT_EQ(GetReason(dataset.status()), "RESPONSE_TOO_LARGE") << dataset.status();
+  context_.limits.message_bytes = 10'000;
+  EXPECT_EQ(DatasetHandlers(context_).ListDatasets({})->datasets_size(), 0);
+  EXPECT_EQ(FilesIn("blobs"), 0u);
 }
 
 TEST_F(DatasetUploadTest, AnnouncedTableThatCannotFitIsRefusedBeforeItsBytes) {
