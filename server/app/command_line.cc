@@ -80,7 +80,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
                  "threads of a job that does not say; 0: the processor's, shared by the workers")
       ->capture_default_str();
   app.add_option("--memory-budget", options.memory_budget_bytes,
-                 "bytes for all running jobs together, as in 4GB; 0: half of the machine's memory")
+                 "bytes for all running jobs together, as in 4GB; 0: half of the memory it may use")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option(

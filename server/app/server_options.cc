@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <thread>
-#include <unistd.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -11,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/base/usable_memory.h"
 
 namespace mercer::server {
 namespace {
@@ -25,10 +25,6 @@ bool IsLoopback4(const std::string& host) {
     int value = -1;
     return absl::SimpleAtoi(part, &value) && value >= 0 && value <= 255;
   });
-}
-
-int64_t PhysicalMemory() {
-  return int64_t{sysconf(_SC_PHYS_PAGES)} * int64_t{sysconf(_SC_PAGE_SIZE)};
 }
 
 }  // namespace
@@ -75,7 +71,7 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
     options.threads = std::max(1, processors / options.workers);
   }
   if (options.memory_budget_bytes == 0) {
-    options.memory_budget_bytes = std::max<int64_t>(PhysicalMemory() / 2, int64_t{256} << 20);
+    options.memory_budget_bytes = std::max<int64_t>(UsableMemory() / 2, int64_t{256} << 20);
   }
   if (options.max_upload_bytes == 0) {
     // A larger one could be stored, but not be trained on.

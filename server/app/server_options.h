@@ -18,7 +18,7 @@ struct ServerOptions {
   std::string listen = kDefaultListen;   // loopback only; port 0: any free one
   int threads = 0;                       // of one job; 0: the processor's, divided by the workers
   int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
-  int64_t memory_budget_bytes = 0;  // for all running jobs; 0: half of the machine's memory
+  int64_t memory_budget_bytes = 0;           // for all running jobs; 0: half of what it may use
   int64_t cache_bytes = int64_t{512} << 20;  // for models kept ready, and as much for kernels
   // Largest data set: what is sent, what it inflates to, and its cells as numbers; 0: the memory
   // budget, at most 16 GiB.
