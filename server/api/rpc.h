@@ -36,6 +36,7 @@ class CallObserver {
 struct RpcEnvironment {
   Executor* io = nullptr;           // for what waits for SQL and files
   Executor* compute = nullptr;      // for the parsing of uploads
+  Executor* submission = nullptr;   // for Train, which may read a whole data set
   Executor* predictions = nullptr;  // for predictions that are much work
   Ticker* ticker = nullptr;
   int64_t max_message_bytes = 0;

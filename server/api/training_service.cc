@@ -38,8 +38,9 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
 
   grpc::ServerUnaryReactor* Train(grpc::CallbackServerContext* context,
                                   const v1::TrainRequest* request, v1::Job* response) override {
-    return RunUnary(environment_, environment_.io, context, "TrainingService/Train", request,
-                    response, [this](const auto& message) { return handlers_.Train(message); });
+    return RunUnary(environment_, environment_.submission, context, "TrainingService/Train",
+                    request, response,
+                    [this](const auto& message) { return handlers_.Train(message); });
   }
 
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,

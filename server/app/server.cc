@@ -31,6 +31,8 @@ namespace {
 // Threads that wait for SQL and files: as many calls as should be on their way at once.
 constexpr int kIoThreads = 16;
 constexpr int kComputeThreads = 2;
+// The first Train on a data set since the start reads the whole file; no other call waits for it.
+constexpr int kSubmissionThreads = 4;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the
 // first is writing to a client that does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
@@ -157,6 +159,7 @@ class Server::Impl {
     }
     // What calls have left on the pools uses the services.
     compute_.reset();
+    submission_.reset();
     predictions_.reset();
     io_for_calls_.reset();
     services_.clear();
@@ -234,6 +237,7 @@ class Server::Impl {
     hub_io_ = MakePool(2);
     io_for_calls_ = MakePool(kIoThreads);
     compute_ = MakePool(kComputeThreads);
+    submission_ = MakePool(kSubmissionThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
@@ -265,6 +269,7 @@ class Server::Impl {
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes);
     environment_.io = io_for_calls_.get();
     environment_.compute = compute_.get();
+    environment_.submission = submission_.get();
     environment_.predictions = predictions_.get();
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
@@ -331,6 +336,7 @@ class Server::Impl {
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<ThreadPool> io_for_calls_;
   std::unique_ptr<ThreadPool> compute_;
+  std::unique_ptr<ThreadPool> submission_;
   std::unique_ptr<ThreadPool> predictions_;
   std::unique_ptr<grpc::Server> grpc_server_;
   int port_ = 0;

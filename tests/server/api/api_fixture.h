@@ -120,6 +120,7 @@ class ApiTest : public testing::Test {
         hub_io_(2),
         io_(4),
         compute_(2),
+        submission_(2),
         predictions_(2),
         ticker_(absl::Seconds(10)) {
     folder_ = std::filesystem::temp_directory_path() /
@@ -142,6 +143,7 @@ class ApiTest : public testing::Test {
     context_.upload_folder = folder_ / "uploads";
     environment_.io = &io_;
     environment_.compute = &compute_;
+    environment_.submission = &submission_;
     environment_.predictions = &predictions_;
     environment_.ticker = &ticker_;
     environment_.max_message_bytes = context_.limits.message_bytes;
@@ -238,6 +240,7 @@ class ApiTest : public testing::Test {
   RpcEnvironment environment_;
   ThreadPool io_;
   ThreadPool compute_;
+  ThreadPool submission_;
   ThreadPool predictions_;
   Ticker ticker_;
   std::unique_ptr<grpc::Server> server_;

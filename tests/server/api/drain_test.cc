@@ -67,6 +67,25 @@ TEST_F(DrainTest, OpenStreamsEndAtOnce) {
   ExpectDraining(late->Finish());
 }
 
+TEST_F(DrainTest, TrainThatWaitsForItsDataDelaysNoOtherCall) {
+  const std::string earlier = TrainClouds();
+  HeldExecutor held;
+  environment_.submission = &held;
+  Serve();
+  v1::Job job;
+  grpc::Status trained;
+  std::thread client([&] { trained = Train(CloudsRequest(), &job); });
+  held.WaitForWork();
+  grpc::ClientContext context;
+  v1::GetJobRequest request;
+  request.set_name(earlier);
+  v1::Job found;
+  EXPECT_TRUE(training_->GetJob(&context, request, &found).ok());
+  held.RunAll();
+  client.join();
+  EXPECT_TRUE(trained.ok()) << trained.error_message();
+}
+
 TEST_F(DrainTest, StepThatIsUnderWayIsFinished) {
   HeldExecutor held;
   environment_.compute = &held;
