@@ -33,6 +33,8 @@ constexpr int kIoThreads = 16;
 constexpr int kComputeThreads = 2;
 // The first Train on a data set since the start reads the whole file; no other call waits for it.
 constexpr int kSubmissionThreads = 4;
+// For what clients have sent and no call has taken yet, and for answers on their way.
+constexpr size_t kQuotaBytes = size_t{1} << 30;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the
 // first is writing to a client that does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
@@ -71,8 +73,9 @@ void SetTransportArguments(const ServerOptions& options, grpc::ServerBuilder& bu
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, 3'600'000);
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, 60'000);
+  // Of all connections together: near it the transport reads less, beyond it it drops calls.
+  builder.SetResourceQuota(grpc::ResourceQuota("mercer").Resize(
+      std::max<size_t>(kQuotaBytes, 4 * static_cast<size_t>(options.max_message_bytes))));
 }
 
 std::string HostName() {
