@@ -1,6 +1,10 @@
 #include "server/api/job_translator.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
 
 #include "core/base/errors.h"
 #include "server/api/error_details.h"
@@ -52,6 +56,15 @@ void WriteAttempt(const AttemptRecord& record, v1::Attempt* attempt) {
   }
 }
 
+// A reason as docs/errors.md has them. Logs of earlier versions hold sentences in its place, which may
+// quote what is nobody's business.
+bool IsWord(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return absl::ascii_isupper(static_cast<unsigned char>(c)) ||
+           absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '_';
+  });
+}
+
 google::rpc::Status WriteError(const StoredError& error, const std::string& learner) {
   return ToRpcStatus(WithRequestPaths(DecodeError(error), learner));
 }
@@ -82,7 +95,9 @@ v1::ProgressEvent WriteEvent(const JobEvent& event) {
   switch (event.kind) {
     case JobEventKind::kState:
       message.mutable_state_change()->set_state(WriteJobState(event.state));
-      message.mutable_state_change()->set_reason(event.message);
+      if (IsWord(event.message)) {
+        message.mutable_state_change()->set_reason(event.message);
+      }
       break;
     case JobEventKind::kProgress:
       WriteProgress(event, message.mutable_progress());

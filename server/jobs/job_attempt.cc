@@ -242,11 +242,11 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepa
 
 AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   AttemptEnd end;
-  std::string message;
+  std::string why;
   if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
     end.state = JobState::kQueued;
     end.reason = AttemptReason::kDrained;
-    message = "the server is shutting down";
+    why = std::string(AttemptReasonName(end.reason));
   } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
     end.state = JobState::kCancelled;
     end.reason = AttemptReason::kCancelled;
@@ -254,9 +254,9 @@ AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
     end.state = JobState::kFailed;
     end.reason = AttemptReason::kFailed;
     end.error = EncodeError(status);
-    message = std::string(status.message());
+    why = GetReason(status);
   }
-  end.events = {StateEvent(end.state, std::move(message))};
+  end.events = {StateEvent(end.state, std::move(why))};
   return end;
 }
 

@@ -33,7 +33,7 @@ struct JobEvent {
 
   JobEventKind kind = JobEventKind::kState;
   JobState state = JobState::kQueued;  // kState only
-  std::string message;  // kState: why (a failure's message, "server is draining"); kResumed: why
+  std::string message;  // kState: why, one word (the reason of a failure, "DRAINED"); kResumed: why
                         // from the start
   std::string phase;    // kProgress: "train", "fold 2 of 5"
   StepReport report;    // kProgress

@@ -272,7 +272,7 @@ void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
     end.reason = AttemptReason::kFailed;
     end.error = EncodeError(why);
     end.now = clock().Now();
-    end.events = {StateEvent(JobState::kFailed, std::string(why.message()))};
+    end.events = {StateEvent(JobState::kFailed, GetReason(why))};
     return storage().jobs().EndAttempt(std::move(end)).status();
   });
   if (!ended.ok()) {

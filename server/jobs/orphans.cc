@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
@@ -32,22 +31,27 @@ int CountAttempts(const Orphan& orphan, AttemptReason reason, int32_t after) {
 OrphanVerdict JudgeCrash(const Orphan& orphan, int signal) {
   const int crashes = CountAttempts(orphan, AttemptReason::kCrashed, 0);
   if (crashes < kMaxCrashesOfAJob) {
-    return {JobState::kQueued, AttemptReason::kCrashed, absl::OkStatus(),
-            absl::StrCat("the job took the server down with signal ", signal)};
+    return {JobState::kQueued, AttemptReason::kCrashed, absl::OkStatus()};
   }
-  const absl::Status error = JobCrashedWorker(crashes, signal);
-  return {JobState::kFailed, AttemptReason::kCrashed, error, std::string(error.message())};
+  return {JobState::kFailed, AttemptReason::kCrashed, JobCrashedWorker(crashes, signal)};
 }
 
 OrphanVerdict JudgeLoss(const Orphan& orphan, int max_lost_attempts) {
   const int32_t checkpoint = orphan.checkpoint.has_value() ? orphan.checkpoint->attempt : 0;
   const int losses = CountAttempts(orphan, AttemptReason::kWorkerLost, checkpoint);
   if (losses < max_lost_attempts) {
-    return {JobState::kQueued, AttemptReason::kWorkerLost, absl::OkStatus(),
-            "the server was restarted"};
+    return {JobState::kQueued, AttemptReason::kWorkerLost, absl::OkStatus()};
   }
-  const absl::Status error = JobLostRepeatedly(losses);
-  return {JobState::kFailed, AttemptReason::kWorkerLost, error, std::string(error.message())};
+  return {JobState::kFailed, AttemptReason::kWorkerLost, JobLostRepeatedly(losses)};
+}
+
+// The word that watchers get; none for a cancellation, which says all.
+std::string WhyOf(const OrphanVerdict& verdict) {
+  if (verdict.state == JobState::kCancelled) {
+    return "";
+  }
+  return verdict.error.ok() ? std::string(AttemptReasonName(verdict.reason))
+                            : GetReason(verdict.error);
 }
 
 absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
@@ -57,7 +61,7 @@ absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
   MERCER_ASSIGN_OR_RETURN(orphan.attempts, jobs.ListAttempts(job.id));
   MERCER_ASSIGN_OR_RETURN(orphan.checkpoint, jobs.GetCheckpoint(job.id));
   orphan.job = std::move(job);
-  OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
+  const OrphanVerdict verdict = JudgeOrphan(orphan, crashes, recovery.max_lost_attempts);
   AttemptEnd end;
   end.lease = {orphan.job.id, orphan.job.lease_worker, orphan.job.epoch};
   end.state = verdict.state;
@@ -66,7 +70,7 @@ absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
     end.error = EncodeError(verdict.error);
   }
   end.now = recovery.clock->Now();
-  end.events = {StateEvent(verdict.state, std::move(verdict.message))};
+  end.events = {StateEvent(verdict.state, WhyOf(verdict))};
   MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, jobs.EndAttempt(std::move(end)));
   recovery.hub->Publish(orphan.job.id, ended.events);
   return absl::OkStatus();
@@ -78,14 +82,13 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
                           int max_lost_attempts) {
   const CrashedAttempt* crash = FindCrash(orphan.job, crashes);
   if (orphan.job.state == JobState::kCancelling) {
-    return {JobState::kCancelled, AttemptReason::kCancelled, absl::OkStatus(), ""};
+    return {JobState::kCancelled, AttemptReason::kCancelled, absl::OkStatus()};
   }
   if (crash != nullptr) {
     return JudgeCrash(orphan, crash->signal);
   }
   if (!crashes.empty()) {
-    return {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus(),
-            "another job took the server down"};
+    return {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus()};
   }
   return JudgeLoss(orphan, max_lost_attempts);
 }

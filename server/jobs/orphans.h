@@ -30,8 +30,7 @@ struct Orphan {
 struct OrphanVerdict {
   JobState state = JobState::kQueued;  // or kCancelled, kFailed
   AttemptReason reason = AttemptReason::kWorkerLost;
-  absl::Status error;   // kFailed: why
-  std::string message;  // for watchers
+  absl::Status error;  // kFailed: why
 
   friend bool operator==(const OrphanVerdict&, const OrphanVerdict&) = default;
 };

@@ -139,7 +139,7 @@ TEST_F(JobManagerTest, FailureKeepsItsStatusWithDetails) {
   ASSERT_TRUE(job.error.has_value());
   EXPECT_EQ(DecodeError(*job.error), bad);
   EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kFailed));
-  EXPECT_EQ(Events(id).back().message, "row 3 is bad");
+  EXPECT_EQ(Events(id).back().message, "BAD_ROW");
 }
 
 TEST_F(JobManagerTest, QueuedJobIsCancelled) {

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Field;
 using ::testing::HasSubstr;
 
 class JobRecoveryTest : public JobManagerFixture {
@@ -42,6 +43,7 @@ TEST_F(JobRecoveryTest, DrainedJobContinuesToTheSameBits) {
   EXPECT_EQ(Job(id).state, JobState::kQueued);
   EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kDrained));
   EXPECT_EQ(Events(id).back().state, JobState::kQueued);
+  EXPECT_EQ(Events(id).back().message, "DRAINED");
   CloseAll();
   OpenStores();
   control_.AllowAll();
@@ -127,6 +129,7 @@ TEST_F(JobRecoveryTest, CrashedJobContinuesToTheSameBits) {
   EXPECT_EQ(Job(id).state, JobState::kSucceeded);
   EXPECT_EQ(ResumedEvent(id).iteration, 10);
   EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kWorkerLost, AttemptReason::kSucceeded));
+  EXPECT_THAT(Events(id), Contains(Field(&JobEvent::message, "WORKER_LOST")));
   EXPECT_EQ(Blobs(id), UninterruptedBlobs(40));
 }
 
