@@ -33,10 +33,10 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
   void OnWriteDone(bool ok) override {
     if (!ok) {
       Finish(call_.End(absl::CancelledError("the client has gone")));
-    } else if (environment_.calls->draining()) {
-      Finish(call_.End(DrainingError()));
     } else if (sent_ == export_.file->contents().size()) {
       Finish(call_.End(absl::OkStatus()));
+    } else if (environment_.calls->draining()) {
+      Finish(call_.End(DrainingError()));
     } else {
       environment_.io->Post([this] { Step(&ExportReactor::FillChunk); });
     }

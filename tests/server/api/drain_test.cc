@@ -67,6 +67,28 @@ TEST_F(DrainTest, OpenStreamsEndAtOnce) {
   ExpectDraining(late->Finish());
 }
 
+TEST_F(DrainTest, ExportWhoseEveryByteWasSentEndsWell) {
+  TrainClouds();
+  HeldExecutor held;
+  environment_.io = &held;
+  Serve();
+  grpc::ClientContext context;
+  v1::ExportModelRequest request;
+  request.set_name("models/clouds/versions/1");
+  auto reader = models_->ExportModel(&context, request);
+  held.WaitForWork();
+  held.RunAll();
+  v1::ExportModelResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  held.WaitForWork();  // the only chunk is about to be read
+  environment_.calls->Drain();
+  held.RunAll();
+  EXPECT_TRUE(reader->Read(&response));
+  EXPECT_FALSE(reader->Read(&response));
+  const grpc::Status status = reader->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
 TEST_F(DrainTest, TrainThatWaitsForItsDataDelaysNoOtherCall) {
   const std::string earlier = TrainClouds();
   HeldExecutor held;
