@@ -13,6 +13,11 @@ bool CallTracker::draining() const {
   return draining_;
 }
 
+int CallTracker::waiting() const {
+  absl::MutexLock lock(&mutex_);
+  return waiting_;
+}
+
 int64_t CallTracker::running() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(calls_.size());
@@ -58,7 +63,10 @@ bool CallTracker::WaitForCalls(absl::Duration limit) {
   const auto gone = [this, end]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return calls_.empty() || calls_.begin()->first >= end;
   };
-  return mutex_.AwaitWithTimeout(absl::Condition(&gone), limit);
+  ++waiting_;
+  const bool all_gone = mutex_.AwaitWithTimeout(absl::Condition(&gone), limit);
+  --waiting_;
+  return all_gone;
 }
 
 int64_t CallTracker::Begin(SlotsPointer slots, bool* end_now) {

@@ -27,6 +27,8 @@ class CallTracker {
  public:
   bool draining() const ABSL_LOCKS_EXCLUDED(mutex_);
   int64_t running() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Threads within WaitForCalls that have taken note of what they wait for.
+  int waiting() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Calls `end` of every call, also of those that begin later.
   void Drain() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -54,6 +56,7 @@ class CallTracker {
   mutable absl::Mutex mutex_;
   std::map<int64_t, SlotsPointer> calls_ ABSL_GUARDED_BY(mutex_);  // by key, the oldest first
   int64_t next_key_ ABSL_GUARDED_BY(mutex_) = 1;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

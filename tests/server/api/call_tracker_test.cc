@@ -35,10 +35,11 @@ TEST(CallTrackerTest, WaitsForTheCallsOfNowAndNotForLaterOnes) {
     EXPECT_TRUE(tracker.WaitForCalls(absl::InfiniteDuration()));
     waited.Notify();
   });
-  // It may begin to wait before or after the second call; with the first alone gone it may wait on.
-  auto second = std::make_unique<TrackedCall>(tracker);
+  while (tracker.waiting() == 0) {
+    std::this_thread::yield();
+  }
+  const auto second = std::make_unique<TrackedCall>(tracker);
   first.reset();
-  second.reset();
   waited.WaitForNotification();
   waiter.join();
   TrackedCall third(tracker);
