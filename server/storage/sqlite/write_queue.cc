@@ -64,8 +64,9 @@ void WriteQueue::Process(std::vector<Request>& batch) {
   });
   undone.IgnoreError();  // nothing can be done when even this fails; the next BEGIN will say so
   for (Request& request : batch) {
-    request.status.Update(
-        status);  // a change that was refused for its own sake keeps its own status
+    // Also of one that was refused: it may have been refused for what another change of the batch did, and that is
+    // undone.
+    request.status = status;
   }
 }
 

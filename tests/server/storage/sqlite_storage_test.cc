@@ -242,13 +242,31 @@ TEST_F(WriteQueueTest, FailedCommitIsToldToEveryChangeOfTheBatch) {
   });
   const std::vector<absl::Status> answers = RunBatch(std::move(changes));
   EXPECT_EQ(answers[0].code(), absl::StatusCode::kInternal) << answers[0];
-  EXPECT_EQ(answers[1].code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(answers[1].code(), absl::StatusCode::kInternal);
   EXPECT_EQ(answers[2].code(), absl::StatusCode::kInternal);
   EXPECT_EQ(Count(), 0);
   sqlite3_commit_hook(connection_->handle(), nullptr, nullptr);
   std::vector<WriteQueue::Change> later;
   later.push_back(Insert(7));
   EXPECT_TRUE(RunBatch(std::move(later))[0].ok());
+}
+
+TEST_F(WriteQueueTest, RefusalForAChangeThatIsUndoneIsUndoneToo) {
+  std::vector<WriteQueue::Change> changes;
+  changes.push_back(Insert(1));
+  // As a renewal of a lease in the batch that ends the attempt.
+  changes.push_back([](Connection& connection) {
+    return Insert(1)(connection).ok() ? absl::OkStatus() : absl::AbortedError("the row is taken");
+  });
+  changes.push_back([](Connection& connection) {
+    sqlite3_commit_hook(
+        connection.handle(), [](void*) { return 1; }, nullptr);  // the COMMIT fails
+    return absl::OkStatus();
+  });
+  const std::vector<absl::Status> answers = RunBatch(std::move(changes));
+  EXPECT_FALSE(absl::IsAborted(answers[1])) << "the row is free";
+  EXPECT_EQ(answers[1], answers[0]);
+  sqlite3_commit_hook(connection_->handle(), nullptr, nullptr);
 }
 
 TEST_F(WriteQueueTest, FullDiskIsReportedAndTheQueueGoesOn) {
