@@ -118,11 +118,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
     const std::string& name, std::string_view field) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, field));
   absl::StatusOr<std::shared_ptr<const Dataset>> dataset = context_.jobs->OpenDataset(id);
-  if (dataset.status().code() != absl::StatusCode::kNotFound) {
-    return dataset;
+  if (absl::IsNotFound(dataset.status())) {
+    return ResourceNotFound("data set", name);
   }
-  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().GetDataset(id);
-  return record.ok() ? BlobMissing(record->blob) : ResourceNotFound("data set", name);
+  return dataset;
 }
 
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(

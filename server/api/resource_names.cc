@@ -115,10 +115,4 @@ absl::Status ResourceNotFound(std::string_view type, std::string_view name) {
                     {{"resource_type", std::string(type)}, {"resource_name", std::string(name)}});
 }
 
-absl::Status BlobMissing(std::string_view digest) {
-  return WithReason(absl::DataLossError(absl::StrCat("the stored file ", std::string(digest),
-                                                     " is missing: was it removed by hand?")),
-                    "BLOB_MISSING", {{"blob", std::string(digest)}});
-}
-
 }  // namespace mercer::server

@@ -41,7 +41,4 @@ absl::Status AboutPage(const absl::Status& status);
 // resource_name.
 absl::Status ResourceNotFound(std::string_view type, std::string_view name);
 
-// kDataLoss with reason BLOB_MISSING: a row names a file that is not there.
-absl::Status BlobMissing(std::string_view digest);
-
 }  // namespace mercer::server

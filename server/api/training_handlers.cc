@@ -30,20 +30,12 @@ absl::Status AboutJob(const absl::Status& status, const std::string& id) {
   return status;
 }
 
-// Of the stores' "not found": the data set, or the file of one that is there.
-absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& request,
-                          DatasetStore& datasets) {
+// The stores' "not found", said as that of the resource.
+absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& request) {
   if (status.code() != absl::StatusCode::kNotFound) {
     return status;
   }
   const std::string name = request.data().empty() ? "" : request.data(0).dataset();
-  const absl::StatusOr<std::string> id = ParseDatasetName(name, "data[0].dataset");
-  if (id.ok()) {
-    const absl::StatusOr<DatasetRecord> record = datasets.GetDataset(*id);
-    if (record.ok()) {
-      return BlobMissing(record->blob);
-    }
-  }
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
 }
@@ -100,8 +92,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request)
   submission.labels = {request.labels().begin(), request.labels().end()};
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
-    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request,
-                        context_.storage->datasets());
+    return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
   }
   return WriteJob(created->job, {});
 }

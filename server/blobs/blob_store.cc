@@ -270,6 +270,12 @@ absl::StatusOr<PinnedBlob> BlobStore::Put(std::string_view bytes) {
   return writer->Commit();
 }
 
+absl::Status BlobMissing(std::string_view digest) {
+  return WithReason(absl::DataLossError(absl::StrCat("the stored file ", std::string(digest),
+                                                     " is missing: was it removed by hand?")),
+                    "BLOB_MISSING", {{"blob", std::string(digest)}});
+}
+
 absl::StatusOr<std::unique_ptr<BlobStore>> OpenBlobStore(const std::string& folder,
                                                          FileSystem& file_system) {
   auto store = std::make_unique<DiskBlobStore>(folder, &file_system);

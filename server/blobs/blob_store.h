@@ -64,8 +64,8 @@ class BlobStore {
   virtual absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() = 0;
   absl::StatusOr<PinnedBlob> Put(std::string_view bytes);
 
-  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access
-  // of a process to a blob that it has not written itself, and again when the file has changed since. Errors: kNotFound, kDataLoss (reason
+  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access of a process to a blob
+  // that it has not written itself, and again when the file has changed since. Errors: kNotFound, kDataLoss (reason
   // BLOB_DAMAGED).
   virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) = 0;
   // The path of the file, verified as in Read, for readers that map files themselves.
@@ -78,6 +78,9 @@ class BlobStore {
   virtual absl::StatusOr<bool> DeleteIf(
       const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) = 0;
 };
+
+// What kNotFound is to whoever holds a row that names the blob: kDataLoss, reason BLOB_MISSING.
+absl::Status BlobMissing(std::string_view digest);
 
 // Blobs as files folder/<first two digits>/<digest>. Makes the folder when it is missing and
 // removes temporary files that a crash has left. `file_system` must outlive the store.

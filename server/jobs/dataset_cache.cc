@@ -11,7 +11,13 @@ namespace mercer::server {
 absl::StatusOr<OpenedDataset> DatasetCache::Open(const std::string& id) {
   OpenedDataset result;
   MERCER_ASSIGN_OR_RETURN(result.record, storage_->datasets().GetDataset(id));
-  MERCER_ASSIGN_OR_RETURN(result.dataset, OpenBlob(result.record.blob));
+  absl::StatusOr<DatasetPointer> opened = OpenBlob(result.record.blob);
+  if (absl::IsNotFound(opened.status())) {
+    // Either the data set was deleted meanwhile, or its file is lost.
+    MERCER_RETURN_IF_ERROR(storage_->datasets().GetDataset(id).status());
+    return BlobMissing(result.record.blob);
+  }
+  MERCER_ASSIGN_OR_RETURN(result.dataset, std::move(opened));
   return result;
 }
 

@@ -27,7 +27,7 @@ class DatasetCache {
   DatasetCache(Storage* storage, BlobStore* blobs) : storage_(storage), blobs_(blobs) {}
 
   // Those who ask for the same data at the same time wait for the first of them. Errors: kNotFound
-  // (reason DATASET_NOT_FOUND), kDataLoss.
+  // (reason DATASET_NOT_FOUND), kDataLoss (BLOB_MISSING, BLOB_DAMAGED).
   absl::StatusOr<OpenedDataset> Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -120,5 +120,15 @@ TEST_F(DatasetCacheTest, UnknownDataSetIsNotFound) {
   EXPECT_EQ(GetReason(cache.Open("nothing").status()), "DATASET_NOT_FOUND");
 }
 
+TEST_F(DatasetCacheTest, LostFileIsDataLossAndTellsNoPath) {
+  const std::string blob = storage_->datasets().GetDataset("data")->blob;
+  std::filesystem::remove(absl::StrCat(folder_, "/blobs/", blob.substr(0, 2), "/", blob));
+  DatasetCache cache(storage_.get(), blobs_.get());
+  const absl::Status status = cache.Open("data").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(GetReason(status), "BLOB_MISSING");
+  EXPECT_EQ(std::string(status.message()).find(folder_), std::string::npos) << status;
+}
+
 }  // namespace
 }  // namespace mercer::server
