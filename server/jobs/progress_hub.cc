@@ -354,7 +354,10 @@ void ProgressHub::Impl::Wake(std::vector<WatcherPointer> watchers) {
                                         watchers.begin() + static_cast<std::ptrdiff_t>(end));
     Post([portion = std::move(portion)] {
       for (const WatcherPointer& watcher : portion) {
-        watcher->wake.Run();
+        RunSafely("telling a watcher", [&watcher] {
+          watcher->wake.Run();
+          return absl::OkStatus();
+        }).IgnoreError();  // one that fails costs the others nothing
       }
     });
   }

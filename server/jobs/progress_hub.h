@@ -2,13 +2,16 @@
 // older events come from the log.
 //
 //   subscription = hub.Subscribe(job_id, after_sequence, [this] { Pump(); });
-//   void Pump() {                                     // one at a time, under the caller's own
-//   mutex
+//   void Pump() {                        // one at a time, under the caller's own mutex
 //     switch (NextEvent next = subscription->Next(); next.kind) {
-//       case NextEvent::kEvent: write(*next.event); break;   // call Next() again when the write is
-//       done case NextEvent::kWait:  break;                       // the callback comes once, when
-//       there is more to get case NextEvent::kEnd:   finish(next.status); break;  // OK after the
-//       terminal event, or why there is no more
+//       case NextEvent::kEvent:          // call Next() again when the write is done
+//         write(*next.event);
+//         break;
+//       case NextEvent::kWait:           // the callback comes once, when there is more to get
+//         break;
+//       case NextEvent::kEnd:            // OK after the terminal event, or why there is no more
+//         finish(next.status);
+//         break;
 //     }
 //   }
 //

@@ -26,9 +26,8 @@ class WakeSlot {
       }
       runners_.push_back(std::this_thread::get_id());
     }
+    const Runner runner(this);
     callback_();
-    absl::MutexLock lock(&mutex_);
-    runners_.erase(std::find(runners_.begin(), runners_.end(), std::this_thread::get_id()));
   }
 
   // Waits for a callback that runs on another thread.
@@ -40,6 +39,23 @@ class WakeSlot {
   }
 
  private:
+  // The entry in runners_ of a thread that is in the callback; goes also when the callback throws.
+  class Runner {
+   public:
+    explicit Runner(WakeSlot* slot) : slot_(slot) {}
+    ~Runner() { slot_->Forget(std::this_thread::get_id()); }
+    Runner(const Runner&) = delete;
+    Runner& operator=(const Runner&) = delete;
+
+   private:
+    WakeSlot* const slot_;
+  };
+
+  void Forget(std::thread::id id) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    runners_.erase(std::find(runners_.begin(), runners_.end(), id));
+  }
+
   bool NoOtherRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::thread::id closer = closer_;
     return std::all_of(runners_.begin(), runners_.end(),

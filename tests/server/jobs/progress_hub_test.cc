@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/jobs/wake_slot.h"
 #include "server/storage/memory/memory_storage.h"
 
 namespace mercer::server {
@@ -180,6 +182,25 @@ TEST_F(ProgressHubTest, RefusesWrongJobsAndSequences) {
   EXPECT_EQ(end_of("nobody", 0), absl::StatusCode::kNotFound);
   EXPECT_EQ(end_of("job", -1), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(end_of("job", 3), absl::StatusCode::kInvalidArgument);
+}
+
+// Its destructor waits for callbacks, so it would hang on one that was never seen to end.
+TEST_F(ProgressHubTest, WatcherThatThrowsGoesAndCostsTheOthersNothing) {
+  Emit(1);
+  auto thrower = hub_.Subscribe("job", 3, [] { throw std::runtime_error("out of patience"); });
+  PullingWatcher other(hub_, "job", 3);
+  EXPECT_EQ(thrower->Next().kind, NextEvent::kWait);
+  other.Pump();
+  Finish();
+  EXPECT_TRUE(other.WaitForEnd().ok());
+  EXPECT_EQ(other.sequences(), Range(4, 4));
+  thrower.reset();
+}
+
+TEST(WakeSlotTest, CallbackThatThrowsDoesNotHoldClose) {
+  WakeSlot slot([] { throw std::runtime_error("out of patience"); });
+  std::thread([&slot] { EXPECT_THROW(slot.Run(), std::runtime_error); }).join();
+  slot.Close();
 }
 
 TEST_F(ProgressHubTest, SlowWatcherGetsEverythingWhenItComesBack) {
