@@ -334,3 +334,7 @@ void JobAttempt::Log(const std::string& what, const absl::Status& status) const 
 }
 
 }  // namespace mercer::server
+  if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
+    dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,
+                             LogTextOf(outcome_.status()));
+  }

@@ -1,10 +1,7 @@
 #include "server/jobs/job_manager.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <pthread.h>
-#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -57,7 +54,8 @@ class JobManager::Impl {
   }
   ~Impl() { Stop(&JobAttempt::Abandon); }
 
-  absl::Status Start();
+  absl::Status Recover();
+  absl::Status StartWorkers();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
@@ -115,11 +113,15 @@ class JobManager::Impl {
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
 };
 
-absl::Status JobManager::Impl::Start() {
+absl::Status JobManager::Impl::Recover() {
   const JobManagerDependencies& dependencies = environment_.dependencies;
-  MERCER_RETURN_IF_ERROR(RecoverOrphans({&storage(), &hub(), &clock(), dependencies.crash_notes,
-                                         environment_.options.max_lost_attempts}));
-  MERCER_RETURN_IF_ERROR(CollectUnreferencedBlobs(storage(), *dependencies.blobs).status());
+  MERCER_RETURN_IF_ERROR(
+      RecoverOrphans({&storage(), &hub(), &clock(), dependencies.crash_notes,
+                      environment_.options.max_lost_attempts, dependencies.log.get()}));
+  return CollectUnreferencedBlobs(storage(), *dependencies.blobs).status();
+}
+
+absl::Status JobManager::Impl::StartWorkers() {
   return RunSafely("starting the workers", [this] {
     StartThreads();
     return absl::OkStatus();
@@ -265,7 +267,7 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
 }
 
 void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
-  const absl::Status ended = RunSafely("giving a job up", [&] {
+  const absl::Status ended = RunSafely("giving a job up", [&]() -> absl::Status {
     AttemptEnd end;
     end.lease = {job.id, job.lease_worker, job.epoch};
     end.state = JobState::kFailed;
@@ -273,7 +275,13 @@ void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
     end.error = EncodeError(why);
     end.now = clock().Now();
     end.events = {StateEvent(JobState::kFailed, GetReason(why))};
-    return storage().jobs().EndAttempt(std::move(end)).status();
+    MERCER_ASSIGN_OR_RETURN(const EndedAttempt stored, storage().jobs().EndAttempt(std::move(end)));
+    if (environment_.dependencies.log != nullptr) {
+      environment_.dependencies.log->error("job={} attempt={} could not be begun: {}", job.id,
+                                           job.attempt, LogTextOf(why));
+    }
+    hub().Publish(job.id, stored.events);
+    return absl::OkStatus();
   });
   if (!ended.ok()) {
     Warn(job.id, "cannot end a job that could not be begun", ended);
@@ -366,7 +374,14 @@ JobManager::JobManager(JobManagerOptions options, JobManagerDependencies depende
 
 JobManager::~JobManager() = default;
 
-absl::Status JobManager::Start() { return impl_->Start(); }
+absl::Status JobManager::Start() {
+  MERCER_RETURN_IF_ERROR(Recover());
+  return StartWorkers();
+}
+
+absl::Status JobManager::Recover() { return impl_->Recover(); }
+
+absl::Status JobManager::StartWorkers() { return impl_->StartWorkers(); }
 
 absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
   return impl_->Submit(submission);

@@ -79,9 +79,14 @@ class JobManager {
   JobManager(const JobManager&) = delete;
   JobManager& operator=(const JobManager&) = delete;
 
-  // Recovers the jobs of a dead process, collects unreferenced blobs, starts the workers. Call
-  // once.
+  // Recover and StartWorkers. Call once.
   absl::Status Start();
+  // The two halves of Start, for a server that has something to do in between: whatever fails before StartWorkers has
+  // claimed no job. All other methods may be called after Recover; what is submitted waits for the workers.
+  // Recovers the jobs of a dead process and collects unreferenced blobs.
+  absl::Status Recover();
+  // After an error some workers may run: call Drain.
+  absl::Status StartWorkers();
 
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include <spdlog/logger.h>
+
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_errors.h"
@@ -54,6 +57,16 @@ std::string WhyOf(const OrphanVerdict& verdict) {
                             : GetReason(verdict.error);
 }
 
+// After what became of the attempt; nothing but our own words.
+void LogVerdict(spdlog::logger* log, const JobRecord& job, const AttemptEnd& end,
+                const std::string& message) {
+  if (log != nullptr) {
+    log->log(end.state == JobState::kFailed ? spdlog::level::err : spdlog::level::warn,
+             "job={} attempt={} was left by a dead process: {}, the job is {}: {}", job.id,
+             job.attempt, AttemptReasonName(end.reason), JobStateName(end.state), message);
+  }
+}
+
 absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
                      const std::vector<CrashedAttempt>& crashes) {
   JobStore& jobs = recovery.storage->jobs();
@@ -71,7 +84,8 @@ absl::Status Recover(const OrphanRecovery& recovery, JobRecord job,
   }
   end.now = recovery.clock->Now();
   end.events = {StateEvent(verdict.state, WhyOf(verdict))};
-  MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, jobs.EndAttempt(std::move(end)));
+  MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended, jobs.EndAttempt(end));
+  LogVerdict(recovery.log, orphan.job, end, WhyOf(verdict));
   recovery.hub->Publish(orphan.job.id, ended.events);
   return absl::OkStatus();
 }

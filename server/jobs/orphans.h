@@ -13,6 +13,10 @@
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
 
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
 namespace mercer::server {
 
 // A job that has taken the server down so often is not tried again. One crash may be somebody else's doing: a defective
@@ -52,6 +56,7 @@ struct OrphanRecovery {
   Clock* clock = nullptr;
   CrashNotes* crash_notes = nullptr;
   int max_lost_attempts = 0;
+  spdlog::logger* log = nullptr;  // told every verdict; may be null
 };
 absl::Status RecoverOrphans(const OrphanRecovery& recovery);
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include <gtest/gtest.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/ostream_sink.h>
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
@@ -218,18 +221,40 @@ class TextPlanner final : public JobPlanner {
   }
 };
 
-// Fails every creation of a file while it is told to.
+// Fails every creation of a file while it is told to, and so many readings of the file of one blob.
 class FullFileSystem final : public FileSystem {
  public:
   std::atomic<bool> full{false};
 
+  // Waits until so many files were refused.
+  void WaitUntilRefused(int files) {
+    const auto refused = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return refused_ >= files; };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&refused));
+  }
+  void FailReadings(const std::string& blob, int times) {
+    absl::MutexLock lock(&mutex_);
+    unreadable_ = blob;
+    failing_readings_ = times;
+  }
+
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     if (full) {
+      absl::MutexLock lock(&mutex_);
+      ++refused_;
       return WithReason(absl::ResourceExhaustedError("No space left on device"), "DISK_FULL");
     }
     return PosixFileSystem().Create(path);
   }
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (failing_readings_ > 0 && path.ends_with(unreadable_)) {
+        --failing_readings_;
+        ++refused_;
+        return absl::InternalError("Too many open files");
+      }
+    }
     return PosixFileSystem().Map(path);
   }
   absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
@@ -248,6 +273,12 @@ class FullFileSystem final : public FileSystem {
   absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
     return PosixFileSystem().List(folder);
   }
+
+ private:
+  absl::Mutex mutex_;
+  int refused_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string unreadable_ ABSL_GUARDED_BY(mutex_);
+  int failing_readings_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 class JobManagerFixture : public ::testing::Test {
@@ -302,6 +333,7 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.hub = hub_.get();
     dependencies.clock = &clock_;
     dependencies.crash_notes = crash_notes_.get();
+    dependencies.log = log_;
     manager_ = std::make_unique<JobManager>(options_, dependencies);
     const absl::Status started = manager_->Start();
     ASSERT_TRUE(started.ok()) << started;
@@ -429,6 +461,9 @@ class JobManagerFixture : public ::testing::Test {
   }
 
   std::string folder_;
+  std::ostringstream log_text_;  // read it when nothing runs
+  std::shared_ptr<spdlog::logger> log_ = std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_text_));
   StepControl control_;
   LearnerEntry entry_ = MakeChaoticEntry(&control_);
   TextPlanner planner_;

@@ -12,6 +12,7 @@ namespace mercer::server {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int kMaxLosses = 4;
@@ -56,6 +57,7 @@ TEST(JudgeOrphanTest, LossesWithoutACheckpointAreCounted) {
   const OrphanVerdict verdict = Judge(MakeOrphan({kLost, kLost, kLost}));
   EXPECT_EQ(verdict.state, JobState::kFailed);
   EXPECT_EQ(verdict.reason, kLost);
+  EXPECT_EQ(verdict.error.code(), absl::StatusCode::kAborted) << "clients are told the metadata";
   EXPECT_EQ(GetReason(verdict.error), "JOB_LOST_REPEATEDLY");
   EXPECT_THAT(GetErrorMetadata(verdict.error), ElementsAre(std::make_pair("attempts", "4")));
 }
@@ -89,6 +91,7 @@ TEST(JudgeOrphanTest, SecondCrashIsTheLast) {
       Judge(MakeOrphan({kCrashed, AttemptReason::kDrained, kLost}, 3), {{"job", 4, 6}});
   EXPECT_EQ(verdict.state, JobState::kFailed);
   EXPECT_EQ(verdict.reason, kCrashed);
+  EXPECT_EQ(verdict.error.code(), absl::StatusCode::kAborted) << "clients are told the metadata";
   EXPECT_EQ(GetReason(verdict.error), "JOB_CRASHED_WORKER");
   EXPECT_THAT(GetErrorMetadata(verdict.error),
               ElementsAre(std::make_pair("attempts", "2"), std::make_pair("signal", "6")));
@@ -177,6 +180,8 @@ TEST_F(OrphansTest, JobThatDiesWithoutHeadwayFails) {
     CrashAndRestart();
   }
   EXPECT_EQ(ErrorReason(id), "JOB_LOST_REPEATEDLY");
+  EXPECT_THAT(log_text_.str(), HasSubstr(absl::StrCat("job=", id, " attempt=1 was left")));
+  EXPECT_THAT(log_text_.str(), HasSubstr(absl::StrCat("job=", id, " attempt=3 was left")));
   EXPECT_THAT(Reasons(id), ElementsAre(kLost, kLost, kLost));
 }
 
