@@ -17,9 +17,14 @@
 namespace mercer::server {
 namespace {
 
-// Between tries to store the end of an attempt in a storage that fails: doubled after each.
-constexpr absl::Duration kFirstEndPause = absl::Milliseconds(100);
-constexpr absl::Duration kLongestEndPause = absl::Seconds(30);
+// Between tries of what a disk or a storage refuses: doubled after each.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
+constexpr absl::Duration kLongestPause = absl::Seconds(30);
+
+// Whether what was asked for is not there or not usable, however often one asks.
+bool IsGone(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsInvalidArgument(status);
+}
 
 }  // namespace
 
@@ -31,7 +36,7 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
       last_renewal_nanoseconds_(absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic())),
       last_checkpoint_(dependencies_.clock->Monotonic()),
       outcome_(absl::UnknownError("the attempt has not ended")),
-      end_pause_(kFirstEndPause),
+      end_pause_(kFirstPause),
       recorder_({&dependencies_.storage->events(), dependencies_.hub, dependencies_.clock,
                  [this](const absl::Status& status) {
                    if (absl::IsAborted(status)) {
@@ -62,11 +67,21 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::Work() {
   return StoreModel(prepared, trained);
 }
 
-void JobAttempt::Interrupt(Interruption interruption) {
-  Interruption before = interruption_.load(std::memory_order_acquire);
-  while (before < interruption && !interruption_.compare_exchange_weak(before, interruption)) {
+template <typename Operation>
+std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure,
+                                                       Operation operation) const {
+  absl::Duration pause = kFirstPause;
+  while (true) {
+    auto result = operation();
+    if (result.ok() || IsGone(result.status())) {
+      return result;
+    }
+    Log(failure, result.status());
+    if (interruption_->WaitFor(pause)) {
+      return absl::CancelledError("interrupted before a disk or a storage worked again");
+    }
+    pause = std::min(2 * pause, kLongestPause);
   }
-  cancellation_.Cancel();
 }
 
 void JobAttempt::RunHousekeeping() {
@@ -83,11 +98,11 @@ void JobAttempt::RunHousekeeping() {
   last_renewal_nanoseconds_.store(absl::ToInt64Nanoseconds(now));
   dependencies_.storage->jobs().RenewLease(
       lease_, dependencies_.clock->Now() + environment_.options.lease_duration,
-      [self = shared_from_this()](absl::StatusOr<JobState> state) {
+      [interruption = interruption_](absl::StatusOr<JobState> state) {
         if (absl::IsAborted(state.status())) {
-          self->Abandon();
+          interruption->Request(Interruption::kAbandon);
         } else if (state.ok() && *state == JobState::kCancelling) {
-          self->Cancel();
+          interruption->Request(Interruption::kCancel);
         }
       });
 }
@@ -109,12 +124,16 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
   return prepared;
 }
 
-std::string JobAttempt::LoadState() {
+absl::StatusOr<std::string> JobAttempt::LoadState() {
   if (job_.attempt <= 1) {
     return "";
   }
   const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint =
-      dependencies_.storage->jobs().GetCheckpoint(job_.id);
+      KeepTrying("cannot look for the checkpoint",
+                 [this] { return dependencies_.storage->jobs().GetCheckpoint(job_.id); });
+  if (absl::IsCancelled(checkpoint.status())) {
+    return checkpoint.status();
+  }
   if (!checkpoint.ok() || !checkpoint->has_value()) {
     TellResumed(0, "there is no checkpoint yet");
     return "";
@@ -124,7 +143,11 @@ std::string JobAttempt::LoadState() {
     TellResumed(0, absl::StrCat("the checkpoint is of version ", found.code_version));
     return "";
   }
-  const absl::StatusOr<std::unique_ptr<MappedFile>> blob = dependencies_.blobs->Read(found.blob);
+  const absl::StatusOr<std::unique_ptr<MappedFile>> blob = KeepTrying(
+      "cannot read the checkpoint yet", [&] { return dependencies_.blobs->Read(found.blob); });
+  if (absl::IsCancelled(blob.status())) {
+    return blob.status();
+  }
   if (!blob.ok()) {
     Log("cannot read the checkpoint", blob.status());
     TellResumed(0, "the checkpoint cannot be read");
@@ -145,8 +168,8 @@ void JobAttempt::TellResumed(int64_t iteration, std::string why) {
 absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
   const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.dataset.dataset.get(),
                       prepared.dataset.record.blob, environment_.options.code_version};
-  const std::string state = LoadState();
-  RunContext context(cancellation_, prepared.plan.num_threads, environment_.cache);
+  MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
+  RunContext context(interruption_->token(), prepared.plan.num_threads, environment_.cache);
   absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
   const bool unusable_state =
       absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
@@ -216,16 +239,19 @@ void JobAttempt::OnVerifying() {
   } else if (absl::IsAborted(event.status())) {
     Abandon();
   } else {
-    Log("cannot show the verification",
-        event.status());  // or a cancellation, which the token tells as well
+    // Or it is a cancellation, which the token tells as well.
+    Log("cannot show the verification", event.status());
   }
 }
 
 absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepared,
                                                            const TrainedModel& trained) {
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob model, dependencies_.blobs->Put(SaveModel(trained.model)));
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob witness,
-                          dependencies_.blobs->Put(SaveWitness(trained.witness)));
+  const auto put = [this](const std::string& bytes) {
+    return KeepTrying("cannot store the model yet",
+                      [&] { return dependencies_.blobs->Put(bytes); });
+  };
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob model, put(SaveModel(trained.model)));
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob witness, put(SaveWitness(trained.witness)));
   Success success;
   success.version.learner = prepared.plan.recipe.learner;
   success.version.model_blob = model.digest();
@@ -295,7 +321,7 @@ bool JobAttempt::TryEnd() {
   }
   next_try_nanoseconds_.store(
       absl::ToInt64Nanoseconds(dependencies_.clock->Monotonic() + end_pause_));
-  end_pause_ = std::min(2 * end_pause_, kLongestEndPause);
+  end_pause_ = std::min(2 * end_pause_, kLongestPause);
   return false;
 }
 
@@ -317,6 +343,10 @@ absl::Status JobAttempt::StoreEnd() {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
+  if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
+    dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,
+                             LogTextOf(outcome_.status()));
+  }
   dependencies_.hub->Publish(job_.id, ended->events);
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
@@ -334,7 +364,3 @@ void JobAttempt::Log(const std::string& what, const absl::Status& status) const 
 }
 
 }  // namespace mercer::server
-  if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
-    dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,
-                             LogTextOf(outcome_.status()));
-  }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -14,10 +15,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/cancellation.h"
 #include "core/base/crash_note.h"
 #include "core/base/shared_cache.h"
 #include "core/training/recipe.h"
+#include "server/jobs/attempt_interruption.h"
 #include "server/jobs/dataset_cache.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_recorder.h"
@@ -33,7 +34,7 @@ struct AttemptEnvironment {
 };
 
 // Run() is called once, by a worker. The other methods are thread-safe.
-class JobAttempt final : public RunObserver, public std::enable_shared_from_this<JobAttempt> {
+class JobAttempt final : public RunObserver {
  public:
   // `job` as it was claimed.
   JobAttempt(const AttemptEnvironment* environment, JobRecord job);
@@ -65,8 +66,7 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
   void OnVerifying() override;
 
  private:
-  // A later one outranks those before it.
-  enum class Interruption : uint8_t { kNone = 0, kDrain = 1, kCancel = 2, kAbandon = 3 };
+  using Interruption = AttemptInterruptionKind;
 
   struct Prepared {
     JobPlan plan;
@@ -80,13 +80,19 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
     std::vector<PinnedBlob> blobs;  // that it names; not collected while they are here
   };
 
-  void Interrupt(Interruption interruption);
-  Interruption interruption() const { return interruption_.load(std::memory_order_acquire); }
+  void Interrupt(Interruption interruption) { interruption_->Request(interruption); }
+  Interruption interruption() const { return interruption_->kind(); }
+
+  // What `operation` answers, once it succeeds or fails for good. Disk and database may be full, busy or out of handles
+  // for a while: that must not cost what was trained, so it is tried ever more rarely. kCancelled when the attempt is
+  // interrupted meanwhile.
+  template <typename Operation>
+  std::invoke_result_t<Operation> KeepTrying(const char* failure, Operation operation) const;
 
   absl::StatusOr<Prepared> Prepare() const;
   // The state to continue from, empty for the start; tells watchers of a second attempt where it
-  // begins.
-  std::string LoadState();
+  // begins. Errors: kCancelled.
+  absl::StatusOr<std::string> LoadState();
   void TellResumed(int64_t iteration, std::string why);
   absl::StatusOr<TrainedModel> Train(const Prepared& prepared);
 
@@ -106,8 +112,10 @@ class JobAttempt final : public RunObserver, public std::enable_shared_from_this
   const JobRecord job_;
   const Lease lease_;
   std::optional<CrashNote> note_;  // what the worker leaves when it takes the process down
-  const CancellationToken cancellation_;
-  std::atomic<Interruption> interruption_{Interruption::kNone};
+  // Held by the renewal of the lease, too: the attempt itself must not be, because its destructor waits for the thread
+  // that runs such callbacks.
+  const std::shared_ptr<AttemptInterruption> interruption_ =
+      std::make_shared<AttemptInterruption>();
   std::atomic<int64_t> last_renewal_nanoseconds_;  // on the monotonic clock
   // Of the training thread alone.
   absl::Duration last_checkpoint_;

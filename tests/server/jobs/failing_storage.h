@@ -19,6 +19,10 @@ namespace mercer::server {
 struct StorageFailures {
   std::atomic<int> ends{0};
   std::atomic<int> appends{0};
+  std::atomic<int> checkpoint_reads{0};
+  // Renewals of leases are not answered but kept here, for a test that calls on one thread.
+  bool hold_renewals = false;
+  std::vector<Done<JobState>> held_renewals;
 
   static bool Take(std::atomic<int>& countdown) {
     int left = countdown.load();
@@ -44,6 +48,10 @@ class FailingJobStore final : public JobStore {
     real_->ClaimJob(std::move(request), std::move(done));
   }
   void RenewLease(Lease lease, absl::Time until, Done<JobState> done) override {
+    if (failures_->hold_renewals) {
+      failures_->held_renewals.push_back(std::move(done));
+      return;
+    }
     real_->RenewLease(std::move(lease), until, std::move(done));
   }
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
@@ -74,6 +82,9 @@ class FailingJobStore final : public JobStore {
   }
   absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
       const std::string& job_id) override {
+    if (StorageFailures::Take(failures_->checkpoint_reads)) {
+      return StorageFailures::Failure();
+    }
     return real_->GetCheckpoint(job_id);
   }
   absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override { return real_->CountJobs(); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/job_attempt.h"
 #include "tests/server/jobs/job_harness.h"
 
 namespace mercer::server {
@@ -10,6 +11,8 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class JobFailuresTest : public JobManagerFixture {
  protected:
@@ -17,6 +20,17 @@ class JobFailuresTest : public JobManagerFixture {
   void RunHousekeepingLater() {
     clock_.Advance(absl::Minutes(1));
     manager_->RunHousekeeping();
+  }
+  // A job of 4 steps with a checkpoint after the third, whose model the disk has refused.
+  std::string TrainWithFullDiskAtTheEnd() {
+    StartManager();
+    control_.Allow(3);
+    const std::string id = Submit(Steps(4));
+    control_.WaitUntilHeldAfter(3);
+    files_.full = true;
+    control_.AllowAll();
+    files_.WaitUntilRefused(2);  // a checkpoint, perhaps, and the model
+    return id;
   }
 };
 
@@ -46,6 +60,73 @@ TEST_F(JobFailuresTest, LackOfMemoryAfterTheTrainingFailsTheJobAlone) {
   const std::string after = Submit(Steps(2));
   manager_->WaitUntilIdle();
   EXPECT_EQ(Job(after).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, FullDiskAtTheEndDelaysTheModel) {
+  const std::string id = TrainWithFullDiskAtTheEnd();
+  EXPECT_EQ(Job(id).state, JobState::kVerifying);
+  files_.full = false;
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(Blobs(id), UninterruptedBlobs(4));
+}
+
+TEST_F(JobFailuresTest, DrainBeforeTheDiskHasRoomForTheModelKeepsTheCheckpoint) {
+  const std::string id = TrainWithFullDiskAtTheEnd();
+  manager_->Drain();
+  EXPECT_EQ(Job(id).state, JobState::kQueued);
+  EXPECT_THAT(Reasons(id), ElementsAre(AttemptReason::kDrained));
+  CloseAll();
+  files_.full = false;
+  OpenStores();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_THAT(EventTexts(id), Contains("RESUMED 3"));
+  EXPECT_EQ(Blobs(id), UninterruptedBlobs(4));
+}
+
+TEST_F(JobFailuresTest, JobWhoseModelFindsNoRoomIsCancelled) {
+  const std::string id = TrainWithFullDiskAtTheEnd();
+  ASSERT_TRUE(manager_->Cancel(id).ok());
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kCancelled);
+}
+
+TEST_F(JobFailuresTest, CheckpointThatCannotBeReadForAMomentIsNotLost) {
+  StartManager();
+  control_.Allow(3);
+  const std::string id = Submit(Steps(6));
+  control_.WaitUntilHeldAfter(3);
+  manager_->Drain();
+  const std::string blob = (*storage_->jobs().GetCheckpoint(id))->blob;
+  CloseAll();
+  OpenStores();
+  failures_.checkpoint_reads = 1;
+  files_.FailReadings(blob, 1);
+  control_.AllowAll();
+  StartManager();
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_THAT(EventTexts(id), Contains("RESUMED 3"));
+  EXPECT_EQ(control_.taken(), 6) << "no step is done twice";
+}
+
+TEST_F(JobFailuresTest, JobWhoseCheckpointCannotBeReadIsDrainedWithIt) {
+  StartManager();
+  control_.Allow(3);
+  const std::string id = Submit(Steps(6));
+  control_.WaitUntilHeldAfter(3);
+  manager_->Drain();
+  const std::string blob = (*storage_->jobs().GetCheckpoint(id))->blob;
+  CloseAll();
+  OpenStores();
+  files_.FailReadings(blob, 1'000'000);
+  StartManager();
+  files_.WaitUntilRefused(1);
+  manager_->Drain();
+  EXPECT_EQ(Job(id).state, JobState::kQueued);
+  EXPECT_EQ((*storage_->jobs().GetCheckpoint(id))->blob, blob);
 }
 
 TEST_F(JobFailuresTest, EndIsTriedUntilTheStorageTakesIt) {
@@ -114,6 +195,46 @@ TEST_F(JobFailuresTest, LeaseIsRenewedWhileAnEndWaits) {
   RunHousekeepingLater();
   RunHousekeepingLater();
   EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+}
+
+TEST_F(JobFailuresTest, LogSaysWhyAJobFailed) {
+  StartManager();
+  control_.FailAtStep(2, absl::InternalError("the solver has lost its way"));
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kFailed);
+  EXPECT_THAT(log_text_.str(), HasSubstr(absl::StrCat("job=", id, " attempt=1 failed: INTERNAL")));
+  EXPECT_THAT(log_text_.str(), HasSubstr("the solver has lost its way"));
+}
+
+TEST_F(JobFailuresTest, LogKeepsUsersDataToItself) {
+  StartManager();
+  control_.FailAtStep(2, WithReason(absl::InvalidArgumentError("row 7: 'secret' is no number"),
+                                    "BAD_CELL", {{"row", "7"}}));
+  const std::string id = Submit(Steps(3));
+  manager_->WaitUntilIdle();
+  EXPECT_THAT(log_text_.str(), HasSubstr("failed: INVALID_ARGUMENT BAD_CELL"));
+  EXPECT_THAT(log_text_.str(), Not(HasSubstr("secret")));
+}
+
+// The attempt's destructor waits for writes of its progress, and these for the thread that answers renewals.
+TEST_F(JobFailuresTest, RenewalThatIsNotAnsweredDoesNotHoldTheAttempt) {
+  AttemptEnvironment environment;
+  environment.dependencies.storage = storage_.get();
+  environment.dependencies.hub = hub_.get();
+  environment.dependencies.clock = &clock_;
+  JobRecord job;
+  job.id = "job";
+  auto attempt = std::make_shared<JobAttempt>(&environment, job);
+  const std::weak_ptr<JobAttempt> watched = attempt;
+  failures_.hold_renewals = true;
+  clock_.Advance(environment.options.lease_duration);
+  attempt->RunHousekeeping();
+  ASSERT_EQ(failures_.held_renewals.size(), 1U);
+  attempt.reset();
+  EXPECT_TRUE(watched.expired());
+  failures_.held_renewals[0](absl::AbortedError("nobody is there to be told"));
+  failures_.hold_renewals = false;
 }
 
 TEST_F(JobFailuresTest, JobWhoseEndWaitsIsCancelled) {

@@ -228,20 +228,6 @@ TEST_F(JobManagerTest, FullDiskCostsACheckpointButNotTheJob) {
   EXPECT_EQ(Job(id).state, JobState::kSucceeded);
 }
 
-TEST_F(JobManagerTest, FullDiskAtTheEndFailsTheJobWithTheReason) {
-  StartManager();
-  control_.Allow(3);
-  const std::string id = Submit(Steps(4));
-  control_.WaitUntilAsked(4);
-  files_.full = true;
-  control_.AllowAll();
-  manager_->WaitUntilIdle();
-  const JobRecord job = Job(id);
-  EXPECT_EQ(job.state, JobState::kFailed);
-  EXPECT_EQ(GetReason(DecodeError(*job.error)), "DISK_FULL");
-  EXPECT_EQ(storage_->models().GetModel("model").status().code(), absl::StatusCode::kNotFound);
-}
-
 TEST_F(JobManagerTest, DatasetOfARunningJobCannotBeDeleted) {
   StartManager();
   control_.Allow(1);

@@ -1,0 +1,49 @@
+// Why an attempt is to end before its time. Shared by the attempt and by callbacks that may outlive it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+#include "core/base/cancellation.h"
+
+namespace mercer::server {
+
+// A later one outranks those before it.
+enum class AttemptInterruptionKind : uint8_t { kNone = 0, kDrain = 1, kCancel = 2, kAbandon = 3 };
+
+// Thread-safe.
+class AttemptInterruption {
+ public:
+  void Request(AttemptInterruptionKind kind) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    kind_ = std::max(kind_, kind);
+    token_.Cancel();
+  }
+  AttemptInterruptionKind kind() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return kind_;
+  }
+  // Cancelled by the first request.
+  const CancellationToken& token() const { return token_; }
+
+  // Sleeps; answers at once, and true, when there is a request.
+  bool WaitFor(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return mutex_.AwaitWithTimeout(absl::Condition(this, &AttemptInterruption::IsRequested), limit);
+  }
+
+ private:
+  bool IsRequested() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return kind_ != AttemptInterruptionKind::kNone;
+  }
+
+  const CancellationToken token_;
+  mutable absl::Mutex mutex_;
+  AttemptInterruptionKind kind_ ABSL_GUARDED_BY(mutex_) = AttemptInterruptionKind::kNone;
+};
+
+}  // namespace mercer::server
