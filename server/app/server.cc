@@ -1,9 +1,7 @@
 #include "server/app/server.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -22,6 +20,7 @@
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
+#include "server/app/port_file.h"
 #include "server/jobs/crash_notes.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
@@ -169,12 +168,13 @@ class Server::Impl {
     jobs_.reset();
   }
 
+  // A start that fails leaves every job as it found it, but for those of a dead process, which are queued again.
   absl::Status Start() {
-    MERCER_RETURN_IF_ERROR(OpenData());
-    MERCER_RETURN_IF_ERROR(StartJobs());
-    MakeServices();
-    MERCER_RETURN_IF_ERROR(Listen());
-    return WritePortFile();
+    const absl::Status started = TryToStart();
+    if (!started.ok() && grpc_server_ != nullptr) {
+      Drain();
+    }
+    return started;
   }
 
   void Drain() {
@@ -190,8 +190,10 @@ class Server::Impl {
       }
       grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kTransportGrace));
       grpc_server_->Wait();
-      std::error_code error;
-      std::filesystem::remove(PortFile(), error);
+      const absl::Status removed = RemovePortFile(PosixFileSystem(), PortFile());
+      if (!removed.ok()) {
+        log_->warn("the file of the port stays: {}", removed.ToString());
+      }
       log_->info("drain ended");
     });
   }
@@ -201,6 +203,17 @@ class Server::Impl {
   grpc::Server& grpc_server() { return *grpc_server_; }
 
  private:
+  // The workers come last: an attempt that a failing start breaks off would count as lost, and a job that is lost
+  // often fails for good. Calls are answered before there are workers; what they submit is queued.
+  absl::Status TryToStart() {
+    MERCER_RETURN_IF_ERROR(OpenData());
+    MERCER_RETURN_IF_ERROR(RecoverJobs());
+    MakeServices();
+    MERCER_RETURN_IF_ERROR(Listen());
+    MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
+    return jobs_->StartWorkers();
+  }
+
   std::string PortFile() const { return options_.data_dir + "/port"; }
 
   absl::Status OpenData() {
@@ -209,6 +222,8 @@ class Server::Impl {
     SqliteOptions sqlite;
     sqlite.folder = options_.data_dir;
     MERCER_ASSIGN_OR_RETURN(storage_, OpenSqliteStorage(sqlite));
+    // The folder is this process' now, so the file is of a dead one.
+    MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
     OpenCrashNotes();
     context_.upload_folder = options_.data_dir + "/uploads";
@@ -236,7 +251,7 @@ class Server::Impl {
     });
   }
 
-  absl::Status StartJobs() {
+  absl::Status RecoverJobs() {
     hub_io_ = MakePool(2);
     io_for_calls_ = MakePool(kIoThreads);
     compute_ = MakePool(kComputeThreads);
@@ -254,7 +269,7 @@ class Server::Impl {
     dependencies.crash_notes = crash_notes_.get();
     dependencies.log = log_;
     jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
-    return jobs_->Start();
+    return jobs_->Recover();
   }
 
   void MakeServices() {
@@ -267,7 +282,7 @@ class Server::Impl {
     context_.limits.dataset_bytes = options_.max_upload_bytes;
     context_.limits.model_cache_bytes = options_.cache_bytes;
     context_.limits.default_threads = options_.threads;
-    predictions_ = std::make_unique<ThreadPool>(PredictionThreads());
+    predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes);
     environment_.io = io_for_calls_.get();
@@ -307,20 +322,6 @@ class Server::Impl {
                address_, options_.data_dir, options_.workers, options_.threads,
                options_.memory_budget_bytes);
     return absl::OkStatus();
-  }
-
-  // By renaming, so that whoever waits for the file never reads half of it.
-  absl::Status WritePortFile() const {
-    const std::string temporary = PortFile() + ".new";
-    {
-      std::ofstream file(temporary);
-      file << port_ << "\n";
-    }
-    std::error_code error;
-    std::filesystem::rename(temporary, PortFile(), error);
-    return error ? absl::InternalError(
-                       absl::StrCat("cannot write ", PortFile(), ": ", error.message()))
-                 : absl::OkStatus();
   }
 
   const ServerOptions options_;
