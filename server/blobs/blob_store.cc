@@ -18,8 +18,8 @@
 namespace mercer::server {
 namespace {
 
-// Two changes of a file within this time may leave it with the same time stamp: the clock of file systems ticks with the
-// kernel, every 10 ms at the longest.
+// Two changes of a file within this time may leave it with the same time stamp: the clock of file systems ticks with
+// the kernel, every 10 ms at the longest.
 constexpr absl::Duration kTimeStampGrain = absl::Milliseconds(20);
 
 bool IsDigest(const std::string& text) {

@@ -64,9 +64,9 @@ class BlobStore {
   virtual absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() = 0;
   absl::StatusOr<PinnedBlob> Put(std::string_view bytes);
 
-  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access of a process to a blob
-  // that it has not written itself, and again when the file has changed since. Errors: kNotFound, kDataLoss (reason
-  // BLOB_DAMAGED).
+  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access of a process to a
+  // blob that it has not written itself, and again when the file has changed since. Errors: kNotFound, kDataLoss
+  // (reason BLOB_DAMAGED).
   virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) = 0;
   // The path of the file, verified as in Read, for readers that map files themselves.
   virtual absl::StatusOr<std::string> VerifiedPath(const std::string& digest) = 0;

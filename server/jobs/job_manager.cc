@@ -1,6 +1,5 @@
 #include "server/jobs/job_manager.h"
 
-#include <algorithm>
 #include <pthread.h>
 #include <thread>
 #include <utility>
