@@ -237,16 +237,26 @@ TEST(LpMklRelationsTest, OneVsAllOfTwoClassesIsTheBinaryProblemTwice) {
   const absl::StatusOr<TrainingOutcome> pair = RunToGap(entry, options, *composite, both);
   ASSERT_TRUE(pair.ok()) << pair.status();
   const Fit fit = MustTrain(binary, options, 1e-9);
+  TrainingProblem mirrored = binary;
+  mirrored.tasks[0].targets = -binary.tasks[0].targets;
+  const Fit mirror = MustTrain(mirrored, options, 1e-9);
   const std::vector<Witness>& parts = pair->point.witness.children;
   ASSERT_EQ(parts.size(), 2u);
-  EXPECT_EQ(parts[1].tasks[0].dual.col(0), fit.dual());
-  EXPECT_EQ(pair->point.function.bias(1), fit.bias());
-  EXPECT_LE((parts[0].tasks[0].dual.col(0) + fit.dual()).lpNorm<Eigen::Infinity>(), 1e-2);
-  EXPECT_NEAR(pair->point.function.bias(0), -fit.bias(), 1e-3);
-  EXPECT_LE((pair->point.summary.kernel_weights.col(0) - fit.weights()).lpNorm<Eigen::Infinity>(),
-            1e-3);
-  EXPECT_NEAR(pair->certificate.outputs[0].primal, fit.certificate.primal,
-              1e-8 * fit.certificate.primal);
+  EXPECT_EQ(parts[0].tasks[0].dual.col(0), mirror.dual());
+  EXPECT_EQ(pair->point.function.bias(0), mirror.bias());
+  // The second output begins at the kernel weights of the first: the same optimum by another way.
+  for (const Index output : {0, 1}) {
+    const double sign = output == 0 ? -1 : 1;
+    const Vector dual = parts[static_cast<size_t>(output)].tasks[0].dual.col(0);
+    EXPECT_LE((dual - sign * fit.dual()).lpNorm<Eigen::Infinity>(), 1e-2) << output;
+    EXPECT_NEAR(pair->point.function.bias(output), sign * fit.bias(), 1e-3) << output;
+    const Vector weights = pair->point.summary.kernel_weights.col(output);
+    EXPECT_LE((weights - fit.weights()).lpNorm<Eigen::Infinity>(), 1e-3) << output;
+    const OutputBounds& bounds = pair->certificate.outputs[static_cast<size_t>(output)];
+    EXPECT_NEAR(bounds.primal, fit.certificate.primal, 1e-8 * fit.certificate.primal) << output;
+    EXPECT_LE(bounds.dual, fit.certificate.primal * (1 + 1e-12)) << output;
+    EXPECT_GE(bounds.primal, fit.certificate.dual * (1 - 1e-12)) << output;
+  }
 }
 
 }  // namespace
