@@ -131,10 +131,19 @@ class KernelRidgeLearner : public Learner {
                         "NOT_PSD");
     }
     MERCER_RETURN_IF_ERROR(solved.status());
+    MERCER_RETURN_IF_ERROR(CheckKernel(*solved, context));
     const SvmCertificate& certificate = solved->certificates[0];
     solution_ = Solution{solved->dual.col(0), solved->bias(0), lambda * certificate.unscaled_primal,
                          lambda * certificate.dual};
     return absl::OkStatus();
+  }
+
+  // The kernel and the ridge can be positive definite together while the kernel alone is not.
+  absl::Status CheckKernel(const RidgeSolution& solved, RunContext& context) const {
+    const Vector ones = Vector::Ones(family_->num_kernels());
+    MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family_, ones, context));
+    const Vector squared_norms = solved.dual.cwiseProduct(solved.scores).colwise().sum();
+    return CheckSquaredNorms(*problem_, solved.dual, squared_norms, largest);
   }
 
   StepReport Report() const {

@@ -36,7 +36,9 @@ absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
   Matrix scores(y.size(), 2);
   MERCER_RETURN_IF_ERROR(family->CombinedProduct(weights, duals, scores, context));
   MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, weights, context));
-  double primal = 0.5 * lambda * std::max(duals.col(0).dot(scores.col(0)), 0.0);
+  const Vector squared_norms = duals.cwiseProduct(scores).colwise().sum();
+  MERCER_RETURN_IF_ERROR(CheckSquaredNorms(problem, duals, squared_norms, largest));
+  double primal = 0.5 * lambda * std::max(squared_norms(0), 0.0);
   double conjugate = 0;
   for (Index i = 0; i < y.size(); ++i) {
     const double cost = task.costs(i);
@@ -44,8 +46,7 @@ absl::StatusOr<Verification> Verify(const KernelRidgeOptions& options,
     primal += cost * error * error;
     conjugate += cost > 0 ? lambda * duals(i, 1) * duals(i, 1) / (4 * cost) : 0.0;
   }
-  const double squared_norm = duals.col(1).dot(scores.col(1));
-  const double dual = lambda * (y.dot(duals.col(1)) - 0.5 * squared_norm - conjugate);
+  const double dual = lambda * (y.dot(duals.col(1)) - 0.5 * squared_norms(1) - conjugate);
   return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
                       std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
 }

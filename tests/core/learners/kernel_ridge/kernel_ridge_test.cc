@@ -7,6 +7,7 @@
 #include <Eigen/LU>
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/learners/registry.h"
 #include "core/training/recipe.h"
 #include "tests/support/learner_runs.h"
@@ -154,9 +155,24 @@ TEST(KernelRidgeTest, RestoredRunsGiveTheSameBits) {
 }
 
 TEST(KernelRidgeTest, IndefiniteKernelsAreRefusedByName) {
-  const absl::Status status = Train(IndefiniteProblem(), 1.0).status();
+  // With lambda 20 the kernel and the ridge are positive definite together.
+  for (const double lambda : {1.0, 20.0}) {
+    const absl::Status status = Train(IndefiniteProblem(), lambda).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(GetReason(status), "NOT_PSD") << status;
+    EXPECT_NE(status.message().find("kernels[0]"), std::string::npos) << status;
+  }
+}
+
+TEST(KernelRidgeTest, TheVerifierRefusesIndefiniteKernels) {
+  const TrainingProblem problem = IndefiniteProblem();
+  Witness witness;
+  witness.tasks.push_back({Vector{{1, -1, 1, -1}}, Vector::Zero(1)});
+  RunContext context;
+  const LearnerEntry entry = kernel_ridge::Entry();
+  const absl::Status status = entry.verify({{"lambda", 20.0}}, problem, witness, context).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_NE(status.message().find("kernels[0]"), std::string::npos) << status;
+  EXPECT_EQ(GetReason(status), "NOT_PSD") << status;
 }
 
 }  // namespace
