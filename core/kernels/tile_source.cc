@@ -24,13 +24,68 @@ constexpr Index kProductDepth = 8192;
 // anew.
 constexpr double kCancellation = 1e-3;
 
-double SquaredDistance(const double* x, const double* z, Index size) {
-  double sum = 0;
-  for (Index k = 0; k < size; ++k) {
-    sum += (x[k] - z[k]) * (x[k] - z[k]);
+// Rows by which the origin of distances is chosen; odd.
+constexpr Index kCentreRows = 33;
+
+// The median of some rows, column by column. Not the mean: one large entry would move that away
+// from all other rows, whose distances would then be lost to cancellation.
+Eigen::RowVectorXd Centre(const RowMatrix& features) {
+  Eigen::RowVectorXd centre(features.cols());
+  std::vector<double> column(static_cast<size_t>(std::min(features.rows(), kCentreRows)));
+  const auto count = static_cast<Index>(column.size());
+  for (Index c = 0; c < features.cols(); ++c) {
+    for (Index s = 0; s < count; ++s) {
+      column[static_cast<size_t>(s)] = features(s * features.rows() / count, c);
+    }
+    const auto middle = column.begin() + count / 2;
+    std::nth_element(column.begin(), middle, column.end());
+    centre(c) = *middle;
   }
-  return sum;
+  return centre;
 }
+
+// Rows of a feature source where they lie in the data, as prediction reads them: not centred.
+class RawRows {
+ public:
+  RawRows(const KernelSource& source, std::shared_ptr<const PreparedData> data,
+          std::vector<Index> rows)
+      : data_(std::move(data)), rows_(std::move(rows)) {
+    for (const auto& [block, column] : source.columns) {
+      if (runs_.empty() || runs_.back().block != block ||
+          runs_.back().begin + runs_.back().size != column) {
+        runs_.push_back({block, column, 0});
+      }
+      ++runs_.back().size;
+    }
+  }
+
+  double SquaredDistance(Index i, Index j) const {
+    double sum = 0;
+    for (const Run& run : runs_) {
+      const auto values = data_->blocks[static_cast<size_t>(run.block)].values.view();
+      const double* x = values.row(Row(i)).data() + run.begin;
+      const double* z = values.row(Row(j)).data() + run.begin;
+      for (Index k = 0; k < run.size; ++k) {
+        sum += (x[k] - z[k]) * (x[k] - z[k]);
+      }
+    }
+    return sum;
+  }
+
+ private:
+  // Neighbouring columns of a block.
+  struct Run {
+    Index block;
+    Index begin;
+    Index size;
+  };
+
+  Index Row(Index i) const { return rows_.empty() ? i : rows_[static_cast<size_t>(i)]; }
+
+  const std::shared_ptr<const PreparedData> data_;
+  const std::vector<Index> rows_;
+  std::vector<Run> runs_;
+};
 
 // Rows of training data are its columns.
 absl::Status NotSymmetric(const PreparedData& data, const SquareBlock& block, Index i, Index j) {
@@ -57,12 +112,17 @@ class TileSource::Producer {
 
 class TileSource::FeatureProducer : public TileSource::Producer {
  public:
-  FeatureProducer(TileGrid grid, PairValue value, RowMatrix features)
-      : grid_(grid), value_(value), features_(std::move(features)), method_(ChooseMethod()) {
+  // `features` are the values of the rows `raw`.
+  FeatureProducer(TileGrid grid, PairValue value, RowMatrix features, RawRows raw)
+      : grid_(grid),
+        value_(value),
+        features_(std::move(features)),
+        raw_(std::move(raw)),
+        method_(ChooseMethod()) {
     if (method_ != Method::kPairs && value_ == PairValue::kSquaredDistance) {
       // Distances do not change with the origin, their rounding does.
-      const Eigen::RowVectorXd means = features_.colwise().mean();
-      features_.rowwise() -= means;
+      const Eigen::RowVectorXd centre = Centre(features_);
+      features_.rowwise() -= centre;
     }
     squared_norms_.setZero(PaddedLength(features_.rows()));
     for (Index i = 0; i < features_.rows(); ++i) {
@@ -174,14 +234,14 @@ class TileSource::FeatureProducer : public TileSource::Producer {
   }
 
   // The squared distances of a row with block j that have lost digits, pair by pair: none is
-  // negative thereby.
+  // negative thereby. From the raw rows: entries far from the centre have been rounded to its
+  // magnitude, which small distances would show.
   void SumAnew(Index row, Index j, double* values) const {
     const double x_norm = squared_norms_(row);
     const double* z_norms = Norms(j);
     for (Index c = 0; c < grid_.Height(j); ++c) {
       if (values[c] <= kCancellation * (x_norm + z_norms[c])) {
-        values[c] = SquaredDistance(features_.row(row).data(),
-                                    features_.row(grid_.Begin(j) + c).data(), features_.cols());
+        values[c] = raw_.SquaredDistance(row, grid_.Begin(j) + c);
       }
     }
   }
@@ -189,6 +249,7 @@ class TileSource::FeatureProducer : public TileSource::Producer {
   const TileGrid grid_;
   const PairValue value_;
   RowMatrix features_;
+  const RawRows raw_;
   Vector squared_norms_;
   const Method method_;
 };
@@ -302,7 +363,8 @@ absl::StatusOr<TileSource> TileSource::Make(const KernelSource& source,
     result.producer_ = std::move(producer);
   } else {
     MERCER_ASSIGN_OR_RETURN(RowMatrix features, GatherFeatures(source, *data, rows, context));
-    result.producer_ = std::make_shared<FeatureProducer>(grid, source.value, std::move(features));
+    result.producer_ = std::make_shared<FeatureProducer>(grid, source.value, std::move(features),
+                                                         RawRows(source, data, rows));
   }
   result.diagonal_.resize(grid.size);
   for (Index i = 0; i < grid.size; ++i) {

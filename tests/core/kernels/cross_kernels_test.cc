@@ -1,3 +1,5 @@
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
@@ -89,6 +91,57 @@ TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
     Matrix single(1, kRows);
     ASSERT_TRUE(cross->Combine(alone, Vector::Ones(2), single, context).ok());
     EXPECT_TRUE((single.array() == batch.row(row).array()).all()) << "row " << row;
+  }
+}
+
+// The largest difference between a kernel of the training rows and the same of new rows.
+double DifferenceOfTrainingAndPrediction(const std::shared_ptr<const PreparedData>& data,
+                                         const KernelSpec& kernel) {
+  RunContext context;
+  const auto family = MakeExactKernelFamily(data, {}, {kernel}, context);
+  const auto cross = CrossKernels::Make(data, {kernel}, {});
+  EXPECT_TRUE(family.ok() && cross.ok());
+  const auto gram = (*family)->Combine(Vector::Ones(1), context);
+  EXPECT_TRUE(gram.ok());
+  Matrix values(data->rows, data->rows);
+  EXPECT_TRUE(cross->Combine(*data, Vector::Ones(1), values, context).ok());
+  return (values - *(*gram)->Dense()).cwiseAbs().maxCoeff();
+}
+
+TEST(CrossKernelsTest, OneLargeEntryCostsTheOtherRowsNoDigits) {
+  for (const Index columns : {17, 40, 200}) {  // from norms, and by matrix products
+    RowMatrix values = RandomRows(kRows, columns, 11);
+    values(123, 3) = 1e12;
+    const auto data = std::make_shared<PreparedData>();
+    data->rows = kRows;
+    data->blocks.push_back(MakeBlock("x", values));
+    for (const KernelType type : {KernelType::kGaussian, KernelType::kEuclidean}) {
+      EXPECT_LE(DifferenceOfTrainingAndPrediction(data, MakeSpec(type, "x", 6.0)), 1e-13)
+          << columns << " columns";
+    }
+  }
+}
+
+TEST(CrossKernelsTest, NearDuplicatesKeepTheirDigits) {
+  for (const Index columns : {17, 40, 200}) {
+    RowMatrix values = RandomRows(kRows, columns, 12);
+    for (Index i = 0; i < kRows / 2; ++i) {
+      values.row(i + kRows / 2) = values.row(i) + 1e-7 * RandomRows(1, columns, 13);
+    }
+    const auto data = std::make_shared<PreparedData>();
+    data->rows = kRows;
+    data->blocks.push_back(MakeBlock("other", RandomRows(kRows, 2, 14)));
+    data->blocks.push_back(MakeBlock("x", values));
+    KernelSpec some = MakeSpec(KernelType::kGaussian, "x", 1e-6);
+    for (Index c = 0; c < columns; ++c) {
+      if (c != 5) {
+        some.columns.push_back(data->blocks[1].sources[static_cast<size_t>(c)]);
+      }
+    }
+    EXPECT_LE(DifferenceOfTrainingAndPrediction(data, MakeSpec(KernelType::kGaussian, "x", 1e-6)),
+              1e-13)
+        << columns << " columns";
+    EXPECT_LE(DifferenceOfTrainingAndPrediction(data, some), 1e-13) << columns << " columns";
   }
 }
 
