@@ -70,7 +70,7 @@ absl::StatusOr<SharedMatrix> GatherSquare(const KernelSpec& spec, const Prepared
   const Index width = square_columns.empty() ? needed : static_cast<Index>(square_columns.size());
   RowMatrix gathered(values.rows(), width);
   for (Index i = 0; i < values.rows(); ++i) {
-    const double limit = kSquareRounding * values.row(i).cwiseAbs().maxCoeff();
+    const double limit = DistanceRounding(values.row(i).cwiseAbs().maxCoeff());
     for (Index c = 0; c < width; ++c) {
       const Index column = square_columns.empty() ? c : square_columns[static_cast<size_t>(c)];
       const double value = values(i, column);

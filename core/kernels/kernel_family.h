@@ -76,7 +76,8 @@ class KernelFamily {
 
 // Exact kernels on the rows `rows` of `data` (empty: all). Checks the data that the kernels read:
 // symmetry of square blocks to 1e-8 of the largest entry (then symmetrised), negative diagonals,
-// negative entries under chi-square and among distances. Errors: kInvalidArgument naming
+// negative entries under chi-square and, beyond 4e-8 of the largest entry of their row, among
+// distances. Errors: kInvalidArgument naming
 // "kernels[k]" and the row of `data` (from 1); kCancelled.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeExactKernelFamily(
     std::shared_ptr<const PreparedData> data, std::vector<Index> rows,

@@ -263,27 +263,27 @@ class TileSource::SquareProducer : public TileSource::Producer {
   // Checks that the block is square and, on the rows, symmetric, and that distances are >= 0.
   absl::Status Check(RunContext& context, bool& nonnegative) const {
     MERCER_RETURN_IF_ERROR(CheckSquareShape(block_));
-    // Per row: its largest entry, the largest asymmetry and its column; the smallest entry,
-    // negated.
-    Matrix largest(grid_.size, 3);
-    std::vector<Index> worst(static_cast<size_t>(grid_.size), 0);
+    std::vector<RowExtremes> extremes(static_cast<size_t>(grid_.size));
     context.parallel().ForBlocks(grid_.size, TileGrid::kBlock, [&](Index begin, Index end) {
       for (Index i = begin; i < end && !context.cancelled(); ++i) {
-        CheckRow(i, largest, worst);
+        extremes[static_cast<size_t>(i)] = FindExtremes(i);
       }
     });
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    nonnegative = is_distance() || largest.col(2).maxCoeff() <= 0;
-    const double limit = kSquareRounding * largest.col(0).maxCoeff();
+    double largest = 0;
+    double smallest = 0;
+    for (const RowExtremes& row : extremes) {
+      largest = std::max(largest, row.largest);
+      smallest = std::min(smallest, row.smallest);
+    }
+    nonnegative = is_distance() || smallest >= 0;
     for (Index i = 0; i < grid_.size; ++i) {
-      if (largest(i, 1) > limit) {
-        return NotSymmetric(*data_, block_, Row(worst[static_cast<size_t>(i)]), Row(i));
-      }
-      if (is_distance() && largest(i, 2) > limit) {
-        return NegativeDistance(i, limit);
+      const RowExtremes& row = extremes[static_cast<size_t>(i)];
+      if (row.asymmetry > kSquareRounding * largest) {
+        return NotSymmetric(*data_, block_, Row(row.asymmetric), Row(i));
       }
     }
-    return absl::OkStatus();
+    return is_distance() ? CheckDistances(extremes) : absl::OkStatus();
   }
 
   double Diagonal(Index row) const override {
@@ -309,38 +309,51 @@ class TileSource::SquareProducer : public TileSource::Producer {
   Index Row(Index i) const { return rows_.empty() ? i : rows_[static_cast<size_t>(i)]; }
   bool is_distance() const { return block_.kind == SquareKind::kDistance; }
 
-  // Row i has an entry below -limit, or its mirror image is one.
-  absl::Status NegativeDistance(Index i, double limit) const {
-    const auto values = block_.values.view();
-    Index j = 0;
-    while (j < i && values(Row(i), Row(j)) >= -limit && values(Row(j), Row(i)) >= -limit) {
-      ++j;
-    }
-    const bool below = values(Row(i), Row(j)) < -limit;
-    const Index row = Row(below ? i : j);
-    const Index column = Row(below ? j : i);
-    return NegativeDistanceError(block_, values(row, column), data_->RowNumber(row),
-                                 data_->RowNumber(column));
-  }
-
-  void CheckRow(Index i, Matrix& largest, std::vector<Index>& worst) const {
-    const auto values = block_.values.view();
-    double largest_entry = 0;
+  struct RowExtremes {
+    double largest = 0;   // magnitude of an entry
+    double smallest = 0;  // entry, or 0
     double asymmetry = 0;
-    double negated = 0;
-    for (Index j = 0; j <= i; ++j) {
-      const double lower = values(Row(i), Row(j));
-      const double upper = values(Row(j), Row(i));
-      largest_entry = std::max({largest_entry, std::abs(lower), std::abs(upper)});
-      negated = std::max({negated, -lower, -upper});
-      if (std::abs(lower - upper) > asymmetry) {
-        asymmetry = std::abs(lower - upper);
-        worst[static_cast<size_t>(i)] = j;
+    Index asymmetric = 0;  // the column of that
+  };
+
+  RowExtremes FindExtremes(Index i) const {
+    const auto values = block_.values.view();
+    RowExtremes extremes;
+    for (Index j = 0; j < grid_.size; ++j) {
+      const double value = values(Row(i), Row(j));
+      extremes.largest = std::max(extremes.largest, std::abs(value));
+      extremes.smallest = std::min(extremes.smallest, value);
+    }
+    for (Index j = 0; j < i; ++j) {
+      const double asymmetry = std::abs(values(Row(i), Row(j)) - values(Row(j), Row(i)));
+      if (asymmetry > extremes.asymmetry) {
+        extremes.asymmetry = asymmetry;
+        extremes.asymmetric = j;
       }
     }
-    largest(i, 0) = largest_entry;
-    largest(i, 1) = asymmetry;
-    largest(i, 2) = negated;
+    return extremes;
+  }
+
+  // Of two rows that hold a distance below 0, the later one is named first: it completes the pair.
+  absl::Status CheckDistances(const std::vector<RowExtremes>& extremes) const {
+    const auto values = block_.values.view();
+    const auto is_below = [&](Index i, Index j) {
+      return values(Row(i), Row(j)) < -DistanceRounding(extremes[static_cast<size_t>(i)].largest);
+    };
+    const bool any = std::any_of(extremes.begin(), extremes.end(), [](const RowExtremes& row) {
+      return row.smallest < -DistanceRounding(row.largest);
+    });
+    for (Index i = 0; any && i < grid_.size; ++i) {
+      for (Index j = 0; j <= i; ++j) {
+        if (is_below(i, j) || is_below(j, i)) {
+          const Index row = Row(is_below(i, j) ? i : j);
+          const Index column = Row(is_below(i, j) ? j : i);
+          return NegativeDistanceError(block_, values(row, column), data_->RowNumber(row),
+                                       data_->RowNumber(column));
+        }
+      }
+    }
+    return absl::OkStatus();
   }
 
   const TileGrid grid_;

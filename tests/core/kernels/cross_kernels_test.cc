@@ -1,4 +1,5 @@
 #include <memory>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -142,6 +143,38 @@ TEST(CrossKernelsTest, NearDuplicatesKeepTheirDigits) {
               1e-13)
         << columns << " columns";
     EXPECT_LE(DifferenceOfTrainingAndPrediction(data, some), 1e-13) << columns << " columns";
+  }
+}
+
+// Squared distances of the points 0, 1/2, 1/2, 1 of which the two equal ones are `rounded` apart;
+// those of the ends `span` apart.
+std::shared_ptr<PreparedData> PointsOnALine(double rounded, double span) {
+  RowMatrix distances(4, 4);
+  distances << 0, 0.25, 0.25, span, 0.25, 0, rounded, 0.25, 0.25, rounded, 0, 0.25, span, 0.25,
+      0.25, 0;
+  auto data = std::make_shared<PreparedData>();
+  data->rows = 4;
+  data->squares.push_back({"D", SquareKind::kDistance, SharedMatrix(distances)});
+  return data;
+}
+
+TEST(CrossKernelsTest, TrainingAndPredictionAcceptTheSameDistances) {
+  const KernelSpec kernel = MakeSpec(KernelType::kDistance, "D");
+  RunContext context;
+  for (const auto& [rounded, span, accepted] :
+       {std::tuple(-0.9e-8, 1.0, true), std::tuple(-1.1e-8, 1.0, false),
+        std::tuple(-0.9e-8, 1e6, true), std::tuple(-1e-6, 1e6, false)}) {
+    const auto data = PointsOnALine(rounded, span);
+    const auto family = MakeExactKernelFamily(data, {}, {kernel}, context);
+    const auto cross = CrossKernels::Make(data, {kernel}, {});
+    ASSERT_TRUE(cross.ok()) << cross.status();
+    Matrix values(4, 4);
+    const absl::Status predicted = cross->Combine(*data, Vector::Ones(1), values, context);
+    EXPECT_EQ(family.ok(), accepted) << rounded << " of " << span;
+    EXPECT_EQ(predicted.ok(), accepted) << rounded << " of " << span;
+    if (accepted && predicted.ok()) {
+      EXPECT_EQ(values(1, 2), 1.0) << "rounding is a distance of 0";
+    }
   }
 }
 
