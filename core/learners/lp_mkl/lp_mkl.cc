@@ -131,7 +131,11 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
     state_.goal = 0.3 * state_.best.gap;  // should the run go on
   }
   const bool worse = inner_->certificate().dual > state_.last.upper * (1.0 + 1e-12);
-  return worse ? RetreatWeights(context) : AdvanceWeights(bounds, context);
+  if (worse) {
+    RetreatWeights();
+    return absl::OkStatus();
+  }
+  return AdvanceWeights(bounds, context);
 }
 
 void LpMklLearner::Remember(const PointBounds& bounds) {
@@ -151,7 +155,7 @@ void LpMklLearner::Remember(const PointBounds& bounds) {
 
 // The last step of the weights raised the optimum: a shorter one, in the end the closed form, which
 // cannot.
-absl::Status LpMklLearner::RetreatWeights(RunContext& /*context*/) {
+void LpMklLearner::RetreatWeights() {
   LastWeights& last = state_.last;
   const WeightStepInput input{*family_,  *kernel_,      options_.p, last.weights,
                               last.dual, last.energies, {}};
@@ -165,7 +169,6 @@ absl::Status LpMklLearner::RetreatWeights(RunContext& /*context*/) {
   state_.dual = last.dual;
   energies_ = last.energies;
   RescaleDual();
-  return absl::OkStatus();
 }
 
 // The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.

@@ -78,7 +78,7 @@ class LpMklLearner : public Learner {
   absl::Status Advance(RunContext& context);
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
-  absl::Status RetreatWeights(RunContext& context);
+  void RetreatWeights();
   void RescaleDual();
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   std::vector<Index> FreeSamples(const Vector& dual) const;
