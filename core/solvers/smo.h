@@ -95,9 +95,8 @@ class SmoSolver {
   SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
   ~SmoSolver();
 
-  // Options of the problem at hand and of later ones.
+  // Of the problem at hand and of later ones.
   void set_relative_gap(double relative_gap) { options_.relative_gap = relative_gap; }
-  void set_kkt_tolerance(double kkt_tolerance) { options_.kkt_tolerance = kkt_tolerance; }
 
   // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
   // (sizes, loss, labels other than -1 and +1, negative costs, values not finite), kCancelled.

@@ -57,11 +57,9 @@ enum class SvmNewtonStop : uint8_t {
 // One problem at a time; not thread-safe. The kernel must outlive the solver.
 class SvmNewtonSolver {
  public:
+  // Stops when the certified relative gap is at most `relative_gap`.
   SvmNewtonSolver(const KernelOperator& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
-
-  // Stop when the certified relative gap is at most this.
-  void set_relative_gap(double relative_gap) { relative_gap_ = relative_gap; }
 
   // Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, loss, labels,
   // costs, one side only), kCancelled.
@@ -128,7 +126,7 @@ class SvmNewtonSolver {
   absl::Status JudgeProgress();
 
   const KernelOperator& kernel_;
-  double relative_gap_;
+  const double relative_gap_;
   SvmNewtonProblem problem_;
   SvmDualBox box_;
   State state_;
