@@ -214,8 +214,4 @@ absl::Status ExactKernelFamily::Diagonals(absl::Span<const Index> kernels, Matri
   return absl::OkStatus();
 }
 
-size_t ExactKernelFamily::WorkingBytes() const {
-  return ExactKernelFamilyBytes(size(), 0, num_kernels(), 0);
-}
-
 }  // namespace mercer

@@ -65,7 +65,6 @@ class ExactKernelFamily : public KernelFamily {
       ConstVectorRef weights, RunContext& context) const override;
   absl::Status Diagonals(absl::Span<const Index> kernels, MatrixRef out,
                          RunContext& context) const override;
-  size_t WorkingBytes() const override;
 
  private:
   ExactKernels parts_;

@@ -69,9 +69,6 @@ class KernelFamily {
       ConstVectorRef weights, RunContext& context) const {
     return Combine(weights, context);
   }
-
-  // Upper bound on the bytes that Combine and the other operations allocate at their peak.
-  virtual size_t WorkingBytes() const = 0;
 };
 
 // Exact kernels on the rows `rows` of `data` (empty: all). Checks the data that the kernels read:

@@ -293,7 +293,6 @@ TEST_F(KernelFamilyTest, EstimateOfBytesBoundsTheStoredDistances) {
             static_cast<size_t>(kRows * kRows / 2 * 8 + kRows * 100'000 * 8));
   const Index absurd = std::numeric_limits<int32_t>::max();
   EXPECT_GE(ExactKernelFamilyBytes(absurd, 1, 1, 1), size_t{1} << 58) << "no overflow";
-  EXPECT_GE(family_->WorkingBytes(), static_cast<size_t>(kRows * kRows * 8));
 }
 
 TEST(KernelFamilyAccuracyTest, RepeatedAndNearRowsKeepTheirDistances) {
