@@ -7,6 +7,7 @@
 
 #include "core/data/prepared_data.h"
 #include "core/kernels/kernel_spec.h"
+#include "core/training/model.h"
 
 namespace mercer {
 
@@ -21,10 +22,20 @@ std::vector<std::string> BlockNames(const PreparedData& data);
 std::vector<std::string> BlocksOfKernels(const PreparedData& inputs,
                                          const std::vector<KernelSpec>& kernels);
 
+// True when `inputs` has these rows and feature blocks.
+bool HasBasis(const PreparedData& inputs, const std::vector<Index>& rows,
+              const std::vector<std::string>& blocks);
+
 // The rows `rows` of the named feature blocks of `inputs`, copied; no square blocks. Null when a
 // block or a row does not exist.
 std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
                                                 const std::vector<Index>& rows,
                                                 const std::vector<std::string>& blocks);
+
+// A basis of training rows by number, with the names of its blocks and without their values: what a
+// part of a run keeps while others run.
+Basis BasisByNumber(std::vector<Index> training_rows, const std::vector<std::string>& blocks);
+// Leaves of bases that are training rows only that; landmarks keep their values.
+void DropBasisValues(ModelFunction& function);
 
 }  // namespace mercer

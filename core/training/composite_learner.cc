@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/training/basis.h"
 #include "core/training/function_encoding.h"
 #include "core/training/step_report_encoding.h"
 
@@ -17,7 +18,7 @@ struct Part {
   bool begun = false;
   StepReport report;   // of its last step
   std::string state;   // empty before the first collection
-  TrainedPoint point;  // with `state`
+  TrainedPoint point;  // with `state`; basis rows by number alone: outputs share most of them
 };
 
 bool Finished(const StepReport& report, double relative_gap) {
@@ -58,6 +59,7 @@ class CompositeLearner : public Learner {
       TrainedPoint point;
       if (learner_ != nullptr && p == live_) {
         MERCER_ASSIGN_OR_RETURN(point, learner_->CurrentModel(context));
+        DropBasisValues(point.function);
       } else if (parts_[p].report.has_model) {
         point = parts_[p].point;
       } else {
@@ -68,7 +70,7 @@ class CompositeLearner : public Learner {
       merged.witness.children.push_back(std::move(point.witness));
       functions.push_back(std::move(point.function));
     }
-    merged.function = MergeOutputs(functions);
+    merged.function = MergeOutputs(functions, *problem_->tasks[0].inputs);
     merged.summary.num_support_vectors = CountSupportVectors(merged.function);
     return merged;
   }
@@ -181,6 +183,7 @@ class CompositeLearner : public Learner {
     Part& part = parts_[live_];
     if (part.report.has_model) {
       MERCER_ASSIGN_OR_RETURN(part.point, learner_->CurrentModel(context));
+      DropBasisValues(part.point.function);
     }
     part.state = learner_->SaveState();
     learner_.reset();

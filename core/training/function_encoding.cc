@@ -120,12 +120,15 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   for (uint64_t b = 0; b < num_bases && reader.ok(); ++b) {
     Basis& basis = point.function.bases.emplace_back();
     basis.training_rows = reader.ReadIndices();
-    basis.data = basis.training_rows.empty()
-                     ? ReadBasisRows(reader)
-                     : SelectBasis(inputs, basis.training_rows, reader.ReadStrings());
-    if (basis.data == nullptr) {
+    if (basis.training_rows.empty()) {
+      basis.data = ReadBasisRows(reader);
+      continue;
+    }
+    const std::vector<std::string> blocks = reader.ReadStrings();
+    if (!HasBasis(inputs, basis.training_rows, blocks)) {
       reader.Fail();
     }
+    basis = BasisByNumber(std::move(basis.training_rows), blocks);
   }
   ReadTerms(reader, point.function);
   point.summary = ReadSummary(reader);

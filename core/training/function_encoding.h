@@ -15,8 +15,8 @@ ModelFunction ReadFunction(ByteReader& reader);
 void WriteSummary(const ModelSummary& summary, ByteWriter& writer);
 ModelSummary ReadSummary(ByteReader& reader);
 
-// A trained point as a checkpoint stores it: basis rows that are training rows are stored by number
-// and taken from `inputs` again.
+// A trained point as a checkpoint stores it: of basis rows that are training rows the numbers alone,
+// which must be rows of `inputs`.
 void WritePoint(const TrainedPoint& point, ByteWriter& writer);
 TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader);
 

@@ -1,7 +1,7 @@
 #include "core/training/model.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "core/training/basis.h"
 
@@ -28,51 +28,26 @@ class BasisUnion {
     if (g == groups_.size()) {
       groups_.push_back({names, nullptr, {}});
     }
-    for (size_t i = 0; i < basis.training_rows.size(); ++i) {
-      groups_[g].rows.try_emplace(basis.training_rows[i],
-                                  Source{basis.data.get(), static_cast<Index>(i)});
-    }
+    groups_[g].rows.insert(basis.training_rows.begin(), basis.training_rows.end());
     return static_cast<int>(g);
   }
 
-  std::vector<Basis> Build() const {
+  std::vector<Basis> Build(const PreparedData& inputs) const {
     std::vector<Basis> bases;
     for (const Group& group : groups_) {
-      bases.push_back(group.rows.empty() ? Basis{group.landmarks, {}} : Gather(group));
+      const std::vector<Index> rows(group.rows.begin(), group.rows.end());
+      bases.push_back(rows.empty() ? Basis{group.landmarks, {}}
+                                   : Basis{SelectBasis(inputs, rows, group.names), rows});
     }
     return bases;
   }
 
  private:
-  struct Source {
-    const PreparedData* data;
-    Index row;
-  };
   struct Group {
     std::vector<std::string> names;
     std::shared_ptr<const PreparedData> landmarks;
-    std::map<Index, Source> rows;  // by training row
+    std::set<Index> rows;  // of the training rows
   };
-
-  static Basis Gather(const Group& group) {
-    auto data = std::make_shared<PreparedData>();
-    data->rows = static_cast<Index>(group.rows.size());
-    const PreparedData& first = *group.rows.begin()->second.data;
-    for (size_t b = 0; b < first.blocks.size(); ++b) {
-      RowMatrix values(data->rows, first.blocks[b].values.cols());
-      Index i = 0;
-      for (const auto& [number, source] : group.rows) {
-        values.row(i++) = source.data->blocks[b].values.view().row(source.row);
-      }
-      data->blocks.push_back(
-          {first.blocks[b].name, first.blocks[b].sources, SharedMatrix(std::move(values))});
-    }
-    Basis basis{std::move(data), {}};
-    for (const auto& [number, source] : group.rows) {
-      basis.training_rows.push_back(number);
-    }
-    return basis;
-  }
 
   std::vector<Group> groups_;
 };
@@ -122,7 +97,7 @@ void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
 
 }  // namespace
 
-ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts) {
+ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const PreparedData& inputs) {
   BasisUnion bases;
   std::vector<std::vector<int>> united(parts.size());
   Index num_outputs = 0;
@@ -133,7 +108,7 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts) {
     num_outputs += parts[p].num_outputs();
   }
   ModelFunction merged;
-  merged.bases = bases.Build();
+  merged.bases = bases.Build(inputs);
   merged.bias.resize(num_outputs);
   Index offset = 0;
   for (size_t p = 0; p < parts.size(); ++p) {

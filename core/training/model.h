@@ -52,8 +52,9 @@ struct ModelFunction {
   Index num_outputs() const { return bias.size(); }
 };
 
-// Puts the outputs of `parts` side by side. Bases of training rows are united.
-ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts);
+// Puts the outputs of `parts` side by side. Bases of training rows are united and taken from
+// `inputs`, whose rows they number; of their own values nothing is read.
+ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const PreparedData& inputs);
 
 // Makes a one-output function from coefficients over `rows` of `inputs`: rows of coefficient 0 and
 // kernels of weight 0 are left out. `weights(k)` includes the normalisation factor.

@@ -40,12 +40,14 @@ struct Progress {
   std::string run_state;                          // of the current phase; empty: at its start
 };
 
-std::string EncodeProgress(const Progress& progress, const std::string& code_version) {
+// With `run_state` and `seconds_used` in the place of its own.
+std::string EncodeProgress(const Progress& progress, std::string_view run_state,
+                           double seconds_used, const std::string& code_version) {
   ByteWriter writer;
   writer.WriteString(code_version);
   writer.WriteInt64(progress.phase);
   writer.WriteInt64(progress.iterations);
-  writer.WriteDouble(progress.seconds_used);
+  writer.WriteDouble(seconds_used);
   writer.WriteString(progress.model);
   writer.WriteString(progress.witness);
   writer.WriteUint64(progress.fold_metrics.size());
@@ -54,7 +56,7 @@ std::string EncodeProgress(const Progress& progress, const std::string& code_ver
     writer.WriteDouble(metric.sum);
     writer.WriteInt64(metric.count);
   }
-  writer.WriteString(progress.run_state);
+  writer.WriteString(run_state);
   return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
 }
 
@@ -94,7 +96,7 @@ absl::StatusOr<Progress> DecodeProgress(std::string_view state, const std::strin
 // Shows one phase as a part of the whole run.
 class PhaseObserver : public RunObserver {
  public:
-  using Encode = std::function<std::string(std::string run_state)>;
+  using Encode = std::function<std::string(std::string_view run_state)>;
 
   PhaseObserver(RunObserver& outer, const Progress& progress, int64_t num_phases, Encode encode)
       : outer_(outer), progress_(progress), num_phases_(num_phases), encode_(std::move(encode)) {}
@@ -110,7 +112,7 @@ class PhaseObserver : public RunObserver {
     outer_.OnProgress(shown);
   }
   bool WantsCheckpoint() override { return outer_.WantsCheckpoint(); }
-  void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(std::move(state))); }
+  void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
   void OnVerifying() override {
     if (progress_.phase == num_phases_ - 1) {
       outer_.OnVerifying();
@@ -233,7 +235,7 @@ class RecipeRunner {
     } else {
       MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options_));
     }
-    const auto encode = [this](std::string run_state) { return EncodeNow(std::move(run_state)); };
+    const auto encode = [this](std::string_view run_state) { return EncodeNow(run_state); };
     PhaseObserver observer(observer_, progress_, num_phases_, encode);
     const std::string run_state = std::move(progress_.run_state);
     progress_.run_state.clear();
@@ -248,11 +250,9 @@ class RecipeRunner {
     in_phase_ = false;
   }
 
-  std::string EncodeNow(std::string run_state) const {
-    Progress now = progress_;
-    now.run_state = std::move(run_state);
-    now.seconds_used = TimeLimited() ? SecondsUsed() : 0;
-    return EncodeProgress(now, run_.code_version);
+  std::string EncodeNow(std::string_view run_state) const {
+    return EncodeProgress(progress_, run_state, TimeLimited() ? SecondsUsed() : 0,
+                          run_.code_version);
   }
 
   // For a cancellation while a fold is prepared: the phases before it are not lost.

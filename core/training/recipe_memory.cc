@@ -160,6 +160,20 @@ ByteCount SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
   return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
 }
 
+// What the outputs of a run keep between their turns: the state of a solver, of at most 11 vectors
+// (svm), and a solution of row numbers, coefficients and dual, with the kernels' names and
+// descriptions.
+ByteCount RestingBytes(const ProblemShape& shape) {
+  constexpr Index kVectors = 16;
+  return ByteCount(shape.outputs) *
+         (ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)) +
+          ByteCount(shape.kernels) * ByteCount(2 * sizeof(KernelSpec)));
+}
+
+// Outputs at rest, and while a checkpoint is made their state as the training loop has it, as the
+// recipe has it, and framed.
+constexpr Index kStateCopies = 4;
+
 }  // namespace
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
@@ -180,15 +194,15 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount outputs(shape.outputs);
   const ByteCount number(sizeof(double));
   // The prepared table, its training rows for the median heuristic or the basis of the model, and
-  // the model's encoded form.
+  // the model's encoded form, twice while it is framed. Outputs at rest hold no rows of the table.
   ByteCount table_bytes = ByteCount(4) * rows * columns * number;
   for (const SquareBlock& square : dataset.squares) {
     table_bytes =
         table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
   }
-  // Targets, decision values, duals of points at rest and of their witnesses, saved once in a
-  // checkpoint.
-  const ByteCount output_bytes = ByteCount(8) * rows * outputs * number;
+  // Targets, decision values, coefficients and witness of the merged model; and the outputs at rest.
+  const ByteCount output_bytes =
+      ByteCount(8) * rows * outputs * number + RestingBytes(shape) * ByteCount(kStateCopies);
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
   constexpr ByteCount kFixedBytes(size_t{1} << 20);

@@ -58,7 +58,7 @@ TEST(MergeOutputsTest, KeepsEachOutputsFunctionOnAUnitedBasis) {
                                             part({1, 3, 5}, Vector{{3.0, 1.0}}, 0.2),
                                             part({0, 1}, Vector{{0.0, 1.0}}, 0.3)};
   Model merged;
-  merged.function = MergeOutputs(parts);
+  merged.function = MergeOutputs(parts, inputs);
   ASSERT_EQ(merged.function.bases.size(), 1u);
   EXPECT_EQ(merged.function.bases[0].training_rows, (std::vector<Index>{0, 1, 3, 5}));
   // The third output has another kernel list, so a term of its own.

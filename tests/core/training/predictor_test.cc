@@ -96,7 +96,7 @@ TEST(PredictorTest, OutputsWithOtherWeightsShareNoWeights) {
     parts.push_back(MakeKernelFunction(inputs, {0, 1, 2, 3}, kernels, Vector{{weight, 1 - weight}},
                                        Vector::Ones(4), weight));
   }
-  auto model = HandMade(MergeOutputs(parts));
+  auto model = HandMade(MergeOutputs(parts, inputs));
   const RoleColumn labels = NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 2.0}});
   model->coding = *OutputCoding::FromLabels(labels, {0, 1, 2}, CodingChoice::kAuto);
   const PreparedData rows = Prepared(NormalMatrix(3, 2, 5));

@@ -1,6 +1,5 @@
 #include "core/training/recipe.h"
 
-#include <limits>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -290,35 +289,6 @@ TEST(RecipeTest, ModelOnOtherDataIsRefused) {
   EXPECT_EQ(
       GetReason(VerifyModel(ExampleRun(recipe, data), changed, trained->witness, context).status()),
       "WITNESS_MISMATCH");
-}
-
-TEST(RecipeTest, MemoryEstimateCountsDataKernelsAndOutputs) {
-  const Dataset data = ClassificationData(200, 3, 4, 1);
-  TrainingRecipe recipe = ExampleRecipe();
-  const absl::StatusOr<size_t> base = EstimateRecipeMemory(ExampleEntry(), recipe, data);
-  ASSERT_TRUE(base.ok()) << base.status();
-  EXPECT_GT(*base, data.MemoryBytes());
-  recipe.validation = {ValidationKind::kHoldOut, 0.5, 0};
-  EXPECT_LT(*EstimateRecipeMemory(ExampleEntry(), recipe, data), *base);
-  recipe.target = "nothing";
-  EXPECT_EQ(EstimateRecipeMemory(ExampleEntry(), recipe, data).status().code(),
-            absl::StatusCode::kInvalidArgument);
-}
-
-// Sparse rows take no memory of their own for their width: nothing else bounds it.
-TEST(RecipeTest, MemoryEstimateOfAnAbsurdShapeIsAbsurd) {
-  Dataset data = ClassificationData(20, 2, 2, 1);
-  data.rows = Index{1} << 40;
-  data.blocks[0].is_sparse = true;
-  data.blocks[0].columns.clear();
-  data.blocks[0].sparse.columns = Index{1} << 40;
-  TrainingRecipe recipe = ExampleRecipe();
-  for (const bool per_column : {false, true}) {
-    recipe.kernels[0].per_column = per_column;
-    const absl::StatusOr<size_t> estimate = EstimateRecipeMemory(ExampleEntry(), recipe, data);
-    ASSERT_TRUE(estimate.ok()) << estimate.status();
-    EXPECT_EQ(*estimate, std::numeric_limits<size_t>::max());
-  }
 }
 
 }  // namespace

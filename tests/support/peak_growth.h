@@ -1,0 +1,57 @@
+// What a piece of work takes of memory at most, as the growth of the resident memory of a process of
+// its own.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace mercer {
+
+// Sanitizers keep freed memory, so that growth says nothing of what is held.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kGrowthIsMemoryHeld = false;
+#else
+inline constexpr bool kGrowthIsMemoryHeld = true;
+#endif
+
+// Code and stacks that a run touches for the first time.
+inline constexpr int64_t kCodeAndStacks = 4 << 20;
+
+// The bytes by which `work` makes the resident memory of a child process grow at most; -1 when it
+// returns false there.
+inline int64_t PeakGrowth(const std::function<bool()>& work) {
+  int channel[2];
+  if (pipe(channel) != 0) {
+    return -1;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    malloc_trim(0);
+    int64_t pages = 0;
+    int64_t resident = 0;
+    std::ifstream("/proc/self/statm") >> pages >> resident;
+    const bool done = work();
+    rusage usage = {};
+    getrusage(RUSAGE_SELF, &usage);
+    const int64_t grown = done ? usage.ru_maxrss * 1024 - resident * sysconf(_SC_PAGESIZE) : -1;
+    const bool written = write(channel[1], &grown, sizeof(grown)) == sizeof(grown);
+    _exit(written ? 0 : 1);
+  }
+  int64_t grown = -1;
+  if (child < 0 || read(channel[0], &grown, sizeof(grown)) != static_cast<ssize_t>(sizeof(grown))) {
+    grown = -1;
+  }
+  close(channel[0]);
+  close(channel[1]);
+  if (child > 0) {
+    waitpid(child, nullptr, 0);
+  }
+  return grown;
+}
+
+}  // namespace mercer
