@@ -180,6 +180,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
                                             const Dataset& dataset) {
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
+  MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
   ProblemShape shape;
   shape.rows = TrainingRows(recipe, dataset, *target);
   shape.columns = CountColumns(recipe, dataset);

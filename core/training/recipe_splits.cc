@@ -1,7 +1,10 @@
 #include "core/training/recipe_splits.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -179,6 +182,30 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, cons
     return std::vector<Split>();
   }
   return SplitMaker(recipe, dataset, target).Make();
+}
+
+absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset) {
+  // A column that gives the folds says how many there are.
+  if (recipe.validation.kind != ValidationKind::kFolds ||
+      dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
+    return absl::OkStatus();
+  }
+  const int count = recipe.validation.folds.value_or(kDefaultFolds);
+  const RoleColumn* groups = dataset.FindColumn(ColumnRole::kGroup);
+  auto most = static_cast<size_t>(dataset.rows);
+  if (groups != nullptr) {
+    std::set<double> known;
+    std::copy_if(groups->values.begin(), groups->values.end(), std::inserter(known, known.end()),
+                 [](double group) { return !std::isnan(group); });
+    most = known.size();
+  }
+  if (count >= 2 && static_cast<size_t>(count) <= most) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "validation.folds",
+      absl::StrCat("the number of folds must be in [2, ", most, "]",
+                   groups != nullptr ? ", the number of groups" : "", ", is ", count));
 }
 
 std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,

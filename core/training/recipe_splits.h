@@ -16,6 +16,10 @@ namespace mercer {
 absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
                                               const RoleColumn& target);
 
+// Refuses a number of folds that the rows or groups cannot fill, before anything is made of it. The
+// violation is that of MakeSplits.
+absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset);
+
 // The rows that the model itself is trained on.
 std::vector<Index> FinalTrainingRows(const TrainingRecipe& recipe, const Dataset& dataset,
                                      const std::vector<Split>& splits);

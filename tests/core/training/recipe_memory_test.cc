@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/training/recipe.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/peak_growth.h"
@@ -70,6 +71,26 @@ TEST(RecipeMemoryTest, EstimateCountsOutputs) {
   EXPECT_GE(with_classes(40) - one_vs_all, (40 * 39 / 2 - 40) * vector);
   recipe.coding = CodingChoice::kAuto;
   EXPECT_EQ(with_classes(2), Estimate(ExampleRecipe(), ClassificationData(240, 3, 1, 1)));
+}
+
+TEST(RecipeMemoryTest, FoldsThatTheRowsCannotFillAreRefusedAsFolds) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kFolds, std::nullopt, 1'000'000'000};
+  Dataset data = ClassificationData(1000, 2, 2, 1);
+  const auto violation = [&] {
+    const absl::Status status = EstimateRecipeMemory(ExampleEntry(), recipe, data).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    const std::vector<FieldViolation> violations = GetFieldViolations(status);
+    return violations.empty() ? FieldViolation() : violations[0];
+  };
+  EXPECT_EQ(violation().field, "validation.folds");
+  EXPECT_NE(violation().description.find("[2, 1000]"), std::string::npos);
+  data.role_columns.push_back(
+      NumericColumn(ColumnRole::kGroup, "patient", Vector::LinSpaced(1000, 0, 9).array().floor()));
+  recipe.validation.folds = 11;
+  EXPECT_NE(violation().description.find("[2, 10]"), std::string::npos);
+  recipe.validation.folds = 10;
+  EXPECT_GT(Estimate(recipe, data), 0u);
 }
 
 // Asks for a checkpoint now and then: one after every step would take longer than the training.
