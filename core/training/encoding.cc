@@ -143,6 +143,8 @@ std::string FramePayload(std::string_view magic, uint64_t version, std::string_v
   return bytes;
 }
 
+uint64_t FormatVersion(std::string_view bytes) { return ReadUint64At(bytes, kMagicSize); }
+
 absl::StatusOr<std::string_view> UnframePayload(std::string_view magic, uint64_t newest,
                                                 std::string_view what, std::string_view bytes) {
   if (bytes.size() < kHeaderSize + kChecksumSize || bytes.substr(0, magic.size()) != magic) {
@@ -156,7 +158,7 @@ absl::StatusOr<std::string_view> UnframePayload(std::string_view magic, uint64_t
   if (ReadUint64At(bytes, content.size()) != Checksum(content)) {
     return Damaged(what, "its checksum is wrong");
   }
-  const uint64_t version = ReadUint64At(bytes, kMagicSize);
+  const uint64_t version = FormatVersion(bytes);
   if (version > newest) {
     return WithReason(absl::FailedPreconditionError(
                           absl::StrCat("this ", std::string(what), " has format version ", version,

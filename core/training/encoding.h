@@ -42,6 +42,9 @@ OptionValues ReadOptionValues(ByteReader& reader);
 // CRC-32 of all bytes before. Later format versions keep the frame.
 std::string FramePayload(std::string_view magic, uint64_t version, std::string_view payload);
 
+// The format version of a file that UnframePayload has accepted.
+uint64_t FormatVersion(std::string_view bytes);
+
 // The payload of a framed file, pointing into `bytes`. `what` names the kind of file in messages
 // ("model"). Errors: kDataLoss (other magic, wrong length or checksum), kFailedPrecondition with
 // reason NEWER_FORMAT (version above `newest`).

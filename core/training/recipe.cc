@@ -1,6 +1,8 @@
 #include "core/training/recipe.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +22,7 @@ namespace mercer {
 namespace {
 
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 1;
+constexpr uint64_t kCheckpointVersion = 2;
 
 // A metric over folds; not every fold need have it.
 struct MetricSum {
@@ -63,16 +65,24 @@ std::string EncodeProgress(const Progress& progress, std::string_view run_state,
 absl::StatusOr<Progress> DecodeProgress(std::string_view state, const std::string& code_version,
                                         int64_t num_phases) {
   MERCER_ASSIGN_OR_RETURN(
+absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("the checkpoint was written by version '", written_by,
+                                     "', this is version '", this_version, "'")),
+                    "OTHER_VERSION", {{"written_by", written_by}, {"this_version", this_version}});
+}
+
       const std::string_view payload,
-      UnframePayload(kCheckpointMagic, kCheckpointVersion, "checkpoint", state));
+      UnframePayload(kCheckpointMagic, std::numeric_limits<uint64_t>::max(), "checkpoint", state));
+  const uint64_t format = FormatVersion(state);
+  if (format != kCheckpointVersion) {
+    return OtherVersion(absl::StrCat("format ", format),
+                        absl::StrCat("format ", kCheckpointVersion));
+  }
   ByteReader reader(payload);
   const std::string written_by = reader.ReadString();
   if (reader.ok() && written_by != code_version) {
-    return WithReason(absl::FailedPreconditionError(
-                          absl::StrCat("the checkpoint was written by version '", written_by,
-                                       "', this is version '", code_version, "'")),
-                      "OTHER_VERSION",
-                      {{"written_by", written_by}, {"this_version", code_version}});
+    return OtherVersion(written_by, code_version);
   }
   Progress progress;
   progress.phase = reader.ReadInt64();

@@ -3,6 +3,7 @@
 #include <map>
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "core/base/errors.h"
 #include "tests/core/training/trained_models.h"
@@ -187,6 +188,14 @@ TEST(RecipeTest, CheckpointsOfOtherVersionsAndDamagedOnesAreRefused) {
               absl::StatusCode::kDataLoss)
         << "byte " << i;
   }
+  std::string older = state;  // the version follows eight bytes of magic, the checksum is the last
+  older[8] = 1;
+  ByteWriter checksum;
+  const std::string_view framed = std::string_view(older).substr(0, older.size() - 8);
+  checksum.WriteUint64(crc32_z(0, reinterpret_cast<const Bytef*>(framed.data()), framed.size()));
+  older.replace(older.size() - 8, 8, checksum.bytes());
+  EXPECT_EQ(GetReason(RunRecipe(run, older, context, observer).status()), "OTHER_VERSION");
+
   run.code_version = "another";
   const absl::Status status = RunRecipe(run, state, context, observer).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
