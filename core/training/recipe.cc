@@ -14,6 +14,7 @@
 #include "core/training/composite_learner.h"
 #include "core/training/encoding.h"
 #include "core/training/predictor.h"
+#include "core/training/label_counts.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_splits.h"
 #include "core/training/verification.h"
@@ -222,6 +223,10 @@ class RecipeRunner {
           OutputCoding::FromLabels(*target_, splits_[fold].training, recipe_.coding).status();
       if (!coded.ok()) {
         return InFold(static_cast<int64_t>(fold) + 1, coded);
+    LabelCounts counts(*target_);
+      }
+      if (counts.TrainableWithout(splits_[fold].held_out)) {
+        continue;
       }
     }
     return absl::OkStatus();
@@ -418,7 +423,7 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
   MERCER_RETURN_IF_ERROR(ValidateRecipe(*run.entry, *run.recipe));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(*run.recipe, *run.dataset));
   MERCER_ASSIGN_OR_RETURN(const std::vector<Split> splits,
-                          MakeSplits(*run.recipe, *run.dataset, *target));
+                          MakeSplits(recipe, *run.dataset, *target));
   const std::vector<Index> rows = FinalTrainingRows(*run.recipe, *run.dataset, splits);
   MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, MakeRecipeProblem(run, rows, context));
   if (static_cast<Index>(rows.size()) != model.num_training_rows) {
@@ -432,3 +437,7 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
 }
 
 }  // namespace mercer
+  TrainingRecipe recipe = *run.recipe;
+  if (recipe.validation.kind == ValidationKind::kFolds) {
+    recipe.validation = {};  // the model itself is trained on all rows
+  }
