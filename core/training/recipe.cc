@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -13,8 +14,9 @@
 #include "core/training/basis.h"
 #include "core/training/composite_learner.h"
 #include "core/training/encoding.h"
-#include "core/training/predictor.h"
 #include "core/training/label_counts.h"
+#include "core/training/no_model.h"
+#include "core/training/predictor.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_splits.h"
 #include "core/training/verification.h"
@@ -63,9 +65,6 @@ std::string EncodeProgress(const Progress& progress, std::string_view run_state,
   return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
 }
 
-absl::StatusOr<Progress> DecodeProgress(std::string_view state, const std::string& code_version,
-                                        int64_t num_phases) {
-  MERCER_ASSIGN_OR_RETURN(
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
                         absl::StrCat("the checkpoint was written by version '", written_by,
@@ -73,6 +72,9 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
                     "OTHER_VERSION", {{"written_by", written_by}, {"this_version", this_version}});
 }
 
+absl::StatusOr<Progress> DecodeProgress(std::string_view state, const std::string& code_version,
+                                        int64_t num_phases) {
+  MERCER_ASSIGN_OR_RETURN(
       const std::string_view payload,
       UnframePayload(kCheckpointMagic, std::numeric_limits<uint64_t>::max(), "checkpoint", state));
   const uint64_t format = FormatVersion(state);
@@ -173,6 +175,9 @@ class RecipeRunner {
     if (!state.empty()) {
       MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
     }
+    interruption_.emplace(
+        started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
+        [this] { return observer_.StopRequested(); });
     if (progress_.phase == 0) {
       MERCER_RETURN_IF_ERROR(TrainModel(context));
     }
@@ -218,15 +223,15 @@ class RecipeRunner {
         recipe_.kind != TargetKind::kClassification) {
       return absl::OkStatus();
     }
+    LabelCounts counts(*target_);
     for (size_t fold = 0; fold < splits_.size(); ++fold) {
+      if (counts.TrainableWithout(splits_[fold].held_out)) {
+        continue;
+      }
       const absl::Status coded =
           OutputCoding::FromLabels(*target_, splits_[fold].training, recipe_.coding).status();
       if (!coded.ok()) {
         return InFold(static_cast<int64_t>(fold) + 1, coded);
-    LabelCounts counts(*target_);
-      }
-      if (counts.TrainableWithout(splits_[fold].held_out)) {
-        continue;
       }
     }
     return absl::OkStatus();
@@ -237,6 +242,20 @@ class RecipeRunner {
   }
 
   bool TimeLimited() const { return recipe_.limits.max_time < absl::InfiniteDuration(); }
+
+  // What the current phase trains on. Limit and stop end this work too, but not that of a phase
+  // which has a state already: the best model so far is in it. Errors: NO_MODEL.
+  absl::StatusOr<RecipeProblem> Prepare(const std::vector<Index>& rows, RunContext& context) {
+    if (!progress_.run_state.empty()) {
+      return MakeRecipeProblem(run_, rows, context);
+    }
+    const InterruptibleScope scope(context, *interruption_);
+    absl::StatusOr<RecipeProblem> made = MakeRecipeProblem(run_, rows, context);
+    if (absl::IsCancelled(made.status()) && context.interrupted()) {
+      return NoModelError(StopReasonOf(*interruption_));
+    }
+    return made;
+  }
 
   // Runs the current phase from its saved state, if any.
   absl::StatusOr<TrainingOutcome> RunPhase(const RecipeProblem& made, RunContext& context) {
@@ -279,7 +298,7 @@ class RecipeRunner {
 
   absl::Status TrainModel(RunContext& context) {
     const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, splits_);
-    MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, MakeRecipeProblem(run_, rows, context));
+    MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, Prepare(rows, context));
     MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, RunPhase(made, context));
     auto model = std::make_shared<Model>(AssembleModel(made, outcome));
     if (recipe_.validation.kind == ValidationKind::kHoldOut) {
@@ -335,7 +354,10 @@ class RecipeRunner {
       return false;
     }
     const Split& split = splits_[static_cast<size_t>(progress_.phase - 1)];
-    absl::StatusOr<RecipeProblem> made = MakeRecipeProblem(run_, split.training, context);
+    absl::StatusOr<RecipeProblem> made = Prepare(split.training, context);
+    if (GetReason(made.status()) == "NO_MODEL") {
+      return false;
+    }
     if (!made.ok()) {
       return InFold(progress_.phase, made.status());
     }
@@ -393,6 +415,7 @@ class RecipeRunner {
   const TrainingRecipe& recipe_;
   RunObserver& observer_;
   const absl::Time started_;
+  std::optional<Interruption> interruption_;  // of all preparation; the training loop makes its own
   OptionValues options_;
   const RoleColumn* target_ = nullptr;
   std::vector<Split> splits_;
@@ -422,6 +445,10 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
   }
   MERCER_RETURN_IF_ERROR(ValidateRecipe(*run.entry, *run.recipe));
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(*run.recipe, *run.dataset));
+  TrainingRecipe recipe = *run.recipe;
+  if (recipe.validation.kind == ValidationKind::kFolds) {
+    recipe.validation = {};  // the model itself is trained on all rows
+  }
   MERCER_ASSIGN_OR_RETURN(const std::vector<Split> splits,
                           MakeSplits(recipe, *run.dataset, *target));
   const std::vector<Index> rows = FinalTrainingRows(*run.recipe, *run.dataset, splits);
@@ -437,7 +464,3 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
 }
 
 }  // namespace mercer
-  TrainingRecipe recipe = *run.recipe;
-  if (recipe.validation.kind == ValidationKind::kFolds) {
-    recipe.validation = {};  // the model itself is trained on all rows
-  }

@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/training/composite_learner.h"
+#include "core/training/no_model.h"
 #include "core/training/step_report_encoding.h"
 #include "core/training/verification.h"
 
@@ -78,7 +79,7 @@ class TrainingLoop {
         continue;
       }
       if (!report->has_model) {
-        return NoModel(*reason);
+        return NoModelError(*reason);
       }
       MERCER_ASSIGN_OR_RETURN(TrainedPoint point, learner_.CurrentModel(context));
       MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
@@ -134,22 +135,10 @@ class TrainingLoop {
   absl::StatusOr<TrainingOutcome> ConcludeInterrupted(RunContext& context) {
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
     if (absl::IsFailedPrecondition(point.status())) {
-      return NoModel(InterruptionReason());
+      return NoModelError(StopReasonOf(interruption_));
     }
     MERCER_RETURN_IF_ERROR(point.status());
-    return Conclude(*std::move(point), InterruptionReason(), context);
-  }
-
-  StopReason InterruptionReason() const {
-    return interruption_.cause() == InterruptionCause::kStopRequested ? StopReason::kStopRequested
-                                                                      : StopReason::kTimeLimit;
-  }
-
-  static absl::Status NoModel(StopReason reason) {
-    const std::string name(StopReasonName(reason));
-    return WithReason(absl::FailedPreconditionError(
-                          absl::StrCat("the run ended (", name, ") before there was a model")),
-                      "NO_MODEL", {{"stop_reason", name}});
+    return Conclude(*std::move(point), StopReasonOf(interruption_), context);
   }
 
   void Checkpoint() {
@@ -178,7 +167,7 @@ class TrainingLoop {
       return StopReason::kConverged;
     }
     if (interruption_.requested()) {
-      return InterruptionReason();
+      return StopReasonOf(interruption_);
     }
     if (loop_.iterations >= limits_.max_iterations) {
       return StopReason::kIterationLimit;

@@ -202,6 +202,38 @@ TEST(RecipeTest, CheckpointsOfOtherVersionsAndDamagedOnesAreRefused) {
   EXPECT_EQ(GetReason(status), "OTHER_VERSION");
 }
 
+TEST(RecipeTest, StopAndLimitEndThePreparation) {
+  Dataset data = ClassificationData(40, 2, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  LearnerEntry entry = ExampleEntry();
+  int made = 0;
+  entry.create = [&made, create = entry.create](const OptionValues& options) {
+    ++made;
+    return create(options);
+  };
+  RecipeRun run = ExampleRun(recipe, data);
+  run.entry = &entry;
+  RunContext context;
+  RecordingObserver observer;
+  observer.wants_checkpoints = true;
+  ASSERT_TRUE(RunRecipe(run, {}, context, observer).ok());
+  const int of_a_run = made;
+
+  for (const bool limited : {false, true}) {
+    recipe.limits.max_time = limited ? absl::Nanoseconds(1) : absl::InfiniteDuration();
+    RecordingObserver hurried;
+    hurried.stop_now = !limited;
+    made = 0;
+    const absl::Status ended = RunRecipe(run, {}, context, hurried).status();
+    EXPECT_EQ(GetReason(ended), "NO_MODEL") << ended;
+    const std::string reason = limited ? "TIME_LIMIT" : "STOP_REQUESTED";
+    EXPECT_EQ(GetErrorMetadata(ended), (ErrorMetadata{{"stop_reason", reason}}));
+    EXPECT_LT(made, of_a_run) << "a learner was made after the end";
+    // The model that a checkpoint holds is not lost to it.
+    EXPECT_TRUE(RunRecipe(run, observer.checkpoints.back(), context, hurried).ok());
+  }
+}
+
 TEST(RecipeTest, StopDuringFoldsKeepsTheModel) {
   const Dataset data = ClassificationData(40, 2, 2, 1);
   TrainingRecipe recipe = ExampleRecipe();

@@ -1,0 +1,17 @@
+// The error of a run that ended before it had anything to keep.
+#pragma once
+
+#include "absl/status/status.h"
+
+#include "core/base/interruption.h"
+#include "core/training/stop_reason.h"
+
+namespace mercer {
+
+// Of an interruption that has a cause.
+StopReason StopReasonOf(const Interruption& interruption);
+
+// kFailedPrecondition with reason NO_MODEL.
+absl::Status NoModelError(StopReason reason);
+
+}  // namespace mercer
