@@ -68,6 +68,13 @@ class Preprocessing {
   // than 8 GiB); kCancelled.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
 
+  // The same map with another rule for categories that training did not know.
+  Preprocessing WithUnseenCategory(UnseenCategory rule) const {
+    Preprocessing other = *this;
+    other.options_.unseen_category = rule;
+    return other;
+  }
+
   const PreprocessingOptions& options() const { return options_; }
   const std::vector<BlockTransform>& blocks() const { return blocks_; }
   // Number of output columns of all blocks.

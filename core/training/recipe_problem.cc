@@ -137,13 +137,10 @@ absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made, RunContext& co
   MERCER_ASSIGN_OR_RETURN(
       made.preprocessing,
       Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
-  Preprocessing applied = made.preprocessing;
-  if (static_cast<Index>(rows.size()) < run.dataset->rows &&
-      run.recipe->preprocessing.unseen_category == UnseenCategory::kRefuse) {
-    PreprocessingOptions options = run.recipe->preprocessing;
-    options.unseen_category = UnseenCategory::kAllZeros;
-    MERCER_ASSIGN_OR_RETURN(applied, Preprocessing::Fit(*run.dataset, rows, options, context));
-  }
+  const bool holds_out = static_cast<Index>(rows.size()) < run.dataset->rows;
+  const Preprocessing applied =
+      holds_out ? made.preprocessing.WithUnseenCategory(UnseenCategory::kAllZeros)
+                : made.preprocessing;
   MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset, context));
   if (!run.dataset_digest.empty()) {
     ByteWriter writer;

@@ -404,5 +404,19 @@ TEST(PreprocessingTest, RowOfAModelDoesNotDependOnItsNeighbours) {
   }
 }
 
+TEST(PreprocessingTest, AnotherRuleForUnseenCategoriesIsThatOfAnotherFit) {
+  const Dataset dataset = Csv("a,c\n1,x\n2,y\n4,x\n");
+  PreprocessingOptions options;
+  const auto refusing = Preprocessing::Fit(dataset, {0, 1}, options, RunContext());
+  options.unseen_category = UnseenCategory::kAllZeros;
+  const auto zeros = Preprocessing::Fit(dataset, {0, 1}, options, RunContext());
+  ASSERT_TRUE(refusing.ok() && zeros.ok());
+  ByteWriter expected;
+  zeros->Save(expected);
+  ByteWriter copied;
+  refusing->WithUnseenCategory(UnseenCategory::kAllZeros).Save(copied);
+  EXPECT_EQ(copied.bytes(), expected.bytes());
+}
+
 }  // namespace
 }  // namespace mercer
