@@ -156,8 +156,8 @@ absl::StatusOr<Split> GroupHoldOutSplit(const std::vector<int>& groups, double f
 }
 
 absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& groups, int folds,
-                                                    const std::vector<int>& classes,
-                                                    uint64_t seed) {
+                                                    const std::vector<int>& classes, uint64_t seed,
+                                                    const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Groups counted,
                           CountGroups(groups, classes, seed, "group-k-fold-splits"));
   if (folds < 2 || static_cast<size_t>(folds) > counted.counts.size()) {
@@ -169,6 +169,7 @@ absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& grou
   std::vector<Part> parts(static_cast<size_t>(folds), Part(1.0 / folds, counted.totals));
   std::vector<int> fold_of_group(counted.counts.size());
   for (const size_t group : counted.order) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const ClassCounts& counts = counted.counts[group];
     size_t best = 0;
     double best_cost = parts[0].Cost(counts);
@@ -185,7 +186,7 @@ absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& grou
   std::vector<int> fold_of_row(groups.size());
   std::transform(groups.begin(), groups.end(), fold_of_row.begin(),
                  [&](int group) { return fold_of_group[static_cast<size_t>(group)]; });
-  return SplitsOfFolds(fold_of_row, folds);
+  return SplitsOfFolds(fold_of_row, folds, context);
 }
 
 }  // namespace mercer

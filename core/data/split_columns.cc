@@ -85,7 +85,7 @@ absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column) {
   return split;
 }
 
-absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column) {
+absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const RunContext& context) {
   std::map<int64_t, int> folds;  // number -> position
   std::vector<int64_t> number_of_row;
   for (Index row = 0; row < column.values.size(); ++row) {
@@ -109,7 +109,7 @@ absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column) {
   std::vector<int> fold_of_row(number_of_row.size());
   std::transform(number_of_row.begin(), number_of_row.end(), fold_of_row.begin(),
                  [&](int64_t number) { return folds[number]; });
-  return SplitsOfFolds(fold_of_row, position);
+  return SplitsOfFolds(fold_of_row, position, context);
 }
 
 absl::StatusOr<std::vector<int>> GroupCodes(const RoleColumn& column) {

@@ -24,7 +24,7 @@ absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column);
 // column or as text. Each fold is held out once. Errors: BAD_CELL with row and column (not a fold
 // number, missing); kInvalidArgument naming the column when there is one fold or a fold in between
 // has no rows.
-absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column);
+absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const RunContext& context);
 
 // The groups of the rows as codes 0, 1, ... in the order of the column's values. Errors: BAD_CELL
 // with row and column (the group is missing).

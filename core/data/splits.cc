@@ -100,7 +100,8 @@ absl::StatusOr<Split> HoldOutSplit(Index rows, double fraction, const std::vecto
 }
 
 absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
-                                               const std::vector<int>& classes, uint64_t seed) {
+                                               const std::vector<int>& classes, uint64_t seed,
+                                               const RunContext& context) {
   MERCER_RETURN_IF_ERROR(CheckClasses(rows, classes));
   if (folds < 2 || folds > rows) {
     return absl::InvalidArgumentError(
@@ -116,22 +117,22 @@ absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
       next_fold = (next_fold + 1) % folds;
     }
   }
-  return SplitsOfFolds(fold_of_row, folds);
+  return SplitsOfFolds(fold_of_row, folds, context);
 }
 
-std::vector<Split> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds) {
+absl::StatusOr<std::vector<Split>> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds,
+                                                 const RunContext& context) {
   std::vector<Split> splits(static_cast<size_t>(folds));
   std::vector<size_t> sizes(splits.size(), 0);
   for (const int fold : fold_of_row) {
     ++sizes[static_cast<size_t>(fold)];
   }
-  for (size_t fold = 0; fold < splits.size(); ++fold) {
-    splits[fold].held_out.reserve(sizes[fold]);
-    splits[fold].training.reserve(fold_of_row.size() - sizes[fold]);
-  }
   // One list after the other: side by side they would miss the processor's caches at every row.
   for (size_t fold = 0; fold < splits.size(); ++fold) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     Split& split = splits[fold];
+    split.held_out.reserve(sizes[fold]);
+    split.training.reserve(fold_of_row.size() - sizes[fold]);
     for (size_t row = 0; row < fold_of_row.size(); ++row) {
       (static_cast<size_t>(fold_of_row[row]) == fold ? split.held_out : split.training)
           .push_back(static_cast<Index>(row));

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
@@ -24,7 +25,8 @@ absl::StatusOr<Split> HoldOutSplit(Index rows, double fraction, const std::vecto
 // `folds` splits; every row is held out exactly once; class proportions kept when `classes` is
 // given. Errors: kInvalidArgument unless 2 <= folds <= rows.
 absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
-                                               const std::vector<int>& classes, uint64_t seed);
+                                               const std::vector<int>& classes, uint64_t seed,
+                                               const RunContext& context);
 
 // The same for rows that belong together: `groups` holds one code (from 0, none left out) per row,
 // and the rows of one group stay in one part. Shares of rows and classes are as near to those asked
@@ -35,9 +37,12 @@ absl::StatusOr<Split> GroupHoldOutSplit(const std::vector<int>& groups, double f
                                         const std::vector<int>& classes, uint64_t seed);
 // Errors: kInvalidArgument unless 2 <= folds <= number of groups.
 absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& groups, int folds,
-                                                    const std::vector<int>& classes, uint64_t seed);
+                                                    const std::vector<int>& classes, uint64_t seed,
+                                                    const RunContext& context);
 
-// One split for each fold 0 .. folds - 1: its rows are held out, all others train.
-std::vector<Split> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds);
+// One split for each fold 0 .. folds - 1: its rows are held out, all others train. Takes as long as the
+// product of rows and folds. Errors: kCancelled.
+absl::StatusOr<std::vector<Split>> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds,
+                                                 const RunContext& context);
 
 }  // namespace mercer

@@ -166,7 +166,7 @@ class RecipeRunner {
       return absl::InvalidArgumentError("the data set has no rows");
     }
     MERCER_RETURN_IF_ERROR(CheckClassWeightLabels());
-    MERCER_ASSIGN_OR_RETURN(splits_, MakeSplits(recipe_, *run_.dataset, *target_));
+    MERCER_ASSIGN_OR_RETURN(splits_, MakeSplits(recipe_, *run_.dataset, *target_, context));
     num_phases_ = 1;
     if (recipe_.validation.kind == ValidationKind::kFolds) {
       num_phases_ += static_cast<int64_t>(splits_.size());
@@ -450,7 +450,7 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
     recipe.validation = {};  // the model itself is trained on all rows
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<Split> splits,
-                          MakeSplits(recipe, *run.dataset, *target));
+                          MakeSplits(recipe, *run.dataset, *target, context));
   const std::vector<Index> rows = FinalTrainingRows(*run.recipe, *run.dataset, splits);
   MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, MakeRecipeProblem(run, rows, context));
   if (static_cast<Index>(rows.size()) != model.num_training_rows) {

@@ -135,7 +135,8 @@ Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const R
   // Columns that divide the rows say how many are left; when they cannot, the run will say why.
   if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
       dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
-    const absl::StatusOr<std::vector<Split>> splits = MakeSplits(recipe, dataset, target);
+    const absl::StatusOr<std::vector<Split>> splits =
+        MakeSplits(recipe, dataset, target, RunContext());
     return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
   }
   const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);

@@ -44,8 +44,9 @@ absl::Status InField(std::string_view field, const absl::Status& status) {
 
 class SplitMaker {
  public:
-  SplitMaker(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target)
-      : recipe_(recipe), dataset_(dataset), target_(target) {}
+  SplitMaker(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target,
+             const RunContext& context)
+      : recipe_(recipe), dataset_(dataset), target_(target), context_(context) {}
 
   absl::StatusOr<std::vector<Split>> Make() {
     MERCER_ASSIGN_OR_RETURN(groups_, OnlyColumn(ColumnRole::kGroup));
@@ -98,7 +99,7 @@ class SplitMaker {
       }
       splits.push_back(*std::move(split));
     } else {
-      absl::StatusOr<std::vector<Split>> folds = GivenFolds(*parts_);
+      absl::StatusOr<std::vector<Split>> folds = GivenFolds(*parts_, context_);
       if (!folds.ok()) {
         return InField("validation", folds.status());
       }
@@ -149,8 +150,11 @@ class SplitMaker {
   absl::StatusOr<std::vector<Split>> DrawFolds(const std::vector<int>& groups) const {
     const int count = recipe_.validation.folds.value_or(kDefaultFolds);
     absl::StatusOr<std::vector<Split>> folds =
-        groups_ == nullptr ? KFoldSplits(dataset_.rows, count, classes_, recipe_.seed)
-                           : GroupKFoldSplits(groups, count, classes_, recipe_.seed);
+        groups_ == nullptr ? KFoldSplits(dataset_.rows, count, classes_, recipe_.seed, context_)
+                           : GroupKFoldSplits(groups, count, classes_, recipe_.seed, context_);
+    if (absl::IsCancelled(folds.status())) {
+      return folds.status();
+    }
     if (!folds.ok()) {
       return FieldError("validation.folds", Explain(folds.status()));
     }
@@ -166,6 +170,7 @@ class SplitMaker {
   const TrainingRecipe& recipe_;
   const Dataset& dataset_;
   const RoleColumn& target_;
+  const RunContext& context_;
   const RoleColumn* groups_ = nullptr;
   const RoleColumn* parts_ = nullptr;
   std::vector<int> classes_;
@@ -174,14 +179,14 @@ class SplitMaker {
 }  // namespace
 
 absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
-                                              const RoleColumn& target) {
+                                              const RoleColumn& target, const RunContext& context) {
   if (recipe.kind == TargetKind::kRegression) {
     MERCER_RETURN_IF_ERROR(CheckRegressionTargets(target));
   }
   if (recipe.validation.kind == ValidationKind::kNone) {
     return std::vector<Split>();
   }
-  return SplitMaker(recipe, dataset, target).Make();
+  return SplitMaker(recipe, dataset, target, context).Make();
 }
 
 absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset) {

@@ -84,7 +84,7 @@ TEST(GroupSplitsTest, HoldOutDividesNoGroupAndKeepsShares) {
 TEST(GroupSplitsTest, FoldsDivideNoGroupAndKeepShares) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     const GroupedRows rows = RandomGroups(seed, 60);
-    const auto splits = GroupKFoldSplits(rows.groups, 4, rows.classes, seed);
+    const auto splits = GroupKFoldSplits(rows.groups, 4, rows.classes, seed, RunContext());
     ASSERT_TRUE(splits.ok()) << splits.status();
     std::vector<int> times(rows.groups.size(), 0);
     for (const Split& split : *splits) {
@@ -114,7 +114,7 @@ TEST(GroupSplitsTest, WithoutClassesOnlySizesCount) {
 
 TEST(GroupSplitsTest, AsManyFoldsAsGroupsHoldOneGroupEach) {
   const std::vector<int> groups = {0, 1, 2, 2, 2, 1, 2, 3};
-  const auto splits = GroupKFoldSplits(groups, 4, {}, 1);
+  const auto splits = GroupKFoldSplits(groups, 4, {}, 1, RunContext());
   ASSERT_TRUE(splits.ok()) << splits.status();
   std::set<int> seen;
   for (const Split& split : *splits) {
@@ -162,9 +162,9 @@ TEST(GroupSplitsTest, ImpossibleSplitsAreRefused) {
   EXPECT_FALSE(GroupHoldOutSplit({0, 0, 0}, 0.5, {}, 1).ok());
   EXPECT_FALSE(GroupHoldOutSplit(groups, 0.5, {0, 0, 1, 1}, 1).ok());  // a class per group
   EXPECT_FALSE(GroupHoldOutSplit(groups, 0.5, {0}, 1).ok());
-  EXPECT_FALSE(GroupKFoldSplits(groups, 3, {}, 1).ok());
-  EXPECT_FALSE(GroupKFoldSplits(groups, 1, {}, 1).ok());
-  EXPECT_TRUE(GroupKFoldSplits(groups, 2, {}, 1).ok());
+  EXPECT_FALSE(GroupKFoldSplits(groups, 3, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(GroupKFoldSplits(groups, 1, {}, 1, RunContext()).ok());
+  EXPECT_TRUE(GroupKFoldSplits(groups, 2, {}, 1, RunContext()).ok());
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(GivenFoldsTest, NumbersAndTextFromZeroOrOne) {
     text.schema.categorical = true;
     text.schema.categories = {"0", "1", "2", "3"};
     for (const RoleColumn& column : {numbers, text}) {
-      const auto splits = GivenFolds(column);
+      const auto splits = GivenFolds(column, RunContext());
       ASSERT_TRUE(splits.ok()) << splits.status();
       ASSERT_EQ(splits->size(), 3u);
       EXPECT_EQ((*splits)[0].held_out, (Rows{0, 3}));
@@ -70,20 +70,25 @@ TEST(GivenFoldsTest, NumbersAndTextFromZeroOrOne) {
 }
 
 TEST(GivenFoldsTest, WhatIsNoFoldIsNamedByRowAndColumn) {
-  EXPECT_EQ(Describe(GivenFolds(Parts("1 2 2.5")).status()), "BAD_CELL row=3 column=p");
-  EXPECT_EQ(Describe(GivenFolds(Parts("1 -2 2")).status()), "BAD_CELL row=2 column=p");
-  EXPECT_EQ(Describe(GivenFolds(Parts("1 1e300 2")).status()), "BAD_CELL row=2 column=p");
-  EXPECT_EQ(Describe(GivenFolds(Parts("train validation")).status()), "BAD_CELL row=1 column=p");
-  EXPECT_EQ(Describe(GivenFolds(Parts("1 NA 2", true)).status()), "BAD_CELL row=2 column=p");
+  EXPECT_EQ(Describe(GivenFolds(Parts("1 2 2.5"), RunContext()).status()),
+            "BAD_CELL row=3 column=p");
+  EXPECT_EQ(Describe(GivenFolds(Parts("1 -2 2"), RunContext()).status()),
+            "BAD_CELL row=2 column=p");
+  EXPECT_EQ(Describe(GivenFolds(Parts("1 1e300 2"), RunContext()).status()),
+            "BAD_CELL row=2 column=p");
+  EXPECT_EQ(Describe(GivenFolds(Parts("train validation"), RunContext()).status()),
+            "BAD_CELL row=1 column=p");
+  EXPECT_EQ(Describe(GivenFolds(Parts("1 NA 2", true), RunContext()).status()),
+            "BAD_CELL row=2 column=p");
 }
 
 TEST(GivenFoldsTest, FoldsWithoutRowsAreNamed) {
-  const absl::Status gap = GivenFolds(Parts("1 2 5 4")).status();
+  const absl::Status gap = GivenFolds(Parts("1 2 5 4"), RunContext()).status();
   EXPECT_TRUE(absl::IsInvalidArgument(gap)) << gap;
   EXPECT_NE(gap.message().find("'p': fold 3 has no rows"), std::string::npos) << gap;
-  const absl::Status late = GivenFolds(Parts("2 3")).status();
+  const absl::Status late = GivenFolds(Parts("2 3"), RunContext()).status();
   EXPECT_NE(late.message().find("fold 1 has no rows"), std::string::npos) << late;
-  EXPECT_TRUE(absl::IsInvalidArgument(GivenFolds(Parts("1 1")).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(GivenFolds(Parts("1 1"), RunContext()).status()));
 }
 
 TEST(GroupCodesTest, EqualValuesShareACode) {

@@ -102,7 +102,7 @@ TEST(SplitsTest, FoldsHoldEveryRowOutOnceInEqualShares) {
     const Index rows = 20 + static_cast<Index>(seed);
     const int folds = 2 + static_cast<int>(seed % 7);
     const std::vector<int> classes = seed % 2 == 0 ? std::vector<int>{} : RandomClasses(seed, rows);
-    const auto splits = KFoldSplits(rows, folds, classes, seed);
+    const auto splits = KFoldSplits(rows, folds, classes, seed, RunContext());
     ASSERT_TRUE(splits.ok()) << splits.status();
     std::vector<int> times(static_cast<size_t>(rows), 0);
     for (const Split& split : *splits) {
@@ -119,7 +119,7 @@ TEST(SplitsTest, FoldsHoldEveryRowOutOnceInEqualShares) {
 TEST(SplitsTest, StratifiedFoldsKeepProportions) {
   const Index rows = 137;
   const std::vector<int> classes = RandomClasses(9, rows);
-  const auto splits = KFoldSplits(rows, 5, classes, 4);
+  const auto splits = KFoldSplits(rows, 5, classes, 4, RunContext());
   std::vector<Index> all((*splits)[0].training);
   all.insert(all.end(), (*splits)[0].held_out.begin(), (*splits)[0].held_out.end());
   for (const auto& [code, count] : CountClasses(all, classes)) {
@@ -130,10 +130,18 @@ TEST(SplitsTest, StratifiedFoldsKeepProportions) {
 }
 
 TEST(SplitsTest, FoldsRefuseImpossibleNumbers) {
-  EXPECT_FALSE(KFoldSplits(10, 1, {}, 1).ok());
-  EXPECT_FALSE(KFoldSplits(10, 11, {}, 1).ok());
-  EXPECT_FALSE(KFoldSplits(10, 2, {1}, 1).ok());
-  EXPECT_TRUE(KFoldSplits(10, 10, {}, 1).ok());
+  EXPECT_FALSE(KFoldSplits(10, 1, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(KFoldSplits(10, 11, {}, 1, RunContext()).ok());
+  EXPECT_FALSE(KFoldSplits(10, 2, {1}, 1, RunContext()).ok());
+  EXPECT_TRUE(KFoldSplits(10, 10, {}, 1, RunContext()).ok());
+}
+
+TEST(SplitsTest, FoldsForEveryRowCanBeCancelled) {
+  const CancellationToken token;
+  token.Cancel();
+  const RunContext context(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(KFoldSplits(100, 100, {}, 1, context).status()));
+  EXPECT_TRUE(absl::IsCancelled(SplitsOfFolds({0, 1, 2}, 3, context).status()));
 }
 
 }  // namespace
