@@ -5,7 +5,7 @@ include(GoogleTest)
 set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
 set(test_folders_without_gtest e2e lint bench fuzz support fixtures data)
-set(concurrency_folders server/jobs server/storage server/blobs)  # label 'concurrency': what the tsan preset runs
+set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
 set(slow_folders integration fault e2e)                           # label 'slow': what the fast preset leaves out
 
 # Sources of tests that the core can build alone: with the server off, files that include server, client or proto are left out.
@@ -35,6 +35,8 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_storage_sqlite mercer_storage_memory)
   elseif(folder MATCHES "^server/blobs")
     set(libraries mercer_blobs)
+  elseif(folder MATCHES "^server/access")
+    set(libraries mercer_access)
   elseif(folder MATCHES "^server/jobs")
     set(libraries mercer_jobs mercer_storage_sqlite mercer_storage_memory)
   elseif(folder MATCHES "^server/api")

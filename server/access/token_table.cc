@@ -1,0 +1,148 @@
+#include "server/access/token_table.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr size_t kMaxNameBytes = 63;
+
+absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ||
+                  c == '.' || c == '@';
+         });
+}
+
+absl::Status CheckName(std::string_view name) {
+  return IsName(name)
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(absl::StrCat("the name must have 1 to ", kMaxNameBytes,
+                                                       " letters, digits, '-', '_', '.' or '@'"));
+}
+
+absl::Status BadLine(size_t line, const absl::Status& status) {
+  return WithReason(absl::InvalidArgumentError(
+                        absl::StrCat("line ", line, " of the token file: ", status.message())),
+                    "BAD_TOKEN_FILE", {{"line", absl::StrCat(line)}});
+}
+
+bool IsHexDigest(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+         });
+}
+
+}  // namespace
+
+absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(const std::vector<std::string>& fields) {
+  if (fields.size() != 3 && fields.size() != 4) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected name, scopes, sha256 and perhaps a time, found ", fields.size(), " fields"));
+  }
+  MERCER_RETURN_IF_ERROR(CheckName(fields[0]));
+  Entry entry;
+  entry.caller.name = fields[0];
+  MERCER_ASSIGN_OR_RETURN(entry.caller.scopes, ParseScopes(fields[1]));
+  if (!IsHexDigest(fields[2])) {
+    return absl::InvalidArgumentError(
+        "the third field must be the SHA-256 of the token, 64 hexadecimal digits");
+  }
+  const std::string bytes = absl::HexStringToBytes(fields[2]);
+  std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
+  std::string why;
+  if (fields.size() == 4 && !absl::ParseTime(absl::RFC3339_full, fields[3], &entry.expires, &why)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the expiry must look like 2027-01-31T00:00:00Z: ", why));
+  }
+  return entry;
+}
+
+absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
+  TokenTable table;
+  std::set<Digest> digests;
+  size_t line_number = 0;
+  for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
+    ++line_number;
+    const std::vector<std::string> fields =
+        absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (fields.empty() || fields[0].front() == '#') {
+      continue;
+    }
+    absl::StatusOr<Entry> entry = ParseLine(fields);
+    if (!entry.ok()) {
+      return BadLine(line_number, entry.status());
+    }
+    if (!digests.insert(entry->digest).second) {
+      return BadLine(line_number, absl::InvalidArgumentError("this token is listed already"));
+    }
+    table.entries_.push_back(*std::move(entry));
+  }
+  return table;
+}
+
+TokenTable::Digest TokenTable::DigestOf(std::string_view token) {
+  Digest digest;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return digest;
+}
+
+absl::StatusOr<Caller> TokenTable::Find(std::string_view token, absl::Time now) const {
+  const Digest digest = DigestOf(token);
+  const Entry* found = nullptr;
+  for (const Entry& entry : entries_) {
+    if (CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0) {
+      found = &entry;
+    }
+  }
+  if (found == nullptr) {
+    return WithReason(absl::UnauthenticatedError("the server does not know this token"),
+                      "TOKEN_UNKNOWN");
+  }
+  if (now >= found->expires) {
+    return WithReason(
+        absl::UnauthenticatedError(
+            absl::StrCat("the token of ", found->caller.name, " expired on ",
+                         absl::FormatTime(absl::RFC3339_sec, found->expires, absl::UTCTimeZone()))),
+        "TOKEN_EXPIRED", {{"caller", found->caller.name}});
+  }
+  return found->caller;
+}
+
+absl::StatusOr<std::string> MakeToken() {
+  std::array<unsigned char, 32> bytes;
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    return absl::InternalError("the system has no random numbers to give");
+  }
+  return absl::StrCat("mercer_", absl::BytesToHexString(absl::string_view(
+                                     reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+}
+
+absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
+                                      std::string_view token) {
+  MERCER_RETURN_IF_ERROR(CheckName(name));
+  std::array<uint8_t, 32> digest;
+  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  return absl::StrCat(View(name), " ", FormatScopes(scopes), " ",
+                      absl::BytesToHexString(absl::string_view(
+                          reinterpret_cast<const char*>(digest.data()), digest.size())));
+}
+
+}  // namespace mercer::server
