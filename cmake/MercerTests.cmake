@@ -101,7 +101,7 @@ mercer_library(mercer_test_support tests/support EXCLUDE "/mercer_solve[^/]*$"
                LINK ${core_packages} mercer_openblas TBB::tbb nlohmann_json::nlohmann_json GTest::gmock)
 target_compile_definitions(mercer_test_support INTERFACE MERCER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 if(MERCER_BUILD_SERVER)
-  mercer_library(mercer_test_support_server tests/support/server LINK mercer_test_support mercer_proto)
+  mercer_library(mercer_test_support_server tests/support/server LINK mercer_test_support mercer_proto OpenSSL::Crypto)
 endif()
 
 # The example learner is no part of the program, but it is compiled and tested like those that are.
