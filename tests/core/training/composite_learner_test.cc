@@ -237,8 +237,8 @@ TEST(CompositeLearnerTest, ClaimOfAnObjectiveOfZeroIsVerifiedForEachPart) {
 
 TEST(CompositeLearnerTest, PointOfAnInterruptedStepNeedsAModelOfEveryPart) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
-  const std::unique_ptr<Learner> learner =
-      MakeCompositeLearner(template_learner::Entry(), {}, 1e-3);
+  const LearnerEntry entry = template_learner::Entry();
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   RunContext context;
   const Interruption at_once(absl::InfinitePast(), nullptr);
