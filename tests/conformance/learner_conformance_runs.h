@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "core/base/errors.h"
 #include "core/training/verification.h"
@@ -211,14 +210,13 @@ TEST_P(LearnerConformance, PermutingRowsPermutesTheFunction) {
 }
 
 // Options under which one kernel, and the same kernel twice, have the same solution: sums double
-// the kernel, so the cost is halved (a ridge doubled); the simplex of p = 1 divides the weight. Empty
-// for a learner that has none.
+// the kernel, so the cost is halved (a ridge doubled); the simplex of p = 1 divides the weight.
 struct TwinOptions {
   OptionValues once;
   OptionValues twice;
 };
 
-inline std::map<std::string, std::optional<TwinOptions>> KnownTwinOptions() {
+inline std::map<std::string, TwinOptions> KnownTwinOptions() {
   return {{"template_learner", TwinOptions{{{"C", 2.0}}, {{"C", 1.0}}}},
           {"svm", TwinOptions{{{"C", 2.0}}, {{"C", 1.0}}}},
           {"kernel_ridge", TwinOptions{{{"lambda", 1.0}}, {{"lambda", 2.0}}}},
@@ -233,16 +231,13 @@ TEST_P(LearnerConformance, IdenticalKernelsGiveTheFunctionOfOne) {
   const auto twins = known.find(entry().name);
   ASSERT_NE(twins, known.end())
       << "say in KnownTwinOptions (learner_conformance_runs.h) with which "
-         "options two equal kernels are one; std::nullopt for none";
-  if (!twins->second.has_value()) {
-    GTEST_SKIP() << "no options under which two equal kernels are one";
-  }
+         "options two equal kernels are one";
   const TrainingProblem once = Problem(80, 3, {1.5});
   const TrainingProblem twice = Problem(80, 3, {1.5, 1.5});
   const absl::StatusOr<TrainingOutcome> first =
-      Train(once, {.options = twins->second->once, .relative_gap = 1e-8});
+      Train(once, {.options = twins->second.once, .relative_gap = 1e-8});
   const absl::StatusOr<TrainingOutcome> second =
-      Train(twice, {.options = twins->second->twice, .relative_gap = 1e-8});
+      Train(twice, {.options = twins->second.twice, .relative_gap = 1e-8});
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   const PreparedData& rows = *once.tasks[0].inputs;
   EXPECT_LT((Values(first->point, rows) - Values(second->point, rows)).cwiseAbs().maxCoeff(), 0.01);

@@ -31,7 +31,7 @@ TEST(ThreadPoolTest, ExceptionEndsItsWorkAlone) {
   std::atomic<int> runs{0};
   {
     ThreadPool pool(1, [&errors](const absl::Status& status) {
-      errors.push_back(GetReason(status) + "/" + std::string(status.message()));
+      errors.push_back(GetReason(status) + "; " + std::string(status.message()));
     });
     pool.Post([] { throw std::bad_alloc(); });
     pool.Post([&runs] { ++runs; });
@@ -39,8 +39,8 @@ TEST(ThreadPoolTest, ExceptionEndsItsWorkAlone) {
     pool.Post([&runs] { ++runs; });
   }
   EXPECT_EQ(runs, 2);
-  EXPECT_THAT(errors, ::testing::ElementsAre("OUT_OF_MEMORY/work of a pool: out of memory",
-                                             "/work of a pool: no luck"));
+  EXPECT_THAT(errors, ::testing::ElementsAre("OUT_OF_MEMORY; work of a pool: out of memory",
+                                             "; work of a pool: no luck"));
 }
 
 }  // namespace
