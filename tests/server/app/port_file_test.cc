@@ -11,12 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {
 namespace {
 
 // A disk with room for names but for no content.
-class FullDisk final : public FileSystem {
+class FullDisk final : public RealFileSystem {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     auto file = PosixFileSystem().Create(path);
@@ -24,25 +25,6 @@ class FullDisk final : public FileSystem {
       return file.status();
     }
     return std::make_unique<File>(*std::move(file));
-  }
-  absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    return PosixFileSystem().Map(path);
-  }
-  absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
-    return PosixFileSystem().Identify(path);
-  }
-  absl::Status Rename(const std::string& from, const std::string& to) override {
-    return PosixFileSystem().Rename(from, to);
-  }
-  absl::Status Remove(const std::string& path) override { return PosixFileSystem().Remove(path); }
-  absl::Status MakeFolder(const std::string& path) override {
-    return PosixFileSystem().MakeFolder(path);
-  }
-  absl::Status SyncFolder(const std::string& path) override {
-    return PosixFileSystem().SyncFolder(path);
-  }
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    return PosixFileSystem().List(folder);
   }
 
  private:

@@ -15,6 +15,7 @@
 
 #include "core/base/errors.h"
 #include "server/blobs/sha256.h"
+#include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {
 namespace {
@@ -24,7 +25,7 @@ using ::testing::IsEmpty;
 
 // Passes everything on to the real files, until the countdown of one kind of call reaches zero;
 // that call fails.
-class FailingFileSystem final : public FileSystem {
+class FailingFileSystem final : public RealFileSystem {
  public:
   int appends_until_full = -1;
   int syncs_until_failure = -1;
@@ -58,16 +59,9 @@ class FailingFileSystem final : public FileSystem {
     return Fails(renames_until_failure) ? absl::InternalError("rename failed")
                                         : PosixFileSystem().Rename(from, to);
   }
-  absl::Status Remove(const std::string& path) override { return PosixFileSystem().Remove(path); }
-  absl::Status MakeFolder(const std::string& path) override {
-    return PosixFileSystem().MakeFolder(path);
-  }
   absl::Status SyncFolder(const std::string& path) override {
     return Fails(folder_syncs_until_failure) ? absl::InternalError("folder sync failed")
                                              : PosixFileSystem().SyncFolder(path);
-  }
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    return PosixFileSystem().List(folder);
   }
 
  private:

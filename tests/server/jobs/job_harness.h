@@ -31,6 +31,7 @@
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "tests/server/jobs/failing_storage.h"
 #include "tests/server/jobs/fake_clock.h"
+#include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {
 
@@ -222,7 +223,7 @@ class TextPlanner final : public JobPlanner {
 };
 
 // Fails every creation of a file while it is told to, and so many readings of the file of one blob.
-class FullFileSystem final : public FileSystem {
+class FullFileSystem final : public RealFileSystem {
  public:
   std::atomic<bool> full{false};
 
@@ -256,22 +257,6 @@ class FullFileSystem final : public FileSystem {
       }
     }
     return PosixFileSystem().Map(path);
-  }
-  absl::StatusOr<FileIdentity> Identify(const std::string& path) override {
-    return PosixFileSystem().Identify(path);
-  }
-  absl::Status Rename(const std::string& from, const std::string& to) override {
-    return PosixFileSystem().Rename(from, to);
-  }
-  absl::Status Remove(const std::string& path) override { return PosixFileSystem().Remove(path); }
-  absl::Status MakeFolder(const std::string& path) override {
-    return PosixFileSystem().MakeFolder(path);
-  }
-  absl::Status SyncFolder(const std::string& path) override {
-    return PosixFileSystem().SyncFolder(path);
-  }
-  absl::StatusOr<std::vector<std::string>> List(const std::string& folder) override {
-    return PosixFileSystem().List(folder);
   }
 
  private:
