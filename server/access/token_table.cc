@@ -136,13 +136,20 @@ absl::StatusOr<std::string> MakeToken() {
 }
 
 absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
-                                      std::string_view token) {
+                                      std::string_view token, absl::Time expires) {
   MERCER_RETURN_IF_ERROR(CheckName(name));
+  if (scopes.empty()) {
+    return absl::InvalidArgumentError("a token without scopes may do nothing");
+  }
   std::array<uint8_t, 32> digest;
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
   return absl::StrCat(View(name), " ", FormatScopes(scopes), " ",
                       absl::BytesToHexString(absl::string_view(
-                          reinterpret_cast<const char*>(digest.data()), digest.size())));
+                          reinterpret_cast<const char*>(digest.data()), digest.size())),
+                      expires == absl::InfiniteFuture()
+                          ? ""
+                          : absl::StrCat(" ", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", expires,
+                                                               absl::UTCTimeZone())));
 }
 
 }  // namespace mercer::server

@@ -56,8 +56,9 @@ class TokenTable {
 // randomness).
 absl::StatusOr<std::string> MakeToken();
 
-// The line of the file for `token`. Errors: kInvalidArgument (name).
+// The line of the file for `token`. Errors: kInvalidArgument (name, no scopes).
 absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
-                                      std::string_view token);
+                                      std::string_view token,
+                                      absl::Time expires = absl::InfiniteFuture());
 
 }  // namespace mercer::server

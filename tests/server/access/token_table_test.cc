@@ -127,6 +127,22 @@ TEST(MakeTokenTest, TokensDifferAndTheirLineAdmitsThem) {
   EXPECT_FALSE(table->Find(*other, kNow).ok());
 }
 
+TEST(MakeTokenTest, ALineHoldsItsExpiry) {
+  const absl::StatusOr<std::string> line =
+      TokenLine("ada", *ParseScopes("read"), "abc", kNow + absl::Milliseconds(300));
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(*line, absl::StrCat("ada read ", kAbcDigest, " 2027-01-15T08:00:00Z"));
+  const absl::StatusOr<TokenTable> table = TokenTable::Parse(*line);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_TRUE(table->Find("abc", kNow - absl::Seconds(1)).ok());
+  EXPECT_EQ(GetReason(table->Find("abc", kNow).status()), "TOKEN_EXPIRED");
+}
+
+TEST(MakeTokenTest, ATokenForNothingIsRefused) {
+  EXPECT_EQ(TokenLine("ada", ScopeSet(), "abc").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(MakeTokenTest, NamesThatBreakTheLineAreRefused) {
   for (const char* name : {"", "a b", "a\n", "#a"}) {
     EXPECT_FALSE(TokenLine(name, ScopeSet::All(), "abc").ok()) << name;
