@@ -6,6 +6,7 @@
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"
+#include "server/api/open_stream.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
@@ -15,12 +16,12 @@ namespace {
 // steps. Deletes itself.
 class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequest> {
  public:
-  UploadReactor(const RpcEnvironment& environment, const ApiContext& api,
+  UploadReactor(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
                 grpc::CallbackServerContext* context, v1::Dataset* response)
       : environment_(environment),
         context_(context),
         response_(response),
-        call_(environment, "DatasetService/UploadDataset"),
+        call_(std::move(call)),
         upload_(std::make_unique<DatasetUpload>(api)),
         tracked_(*environment.calls, {[this] { OnDrain(); }, nullptr}) {
     Read();
@@ -55,8 +56,14 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   }
 
   void AddMessage() {
-    const absl::Status status =
-        RunSafely(call_.method(), [this] { return upload_->Add(message_); });
+    const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(call_.CheckCaller());
+      if (message_.has_header()) {
+        subject_.resource = message_.header().dataset_id();
+        subject_.request_id = message_.header().request_id();
+      }
+      return upload_->Add(message_);
+    });
     if (status.ok()) {
       Read();
     } else {
@@ -70,6 +77,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
       if (is_cancelled()) {
         return absl::CancelledError("the client has gone");
       }
+      MERCER_RETURN_IF_ERROR(call_.CheckCaller());
       MERCER_ASSIGN_OR_RETURN(*response_, upload_->Finish(is_cancelled));
       return absl::OkStatus();
     }));
@@ -78,7 +86,10 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   // Removes the files before the client hears of the end.
   void End(const absl::Status& status) {
     upload_.reset();
-    Finish(call_.End(status));
+    if (!response_->name().empty()) {
+      subject_.resource = response_->name();
+    }
+    Finish(call_.End(status, subject_));
   }
 
   const RpcEnvironment& environment_;
@@ -86,6 +97,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   v1::Dataset* response_;
   CallRecord call_;
   std::unique_ptr<DatasetUpload> upload_;
+  AuditSubject subject_;
   v1::UploadDatasetRequest message_;
   StreamSteps steps_;
   TrackedCall tracked_;
@@ -98,7 +110,10 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
 
   grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
       grpc::CallbackServerContext* context, v1::Dataset* response) override {
-    return new UploadReactor(environment_, context_, context, response);
+    return OpenStream<grpc::ServerReadReactor<v1::UploadDatasetRequest>>(
+        environment_, context, "DatasetService/UploadDataset", [&](CallRecord call) {
+          return new UploadReactor(environment_, context_, std::move(call), context, response);
+        });
   }
 
   grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,

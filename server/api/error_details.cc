@@ -117,7 +117,8 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
     AddPreconditionFailure(status, metadata, result);
   }
-  if (status.code() == absl::StatusCode::kUnavailable) {
+  // The same call can succeed when it is made again.
+  if (status.code() == absl::StatusCode::kUnavailable || GetReason(status) == "TOO_MANY_CALLS") {
     google::rpc::RetryInfo retry;
     retry.mutable_retry_delay()->set_seconds(kRetrySeconds);
     result.add_details()->PackFrom(retry);

@@ -6,8 +6,8 @@
 
 #include "mercer/v1/admin_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
-#include "server/api/failed_stream.h"
 #include "server/api/model_handlers.h"
+#include "server/api/open_stream.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
@@ -19,10 +19,10 @@ constexpr size_t kExportChunkBytes = size_t{1} << 20;
 // from the disk, so each is read there too. Deletes itself.
 class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelResponse> {
  public:
-  ExportReactor(const RpcEnvironment& environment, const ModelHandlers& handlers,
+  ExportReactor(const RpcEnvironment& environment, const ModelHandlers& handlers, CallRecord call,
                 grpc::CallbackServerContext* context, const v1::ExportModelRequest* request)
       : environment_(environment),
-        call_(environment, "ModelService/ExportModel"),
+        call_(std::move(call)),
         handlers_(handlers),
         context_(context),
         request_(request),
@@ -66,6 +66,7 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
   }
 
   absl::Status FillChunk() {
+    MERCER_RETURN_IF_ERROR(call_.CheckCaller());
     const std::string_view bytes = export_.file->contents();
     const size_t size = std::min(kExportChunkBytes, bytes.size() - sent_);
     response_.set_chunk(bytes.data() + sent_, size);
@@ -74,7 +75,7 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
   }
 
   const RpcEnvironment& environment_;
-  const CallRecord call_;
+  CallRecord call_;
   const ModelHandlers& handlers_;
   grpc::CallbackServerContext* context_;
   const v1::ExportModelRequest* request_;
@@ -114,7 +115,10 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
 
   grpc::ServerWriteReactor<v1::ExportModelResponse>* ExportModel(
       grpc::CallbackServerContext* context, const v1::ExportModelRequest* request) override {
-    return new ExportReactor(environment_, handlers_, context, request);
+    return OpenStream<grpc::ServerWriteReactor<v1::ExportModelResponse>>(
+        environment_, context, "ModelService/ExportModel", [&](CallRecord call) {
+          return new ExportReactor(environment_, handlers_, std::move(call), context, request);
+        });
   }
 
   grpc::ServerUnaryReactor* UpdateModel(grpc::CallbackServerContext* context,
@@ -160,10 +164,12 @@ class AdminServiceImpl final : public v1::AdminService::CallbackService {
  public:
   explicit AdminServiceImpl(const RpcEnvironment& environment) : environment_(environment) {}
 
-  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext* context,
                                                        const v1::BackupRequest*) override {
-    return FailStream<v1::BackupResponse>(environment_, "AdminService/Backup",
-                                          NotImplemented("Backup"));
+    using Base = grpc::ServerWriteReactor<v1::BackupResponse>;
+    return OpenStream<Base>(environment_, context, "AdminService/Backup", [this](CallRecord call) {
+      return FailStream<Base>(environment_, std::move(call), NotImplemented("Backup"));
+    });
   }
 
  private:

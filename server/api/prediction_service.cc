@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
+#include "server/api/open_stream.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/services.h"
 
@@ -21,13 +22,13 @@ class PredictReactor final : public TrackedUnary {
  public:
   // `model` null: to be looked up.
   PredictReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
-                 const CallRecord& call, grpc::CallbackServerContext* context,
+                 CallRecord call, grpc::CallbackServerContext* context,
                  const v1::PredictRequest* request, v1::PredictResponse* response,
                  std::shared_ptr<const LoadedModel> model)
       : TrackedUnary(environment),
         environment_(environment),
         handlers_(handlers),
-        call_(call),
+        call_(std::move(call)),
         context_(context),
         request_(request),
         response_(response),
@@ -65,7 +66,7 @@ class PredictReactor final : public TrackedUnary {
 
   const RpcEnvironment& environment_;
   const PredictionHandlers& handlers_;
-  const CallRecord call_;
+  CallRecord call_;
   grpc::CallbackServerContext* context_;
   const v1::PredictRequest* request_;
   v1::PredictResponse* response_;
@@ -79,11 +80,11 @@ class PredictStreamReactor final
     : public grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse> {
  public:
   PredictStreamReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
-                       grpc::CallbackServerContext* context)
+                       CallRecord call, grpc::CallbackServerContext* context)
       : environment_(environment),
         handlers_(handlers),
         context_(context),
-        call_(environment, "PredictionService/PredictStream"),
+        call_(std::move(call)),
         tracked_(*environment.calls, {[this] { OnDrain(); }, [this] { CancelWrite(); }}) {
     Read();
   }
@@ -196,6 +197,7 @@ class PredictStreamReactor final
     if (environment_.calls->draining()) {
       return DrainingError();
     }
+    MERCER_RETURN_IF_ERROR(call_.CheckCaller());
     std::vector<Index> rows(
         static_cast<size_t>(handlers_.BatchRows(*model_, header_, *dataset_, sent_rows_)));
     std::iota(rows.begin(), rows.end(), sent_rows_);
@@ -213,7 +215,7 @@ class PredictStreamReactor final
   const RpcEnvironment& environment_;
   const PredictionHandlers& handlers_;
   grpc::CallbackServerContext* context_;
-  const CallRecord call_;
+  CallRecord call_;
   const CancellationToken cancellation_;
   v1::PredictStreamRequest request_;
   v1::PredictResponse response_;
@@ -235,14 +237,19 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const v1::PredictRequest* request,
                                     v1::PredictResponse* response) override {
-    const CallRecord call(environment_, "PredictionService/Predict");
+    grpc::Status refusal;
+    std::optional<CallRecord> call =
+        CallRecord::Admit(environment_, *context, "PredictionService/Predict", &refusal);
+    if (!call.has_value()) {
+      return FailUnary(environment_, refusal);
+    }
     std::shared_ptr<const LoadedModel> model = handlers_.Find(*request);
     if (model == nullptr || !PredictionHandlers::IsShort(*model, *request)) {
-      return new PredictReactor(environment_, handlers_, call, context, request, response,
-                                std::move(model));
+      return new PredictReactor(environment_, handlers_, *std::move(call), context, request,
+                                response, std::move(model));
     }
     auto* reactor = new TrackedUnary(environment_);
-    reactor->Finish(AnswerUnary(call, *context, *request, response, [&](const auto& message) {
+    reactor->Finish(AnswerUnary(*call, *context, *request, response, [&](const auto& message) {
       return handlers_.Predict(*model, message, CancellationToken());
     }));
     return reactor;
@@ -250,7 +257,10 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
 
   grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse>* PredictStream(
       grpc::CallbackServerContext* context) override {
-    return new PredictStreamReactor(environment_, handlers_, context);
+    return OpenStream<grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse>>(
+        environment_, context, "PredictionService/PredictStream", [&](CallRecord call) {
+          return new PredictStreamReactor(environment_, handlers_, std::move(call), context);
+        });
   }
 
  private:

@@ -31,12 +31,12 @@ absl::Status EndOfStream(const absl::Status& status, const std::string& job_id) 
 }  // namespace
 
 ProgressStream::ProgressStream(const RpcEnvironment& environment, const ApiContext& api,
-                               grpc::CallbackServerContext* context, std::string job_id,
-                               int64_t after_sequence)
+                               CallRecord call, grpc::CallbackServerContext* context,
+                               std::string job_id, int64_t after_sequence)
     : environment_(environment),
       api_(api),
       job_id_(std::move(job_id)),
-      call_(environment, "TrainingService/StreamProgress"),
+      call_(std::move(call)),
       // The hub ends the stream after the job's last events.
       tracked_(*environment.calls, {nullptr, [context] { context->TryCancel(); }}) {
   subscription_ = api_.hub->Subscribe(job_id_, after_sequence, [this] { Pump(); });
@@ -126,6 +126,13 @@ ProgressStream::Action ProgressStream::Decide() {
     finished_ = true;
     end_ = absl::CancelledError("the client has gone");
     return Action::kFinish;
+  }
+  if (heartbeat_due_) {
+    end_ = call_.CheckCaller();
+    finished_ = !end_.ok();
+    if (finished_) {
+      return Action::kFinish;
+    }
   }
   const NextEvent next = subscription_->Next();
   switch (next.kind) {

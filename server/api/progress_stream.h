@@ -20,7 +20,7 @@ namespace mercer::server {
 // was written, so a slow client costs a cursor.
 class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressResponse> {
  public:
-  ProgressStream(const RpcEnvironment& environment, const ApiContext& api,
+  ProgressStream(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
                  grpc::CallbackServerContext* context, std::string job_id, int64_t after_sequence);
   ~ProgressStream() override = default;
 
@@ -44,7 +44,7 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
   const RpcEnvironment& environment_;
   const ApiContext& api_;
   const std::string job_id_;
-  const CallRecord call_;
+  CallRecord call_;
   std::unique_ptr<ProgressSubscription> subscription_;  // set by the constructor, reset by OnDone
   int64_t heartbeat_ = 0;                               // the ticker's key
   v1::StreamProgressResponse response_;                 // of whoever has set busy_

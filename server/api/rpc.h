@@ -1,9 +1,11 @@
-// What every RPC goes through: draining, deadline, unknown fields, size of the answer, log,
+// What every RPC goes through: the door, draining, deadline, unknown fields, size of the answer, log,
 // metrics, status mapping.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -14,7 +16,11 @@
 
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "server/access/gate.h"
+#include "server/api/audit.h"
+#include "server/api/call_slots.h"
 #include "server/api/call_tracker.h"
+#include "server/api/method_rules.h"
 #include "server/api/ticker.h"
 #include "server/jobs/executor.h"
 
@@ -40,8 +46,10 @@ struct RpcEnvironment {
   Executor* predictions = nullptr;  // for predictions that are much work
   Ticker* ticker = nullptr;
   int64_t max_message_bytes = 0;
-  std::shared_ptr<spdlog::logger> log;  // may be null
-  CallObserver* observer = nullptr;     // may be null
+  std::shared_ptr<spdlog::logger> log;                                // may be null
+  CallObserver* observer = nullptr;                                   // may be null
+  std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody
+  std::unique_ptr<CallSlots> slots = std::make_unique<CallSlots>(0);
   std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
 };
 
@@ -50,40 +58,87 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 // kUnavailable with reason DRAINING.
 absl::Status DrainingError();
 
-// One call, from its start to its status.
+// What a handler may want to know of its call beyond the request.
+struct CallInfo {
+  std::string caller;  // the name of the token's holder; "anyone" when no tokens are asked for
+};
+
+// One call, from the door to its status. There is none without the caller's having been admitted.
 class CallRecord {
  public:
-  CallRecord(const RpcEnvironment& environment, const char* method);
+  // Null when the caller may not make the call, or has too many already: `*refusal` is what he is to
+  // hear, and log and metrics know of it. Nothing of the request is looked at. `context` outlives the
+  // record.
+  static std::optional<CallRecord> Admit(const RpcEnvironment& environment,
+                                         grpc::CallbackServerContext& context, const char* method,
+                                         grpc::Status* refusal);
+  CallRecord(CallRecord&&) = default;
+  CallRecord& operator=(CallRecord&&) = default;
 
-  // Errors: kCancelled (the client has gone or its deadline has passed), kInvalidArgument (unknown
-  // fields).
+  // From now on the call is cancelled when its caller is no longer admitted: at the second heartbeat
+  // after that, so that streams which ask CheckCaller themselves end with the reason.
+  void WatchCaller();
+  // Whether a token that has been revoked or has expired since the call began is behind it. Errors:
+  // kUnauthenticated, kPermissionDenied.
+  absl::Status CheckCaller() const;
+  // Errors: those of CheckCaller, for streams; kCancelled (the client has gone or its deadline has
+  // passed), kInvalidArgument (unknown fields).
   absl::Status Check(const grpc::CallbackServerContext& context,
                      const google::protobuf::Message& request) const;
   // Errors: kResourceExhausted with reason RESPONSE_TOO_LARGE.
   absl::Status CheckSize(const google::protobuf::Message& response) const;
-  // Writes the log line and the metrics. Call once.
-  grpc::Status End(const absl::Status& status) const;
+  // Writes the log lines and the metrics, and lets the caller's next call in. Call once.
+  grpc::Status End(const absl::Status& status, const AuditSubject& subject = AuditSubject());
   const char* method() const { return method_; }
+  bool changes() const { return rule_->changes; }
+  const CallInfo& info() const { return info_; }
 
  private:
+  class CallerWatch;
+  struct WatchDeleter {
+    void operator()(CallerWatch* watch) const;
+  };
+
+  CallRecord(const RpcEnvironment& environment, grpc::CallbackServerContext& context,
+             const char* method);
+  absl::Status Enter();
+  absl::StatusOr<Caller> AskGate() const;
+  void Report(const absl::Status& status, const AuditSubject& subject, bool refused) const;
+
   const RpcEnvironment* environment_;
+  grpc::CallbackServerContext* context_;
   const char* method_;
+  const MethodRule* rule_;
   absl::Time start_;
+  CallInfo info_;
+  CallSlots::Slot slot_;
+  std::unique_ptr<CallerWatch, WatchDeleter> watch_;  // null: a call that ends by itself soon
 };
+
+// Calls `handler` with the request and, when it takes that too, with the CallInfo.
+template <typename Request, typename Handler>
+auto Handle(const CallRecord& call, const Request& request, const Handler& handler) {
+  if constexpr (std::is_invocable_v<const Handler&, const Request&, const CallInfo&>) {
+    return handler(request, call.info());
+  } else {
+    return handler(request);
+  }
+}
 
 // The body of a unary call, from the checks to the status. Whatever `handler` throws becomes a
 // status.
 template <typename Request, typename Response, typename Handler>
-grpc::Status AnswerUnary(const CallRecord& call, const grpc::CallbackServerContext& context,
+grpc::Status AnswerUnary(CallRecord& call, const grpc::CallbackServerContext& context,
                          const Request& request, Response* response, const Handler& handler) {
-  return call.End(RunSafely(call.method(), [&]() -> absl::Status {
+  const absl::Status status = RunSafely(call.method(), [&]() -> absl::Status {
     MERCER_RETURN_IF_ERROR(call.Check(context, request));
-    absl::StatusOr<Response> answer = handler(request);
+    absl::StatusOr<Response> answer = Handle(call, request, handler);
     MERCER_RETURN_IF_ERROR(answer.status());
     MERCER_RETURN_IF_ERROR(call.CheckSize(*answer));
     *response = *std::move(answer);
     return absl::OkStatus();
-  }));
+  });
+  return call.changes() ? call.End(status, SubjectOf(request, *response)) : call.End(status);
 }
 
 // A unary call that runs until its answer has been sent. Deletes itself.
@@ -96,14 +151,23 @@ class TrackedUnary : public grpc::ServerUnaryReactor {
   TrackedCall tracked_;
 };
 
-// Runs `handler`, an absl::StatusOr<Response>(const Request&), on `executor`.
+// For a call that the door has refused.
+grpc::ServerUnaryReactor* FailUnary(const RpcEnvironment& environment, const grpc::Status& refusal);
+
+// Runs `handler`, an absl::StatusOr<Response>(const Request&) or one that takes a const CallInfo& too,
+// on `executor`; a call that the door refuses never gets there.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerUnaryReactor* RunUnary(const RpcEnvironment& environment, Executor* executor,
                                    grpc::CallbackServerContext* context, const char* method,
                                    const Request* request, Response* response, Handler handler) {
+  grpc::Status refusal;
+  std::optional<CallRecord> call = CallRecord::Admit(environment, *context, method, &refusal);
+  if (!call.has_value()) {
+    return FailUnary(environment, refusal);
+  }
   auto* reactor = new TrackedUnary(environment);
-  const CallRecord call(environment, method);
-  executor->Post([reactor, call, context, request, response, handler = std::move(handler)] {
+  executor->Post([reactor, call = *std::move(call), context, request, response,
+                  handler = std::move(handler)]() mutable {
     reactor->Finish(AnswerUnary(call, *context, *request, response, handler));
   });
   return reactor;

@@ -70,7 +70,8 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   return nullptr;
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
+absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
+                                                const CallInfo& info) const {
   const auto find = [this](std::string_view name) { return FindLearner(name); };
   MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
   JobSubmission submission;
@@ -84,6 +85,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request)
                        {"got_bytes", absl::StrCat(submission.request.size())}});
   }
   submission.request_id = request.request_id();
+  submission.caller = info.caller;
   if (!request.model().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ModelReference model, ParseModelName(request.model(), "model"));
     submission.model_name = model.model;

@@ -5,6 +5,7 @@
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
+#include "server/api/rpc.h"
 
 namespace mercer::server {
 
@@ -13,7 +14,8 @@ class TrainingHandlers {
  public:
   explicit TrainingHandlers(const ApiContext& context) : context_(context) {}
 
-  absl::StatusOr<v1::Job> Train(const v1::TrainRequest& request) const;
+  absl::StatusOr<v1::Job> Train(const v1::TrainRequest& request,
+                                const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
   absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request) const;

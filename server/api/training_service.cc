@@ -4,7 +4,7 @@
 
 #include "core/base/errors.h"
 #include "mercer/v1/training_service.grpc.pb.h"
-#include "server/api/failed_stream.h"
+#include "server/api/open_stream.h"
 #include "server/api/progress_stream.h"
 #include "server/api/resource_names.h"
 #include "server/api/services.h"
@@ -40,7 +40,9 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
                                   const v1::TrainRequest* request, v1::Job* response) override {
     return RunUnary(environment_, environment_.submission, context, "TrainingService/Train",
                     request, response,
-                    [this](const auto& message) { return handlers_.Train(message); });
+                    [this](const v1::TrainRequest& message, const CallInfo& info) {
+                      return handlers_.Train(message, info);
+                    });
   }
 
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
@@ -73,12 +75,16 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
 
   grpc::ServerWriteReactor<v1::StreamProgressResponse>* StreamProgress(
       grpc::CallbackServerContext* context, const v1::StreamProgressRequest* request) override {
-    const absl::StatusOr<std::string> id = CheckStreamRequest(*request);
-    if (!id.ok()) {
-      return FailStream<v1::StreamProgressResponse>(environment_, "TrainingService/StreamProgress",
-                                                    id.status());
-    }
-    return new ProgressStream(environment_, context_, context, *id, request->after_sequence());
+    using Base = grpc::ServerWriteReactor<v1::StreamProgressResponse>;
+    return OpenStream<Base>(environment_, context, "TrainingService/StreamProgress",
+                            [&](CallRecord call) -> Base* {
+                              const absl::StatusOr<std::string> id = CheckStreamRequest(*request);
+                              if (!id.ok()) {
+                                return FailStream<Base>(environment_, std::move(call), id.status());
+                              }
+                              return new ProgressStream(environment_, context_, std::move(call),
+                                                        context, *id, request->after_sequence());
+                            });
   }
 
   grpc::ServerUnaryReactor* StopJob(grpc::CallbackServerContext* context,
@@ -97,10 +103,13 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
                     });
   }
 
-  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(grpc::CallbackServerContext*,
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(grpc::CallbackServerContext* context,
                                                              const v1::WatchJobsRequest*) override {
-    return FailStream<v1::WatchJobsResponse>(environment_, "TrainingService/WatchJobs",
-                                             NotImplemented("WatchJobs"));
+    using Base = grpc::ServerWriteReactor<v1::WatchJobsResponse>;
+    return OpenStream<Base>(
+        environment_, context, "TrainingService/WatchJobs", [this](CallRecord call) {
+          return FailStream<Base>(environment_, std::move(call), NotImplemented("WatchJobs"));
+        });
   }
 
  private:

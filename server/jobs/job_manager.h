@@ -60,6 +60,7 @@ struct JobSubmission {
   std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
   std::string request_id;  // may be empty
   std::string model_name;  // empty: "model-" and the job's id
+  std::string caller;      // who submits it; empty: nobody in particular
   int32_t priority = 0;
   Labels labels;
 };

@@ -1,0 +1,62 @@
+#include "server/api/audit.h"
+
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include <google/protobuf/descriptor.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr size_t kMaxTextBytes = 128;
+
+// The text of the field `name`; empty when there is no such field.
+std::string TextOf(const google::protobuf::Message& message, const char* name) {
+  const google::protobuf::FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  const bool is_text = field != nullptr && !field->is_repeated() &&
+                       field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING;
+  return is_text ? message.GetReflection()->GetString(message, field) : "";
+}
+
+// On one line, whatever the client has written.
+std::string Escaped(const std::string& text) {
+  return absl::CHexEscape(text.substr(0, kMaxTextBytes));
+}
+
+std::string MetadataOf(const absl::Status& status, std::string_view key) {
+  for (const auto& [name, value] : GetErrorMetadata(status)) {
+    if (name == key) {
+      return value;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+AuditSubject SubjectOf(const google::protobuf::Message& request,
+                       const google::protobuf::Message& response) {
+  AuditSubject subject;
+  for (const std::string& name :
+       {TextOf(response, "name"), TextOf(request, "name"), TextOf(request, "model")}) {
+    if (subject.resource.empty()) {
+      subject.resource = name;
+    }
+  }
+  subject.request_id = TextOf(request, "request_id");
+  return subject;
+}
+
+void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status) {
+  const std::string caller = call.caller.empty() ? MetadataOf(status, "caller") : call.caller;
+  log.log(call.refused ? spdlog::level::warn : spdlog::level::info,
+          "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={}",
+          call.refused ? "refused" : "audit", caller.empty() ? "-" : caller, call.method,
+          Escaped(call.subject.resource), absl::StatusCodeToString(status.code()),
+          GetReason(status), Escaped(call.subject.request_id), Escaped(call.peer));
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,38 @@
+// Who changed what: one line of the log for each call that changes something, and for each that the
+// door refuses. No token and nothing of a user's rows is in it.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include <google/protobuf/message.h>
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
+namespace mercer::server {
+
+// What a call is about.
+struct AuditSubject {
+  std::string resource;    // "jobs/j-12"
+  std::string request_id;  // as the client gave it
+};
+
+// By the fields `name` (of the answer, else of the request), `model` and `request_id`, where the
+// messages have them.
+AuditSubject SubjectOf(const google::protobuf::Message& request,
+                       const google::protobuf::Message& response);
+
+struct AuditedCall {
+  std::string method;
+  std::string caller;  // empty: the door did not get to know
+  std::string peer;    // "ipv4:127.0.0.1:40000"
+  AuditSubject subject;
+  bool refused = false;  // at the door
+};
+
+// At level info; refusals at level warning. Texts of the client are escaped and cut.
+void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status);
+
+}  // namespace mercer::server

@@ -1,0 +1,58 @@
+#include "server/api/call_slots.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+
+CallSlots::Slot::Slot(Slot&& other) noexcept
+    : slots_(std::exchange(other.slots_, nullptr)), caller_(std::move(other.caller_)) {}
+
+CallSlots::Slot& CallSlots::Slot::operator=(Slot&& other) noexcept {
+  std::swap(slots_, other.slots_);
+  std::swap(caller_, other.caller_);
+  return *this;
+}
+
+CallSlots::Slot::~Slot() {
+  if (slots_ != nullptr) {
+    slots_->Release(caller_);
+  }
+}
+
+absl::StatusOr<CallSlots::Slot> CallSlots::Take(const std::string& caller) {
+  if (per_caller_ == 0) {
+    return Slot();
+  }
+  absl::MutexLock lock(&mutex_);
+  int64_t& taken = taken_[caller];
+  if (taken >= per_caller_) {
+    return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                          caller, " has ", taken, " calls at a time, streams included, at most ",
+                          per_caller_, " are allowed; try again when one has ended")),
+                      "TOO_MANY_CALLS",
+                      {{"caller", caller}, {"limit_calls", absl::StrCat(per_caller_)}});
+  }
+  ++taken;
+  return Slot(*this, caller);
+}
+
+int64_t CallSlots::taken(const std::string& caller) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = taken_.find(caller);
+  return found == taken_.end() ? 0 : found->second;
+}
+
+void CallSlots::Release(const std::string& caller) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = taken_.find(caller);
+  if (--found->second == 0) {
+    taken_.erase(found);
+  }
+}
+
+}  // namespace mercer::server

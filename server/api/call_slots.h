@@ -1,0 +1,51 @@
+// How many calls one caller may have at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+namespace mercer::server {
+
+// Thread-safe. Outlives its slots.
+class CallSlots {
+ public:
+  // One call that runs; gives the place back when it is destroyed.
+  class Slot {
+   public:
+    Slot() = default;
+    Slot(Slot&& other) noexcept;
+    Slot& operator=(Slot&& other) noexcept;
+    ~Slot();
+
+   private:
+    friend class CallSlots;
+    Slot(CallSlots& slots, std::string caller) : slots_(&slots), caller_(std::move(caller)) {}
+
+    CallSlots* slots_ = nullptr;  // null: holds nothing
+    std::string caller_;
+  };
+
+  // `per_caller` 0: any number.
+  explicit CallSlots(int64_t per_caller) : per_caller_(per_caller) {}
+
+  // Errors: kResourceExhausted with reason TOO_MANY_CALLS.
+  absl::StatusOr<Slot> Take(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Slots of `caller` that are taken.
+  int64_t taken(const std::string& caller) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void Release(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const int64_t per_caller_;
+  mutable absl::Mutex mutex_;
+  // Of callers who have a call now: callers who have gone leave nothing behind.
+  absl::flat_hash_map<std::string, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,52 @@
+#include "server/api/method_rules.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mercer::server {
+namespace {
+
+constexpr bool kChanges = true;
+constexpr bool kLooks = false;
+
+constexpr std::array kRules = {
+    MethodRule{"AdminService/Backup", Scope::kAdmin, kLooks},
+
+    MethodRule{"DatasetService/DeleteDataset", Scope::kTrain, kChanges},
+    MethodRule{"DatasetService/GetDataset", Scope::kRead, kLooks},
+    MethodRule{"DatasetService/ListDatasets", Scope::kRead, kLooks},
+    MethodRule{"DatasetService/UploadDataset", Scope::kTrain, kChanges},
+
+    MethodRule{"ModelService/DeleteModel", Scope::kTrain, kChanges},
+    MethodRule{"ModelService/EvaluateModel", Scope::kPredict, kLooks},
+    MethodRule{"ModelService/ExportModel", Scope::kRead, kLooks},
+    MethodRule{"ModelService/GetModel", Scope::kRead, kLooks},
+    MethodRule{"ModelService/ListModels", Scope::kRead, kLooks},
+    MethodRule{"ModelService/SetAlias", Scope::kTrain, kChanges},
+    MethodRule{"ModelService/UpdateModel", Scope::kTrain, kChanges},
+    MethodRule{"ModelService/VerifyModel", Scope::kPredict, kLooks},
+
+    MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks},
+    MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks},
+
+    MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges},
+    // Reads whole data sets, as Train does.
+    MethodRule{"TrainingService/EstimateCost", Scope::kTrain, kLooks},
+    MethodRule{"TrainingService/GetJob", Scope::kRead, kLooks},
+    MethodRule{"TrainingService/ListJobs", Scope::kRead, kLooks},
+    MethodRule{"TrainingService/ListLearners", Scope::kRead, kLooks},
+    MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges},
+    MethodRule{"TrainingService/StreamProgress", Scope::kRead, kLooks},
+    MethodRule{"TrainingService/Train", Scope::kTrain, kChanges},
+    MethodRule{"TrainingService/WatchJobs", Scope::kRead, kLooks},
+};
+
+}  // namespace
+
+const MethodRule* FindMethodRule(std::string_view method) {
+  const auto rule = std::find_if(kRules.begin(), kRules.end(),
+                                 [&](const MethodRule& r) { return r.method == method; });
+  return rule == kRules.end() ? nullptr : &*rule;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,50 @@
+#include "server/api/call_slots.h"
+
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+namespace {
+
+TEST(CallSlotsTest, EachCallerHasHisOwn) {
+  CallSlots slots(2);
+  auto first = slots.Take("ada");
+  auto second = slots.Take("ada");
+  ASSERT_TRUE(first.ok() && second.ok());
+  const absl::Status refused = slots.Take("ada").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(GetReason(refused), "TOO_MANY_CALLS");
+  EXPECT_TRUE(slots.Take("bob").ok());
+  second = CallSlots::Slot();
+  EXPECT_EQ(slots.taken("ada"), 1);
+  EXPECT_TRUE(slots.Take("ada").ok());
+}
+
+TEST(CallSlotsTest, ASlotIsGivenBackOnceWhereverItIsMoved) {
+  CallSlots slots(2);
+  {
+    CallSlots::Slot slot = *slots.Take("ada");
+    CallSlots::Slot other = std::move(slot);
+    CallSlots::Slot third;
+    third = std::move(other);
+    EXPECT_EQ(slots.taken("ada"), 1);
+  }
+  EXPECT_EQ(slots.taken("ada"), 0);
+}
+
+TEST(CallSlotsTest, ZeroSetsNoLimit) {
+  CallSlots slots(0);
+  std::vector<CallSlots::Slot> taken;
+  for (int i = 0; i < 1000; ++i) {
+    auto slot = slots.Take("ada");
+    ASSERT_TRUE(slot.ok());
+    taken.push_back(*std::move(slot));
+  }
+}
+
+}  // namespace
+}  // namespace mercer::server
