@@ -1,11 +1,16 @@
 #include "server/app/command_line.h"
 
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
+
+#include "server/app/access_flags.h"
+#include "server/app/token_command.h"
 
 namespace mercer::server {
 namespace {
@@ -71,7 +76,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--data-dir", options.data_dir,
                  "folder of data sets, jobs and models; made when missing")
       ->capture_default_str();
-  app.add_option("--listen", options.listen, "loopback address and port; port 0 takes a free one")
+  app.add_option(
+         "--listen", options.listen,
+         "address and port; port 0 takes a free one. Beyond loopback it takes TLS and tokens")
       ->capture_default_str();
   app.add_option("--workers", options.workers,
                  "jobs that run at the same time; 0: half of the processor's threads")
@@ -104,8 +111,14 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();
+  AddAccessFlags(app, options.access);
+  std::function<int(std::ostream&, std::ostream&)> run_command;
+  AddTokenCommand(app, &run_command);
   try {
     app.parse(argc, argv);
+    if (run_command) {
+      result.exit_code = run_command(std::cout, std::cerr);
+    }
   } catch (const CLI::ParseError& error) {
     result.exit_code = app.exit(error);
   }

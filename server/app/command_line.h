@@ -10,7 +10,8 @@ namespace mercer::server {
 
 struct CommandLine {
   ServerOptions options;
-  // Set when the program is to end at once: --help, --version, or a mistake (explained on stderr).
+  // Set when the program is to end at once: --help, --version, a mistake (explained on stderr), or a
+  // command, which has been done.
   std::optional<int> exit_code;
 };
 

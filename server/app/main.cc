@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <memory>
+#include <poll.h>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/base/crash_note.h"
@@ -13,13 +15,17 @@
 
 namespace {
 
-// What a signal handler may use: the ends of a pipe.
+// What a signal handler may use: the ends of a pipe, and whether the end has been asked for.
 int signal_pipe[2];
+volatile std::sig_atomic_t end_requested = 0;
 
-extern "C" void PassOn(int /*signal*/) {
+extern "C" void PassOn(int signal) {
   const int error = errno;
+  if (signal != SIGHUP) {
+    end_requested = 1;
+  }
   const char byte = 0;
-  // The pipe is empty: each signal is handled once.
+  // A pipe that is full wakes its reader too.
   if (write(signal_pipe[1], &byte, 1) < 0) {
     errno = error;
   }
@@ -28,7 +34,7 @@ extern "C" void PassOn(int /*signal*/) {
 // A handler and not sigwait: OpenBLAS has started its threads before main, they block no signal,
 // and would take it while nobody waits. A second signal ends the program the hard way.
 bool CatchSignals() {
-  if (pipe2(signal_pipe, O_CLOEXEC) != 0) {
+  if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     return false;
   }
   struct sigaction action = {};
@@ -38,10 +44,34 @@ bool CatchSignals() {
   return sigaction(SIGTERM, &action, nullptr) == 0 && sigaction(SIGINT, &action, nullptr) == 0;
 }
 
-void WaitForSignal() {
-  char byte = 0;
-  while (read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+// SIGHUP means "read the files of the door again" where there are some; without them it ends the program,
+// as it does when a terminal is closed.
+bool CatchHangUp() {
+  struct sigaction action = {};
+  action.sa_handler = PassOn;
+  action.sa_flags = SA_RESTART;
+  return sigaction(SIGHUP, &action, nullptr) == 0;
+}
+
+// As many files as the system lets it have: gRPC stops to listen for good when it cannot take a connection
+// because there is no room for another file.
+void RaiseFileLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
   }
+}
+
+// True when the program is to end.
+bool WaitForSignal() {
+  pollfd ready = {signal_pipe[0], POLLIN, 0};
+  while (poll(&ready, 1, -1) < 0 && errno == EINTR) {
+  }
+  char bytes[64];
+  while (read(signal_pipe[0], bytes, sizeof(bytes)) > 0) {
+  }
+  return end_requested != 0;
 }
 
 }  // namespace
@@ -51,10 +81,11 @@ int main(int argc, char** argv) {
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
   }
-  if (!CatchSignals()) {
+  if (!CatchSignals() || (command_line.options.access.has_files() && !CatchHangUp())) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }
+  RaiseFileLimit();
   mercer::InstallCrashHandler();
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
   const auto server = mercer::server::Server::Start(command_line.options, log);
@@ -64,7 +95,9 @@ int main(int argc, char** argv) {
   }
   std::printf("listening on %s\n", (*server)->address().c_str());
   std::fflush(stdout);
-  WaitForSignal();
+  while (!WaitForSignal()) {
+    (*server)->ReloadAccess();
+  }
   (*server)->Drain();
   return 0;
 }

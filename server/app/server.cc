@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -20,7 +19,9 @@
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
+#include "server/app/access_control.h"
 #include "server/app/port_file.h"
+#include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
@@ -32,8 +33,6 @@ constexpr int kIoThreads = 16;
 constexpr int kComputeThreads = 2;
 // The first Train on a data set since the start reads the whole file; no other call waits for it.
 constexpr int kSubmissionThreads = 4;
-// For what clients have sent and no call has taken yet, and for answers on their way.
-constexpr size_t kQuotaBytes = size_t{1} << 30;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the
 // first is writing to a client that does not read.
 constexpr absl::Duration kStreamGrace = absl::Milliseconds(500);
@@ -45,36 +44,6 @@ constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
 // Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
   return std::max(2, static_cast<int>(std::thread::hardware_concurrency()) / 2);
-}
-
-// The names that health checks may ask for, besides the empty one of the whole server.
-constexpr const char* kServices[] = {"mercer.v1.DatasetService", "mercer.v1.TrainingService",
-                                     "mercer.v1.ModelService", "mercer.v1.PredictionService",
-                                     "mercer.v1.AdminService"};
-
-// Health service and reflection are switched on for the whole process.
-void EnableStandardServices() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  });
-}
-
-void SetTransportArguments(const ServerOptions& options, grpc::ServerBuilder& builder) {
-  const int message_bytes = static_cast<int>(options.max_message_bytes);
-  builder.SetMaxReceiveMessageSize(message_bytes);
-  builder.SetMaxSendMessageSize(message_bytes);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT,
-                             0);  // a second server on the port fails instead of sharing it
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, 1000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
-  // Of all connections together: near it the transport reads less, beyond it it drops calls.
-  builder.SetResourceQuota(grpc::ResourceQuota("mercer").Resize(
-      std::max<size_t>(kQuotaBytes, 4 * static_cast<size_t>(options.max_message_bytes))));
 }
 
 std::string HostName() {
@@ -198,6 +167,8 @@ class Server::Impl {
     });
   }
 
+  void ReloadAccess() { access_->Reload(); }
+
   int port() const { return port_; }
   const std::string& address() const { return address_; }
   grpc::Server& grpc_server() { return *grpc_server_; }
@@ -206,6 +177,7 @@ class Server::Impl {
   // The workers come last: an attempt that a failing start breaks off would count as lost, and a job that is lost
   // often fails for good. Calls are answered before there are workers; what they submit is queued.
   absl::Status TryToStart() {
+    MERCER_ASSIGN_OR_RETURN(access_, AccessControl::Open(options_.access, log_));
     MERCER_RETURN_IF_ERROR(OpenData());
     MERCER_RETURN_IF_ERROR(RecoverJobs());
     MakeServices();
@@ -292,6 +264,8 @@ class Server::Impl {
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
     environment_.log = log_;
+    environment_.gate = access_->gate();
+    environment_.slots = std::make_unique<CallSlots>(options_.access.max_calls_per_caller);
     services_.push_back(MakeDatasetService(environment_, context_));
     services_.push_back(MakeTrainingService(environment_, context_));
     services_.push_back(MakeModelService(environment_, context_, *cache_));
@@ -300,14 +274,12 @@ class Server::Impl {
   }
 
   absl::Status Listen() {
-    EnableStandardServices();
-    grpc::ServerBuilder builder;
-    SetTransportArguments(options_, builder);
-    builder.AddListeningPort(options_.listen, grpc::InsecureServerCredentials(), &port_);
+    const std::unique_ptr<grpc::ServerBuilder> builder = NewServerBuilder(options_);
+    builder->AddListeningPort(options_.listen, access_->Credentials(), &port_);
     for (const std::unique_ptr<grpc::Service>& service : services_) {
-      builder.RegisterService(service.get());
+      builder->RegisterService(service.get());
     }
-    grpc_server_ = builder.BuildAndStart();
+    grpc_server_ = builder->BuildAndStart();
     if (grpc_server_ == nullptr || port_ == 0) {
       return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen,
                                                             ": is the port in use?")),
@@ -318,14 +290,27 @@ class Server::Impl {
     }
     grpc_server_->GetHealthCheckService()->SetServingStatus(true);
     address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
+    WarnOfOpenDoor();
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
                address_, options_.data_dir, options_.workers, options_.threads,
                options_.memory_budget_bytes);
     return absl::OkStatus();
   }
 
+  void WarnOfOpenDoor() {
+    const AccessOptions& access = options_.access;
+    if (IsLoopback(options_.listen) || (!access.tls.empty() && !access.tokens.empty())) {
+      return;
+    }
+    log_->warn("INSECURE: other machines reach {} {} TLS and {} tokens: {}", address_,
+               access.tls.empty() ? "without" : "with", access.tokens.empty() ? "without" : "with",
+               access.tokens.empty() ? "everybody may do everything"
+                                     : "whoever listens on the network reads the tokens");
+  }
+
   const ServerOptions options_;
   const std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<AccessControl> access_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
@@ -364,6 +349,7 @@ const std::string& Server::address() const { return impl_->address(); }
 std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   return impl_->grpc_server().InProcessChannel({});
 }
+void Server::ReloadAccess() { impl_->ReloadAccess(); }
 void Server::Drain() { impl_->Drain(); }
 
 }  // namespace mercer::server

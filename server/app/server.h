@@ -25,8 +25,9 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level);
 class Server {
  public:
   // Opens the data folder, recovers its jobs, listens, and writes the port to the file "port" in
-  // the folder. Errors: kInvalidArgument, kFailedPrecondition (NOT_LOOPBACK, DATA_FOLDER_LOCKED,
-  // STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable (ADDRESS_IN_USE).
+  // the folder. Errors: kInvalidArgument (BAD_TOKEN_FILE too), kFailedPrecondition (NOT_LOOPBACK, BAD_CERTIFICATE,
+  // TOKEN_FILE_UNREADABLE, DATA_FOLDER_LOCKED, STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable
+  // (ADDRESS_IN_USE).
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::shared_ptr<spdlog::logger> log);
   // Without Drain before: as if the process had died.
@@ -39,6 +40,10 @@ class Server {
   const std::string& address() const;
   // A channel that needs no network.
   std::shared_ptr<grpc::Channel> InProcessChannel();
+
+  // Reads tokens and certificates again, now; broken files leave everything as it is. The server also
+  // looks at them by itself.
+  void ReloadAccess();
 
   // Says NOT_SERVING, takes no new jobs, sends running ones back to the queue with a checkpoint,
   // ends streams with UNAVAILABLE, stops listening. Blocks until all is done. Idempotent.

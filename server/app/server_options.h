@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+
+#include "server/app/access_options.h"
 
 namespace mercer::server {
 
@@ -15,7 +16,7 @@ inline constexpr char kDefaultListen[] = "127.0.0.1:7345";
 
 struct ServerOptions {
   std::string data_dir = "mercer-data";  // made when missing
-  std::string listen = kDefaultListen;   // loopback only; port 0: any free one
+  std::string listen = kDefaultListen;   // port 0: any free one; see CheckListenAddress
   int threads = 0;                       // of one job; 0: the processor's, divided by the workers
   int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
   int64_t memory_budget_bytes = 0;           // for all running jobs; 0: half of what it may use
@@ -28,12 +29,10 @@ struct ServerOptions {
   absl::Duration checkpoint_interval = absl::Seconds(5);
   int max_lost_attempts = 10;  // of a job, since its last checkpoint; >= 1
   int64_t max_message_bytes = int64_t{64} << 20;
+  AccessOptions access;
 };
 
-// Fills in what 0 stands for. Errors: kInvalidArgument naming the flag.
+// Fills in what 0 stands for. Errors: kInvalidArgument naming the flag; those of CheckListenAddress.
 absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options);
-
-// Errors: kInvalidArgument: no address and port; kFailedPrecondition with reason NOT_LOOPBACK.
-absl::Status CheckListenAddress(const std::string& listen);
 
 }  // namespace mercer::server

@@ -1,12 +1,11 @@
 #include "server/app/tls.h"
 
-#include <algorithm>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
@@ -49,9 +48,9 @@ Bio View(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The first certificate of a file; authorities' files may hold more.
-absl::StatusOr<Certificate> ReadCertificate(const std::string& path, absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(const std::string text, ReadPem(path));
+// The first certificate of the file's text; authorities' files may hold more.
+absl::StatusOr<Certificate> ParseCertificate(const std::string& path, const std::string& text,
+                                             absl::Time now) {
   Certificate certificate(PEM_read_bio_X509(View(text).get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (certificate == nullptr) {
@@ -70,8 +69,7 @@ absl::StatusOr<Certificate> ReadCertificate(const std::string& path, absl::Time 
 // A key with a password cannot be used: nobody is there to type it.
 int RefusePassword(char*, int, int, void*) { return -1; }
 
-absl::StatusOr<PrivateKey> ReadKey(const std::string& path) {
-  MERCER_ASSIGN_OR_RETURN(const std::string text, ReadPem(path));
+absl::StatusOr<PrivateKey> ParseKey(const std::string& path, const std::string& text) {
   PrivateKey key(PEM_read_bio_PrivateKey(View(text).get(), nullptr, RefusePassword, nullptr));
   ERR_clear_error();
   if (key == nullptr) {
@@ -80,34 +78,72 @@ absl::StatusOr<PrivateKey> ReadKey(const std::string& path) {
   return key;
 }
 
-}  // namespace
-
-absl::Status CheckTlsFiles(const TlsFiles& files, absl::Time now) {
+absl::StatusOr<TlsTexts> ReadTexts(const TlsFiles& files) {
   if (files.certificate.empty() || files.key.empty()) {
     return WithReason(absl::FailedPreconditionError(
                           "TLS needs both the server's certificate and its private key"),
                       "BAD_CERTIFICATE");
   }
-  MERCER_ASSIGN_OR_RETURN(const Certificate certificate, ReadCertificate(files.certificate, now));
-  MERCER_ASSIGN_OR_RETURN(const PrivateKey key, ReadKey(files.key));
+  TlsTexts texts;
+  MERCER_ASSIGN_OR_RETURN(texts.certificate, ReadPem(files.certificate));
+  MERCER_ASSIGN_OR_RETURN(texts.key, ReadPem(files.key));
+  if (!files.client_ca.empty()) {
+    MERCER_ASSIGN_OR_RETURN(texts.client_ca, ReadPem(files.client_ca));
+  }
+  return texts;
+}
+
+// `files` names the places of what is wrong.
+absl::Status CheckTexts(const TlsFiles& files, const TlsTexts& texts, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(const Certificate certificate,
+                          ParseCertificate(files.certificate, texts.certificate, now));
+  MERCER_ASSIGN_OR_RETURN(const PrivateKey key, ParseKey(files.key, texts.key));
   const bool fits = X509_check_private_key(certificate.get(), key.get()) == 1;
   ERR_clear_error();
   if (!fits) {
     return BadCertificate(files.key, absl::StrCat("is not the key of '", files.certificate, "'"));
   }
   return files.client_ca.empty() ? absl::OkStatus()
-                                 : ReadCertificate(files.client_ca, now).status();
+                                 : ParseCertificate(files.client_ca, texts.client_ca, now).status();
 }
 
-std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(const TlsFiles& files,
-                                                            absl::Duration refresh) {
-  const auto seconds =
-      static_cast<unsigned int>(std::max<int64_t>(1, absl::ToInt64Seconds(refresh)));
+}  // namespace
+
+absl::Status CheckTlsFiles(const TlsFiles& files, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(const TlsTexts texts, ReadTexts(files));
+  return CheckTexts(files, texts, now);
+}
+
+absl::StatusOr<std::unique_ptr<TlsCertificates>> TlsCertificates::Load(const TlsFiles& files,
+                                                                       absl::Time now) {
+  auto certificates = std::unique_ptr<TlsCertificates>(new TlsCertificates(files));
+  MERCER_RETURN_IF_ERROR(certificates->Reload(now).status());
+  return certificates;
+}
+
+absl::StatusOr<bool> TlsCertificates::Reload(absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(TlsTexts texts, ReadTexts(files_));
+  absl::MutexLock lock(&mutex_);
+  if (texts == texts_) {
+    return false;
+  }
+  MERCER_RETURN_IF_ERROR(CheckTexts(files_, texts, now));
+  // One file for both, so that nobody reads one of the new pair and one of the old.
+  MERCER_RETURN_IF_ERROR(identity_.Replace(absl::StrCat(texts.certificate, "\n", texts.key)));
+  if (!files_.client_ca.empty()) {
+    MERCER_RETURN_IF_ERROR(client_ca_.Replace(texts.client_ca));
+  }
+  texts_ = std::move(texts);
+  return true;
+}
+
+std::shared_ptr<grpc::ServerCredentials> TlsCertificates::Credentials() const {
+  const std::string roots = files_.client_ca.empty() ? "" : client_ca_.path();
   auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-      files.key, files.certificate, files.client_ca, seconds);
+      identity_.path(), identity_.path(), roots, /*refresh_interval_sec=*/1);
   grpc::experimental::TlsServerCredentialsOptions options(std::move(provider));
   options.watch_identity_key_cert_pairs();
-  if (!files.client_ca.empty()) {
+  if (!roots.empty()) {
     options.watch_root_certs();
     options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   }

@@ -3,20 +3,27 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include <grpcpp/security/server_credentials.h>
 
+#include "server/app/access_options.h"
+#include "server/app/memory_file.h"
+
 namespace mercer::server {
 
-// Paths of PEM files.
-struct TlsFiles {
-  std::string certificate;  // the server's, then those of the authorities between it and the root
-  std::string key;          // private key of the server's certificate
-  std::string client_ca;    // authorities that sign clients' certificates; empty: clients show none
+// The contents of TlsFiles.
+struct TlsTexts {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;
 
-  bool empty() const { return certificate.empty() && key.empty() && client_ca.empty(); }
+  friend bool operator==(const TlsTexts&, const TlsTexts&) = default;
 };
 
 // Errors, all kFailedPrecondition with reason BAD_CERTIFICATE and the file's name: a file that
@@ -24,11 +31,34 @@ struct TlsFiles {
 // certificate, a certificate without its key.
 absl::Status CheckTlsFiles(const TlsFiles& files, absl::Time now);
 
-// Credentials of `files`, read again every `refresh` (whole seconds, at least one): calls that are
-// open go on with the old certificate, new connections see the new one. Files that do not fit
-// together are left aside until they do. With `client_ca` a client without a certificate of that
-// authority cannot connect.
-std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(const TlsFiles& files,
-                                                            absl::Duration refresh);
+// The server's certificates in use. gRPC reads files again by itself, but refuses every new connection
+// while they do not fit together, and a certificate and its key cannot be replaced at once; so it reads
+// files in memory, which get the operator's when those are good. Thread-safe.
+class TlsCertificates {
+ public:
+  // Errors: those of CheckTlsFiles.
+  static absl::StatusOr<std::unique_ptr<TlsCertificates>> Load(const TlsFiles& files,
+                                                               absl::Time now);
+  TlsCertificates(const TlsCertificates&) = delete;
+  TlsCertificates& operator=(const TlsCertificates&) = delete;
+
+  // Reads the files again; when something is wrong with them the certificates stay as they were, and the
+  // error says why. True when they are other ones now: new connections see them within two seconds, those
+  // that stand go on.
+  absl::StatusOr<bool> Reload(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // With `client_ca` a client without a certificate of that authority cannot connect. Must not outlive
+  // this object.
+  std::shared_ptr<grpc::ServerCredentials> Credentials() const;
+
+ private:
+  explicit TlsCertificates(TlsFiles files) : files_(std::move(files)) {}
+
+  const TlsFiles files_;
+  MemoryFile identity_;  // certificates and key
+  MemoryFile client_ca_;
+  absl::Mutex mutex_;
+  TlsTexts texts_ ABSL_GUARDED_BY(mutex_);  // of the files, as last used
+};
 
 }  // namespace mercer::server

@@ -55,9 +55,12 @@ class TlsTest : public ::testing::Test {
   }
 
   void Serve() {
+    auto certificates = TlsCertificates::Load(files_, absl::Now());
+    ASSERT_TRUE(certificates.ok()) << certificates.status();
+    certificates_ = *std::move(certificates);
     grpc::ServerBuilder builder;
     builder.RegisterCallbackGenericService(&service_);
-    builder.AddListeningPort("127.0.0.1:0", MakeTlsCredentials(files_, absl::Seconds(1)), &port_);
+    builder.AddListeningPort("127.0.0.1:0", certificates_->Credentials(), &port_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -87,6 +90,7 @@ class TlsTest : public ::testing::Test {
   TlsFiles files_;
   int port_ = 0;
   grpc::CallbackGenericService service_;  // answers UNIMPLEMENTED: handshakes are enough here
+  std::unique_ptr<TlsCertificates> certificates_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -138,12 +142,27 @@ TEST_F(TlsTest, NewFilesAreUsedWithoutARestart) {
   TestAuthority next("the next authority");
   EXPECT_FALSE(Connects(next.certificate(), kHost));
   Install(next.Issue(kHost));
+  EXPECT_TRUE(*certificates_->Reload(absl::Now()));
+  EXPECT_FALSE(*certificates_->Reload(absl::Now())) << "they are the same";
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   bool connected = false;
   while (!connected && absl::Now() < deadline) {
     connected = Connects(next.certificate(), kHost);
   }
   EXPECT_TRUE(connected);
+}
+
+TEST_F(TlsTest, FilesThatDoNotFitTogetherAreLeftAside) {
+  Serve();
+  Write(files_.key, authority_.Issue(kHost).key);
+  EXPECT_EQ(GetReason(certificates_->Reload(absl::Now()).status()), "BAD_CERTIFICATE");
+  Write(files_.key, "");
+  EXPECT_EQ(GetReason(certificates_->Reload(absl::Now()).status()), "BAD_CERTIFICATE");
+  // Longer than it takes gRPC to look at its files.
+  const absl::Time end = absl::Now() + absl::Seconds(2);
+  while (absl::Now() < end) {
+    EXPECT_TRUE(Connects(authority_.certificate(), kHost));
+  }
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "server/app/access_control.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+
+AccessControl::AccessControl(const AccessOptions& options, std::shared_ptr<spdlog::logger> log)
+    : log_(std::move(log)), gate_(std::make_shared<Gate>()) {
+  if (options.has_files()) {
+    ticker_ = std::make_unique<Ticker>(options.reload_interval);
+  }
+}
+
+AccessControl::~AccessControl() {
+  if (ticker_ != nullptr) {
+    ticker_->Remove(ticker_key_);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Open(
+    const AccessOptions& options, std::shared_ptr<spdlog::logger> log) {
+  auto access = std::unique_ptr<AccessControl>(new AccessControl(options, std::move(log)));
+  if (!options.tokens.empty()) {
+    MERCER_ASSIGN_OR_RETURN(access->gate_, Gate::FromFile(options.tokens));
+  }
+  if (!options.tls.empty()) {
+    MERCER_ASSIGN_OR_RETURN(access->certificates_, TlsCertificates::Load(options.tls, absl::Now()));
+  }
+  if (access->ticker_ != nullptr) {
+    access->ticker_key_ = access->ticker_->Add([raw = access.get()] { raw->Reload(); });
+  }
+  return access;
+}
+
+std::shared_ptr<grpc::ServerCredentials> AccessControl::Credentials() const {
+  return certificates_ == nullptr ? grpc::InsecureServerCredentials()
+                                  : certificates_->Credentials();
+}
+
+void AccessControl::Reload() {
+  absl::MutexLock lock(&mutex_);
+  Report("tokens", gate_->Reload(), token_error_);
+  if (certificates_ != nullptr) {
+    Report("certificates", certificates_->Reload(absl::Now()), certificate_error_);
+  }
+}
+
+void AccessControl::Report(const char* what, const absl::StatusOr<bool>& reloaded,
+                           std::string& error) {
+  const std::string message(reloaded.status().message());
+  if (!reloaded.ok() && message != error) {
+    log_->error("the {} stay as they were: {}", what, message);
+  } else if (reloaded.ok() && *reloaded) {
+    log_->info("new {} are in use", what);
+  } else if (reloaded.ok() && !error.empty()) {
+    log_->info("the {} are again those in use", what);
+  }
+  error = message;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,57 @@
+// The files of the door, read at the start and again while the server runs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include <grpcpp/security/server_credentials.h>
+
+#include "server/access/gate.h"
+#include "server/api/ticker.h"
+#include "server/app/access_options.h"
+#include "server/app/tls.h"
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
+
+namespace mercer::server {
+
+// Thread-safe.
+class AccessControl {
+ public:
+  // Errors: those of Gate::FromFile and CheckTlsFiles.
+  static absl::StatusOr<std::unique_ptr<AccessControl>> Open(const AccessOptions& options,
+                                                             std::shared_ptr<spdlog::logger> log);
+  ~AccessControl();
+  AccessControl(const AccessControl&) = delete;
+  AccessControl& operator=(const AccessControl&) = delete;
+
+  std::shared_ptr<const Gate> gate() const { return gate_; }
+  // Must not outlive this object.
+  std::shared_ptr<grpc::ServerCredentials> Credentials() const;
+
+  // Now, and not only at the next look at the files, which comes every `reload_interval`. What is broken
+  // stays as it was; the log says so, once for each flaw.
+  void Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  AccessControl(const AccessOptions& options, std::shared_ptr<spdlog::logger> log);
+  // What came of a look at one kind of files, into the log. `error` remembers the last flaw.
+  void Report(const char* what, const absl::StatusOr<bool>& reloaded, std::string& error)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<spdlog::logger> log_;
+  std::shared_ptr<Gate> gate_;
+  std::unique_ptr<TlsCertificates> certificates_;  // null: plain text
+  absl::Mutex mutex_;                              // one look at a time
+  std::string token_error_ ABSL_GUARDED_BY(mutex_);
+  std::string certificate_error_ ABSL_GUARDED_BY(mutex_);
+  int64_t ticker_key_ = 0;
+  std::unique_ptr<Ticker> ticker_;  // null: no files
+};
+
+}  // namespace mercer::server

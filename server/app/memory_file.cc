@@ -1,0 +1,79 @@
+#include "server/app/memory_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <string_view>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace mercer::server {
+namespace {
+
+absl::Status Failed(const char* step) {
+  return absl::InternalError(absl::StrCat("a file in memory: ", step, ": ", std::strerror(errno)));
+}
+
+bool WriteAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR) {
+      return false;
+    }
+    text.remove_prefix(written < 0 ? 0 : static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int value) : value_(value) {}
+  ~Descriptor() {
+    if (value_ >= 0) {
+      close(value_);
+    }
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int value() const { return value_; }
+
+ private:
+  const int value_;
+};
+
+}  // namespace
+
+MemoryFile::~MemoryFile() {
+  if (descriptor_ >= 0) {
+    close(descriptor_);
+  }
+}
+
+absl::Status MemoryFile::Replace(const std::string& text) {
+  const Descriptor file(memfd_create("mercer", MFD_CLOEXEC));
+  if (file.value() < 0) {
+    return Failed("memfd_create");
+  }
+  ++generation_;
+  const timespec times[2] = {{generation_, 0}, {generation_, 0}};
+  if (!WriteAll(file.value(), text) || futimens(file.value(), times) != 0) {
+    return Failed("write");
+  }
+  // The number, and with it the path, goes over from the old file to the new one.
+  const int moved = descriptor_ < 0 ? fcntl(file.value(), F_DUPFD_CLOEXEC, 0)
+                                    : dup3(file.value(), descriptor_, O_CLOEXEC);
+  if (moved < 0) {
+    return Failed("dup");
+  }
+  if (descriptor_ < 0) {
+    descriptor_ = moved;
+    path_ = absl::StrCat("/proc/self/fd/", descriptor_);
+  }
+  return access(path_.c_str(), R_OK) == 0 ? absl::OkStatus() : Failed(path_.c_str());
+}
+
+}  // namespace mercer::server
