@@ -24,8 +24,11 @@ struct Client::Stubs {
   std::unique_ptr<v1::PredictionService::Stub> predictions;
 };
 
-// Connects on first use; a dead peer is noticed within 30 seconds.
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
+// Connects on first use; a dead peer is noticed within 30 seconds. The channel
+// sends the token of `security` with every call; where CheckSecurity refuses that, all calls fail with
+// INVALID_ARGUMENT and nothing is sent.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           const Security& security = Security());
 
 // 32 hexadecimal digits.
 std::string NewRequestId();

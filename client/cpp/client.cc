@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<Item>> AllPages(Request request, int limit, Call call
 
 Client::Client(ClientOptions options)
     : options_(std::move(options)),
-      stubs_(std::make_unique<Stubs>(MakeChannel(options_.address))) {}
+      stubs_(std::make_unique<Stubs>(MakeChannel(options_.address, options_.security))) {}
 
 Client::~Client() = default;
 
@@ -67,6 +67,9 @@ auto Client::Call(Stub& stub, Method method, const Request& request) {
 
 bool Client::Connect() const {
   grpc_connectivity_state state = stubs_->channel->GetState(/*try_to_connect=*/true);
+  if (state == GRPC_CHANNEL_SHUTDOWN) {
+    return true;  // a channel that never connects: the call itself says why
+  }
   // A channel that could not connect tries again by itself, and stays in this state until it succeeds.
   const bool failed_before = state == GRPC_CHANNEL_TRANSIENT_FAILURE;
   const absl::Duration patience = failed_before ? kReconnect : options_.timeout;

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 
 #include "client/cpp/retry.h"
+#include "client/cpp/security.h"
 #include "core/data/readers.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
@@ -40,6 +41,7 @@ struct ClientOptions {
   // While a job is watched: a server that restarts is waited for, about 90 seconds.
   RetryPolicy watch_retry = {.max_attempts = 24, .max_backoff = absl::Seconds(5)};
   Sleeper sleep = SleepUnlessStopped;
+  Security security = {};  // CheckSecurity says whether it suits the address
 };
 
 // Bytes that can be read again from the start, because an upload may have to be repeated.

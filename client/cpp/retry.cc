@@ -15,11 +15,16 @@ void SleepUnlessStopped(absl::Duration duration, std::stop_token stop) {
   changed.wait_for(lock, stop, absl::ToChronoNanoseconds(duration), [] { return false; });
 }
 
+bool IsWorthAnother(const absl::Status& failure) {
+  return absl::IsUnavailable(failure) ||
+         (absl::IsResourceExhausted(failure) && ReadErrorReport(failure).retry_delay.has_value());
+}
+
 Backoff::Backoff(const RetryPolicy& policy, uint64_t seed)
     : policy_(policy), random_(seed), backoff_(policy.initial_backoff) {}
 
 std::optional<absl::Duration> Backoff::Next(const absl::Status& failure) {
-  if (failure.code() != absl::StatusCode::kUnavailable || attempts_ >= policy_.max_attempts) {
+  if (!IsWorthAnother(failure) || attempts_ >= policy_.max_attempts) {
     return std::nullopt;
   }
   ++attempts_;

@@ -27,13 +27,17 @@ struct RetryPolicy {
 using Sleeper = std::function<void(absl::Duration, std::stop_token)>;
 void SleepUnlessStopped(absl::Duration duration, std::stop_token stop);
 
+// UNAVAILABLE, and a limit of the server that asks for another attempt later. Nothing else: a token that
+// is refused once is refused again.
+bool IsWorthAnother(const absl::Status& failure);
+
 // The delays between the attempts of one call.
 class Backoff {
  public:
   Backoff(const RetryPolicy& policy, uint64_t seed);
 
   // The time to wait before the next attempt. None when `failure` is not worth another one
-  // (anything but UNAVAILABLE) or the attempts are used up. A delay that the server asks for is
+  // or the attempts are used up. A delay that the server asks for is
   // kept to.
   std::optional<absl::Duration> Next(const absl::Status& failure);
   // The last attempt got somewhere: begin counting anew.

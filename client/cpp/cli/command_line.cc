@@ -16,6 +16,26 @@ std::string CheckAddress(const std::string& address) {
   return colon > 0 && is_port ? "" : "must be HOST:PORT, is '" + address + "'";
 }
 
+void AddSecurityFlags(CLI::App& command, SecurityFiles& files) {
+  const std::string group = "Access";
+  command
+      .add_option("--token-file", files.token_file,
+                  "File of the token that the server wants; also MERCER_TOKEN, the token itself")
+      ->group(group);
+  command.add_flag("--tls", files.tls, "Use TLS, with the system's authorities")->group(group);
+  command
+      .add_option("--ca", files.authorities,
+                  "Use TLS; PEM file of the authorities of the server's certificate")
+      ->group(group);
+  command.add_option("--cert", files.certificate, "Use TLS; PEM file of this client's certificate")
+      ->group(group);
+  command.add_option("--key", files.key, "PEM file of its private key")->group(group);
+  command
+      .add_option("--server-name", files.server_name,
+                  "Name in the server's certificate, where it is not that of the address")
+      ->group(group);
+}
+
 }  // namespace
 
 void CommandLine::AddCommonFlags(CLI::App& command) {
@@ -32,6 +52,7 @@ void CommandLine::AddCommonFlags(CLI::App& command) {
                   "Seconds to wait for an answer; ten times that for a step of a stream")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  AddSecurityFlags(command, options.security);
 }
 
 }  // namespace mercer::client

@@ -22,6 +22,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
       return ExitCode::kJobCancelled;
     case absl::StatusCode::kResourceExhausted:
       return ExitCode::kTooLarge;
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+      return ExitCode::kNotAllowed;
     default:
       return ExitCode::kFailed;
   }
@@ -31,7 +34,8 @@ const char kExitCodeHelp[] =
     R"(Exit codes:
   0 done    1 the job or the server failed   2 wrong command line      3 data or options refused
   4 no such data set, job, model or file     5 taken, or state does not allow it
-  6 no server answers   7 the job was cancelled   8 a limit is exceeded   130 ended by Ctrl-C; a watched job goes on
+  6 no server answers   7 the job was cancelled   8 a limit is exceeded
+  9 no token, or not one for this    130 ended by Ctrl-C; a watched job goes on
 )";
 
 }  // namespace mercer::client

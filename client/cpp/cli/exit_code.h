@@ -15,6 +15,7 @@ enum class ExitCode {
   kUnreachable = 6,    // no server answers, or not in time
   kJobCancelled = 7,   // the job that was watched was cancelled
   kTooLarge = 8,       // a limit of the server is exceeded
+  kNotAllowed = 9,     // no token, or one that is not good for this
   kInterrupted = 130,  // Ctrl-C; a job that was watched goes on
 };
 

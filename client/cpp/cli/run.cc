@@ -93,6 +93,9 @@ int RunCommandLine(std::vector<std::string> arguments, std::ostream& out, std::o
   if (const char* const server = std::getenv("MERCER_SERVER"); server != nullptr && *server != 0) {
     session.options().server = server;
   }
+  if (const char* const token = std::getenv("MERCER_TOKEN"); token != nullptr) {
+    session.options().security.token = token;
+  }
   CLI::App app(kDescription, "mercer");
   CommandLine line{app, session, {}};
   AddCommands(line);
@@ -103,6 +106,10 @@ int RunCommandLine(std::vector<std::string> arguments, std::ostream& out, std::o
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return ExplainParse(app, error, json, session);
+  }
+  if (const absl::Status loaded = session.LoadFiles();
+      !loaded.ok() && !app.got_subcommand("version")) {
+    return Report(session, loaded);
   }
   return Report(session, line.action(session));
 }

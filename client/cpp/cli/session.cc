@@ -6,6 +6,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "client/cpp/errors.h"
+#include "core/base/status_macros.h"
 
 namespace mercer::client {
 namespace {
@@ -20,7 +21,7 @@ std::string Explain(const absl::Status& status, const std::string& server) {
     return absl::StrCat(
         "no server answers at ", server,
         "; start one with 'mercer-server --data-dir DIR', or name another with --server "
-        "HOST:PORT or MERCER_SERVER\n  (",
+        "HOST:PORT or MERCER_SERVER; one that uses TLS is reached with --tls or --ca FILE\n  (",
         status.message(), ")");
   }
   if (absl::IsDeadlineExceeded(status) && !from_server) {
@@ -28,17 +29,28 @@ std::string Explain(const absl::Status& status, const std::string& server) {
                         " does not answer in time; wait longer with --timeout SECONDS\n  (",
                         status.message(), ")");
   }
+  if (absl::IsUnauthenticated(status)) {
+    return absl::StrCat(FormatError(status),
+                        "\n  give a token with --token-file FILE or MERCER_TOKEN; 'mercer-server "
+                        "token' makes one for the server's operator");
+  }
   return FormatError(status);
 }
 
 }  // namespace
+
+absl::Status Session::LoadFiles() {
+  MERCER_ASSIGN_OR_RETURN(security_, LoadSecurity(options_.security));
+  return CheckSecurity(options_.server, security_);
+}
 
 Client& Session::client() {
   if (client_ == nullptr) {
     client_ = std::make_unique<Client>(
         ClientOptions{.address = options_.server,
                       .timeout = absl::Seconds(options_.timeout_seconds),
-                      .stream_timeout = absl::Seconds(kStreamFactor * options_.timeout_seconds)});
+                      .stream_timeout = absl::Seconds(kStreamFactor * options_.timeout_seconds),
+                      .security = security_});
   }
   return *client_;
 }

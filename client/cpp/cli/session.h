@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string server = "127.0.0.1:7345";
   double timeout_seconds = 30.0;
   bool json = false;
+  SecurityFiles security = {};
 };
 
 class Session {
@@ -32,6 +33,8 @@ class Session {
   Session(std::ostream& out, std::ostream& err) : out_(out), err_(err) {}
 
   SessionOptions& options() { return options_; }
+  // Reads token and certificates. Errors: those of LoadSecurity and CheckSecurity.
+  absl::Status LoadFiles();
   Client& client();  // connects at its first use
   std::ostream& out() { return out_; }
   std::ostream& err() { return err_; }
@@ -63,6 +66,7 @@ class Session {
   Terminal terminal_;
   SessionOptions options_;
   InterruptGuard* interrupts_ = nullptr;
+  Security security_;
   std::unique_ptr<Client> client_;
 };
 

@@ -46,6 +46,8 @@ TEST(BackoffTest, OnlyUnavailableIsTriedAgain) {
   EXPECT_FALSE(backoff.Next(absl::InternalError("bug")).has_value());
   EXPECT_FALSE(backoff.Next(absl::DeadlineExceededError("slow")).has_value());
   EXPECT_FALSE(backoff.Next(absl::ResourceExhaustedError("full")).has_value());
+  EXPECT_FALSE(backoff.Next(absl::UnauthenticatedError("who?")).has_value());
+  EXPECT_FALSE(backoff.Next(absl::PermissionDeniedError("no")).has_value());
   EXPECT_TRUE(backoff.Next(kUnavailable).has_value());
 }
 
@@ -57,6 +59,15 @@ TEST(BackoffTest, WaitsAsLongAsTheServerAsks) {
       ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::UNAVAILABLE, "draining", {&retry}));
   Backoff backoff(RetryPolicy(), 1);
   EXPECT_EQ(backoff.Next(status), absl::Seconds(2.5));
+}
+
+TEST(BackoffTest, ALimitThatAsksForAnotherAttemptGetsIt) {
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(2);
+  const absl::Status status =
+      ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many", {&retry}));
+  Backoff backoff(RetryPolicy(), 1);
+  EXPECT_EQ(backoff.Next(status), absl::Seconds(2));
 }
 
 TEST(BackoffTest, ResetBeginsAnew) {

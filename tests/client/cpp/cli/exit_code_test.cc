@@ -25,7 +25,9 @@ TEST(ExitCodeTest, EveryKindOfErrorHasItsCode) {
       {absl::StatusCode::kUnavailable, 6},
       {absl::StatusCode::kDeadlineExceeded, 6},
       {absl::StatusCode::kCancelled, 7},
-      {absl::StatusCode::kResourceExhausted, 8}};
+      {absl::StatusCode::kResourceExhausted, 8},
+      {absl::StatusCode::kUnauthenticated, 9},
+      {absl::StatusCode::kPermissionDenied, 9}};
   for (const auto& [code, exit_code] : expected) {
     EXPECT_EQ(static_cast<int>(ExitCodeOf(absl::Status(code, "x"))), exit_code)
         << absl::StatusCodeToString(code);
@@ -34,7 +36,8 @@ TEST(ExitCodeTest, EveryKindOfErrorHasItsCode) {
 
 TEST(ExitCodeTest, HelpNamesEveryCode) {
   const std::string help = kExitCodeHelp;
-  for (const char* const code : {"0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "8 ", "130 "}) {
+  for (const char* const code :
+       {"0 ", "1 ", "2 ", "3 ", "4 ", "5 ", "6 ", "7 ", "8 ", "9 ", "130 "}) {
     EXPECT_NE(help.find(std::string(" ") + code), std::string::npos) << code;
   }
 }
