@@ -16,7 +16,8 @@ COMMAND_SECONDS = 120
 class Server:
     """Listens on a free port of loopback; use with `with`."""
 
-    def __init__(self):
+    def __init__(self, *flags):
+        self.flags = flags
         self.folder = tempfile.mkdtemp(prefix="mercer-e2e.")
         self.address = "127.0.0.1:0"
         self.process = None
@@ -25,7 +26,7 @@ class Server:
         """Starts it, or starts it again on the same port and data."""
         with open(os.path.join(self.folder, "server.log"), "ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "mercer-server", "--data-dir", os.path.join(self.folder, "data"), "--listen", self.address],
+                [BIN / "mercer-server", "--data-dir", os.path.join(self.folder, "data"), "--listen", self.address, *self.flags],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -57,9 +58,9 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def mercer(server, *arguments):
-    """Runs the command line; returns (exit code, stdout, stderr)."""
-    environment = {**os.environ, "MERCER_SERVER": server.address, "NO_COLOR": "1"}
+def mercer(server, *arguments, **variables):
+    """Runs the command line; returns (exit code, stdout, stderr). `variables` go into its environment."""
+    environment = {**os.environ, "MERCER_SERVER": server.address, "NO_COLOR": "1", **variables}
     done = subprocess.run(
         [BIN / "mercer", *map(str, arguments)],
         capture_output=True,

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Tokens as operators and users handle them: made, given, asked for, revoked while the server runs."""
+
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+from server_lib import BIN, COMMAND_SECONDS, Server, mercer
+
+NOT_ALLOWED = 9
+
+
+def make_token(*flags):
+    """Runs `mercer-server token`; returns (exit code, stdout, stderr)."""
+    done = subprocess.run(
+        [BIN / "mercer-server", "token", *flags],
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+class TokenCommandTest(unittest.TestCase):
+    def test_the_line_goes_to_stdout_and_the_token_to_stderr(self):
+        code, line, token = make_token("--name", "ada", "--scopes", "read,predict", "--days", "3")
+        self.assertEqual(code, 0, token)
+        self.assertRegex(line, r"\Aada read,predict [0-9a-f]{64} \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n\Z")
+        self.assertRegex(token, r"\nmercer_[0-9a-f]{64}\n\Z")
+        self.assertNotEqual(make_token("--name", "ada", "--scopes", "read")[1], line)
+
+    def test_a_file_for_the_token_is_new_and_for_its_owner_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "token")
+            code, _, err = make_token("--name", "ada", "--scopes", "read", "--token-out", path)
+            self.assertEqual((code, err), (0, ""))
+            self.assertRegex(path.read_text(), r"\Amercer_[0-9a-f]{64}\n\Z")
+            self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+            code, out, err = make_token("--name", "ada", "--scopes", "read", "--token-out", path)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn("cannot be made", err)
+
+    def test_mistakes_are_explained(self):
+        for flags, text in (
+            (["--name", "a b", "--scopes", "read"], "name"),
+            (["--name", "ada", "--scopes", "write"], "'write' is not a scope"),
+            (["--name", "ada", "--scopes", "read", "--expires", "tomorrow"], "--expires"),
+            (["--name", "ada", "--scopes", "read", "--expires", "2001-01-01T00:00:00Z"], "in the past"),
+            (["--name", "ada"], "--scopes"),
+        ):
+            code, out, err = make_token(*flags)
+            self.assertNotEqual(code, 0, flags)
+            self.assertEqual(out, "", flags)
+            self.assertIn(text, err)
+
+
+class AccessTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.tokens = pathlib.Path(self.folder.name, "tokens")
+        self.lines = {}
+        self.reader = self.add("reader", "read")
+        self.trainer = self.add("trainer", "read,train")
+
+    def add(self, name, scopes):
+        """Lists a new token; returns the file that holds it."""
+        path = pathlib.Path(self.folder.name, name)
+        code, line, err = make_token("--name", name, "--scopes", scopes, "--token-out", path)
+        self.assertEqual(code, 0, err)
+        self.lines[name] = line
+        self.write()
+        return path
+
+    def write(self):
+        self.tokens.write_text("".join(self.lines.values()))
+
+    def test_clients_show_their_token(self):
+        with Server("--tokens", self.tokens) as server:
+            code, _, err = mercer(server, "data", "list")
+            self.assertEqual(code, NOT_ALLOWED)
+            self.assertIn("wants a token", err)
+            self.assertIn("--token-file", err)
+            self.assertEqual(mercer(server, "data", "list", "--token-file", self.reader)[0], 0)
+            token = self.reader.read_text().strip()
+            self.assertEqual(mercer(server, "data", "list", MERCER_TOKEN=token)[0], 0)
+            code, _, err = mercer(server, "data", "rm", "x", "--token-file", self.reader)
+            self.assertEqual(code, NOT_ALLOWED)
+            self.assertIn("has no scope 'train'", err)
+            code, _, err = mercer(server, "data", "rm", "x", "--token-file", self.trainer)
+            self.assertEqual(code, 4, err)
+            code, _, err = mercer(server, "data", "list", "--token-file", "/no/such/file")
+            self.assertEqual(code, 4, err)
+            code, _, err = mercer(server, "data", "list", "--server", "192.0.2.1:7345", MERCER_TOKEN=token)
+            self.assertEqual(code, 3, err)
+            self.assertIn("plain text", err)
+            self.assertNotIn(token, server.log())
+
+    def test_a_hang_up_reads_the_tokens_again(self):
+        with Server("--tokens", self.tokens) as server:
+            self.assertEqual(mercer(server, "data", "list", "--token-file", self.reader)[0], 0)
+            del self.lines["reader"]
+            self.write()
+            os.kill(server.process.pid, signal.SIGHUP)
+            deadline = time.monotonic() + COMMAND_SECONDS
+            while mercer(server, "data", "list", "--token-file", self.reader)[0] == 0:
+                self.assertLess(time.monotonic(), deadline)
+            self.assertEqual(mercer(server, "data", "list", "--token-file", self.trainer)[0], 0)
+            self.assertIn("new tokens are in use", server.log())
+            self.assertEqual(server.stop(), 0)
+
+    def test_a_broken_file_is_refused_at_the_start(self):
+        self.tokens.write_text("reader read nonsense\n")
+        done = subprocess.run(
+            [BIN / "mercer-server", "--data-dir", self.folder.name + "/data", "--listen", "127.0.0.1:0",
+             "--tokens", self.tokens],
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 1 of the token file", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
