@@ -9,24 +9,24 @@
 namespace mercer::client {
 
 struct Security {
-  std::string token;  // sent with every call; empty: none
-  bool tls = false;   // false: plain text
-  std::string
-      authorities;  // PEM of those who may sign the server's certificate; empty: the system's
-  std::string certificate;  // PEM, with `key`: the client's own; empty: none
-  std::string key;
-  std::string server_name;  // that the server's certificate must have; empty: that of the address
+  std::string token = {};  // sent with every call; empty: none
+  bool tls = false;        // false: plain text
+  // PEM of those who may sign the server's certificate; empty: the system's.
+  std::string authorities = {};
+  std::string certificate = {};  // PEM, with `key`: the client's own; empty: none
+  std::string key = {};
+  std::string server_name = {};  // of the server's certificate; empty: that of the address
 };
 
 // Where a Security comes from. A file of TLS switches TLS on.
 struct SecurityFiles {
-  std::string token_file;  // first line
-  std::string token;       // when there is no token_file
+  std::string token_file = {};  // first line
+  std::string token = {};       // when there is no token_file
   bool tls = false;
-  std::string authorities;
-  std::string certificate;
-  std::string key;
-  std::string server_name;
+  std::string authorities = {};
+  std::string certificate = {};
+  std::string key = {};
+  std::string server_name = {};
 };
 
 // Errors: kNotFound (a file cannot be read), kInvalidArgument (a certificate without its key, an empty

@@ -17,6 +17,8 @@ namespace {
 // For what clients have sent and no call has taken yet, and for answers on their way.
 constexpr size_t kQuotaBytes = size_t{1} << 30;
 constexpr int kStreamsPerConnection = 1000;
+// Of a connection without calls; clients connect again by themselves.
+constexpr int kIdleMilliseconds = 15 * 60 * 1000;
 
 // Reflection and channelz for one server; gRPC itself knows only switches for the whole process, and
 // switches reflection on when its library is loaded.
@@ -61,7 +63,8 @@ void SetLimits(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(message_bytes);
   builder.SetMaxSendMessageSize(message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
-  // A client that connects and says nothing.
+  // A client that connects and says nothing, at first or later on.
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
   builder.AddChannelArgument(
       GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
       static_cast<int>(absl::ToInt64Milliseconds(options.access.handshake_limit)));

@@ -39,34 +39,47 @@ TEST_F(SecurityTest, NothingGivenIsPlainTextWithoutAToken) {
 }
 
 TEST_F(SecurityTest, TheFileGoesBeforeTheEnvironmentAndEndsAtItsFirstLine) {
-  const auto security = LoadSecurity({.token_file = File("abc\r\nmore"), .token = "def"});
+  SecurityFiles files;
+  files.token = "def";
+  EXPECT_EQ(LoadSecurity(files)->token, "def");
+  files.token_file = File("abc\r\nmore");
+  const auto security = LoadSecurity(files);
   ASSERT_TRUE(security.ok()) << security.status();
   EXPECT_EQ(security->token, "abc");
-  EXPECT_EQ(LoadSecurity({.token = "def"})->token, "def");
 }
 
 TEST_F(SecurityTest, WhatIsNoTokenIsRefusedAndNotQuoted) {
+  SecurityFiles files;
   for (const std::string& text : {std::string("pass word"), std::string("\nabc"),
                                   std::string("gr\xc3\xbc\xc3\x9f"), std::string("a\x01z")}) {
-    const absl::Status status = LoadSecurity({.token_file = File(text)}).status();
+    files.token_file = File(text);
+    const absl::Status status = LoadSecurity(files).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("word")));
   }
-  EXPECT_EQ(LoadSecurity({.token = "pass word"}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LoadSecurity({.token_file = folder_ / "missing"}).status().code(),
-            absl::StatusCode::kNotFound);
+  files.token_file = folder_ / "missing";
+  EXPECT_EQ(LoadSecurity(files).status().code(), absl::StatusCode::kNotFound);
+  files.token_file.clear();
+  files.token = "pass word";
+  EXPECT_EQ(LoadSecurity(files).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(SecurityTest, AnyFileOfTlsSwitchesItOn) {
-  EXPECT_TRUE(LoadSecurity({.tls = true})->tls);
-  EXPECT_TRUE(LoadSecurity({.authorities = File("pem")})->tls);
-  const auto both = LoadSecurity({.certificate = File("pem"), .key = File("pem")});
+  SecurityFiles files;
+  files.tls = true;
+  EXPECT_TRUE(LoadSecurity(files)->tls);
+  files = {};
+  files.authorities = File("pem");
+  EXPECT_TRUE(LoadSecurity(files)->tls);
+  files = {};
+  files.certificate = File("pem");
+  EXPECT_EQ(LoadSecurity(files).status().code(), absl::StatusCode::kInvalidArgument);
+  files.key = files.certificate;
+  const auto both = LoadSecurity(files);
   ASSERT_TRUE(both.ok()) << both.status();
   EXPECT_TRUE(both->tls);
-  EXPECT_EQ(LoadSecurity({.certificate = File("pem")}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(LoadSecurity({.key = File("pem")}).status().code(), absl::StatusCode::kInvalidArgument);
+  files.certificate.clear();
+  EXPECT_EQ(LoadSecurity(files).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace
