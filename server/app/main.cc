@@ -53,8 +53,7 @@ bool CatchHangUp() {
   return sigaction(SIGHUP, &action, nullptr) == 0;
 }
 
-// As many files as the system lets it have: gRPC stops to listen for good when it cannot take a connection
-// because there is no room for another file.
+// As many files as the system lets it have: connections take half of them at most.
 void RaiseFileLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

@@ -20,6 +20,7 @@
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/app/access_control.h"
+#include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
@@ -124,6 +125,7 @@ class Server::Impl {
   ~Impl() {
     if (grpc_server_ != nullptr) {
       hub_->Close();
+      listener_->Stop();
       grpc_server_->Shutdown(std::chrono::system_clock::now());
       grpc_server_->Wait();
       grpc_server_.reset();
@@ -157,6 +159,7 @@ class Server::Impl {
         environment_.calls->Cancel();
         environment_.calls->WaitForCalls(kCallGrace);
       }
+      listener_->Stop();
       grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kTransportGrace));
       grpc_server_->Wait();
       const absl::Status removed = RemovePortFile(PosixFileSystem(), PortFile());
@@ -274,21 +277,24 @@ class Server::Impl {
   }
 
   absl::Status Listen() {
+    MERCER_ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, MaxConnections()));
+    port_ = listener_->port();
     const std::unique_ptr<grpc::ServerBuilder> builder = NewServerBuilder(options_);
-    builder->AddListeningPort(options_.listen, access_->Credentials(), &port_);
+    auto acceptor = builder->experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        access_->Credentials());
     for (const std::unique_ptr<grpc::Service>& service : services_) {
       builder->RegisterService(service.get());
     }
     grpc_server_ = builder->BuildAndStart();
-    if (grpc_server_ == nullptr || port_ == 0) {
-      return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", options_.listen,
-                                                            ": is the port in use?")),
-                        "ADDRESS_IN_USE");
+    if (grpc_server_ == nullptr) {
+      return absl::InternalError("gRPC cannot start");
     }
     for (const char* service : kServices) {
       grpc_server_->GetHealthCheckService()->SetServingStatus(service, true);
     }
     grpc_server_->GetHealthCheckService()->SetServingStatus(true);
+    listener_->Start(std::move(acceptor));
     address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
     WarnOfOpenDoor();
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
@@ -328,6 +334,7 @@ class Server::Impl {
   std::unique_ptr<ThreadPool> submission_;
   std::unique_ptr<ThreadPool> predictions_;
   std::unique_ptr<grpc::Server> grpc_server_;
+  std::unique_ptr<Listener> listener_;
   int port_ = 0;
   std::string address_;
   std::once_flag drained_;

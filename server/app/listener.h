@@ -1,0 +1,73 @@
+// The port, and who takes new connections from it. gRPC's own way has no limit on connections, and stops
+// to listen for good when it finds no room for another file: whoever can connect could do that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include <grpcpp/server_builder.h>
+
+namespace mercer::server {
+
+// Connections that were handed to somebody else, who closes them: known by number and inode, since the
+// numbers of closed ones are used again.
+class OpenConnections {
+ public:
+  void Add(int socket);
+  // Whether `limit` of them are open; may count those that were closed within the last moment.
+  bool AreMany(size_t limit, absl::Time now);
+
+ private:
+  struct Connection {
+    int socket;
+    ino_t inode;
+  };
+  std::vector<Connection> connections_;
+  absl::Time counted_ = absl::InfinitePast();
+};
+
+class Listener {
+ public:
+  using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
+
+  // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that connect
+  // wait. Errors: kUnavailable with reason ADDRESS_IN_USE.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address,
+                                                        size_t max_connections);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // Hands connections to `acceptor`, whose server has started; one beyond the limit is closed at once. Call
+  // once at most.
+  void Start(std::unique_ptr<Acceptor> acceptor);
+  // Takes no further connections; those that stand go on. Idempotent.
+  void Stop();
+  int port() const { return port_; }
+
+ private:
+  explicit Listener(size_t max_connections) : max_connections_(max_connections) {}
+  absl::Status Listen(const std::string& address);
+  void Run();
+  void Accept(int listening);
+
+  const size_t max_connections_;
+  int port_ = 0;
+  std::vector<int> sockets_;
+  int wake_ = -1;  // readable when the end has come
+  std::unique_ptr<Acceptor> acceptor_;
+  OpenConnections connections_;  // of the thread
+  std::thread thread_;
+};
+
+// Half of the files that this process may have open, at most 10,000.
+size_t MaxConnections();
+
+}  // namespace mercer::server

@@ -1,0 +1,141 @@
+#include "server/app/listener.h"
+
+#include <arpa/inet.h>
+#include <memory>
+#include <string>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+
+namespace mercer::server {
+namespace {
+
+class ListenerTest : public ::testing::Test {
+ protected:
+  ~ListenerTest() override {
+    if (server_ != nullptr) {
+      listener_->Stop();
+      server_->Shutdown(std::chrono::system_clock::now());
+      server_->Wait();
+    }
+    for (const int client : clients_) {
+      close(client);
+    }
+  }
+
+  void Serve(size_t max_connections) {
+    auto listener = Listener::Open("127.0.0.1:0", max_connections);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(&service_);
+    auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::InsecureServerCredentials());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    listener_->Start(std::move(acceptor));
+  }
+  // A connection; false when the server closes it before its first word.
+  bool Connects() {
+    const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(listener_->port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    char byte = 0;
+    const bool served = read(client, &byte, 1) == 1;  // gRPC's settings come first
+    clients_.push_back(client);
+    return served;
+  }
+  void Disconnect() {
+    close(clients_.front());
+    clients_.erase(clients_.begin());
+  }
+  bool ConnectsInTime() {
+    const absl::Time limit = absl::Now() + absl::Minutes(1);
+    bool connected = false;
+    while (!connected && absl::Now() < limit) {
+      connected = Connects();
+    }
+    return connected;
+  }
+
+  std::unique_ptr<Listener> listener_;
+  grpc::CallbackGenericService service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<int> clients_;
+};
+
+TEST_F(ListenerTest, TheLimitHoldsAndPlacesAreFreedByThoseWhoLeave) {
+  Serve(3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Connects());
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(Connects());
+  }
+  Disconnect();
+  EXPECT_TRUE(ConnectsInTime());
+  EXPECT_FALSE(Connects());
+}
+
+TEST_F(ListenerTest, ListensOnWhenTheSystemHasHadNoRoomForAConnection) {
+  Serve(1000);
+  EXPECT_TRUE(Connects());
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const int next = dup(0);  // the lowest number that is free
+  close(next);
+  // Room for the client's end of the connection and not for the server's.
+  rlimit tight = limit;
+  tight.rlim_cur = static_cast<rlim_t>(next) + 1;
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(client, next);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(listener_->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  timeval wait = {0, 200'000};  // longer than the listener pauses
+  setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+  char byte = 0;
+  EXPECT_LT(read(client, &byte, 1), 0) << "it was accepted";
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  wait = {60, 0};
+  setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+  EXPECT_EQ(read(client, &byte, 1), 1) << "who waited is served";
+  close(client);
+  EXPECT_TRUE(Connects());
+}
+
+TEST_F(ListenerTest, APortThatIsTakenIsRefused) {
+  Serve(3);
+  const absl::Status status =
+      Listener::Open(absl::StrCat("127.0.0.1:", listener_->port()), 3).status();
+  EXPECT_EQ(GetReason(status), "ADDRESS_IN_USE") << status;
+  EXPECT_EQ(GetReason(Listener::Open("no.such.host.invalid:0", 3).status()), "ADDRESS_IN_USE");
+}
+
+TEST_F(ListenerTest, AHostWithSeveralAddressesHasOnePort) {
+  for (int i = 0; i < 20; ++i) {
+    const auto listener = Listener::Open("localhost:0", 3);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    EXPECT_GT((*listener)->port(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace mercer::server
