@@ -11,6 +11,7 @@
 
 #include "core/base/crash_note.h"
 #include "server/app/command_line.h"
+#include "server/app/reproducible.h"
 #include "server/app/server.h"
 
 namespace {
@@ -79,6 +80,12 @@ int main(int argc, char** argv) {
   const mercer::server::CommandLine command_line = mercer::server::ParseCommandLine(argc, argv);
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
+  }
+  if (command_line.options.reproducible) {
+    if (const absl::Status status = mercer::server::ComputeReproducibly(argv); !status.ok()) {
+      std::fprintf(stderr, "mercer-server: %s\n", std::string(status.message()).c_str());
+      return 1;
+    }
   }
   if (!CatchSignals() || (command_line.options.access.has_files() && !CatchHangUp())) {
     std::perror("mercer-server: cannot catch signals");

@@ -29,6 +29,7 @@ struct ServerOptions {
   absl::Duration checkpoint_interval = absl::Seconds(5);
   int max_lost_attempts = 10;  // of a job, since its last checkpoint; >= 1
   int64_t max_message_bytes = int64_t{64} << 20;
+  bool reproducible = false;  // the same bits on every processor; see ComputeReproducibly
   AccessOptions access;
 };
 

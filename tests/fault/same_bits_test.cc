@@ -1,4 +1,5 @@
 // The same job gives the same model, byte for byte, whatever the threads and the caches.
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -75,6 +76,29 @@ TEST_F(SameBitsTest, ModelDoesNotDependOnThreadsOrCaches) {
     request.set_seed(request.seed() + 1);
     EXPECT_NE(FoldMetrics(first, TrainToEnd(first, request)), FoldMetrics(first, model))
         << "another seed";
+  }
+}
+
+// Stands for two processors, by what OpenBLAS takes them for.
+TEST_F(SameBitsTest, ReproducibleServersDoNotDependOnTheProcessor) {
+  std::map<std::string, std::string> digests;
+  for (const char* core : {"Prescott", "Nehalem"}) {
+    SCOPED_TRACE(core);
+    setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/1);
+    ServerProcessOptions options = Options(core);
+    options.flags = {"--reproducible", "--workers=1"};
+    ServerProcess server(options);
+    unsetenv("OPENBLAS_CORETYPE");
+    ASSERT_TRUE(server.WaitUntilListening()) << server.Log();
+    client::Client client(OneTry(server.address()));
+    UploadClouds(client, 700);
+    for (const auto& [learner, request] : Requests(CloudsRequest())) {
+      const std::string digest = ExportedDigest(client, TrainToEnd(client, request));
+      const auto [known, is_new] = digests.emplace(learner, digest);
+      EXPECT_EQ(known->second, digest) << learner;
+    }
+    server.Terminate();
+    EXPECT_EQ(server.WaitForExit(), 0) << "the process that listens is the one that was started";
   }
 }
 

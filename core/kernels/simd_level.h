@@ -1,0 +1,10 @@
+// Which instructions the kernels of this process use.
+#pragma once
+
+namespace mercer {
+
+// Leaves it at those that every x86-64 processor has, so that every machine computes the same bits. Call
+// it before anything is computed.
+void UseCommonInstructions();
+
+}  // namespace mercer
