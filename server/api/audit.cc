@@ -52,11 +52,13 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
 
 void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status) {
   const std::string caller = call.caller.empty() ? MetadataOf(status, "caller") : call.caller;
-  log.log(call.refused ? spdlog::level::warn : spdlog::level::info,
-          "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={}",
-          call.refused ? "refused" : "audit", caller.empty() ? "-" : caller, call.method,
-          Escaped(call.subject.resource), absl::StatusCodeToString(status.code()),
-          GetReason(status), Escaped(call.subject.request_id), Escaped(call.peer));
+  log.log(
+      call.refused ? spdlog::level::warn : spdlog::level::info,
+      "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={} trace={}",
+      call.refused ? "refused" : "audit", caller.empty() ? "-" : caller, call.method,
+      Escaped(call.subject.resource), absl::StatusCodeToString(status.code()), GetReason(status),
+      Escaped(call.subject.request_id), Escaped(call.peer),
+      call.trace_id.empty() ? "-" : call.trace_id);
 }
 
 }  // namespace mercer::server

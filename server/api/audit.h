@@ -30,6 +30,7 @@ struct AuditedCall {
   std::string peer;    // "ipv4:127.0.0.1:40000"
   AuditSubject subject;
   bool refused = false;  // at the door
+  std::string trace_id;  // empty: none
 };
 
 // At level info; refusals at level warning. Texts of the client are escaped and cut.

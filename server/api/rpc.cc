@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "server/api/answer_size.h"
 #include "server/api/error_details.h"
+#include "server/api/trace_context.h"
 #include "server/api/unknown_fields.h"
 
 namespace mercer::server {
@@ -52,6 +53,11 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 absl::Status DrainingError() {
   return WithReason(absl::UnavailableError("the server is shutting down; try again soon"),
                     "DRAINING");
+}
+
+absl::Status CallCancelledError() {
+  return WithReason(absl::CancelledError("the client has gone or its deadline has passed"),
+                    "CALL_CANCELLED");
 }
 
 absl::Status NotImplemented(const char* method) {
@@ -99,7 +105,9 @@ CallRecord::CallRecord(const RpcEnvironment& environment, grpc::CallbackServerCo
       context_(&context),
       method_(method),
       rule_(FindMethodRule(method)),
-      start_(absl::Now()) {}
+      start_(absl::Now()) {
+  info_.trace_id = TraceIdOf(context);
+}
 
 std::optional<CallRecord> CallRecord::Admit(const RpcEnvironment& environment,
                                             grpc::CallbackServerContext& context,
@@ -142,8 +150,7 @@ absl::Status CallRecord::Check(const grpc::CallbackServerContext& context,
     MERCER_RETURN_IF_ERROR(CheckCaller());
   }
   if (context.IsCancelled()) {
-    return WithReason(absl::CancelledError("the client has gone or its deadline has passed"),
-                      "CALL_CANCELLED");
+    return CallCancelledError();
   }
   FieldViolations violations;
   CheckUnknownFields(request, violations);
@@ -165,15 +172,17 @@ void CallRecord::Report(const absl::Status& status, const AuditSubject& subject,
     return;
   }
   if (refused || rule_->changes) {
-    LogAudit(*log, {method_, info_.caller, context_->peer(), subject, refused}, status);
+    LogAudit(*log, {method_, info_.caller, context_->peer(), subject, refused, info_.trace_id},
+             status);
   }
   const spdlog::level::level_enum level = LevelOf(status.code());
   if (!refused && log->should_log(level)) {
     // Messages of bad input may quote a user's rows; the reason does not.
     const bool is_ours = level == spdlog::level::err;
-    log->log(level, "call method={} code={} reason={} milliseconds={:.3f}{}", method_,
+    log->log(level, "call method={} code={} reason={} milliseconds={:.3f}{}{}", method_,
              absl::StatusCodeToString(status.code()), GetReason(status),
              absl::ToDoubleMilliseconds(duration),
+             info_.trace_id.empty() ? "" : absl::StrCat(" trace=", info_.trace_id),
              is_ours ? absl::StrCat(" message=\"", std::string(status.message()), "\"") : "");
   }
 }

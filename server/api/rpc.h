@@ -57,10 +57,13 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // kUnavailable with reason DRAINING.
 absl::Status DrainingError();
+// kCancelled with reason CALL_CANCELLED.
+absl::Status CallCancelledError();
 
 // What a handler may want to know of its call beyond the request.
 struct CallInfo {
   std::string caller;  // the name of the token's holder; "anyone" when no tokens are asked for
+  std::string trace_id;  // of the trace that the client's call belongs to; empty: it names none
 };
 
 // One call, from the door to its status. There is none without the caller's having been admitted.
@@ -90,6 +93,7 @@ class CallRecord {
   // Writes the log lines and the metrics, and lets the caller's next call in. Call once.
   grpc::Status End(const absl::Status& status, const AuditSubject& subject = AuditSubject());
   const char* method() const { return method_; }
+  absl::Time start() const { return start_; }
   bool changes() const { return rule_->changes; }
   const CallInfo& info() const { return info_; }
 
