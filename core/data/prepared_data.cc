@@ -24,6 +24,22 @@ SharedMatrix Select(const SharedMatrix& values, const std::vector<Index>& rows,
   return SharedMatrix(std::move(selected));
 }
 
+// The matrices values(part), one below the other.
+template <typename Values>
+SharedMatrix Concatenate(absl::Span<const PreparedData* const> parts, const Values& values) {
+  Index rows = 0;
+  for (const PreparedData* part : parts) {
+    rows += part->rows;
+  }
+  RowMatrix all(rows, values(*parts.front()).cols());
+  Index row = 0;
+  for (const PreparedData* part : parts) {
+    all.middleRows(row, part->rows) = values(*part).view();
+    row += part->rows;
+  }
+  return SharedMatrix(std::move(all));
+}
+
 }  // namespace
 
 const PreparedBlock* PreparedData::FindBlock(std::string_view name) const {
@@ -60,6 +76,32 @@ PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows
         {square.name, square.kind, Select(square.values, rows, square_columns)});
   }
   return selected;
+}
+
+PreparedData ConcatenateRows(absl::Span<const PreparedData* const> parts) {
+  PreparedData all;
+  for (const PreparedData* part : parts) {
+    all.rows += part->rows;
+    for (Index row = 0; row < part->rows; ++row) {
+      all.row_numbers.push_back(part->RowNumber(row));
+    }
+  }
+  const PreparedData& first = *parts.front();
+  for (size_t b = 0; b < first.blocks.size(); ++b) {
+    const auto values = [b](const PreparedData& part) -> const SharedMatrix& {
+      return part.blocks[b].values;
+    };
+    all.blocks.push_back(
+        {first.blocks[b].name, first.blocks[b].sources, Concatenate(parts, values)});
+  }
+  for (size_t s = 0; s < first.squares.size(); ++s) {
+    const auto values = [s](const PreparedData& part) -> const SharedMatrix& {
+      return part.squares[s].values;
+    };
+    all.squares.push_back(
+        {first.squares[s].name, first.squares[s].kind, Concatenate(parts, values)});
+  }
+  return all;
 }
 
 }  // namespace mercer

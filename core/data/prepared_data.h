@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
+
 #include "core/base/types.h"
 #include "core/data/dataset.h"
 
@@ -41,5 +43,9 @@ struct PreparedData {
 // rows of a sub-problem; empty keeps all).
 PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
                         const std::vector<Index>& square_columns = {});
+
+// The rows of all `parts`, one part after the other. At least one part; all have the same blocks with
+// the same columns. Rows are numbered within their own part.
+PreparedData ConcatenateRows(absl::Span<const PreparedData* const> parts);
 
 }  // namespace mercer

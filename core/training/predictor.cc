@@ -173,8 +173,14 @@ size_t Predictor::MemoryBytes() const {
 
 absl::StatusOr<Prediction> Predictor::Predict(const Dataset& rows, const PredictOptions& options,
                                               RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, model_->preprocessing.Apply(rows, context));
+  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, Prepare(rows, context));
   return PredictPrepared(prepared, options, context);
+}
+
+absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, model_->preprocessing.Apply(rows, context));
+  MERCER_RETURN_IF_ERROR(CheckSquares(*model_, prepared));
+  return prepared;
 }
 
 absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,

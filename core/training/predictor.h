@@ -42,7 +42,10 @@ class Predictor {
   // value), kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
-  // The same for rows that are already preprocessed.
+  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of Predict.
+  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, RunContext& context) const;
+  // The same for rows that are already preprocessed. What it says of a row depends on that row alone,
+  // bit for bit.
   absl::StatusOr<Prediction> PredictPrepared(const PreparedData& rows,
                                              const PredictOptions& options,
                                              RunContext& context) const;

@@ -34,6 +34,7 @@ constexpr std::array kRules = {
     MethodRule{"ModelService/UpdateModel", Scope::kTrain, kChanges},
     MethodRule{"ModelService/VerifyModel", Scope::kPredict, kLooks},
 
+    MethodRule{"PredictionService/ListPredictionStatistics", Scope::kRead, kLooks},
     MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks},
     MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks},
 

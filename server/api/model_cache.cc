@@ -5,14 +5,13 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
-namespace {
-
-absl::StatusOr<std::shared_ptr<const LoadedModel>> ReadModel(const VersionRecord& record,
-                                                             BlobStore& blobs) {
-  const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs.Read(record.model_blob);
+absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
+    const VersionRecord& record) {
+  const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs_.Read(record.model_blob);
   if (!file.ok()) {
     return file.status();
   }
@@ -21,22 +20,26 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ReadModel(const VersionRecord
   loaded->model = record.model;
   loaded->version = record.version;
   loaded->name = ModelVersionName(record.model, record.version);
+  loaded->queue = std::make_unique<PredictionQueue>(threads_, RowsPerBatch(model));
+  loaded->statistics = statistics_.Of(loaded->name);
   MERCER_ASSIGN_OR_RETURN(loaded->predictor,
                           Predictor::Make(std::make_shared<const Model>(std::move(model))));
   return loaded;
 }
 
-}  // namespace
-
-std::shared_ptr<const LoadedModel> ModelCache::Find(const std::string& model, int64_t version) {
-  const std::string name = ModelVersionName(model, version);
-  absl::MutexLock lock(&mutex_);
+std::shared_ptr<const LoadedModel> ModelCache::FindLocked(const std::string& name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
     return nullptr;
   }
-  entries_.splice(entries_.begin(), entries_, found->second);
+  found->second->used.store(true, std::memory_order_relaxed);
   return found->second->loaded;
+}
+
+std::shared_ptr<const LoadedModel> ModelCache::Find(const std::string& model, int64_t version) {
+  const std::string name = ModelVersionName(model, version);
+  absl::ReaderMutexLock lock(&mutex_);
+  return FindLocked(name);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::string& model,
@@ -57,9 +60,8 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::s
   bool is_first = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (const auto found = by_name_.find(name); found != by_name_.end()) {
-      entries_.splice(entries_.begin(), entries_, found->second);
-      return found->second->loaded;
+    if (std::shared_ptr<const LoadedModel> loaded = FindLocked(name)) {
+      return loaded;
     }
     std::shared_ptr<Flight>& known = flights_[name];
     is_first = known == nullptr;
@@ -82,7 +84,7 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::s
 }
 
 ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
-  absl::StatusOr<std::shared_ptr<const LoadedModel>> loaded = ReadModel(record, blobs_);
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> loaded = ReadModel(record);
   if (loaded.ok()) {
     Insert(*loaded);
   }
@@ -105,12 +107,21 @@ void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
   if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
     return;
   }
-  while (bytes_ + bytes > budget_bytes_) {
-    Erase(std::prev(entries_.end()), removed);
-  }
+  Evict(bytes, removed);
   bytes_ += bytes;
-  entries_.push_front({std::move(loaded), bytes});
+  entries_.emplace_front(std::move(loaded), bytes);
   by_name_[entries_.front().loaded->name] = entries_.begin();
+}
+
+void ModelCache::Evict(int64_t bytes, Entries& removed) {
+  while (bytes_ + bytes > budget_bytes_) {
+    const auto last = std::prev(entries_.end());
+    if (last->used.exchange(false, std::memory_order_relaxed)) {
+      entries_.splice(entries_.begin(), entries_, last);
+    } else {
+      Erase(last, removed);
+    }
+  }
 }
 
 void ModelCache::Erase(Entries::iterator entry, Entries& removed) {
@@ -132,7 +143,7 @@ void ModelCache::Remove(const std::string& model, int64_t version) {
 }
 
 int64_t ModelCache::resident_bytes() const {
-  absl::MutexLock lock(&mutex_);
+  absl::ReaderMutexLock lock(&mutex_);
   return bytes_;
 }
 

@@ -1,11 +1,13 @@
-// Models in memory, ready to predict: the least recently used ones leave when the budget is
+// Models in memory, ready to predict: those that were not used lately leave when the budget is
 // exceeded.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -14,6 +16,8 @@
 #include "absl/synchronization/notification.h"
 
 #include "core/training/predictor.h"
+#include "server/api/prediction_queue.h"
+#include "server/api/prediction_statistics.h"
 #include "server/blobs/blob_store.h"
 #include "server/storage/model_store.h"
 
@@ -25,14 +29,17 @@ struct LoadedModel {
   int64_t version = 0;
   std::string name;  // "models/{model}/versions/{n}"
   std::unique_ptr<Predictor> predictor;
+  std::unique_ptr<PredictionQueue> queue;            // of the calls that it answers now
+  std::shared_ptr<PredictionStatistics> statistics;  // outlive its stay in the cache
 };
 
 // Thread-safe. Nobody waits for the loading of another model; calls that need the same one at once
-// wait for one of them to load it.
+// wait for one of them to load it. Calls that find their models wait for nobody.
 class ModelCache {
  public:
-  ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes)
-      : models_(models), blobs_(blobs), budget_bytes_(budget_bytes) {}
+  // `threads` of predictions: so many of one model run at the same time.
+  ModelCache(ModelStore& models, BlobStore& blobs, int64_t budget_bytes, int threads)
+      : models_(models), blobs_(blobs), budget_bytes_(budget_bytes), threads_(threads) {}
 
   // Null unless it is in memory; never blocks on files or SQL.
   std::shared_ptr<const LoadedModel> Find(const std::string& model, int64_t version)
@@ -45,11 +52,16 @@ class ModelCache {
   void Remove(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  const PredictionStatisticsTable& statistics() const { return statistics_; }
 
  private:
   struct Entry {
     std::shared_ptr<const LoadedModel> loaded;
     int64_t bytes = 0;
+    mutable std::atomic<bool> used{false};  // since it was last looked at for eviction
+
+    Entry(std::shared_ptr<const LoadedModel> model, int64_t size)
+        : loaded(std::move(model)), bytes(size) {}
   };
   using Entries = std::list<Entry>;
   using LoadedOr = absl::StatusOr<std::shared_ptr<const LoadedModel>>;
@@ -59,17 +71,26 @@ class ModelCache {
     LoadedOr result = absl::UnknownError("");  // once `ended`
   };
 
+  std::shared_ptr<const LoadedModel> FindLocked(const std::string& name) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  LoadedOr ReadModel(const VersionRecord& record);
   // Reads the version and keeps it, unless it is deleted meanwhile.
   LoadedOr ReadAndKeep(const VersionRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
   void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Moves to `removed` what has not been used lately, until `bytes` more fit into the budget.
+  void Evict(int64_t bytes, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the entry to `removed`, whose memory is to be freed without the lock.
   void Erase(Entries::iterator entry, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   ModelStore& models_;
   BlobStore& blobs_;
   const int64_t budget_bytes_;
+  const int threads_;
+  PredictionStatisticsTable statistics_;
   mutable absl::Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  // The next to be looked at for eviction is the last one: it goes, or when it was used meanwhile
+  // begins a further round at the front.
+  Entries entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;

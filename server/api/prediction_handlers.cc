@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
@@ -9,50 +10,18 @@
 #include "server/api/answer_size.h"
 #include "server/api/model_handlers.h"
 #include "server/api/prediction_translator.h"
+#include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"
+#include "server/api/times.h"
 
 namespace mercer::server {
 namespace {
 
-// Floating-point operations, about, that take about a millisecond.
-constexpr int64_t kShortWork = 1 << 19;
-// Of a request whose fields are walked, copied and checked in much less than that.
-constexpr size_t kShortRequestBytes = size_t{1} << 16;
+// A request of so many bytes is walked, copied and checked in much less than a millisecond.
+constexpr size_t kMostBytesOfJoiningCall = size_t{1} << 16;
 
 // Rows of a stored data set that are answered by one message of PredictStream, if it can hold them.
 constexpr Index kBatchRows = 4096;
-
-// Rows of a request, as far as its parts say without being read.
-int64_t ClaimedRows(const v1::Rows& rows) {
-  int64_t count = 0;
-  for (const v1::DenseBlock& block : rows.dense()) {
-    count = std::max(count, block.values().rows());
-  }
-  for (const v1::SparseBlock& block : rows.sparse()) {
-    count = std::max<int64_t>(count, block.row_starts_size());
-  }
-  for (const v1::TypedColumn& column : rows.columns()) {
-    count = std::max<int64_t>(
-        count, column.has_texts() ? column.texts().values_size() : column.numbers().values_size());
-  }
-  for (const v1::SquareRows& square : rows.squares()) {
-    count = std::max(count, square.values().rows());
-  }
-  return count;
-}
-
-// Operations per row: every kernel on every basis row, weighed and summed for every output.
-int64_t WorkPerRow(const Model& model, bool contributions) {
-  const int64_t columns = std::max<int64_t>(model.preprocessing.num_outputs(), 1);
-  int64_t work = columns + model.function.num_outputs();
-  for (const KernelTerm& term : model.function.kernel_terms) {
-    const int64_t kernels = static_cast<int64_t>(term.kernels.size());
-    const int64_t evaluation = term.coefficients.rows() * (columns + 8 * kernels);
-    const int64_t sums = term.coefficients.nonZeros() * (contributions ? kernels : 1);
-    work += (contributions ? 2 : 1) * evaluation + sums;
-  }
-  return work;
-}
 
 absl::Status RefuseProbabilities(bool asked, const std::string& model) {
   if (!asked) {
@@ -68,6 +37,25 @@ absl::Status CheckInput(const v1::PredictRequest& request) {
   violations.Check(request.input_case() != v1::PredictRequest::INPUT_NOT_SET, "rows",
                    "is missing; set exactly one of rows and dataset");
   return violations.ToStatus();
+}
+
+v1::PredictionStatistics WriteStatistics(const PredictionStatistics& statistics) {
+  v1::PredictionStatistics message;
+  message.set_model(statistics.model());
+  message.set_succeeded(statistics.succeeded());
+  message.set_failed(statistics.failed());
+  message.set_rows(statistics.rows());
+  message.set_batches(statistics.batches());
+  message.set_coalesced(statistics.coalesced());
+  if (statistics.succeeded() + statistics.failed() > 0) {
+    SetTimestamp(statistics.last_call(), message.mutable_last_call_time());
+  }
+  const LatencyHistogram& latency = statistics.latency();
+  SetDuration(latency.sum(), message.mutable_total_latency());
+  SetDuration(latency.Quantile(0.5), message.mutable_median_latency());
+  SetDuration(latency.Quantile(0.9), message.mutable_p90_latency());
+  SetDuration(latency.Quantile(0.99), message.mutable_p99_latency());
+  return message;
 }
 
 v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
@@ -90,12 +78,20 @@ std::shared_ptr<const LoadedModel> PredictionHandlers::Find(
   return cache_.Find(reference->model, reference->version);
 }
 
-bool PredictionHandlers::IsShort(const LoadedModel& model, const v1::PredictRequest& request) {
-  if (!request.has_rows() || request.ByteSizeLong() > kShortRequestBytes) {
+bool PredictionHandlers::MayJoin(const LoadedModel& model, const v1::PredictRequest& request) {
+  if (!request.has_rows() || request.contributions() ||
+      request.ByteSizeLong() > kMostBytesOfJoiningCall) {
     return false;
   }
-  const int64_t work = WorkPerRow(model.predictor->model(), request.contributions());
-  return ClaimedRows(request.rows()) <= kShortWork / work;
+  const Model& content = model.predictor->model();
+  const int64_t rows = ClaimedRows(request.rows());
+  return rows <= RowsPerBatch(content) &&
+         rows <= 4 * kMillisecondOfWork / WorkPerRow(content, false);
+}
+
+absl::Status PredictionHandlers::CheckOptions(const LoadedModel& model,
+                                              const v1::PredictRequest& request) {
+  return RefuseProbabilities(request.probabilities(), model.name);
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
@@ -152,13 +148,34 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
     const CancellationToken& cancellation) const {
   MERCER_RETURN_IF_ERROR(CheckInput(request));
   const v1::PredictHeader header = HeaderOf(request);
-  MERCER_RETURN_IF_ERROR(RefuseProbabilities(header.probabilities(), model.name));
+  MERCER_RETURN_IF_ERROR(CheckOptions(model, request));
   if (request.has_rows()) {
     return PredictRows(model, header, request.rows(), cancellation);
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           OpenDataset(request.dataset(), "dataset"));
   return PredictDataset(model, header, *dataset, cancellation);
+}
+
+absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListStatistics(
+    const v1::ListPredictionStatisticsRequest& request) const {
+  std::string versions;  // what the names begin with
+  if (!request.model().empty()) {
+    MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
+                            ParseModelName(request.model(), "model"));
+    FieldViolations violations;
+    violations.Check(reference.version == 0 && reference.alias.empty(), "model",
+                     "must be \"models/{model}\"");
+    MERCER_RETURN_IF_ERROR(violations.ToStatus());
+    versions = request.model() + "/";
+  }
+  v1::ListPredictionStatisticsResponse response;
+  for (const auto& statistics : cache_.statistics().All()) {
+    if (absl::StartsWith(statistics->model(), versions)) {
+      *response.add_statistics() = WriteStatistics(*statistics);
+    }
+  }
+  return response;
 }
 
 Index PredictionHandlers::BatchRows(const LoadedModel& model, const v1::PredictHeader& header,

@@ -22,9 +22,10 @@ class PredictionHandlers {
   std::shared_ptr<const LoadedModel> Find(const v1::PredictRequest& request) const;
   // The same from the disk if need be; checks all of the request but its rows.
   absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictRequest& request) const;
-  // Whether the answer takes about a millisecond at most: what a thread that others wait for may do.
-  // Quick itself.
-  static bool IsShort(const LoadedModel& model, const v1::PredictRequest& request);
+  // Whether the call may be computed together with others: few rows, and little work. Quick itself.
+  static bool MayJoin(const LoadedModel& model, const v1::PredictRequest& request);
+  // Errors: kFailedPrecondition (NOT_CALIBRATED).
+  static absl::Status CheckOptions(const LoadedModel& model, const v1::PredictRequest& request);
   // Blocks when the rows are those of a stored data set. `cancellation` ends long work.
   absl::StatusOr<v1::PredictResponse> Predict(const LoadedModel& model,
                                               const v1::PredictRequest& request,
@@ -43,6 +44,8 @@ class PredictionHandlers {
                                                      const v1::PredictHeader& header,
                                                      const Dataset& dataset,
                                                      const CancellationToken& cancellation) const;
+  absl::StatusOr<v1::ListPredictionStatisticsResponse> ListStatistics(
+      const v1::ListPredictionStatisticsRequest& request) const;
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& name,
                                                              std::string_view field) const;
 

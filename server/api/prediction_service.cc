@@ -4,39 +4,41 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include <grpcpp/support/server_callback.h>
 
 #include "core/base/errors.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "server/api/open_stream.h"
 #include "server/api/prediction_handlers.h"
+#include "server/api/prediction_runner.h"
+#include "server/api/prediction_work.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
 namespace {
 
-// A prediction that does not run where it came in, and ends when its client goes away. The model is
-// looked up on the I/O pool; what is much work goes on to the pool of predictions, so that no call that
-// only waits for a file waits for it. Deletes itself.
+// One unary call. The model is looked up on the I/O pool unless it is in memory. Few rows join the
+// calls that predict with the same model at that moment; many go to the pool of predictions, where they
+// end when their client goes away. Deletes itself.
 class PredictReactor final : public TrackedUnary {
  public:
-  // `model` null: to be looked up.
   PredictReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
-                 CallRecord call, grpc::CallbackServerContext* context,
-                 const v1::PredictRequest* request, v1::PredictResponse* response,
-                 std::shared_ptr<const LoadedModel> model)
+                 PredictionRunner& runner, CallRecord call, grpc::CallbackServerContext* context,
+                 const v1::PredictRequest* request, v1::PredictResponse* response)
       : TrackedUnary(environment),
         environment_(environment),
         handlers_(handlers),
+        runner_(runner),
         call_(std::move(call)),
         context_(context),
         request_(request),
-        response_(response),
-        model_(std::move(model)) {
+        response_(response) {
+    model_ = handlers_.Find(*request);
     if (model_ == nullptr) {
       environment_.io->Post([this] { Open(); });
     } else {
-      environment_.predictions->Post([this] { Answer(); });
+      Route();
     }
   }
 
@@ -49,23 +51,54 @@ class PredictReactor final : public TrackedUnary {
       MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(*request_));
       return absl::OkStatus();
     });
-    if (!status.ok()) {
-      Finish(call_.End(status));
-    } else if (PredictionHandlers::IsShort(*model_, *request_)) {
-      Answer();
+    if (status.ok()) {
+      Route();
     } else {
+      End(status);
+    }
+  }
+
+  void Route() {
+    if (!PredictionHandlers::MayJoin(*model_, *request_)) {
       environment_.predictions->Post([this] { Answer(); });
+      return;
+    }
+    PredictionBatch call;
+    const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
+      MERCER_RETURN_IF_ERROR(PredictionHandlers::CheckOptions(*model_, *request_));
+      call.push_back({request_, response_, ClaimedRows(request_->rows()),
+                      [this] { return context_->IsCancelled(); },
+                      [this](const absl::Status& answer) { End(answer); }});
+      return absl::OkStatus();
+    });
+    if (status.ok()) {
+      runner_.Run(model_, std::move(call));  // `this` may be gone now
+    } else {
+      End(status);
     }
   }
 
   void Answer() {
-    Finish(AnswerUnary(call_, *context_, *request_, response_, [this](const auto& message) {
-      return handlers_.Predict(*model_, message, cancellation_);
+    End(RunSafely(call_.method(), [this]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
+      MERCER_ASSIGN_OR_RETURN(*response_, handlers_.Predict(*model_, *request_, cancellation_));
+      return absl::OkStatus();
     }));
+  }
+
+  void End(const absl::Status& answer) {
+    const absl::Status status = answer.ok() ? call_.CheckSize(*response_) : answer;
+    if (model_ != nullptr) {
+      model_->statistics->RecordCall(status.code(), response_->decision_values().rows(),
+                                     absl::Now() - call_.start(), absl::Now());
+    }
+    Finish(call_.End(status));
   }
 
   const RpcEnvironment& environment_;
   const PredictionHandlers& handlers_;
+  PredictionRunner& runner_;
   CallRecord call_;
   grpc::CallbackServerContext* context_;
   const v1::PredictRequest* request_;
@@ -177,7 +210,8 @@ class PredictStreamReactor final
     if (request_.has_header()) {
       return Begin();
     }
-    return Respond(handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
+    return Respond(absl::Now(),
+                   handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
   }
 
   absl::StatusOr<Next> Begin() {
@@ -202,13 +236,20 @@ class PredictStreamReactor final
         static_cast<size_t>(handlers_.BatchRows(*model_, header_, *dataset_, sent_rows_)));
     std::iota(rows.begin(), rows.end(), sent_rows_);
     sent_rows_ += static_cast<Index>(rows.size());
-    return Respond(
-        handlers_.PredictDataset(*model_, header_, SelectRows(*dataset_, rows), cancellation_));
+    return Respond(absl::Now(), handlers_.PredictDataset(
+                                    *model_, header_, SelectRows(*dataset_, rows), cancellation_));
   }
 
-  absl::StatusOr<Next> Respond(absl::StatusOr<v1::PredictResponse> response) {
-    MERCER_ASSIGN_OR_RETURN(response_, std::move(response));
-    MERCER_RETURN_IF_ERROR(call_.CheckSize(response_));
+  absl::StatusOr<Next> Respond(absl::Time begin, absl::StatusOr<v1::PredictResponse> response) {
+    absl::Status status = response.status();
+    if (status.ok()) {
+      response_ = *std::move(response);
+      status = call_.CheckSize(response_);
+    }
+    const absl::Time now = absl::Now();
+    model_->statistics->RecordCall(status.code(), response_.decision_values().rows(), now - begin,
+                                   now);
+    MERCER_RETURN_IF_ERROR(status);
     return Next::kWrite;
   }
 
@@ -232,7 +273,9 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
  public:
   PredictionServiceImpl(const RpcEnvironment& environment, const ApiContext& context,
                         ModelCache& cache)
-      : environment_(environment), handlers_(context, cache) {}
+      : environment_(environment),
+        handlers_(context, cache),
+        runner_(*environment.predictions, environment.max_message_bytes) {}
 
   grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
                                     const v1::PredictRequest* request,
@@ -243,16 +286,8 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
     if (!call.has_value()) {
       return FailUnary(environment_, refusal);
     }
-    std::shared_ptr<const LoadedModel> model = handlers_.Find(*request);
-    if (model == nullptr || !PredictionHandlers::IsShort(*model, *request)) {
-      return new PredictReactor(environment_, handlers_, *std::move(call), context, request,
-                                response, std::move(model));
-    }
-    auto* reactor = new TrackedUnary(environment_);
-    reactor->Finish(AnswerUnary(*call, *context, *request, response, [&](const auto& message) {
-      return handlers_.Predict(*model, message, CancellationToken());
-    }));
-    return reactor;
+    return new PredictReactor(environment_, handlers_, runner_, *std::move(call), context, request,
+                              response);
   }
 
   grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse>* PredictStream(
@@ -263,9 +298,18 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
         });
   }
 
+  grpc::ServerUnaryReactor* ListPredictionStatistics(
+      grpc::CallbackServerContext* context, const v1::ListPredictionStatisticsRequest* request,
+      v1::ListPredictionStatisticsResponse* response) override {
+    return RunUnary(environment_, environment_.io, context,
+                    "PredictionService/ListPredictionStatistics", request, response,
+                    [this](const auto& message) { return handlers_.ListStatistics(message); });
+  }
+
  private:
   const RpcEnvironment& environment_;
   PredictionHandlers handlers_;
+  PredictionRunner runner_;
 };
 
 }  // namespace

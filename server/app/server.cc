@@ -259,7 +259,8 @@ class Server::Impl {
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);
-    cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes);
+    cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes,
+                                          PredictionThreads());
     environment_.io = io_for_calls_.get();
     environment_.compute = compute_.get();
     environment_.submission = submission_.get();

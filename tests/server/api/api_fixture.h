@@ -134,7 +134,8 @@ class ApiTest : public testing::Test {
     blobs_ = std::make_unique<HookedBlobStore>(*real_blobs_);
     hub_ = std::make_unique<ProgressHub>(real_storage_.get(), &hub_io_);
     StartJobs();
-    cache_ = std::make_unique<ModelCache>(real_storage_->models(), *blobs_, int64_t{64} << 20);
+    cache_ = std::make_unique<ModelCache>(real_storage_->models(), *blobs_, int64_t{64} << 20,
+                                          /*threads=*/2);
     context_.storage = &storage_;
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();

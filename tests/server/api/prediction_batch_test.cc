@@ -1,0 +1,197 @@
+// Calls that are computed together: each has the answer that it would have alone.
+#include "server/api/prediction_batch.h"
+
+#include <future>
+#include <optional>
+
+#include "server/api/model_handlers.h"
+#include "server/api/prediction_handlers.h"
+#include "server/api/prediction_runner.h"
+#include "tests/server/api/api_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+using grpc::StatusCode;
+
+// A call without gRPC around it.
+struct Call {
+  v1::PredictRequest request;
+  v1::PredictResponse response;
+  bool gone = false;
+  std::optional<absl::Status> status;
+};
+
+class PredictionBatchTest : public ApiTest {
+ protected:
+  void Load() {
+    TrainClouds();
+    auto loaded = cache_->Load("clouds", 1);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    model_ = *std::move(loaded);
+  }
+  // `rows` rows with values that no other row has.
+  v1::PredictRequest Rows(int rows) {
+    v1::PredictRequest request = CloudsRows("models/clouds/versions/1", rows);
+    for (double& value :
+         *request.mutable_rows()->mutable_dense(0)->mutable_values()->mutable_values()) {
+      value = 0.37 * ++next_value_;
+    }
+    return request;
+  }
+  static PredictionBatch Pending(Call& call) {
+    PredictionBatch batch;
+    batch.push_back({&call.request, &call.response, call.request.rows().dense(0).values().rows(),
+                     [&call] { return call.gone; },
+                     [&call](const absl::Status& status) {
+                       EXPECT_FALSE(call.status.has_value()) << "ended twice";
+                       call.status = status;
+                     }});
+    return batch;
+  }
+  void AnswerTogether(std::vector<Call>& calls) {
+    PredictionBatch batch;
+    for (Call& call : calls) {
+      batch.splice(batch.end(), Pending(call));
+    }
+    AnswerBatch(*model_, batch, context_.limits.message_bytes);
+    EXPECT_TRUE(batch.empty());
+  }
+  v1::PredictResponse Alone(const v1::PredictRequest& request) {
+    const auto response =
+        PredictionHandlers(context_, *cache_).Predict(*model_, request, CancellationToken());
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *response : v1::PredictResponse();
+  }
+
+  std::shared_ptr<const LoadedModel> model_;
+
+ private:
+  int next_value_ = 0;
+};
+
+TEST_F(PredictionBatchTest, EachCallHasTheBitsThatItHasAlone) {
+  Load();
+  std::vector<Call> calls(6);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    calls[i].request = Rows(static_cast<int>(i * i) + 1);
+  }
+  AnswerTogether(calls);
+  for (const Call& call : calls) {
+    ASSERT_TRUE(call.status.has_value());
+    EXPECT_TRUE(call.status->ok()) << *call.status;
+    EXPECT_EQ(call.response.SerializeAsString(), Alone(call.request).SerializeAsString());
+  }
+  EXPECT_EQ(model_->statistics->batches(), 1);
+  EXPECT_EQ(model_->statistics->coalesced(), 6);
+}
+
+TEST_F(PredictionBatchTest, ErrorOfOneCallIsItsOwn) {
+  Load();
+  std::vector<Call> calls(4);
+  for (Call& call : calls) {
+    call.request = Rows(2);
+  }
+  v1::Matrix& values = *calls[1].request.mutable_rows()->mutable_dense(0)->mutable_values();
+  values.set_values(3, std::nan(""));
+  calls[2].gone = true;
+  AnswerTogether(calls);
+  EXPECT_TRUE(calls[0].status->ok()) << *calls[0].status;
+  EXPECT_TRUE(calls[3].status->ok()) << *calls[3].status;
+  EXPECT_EQ(calls[0].response.SerializeAsString(), Alone(calls[0].request).SerializeAsString());
+  EXPECT_EQ(calls[3].response.SerializeAsString(), Alone(calls[3].request).SerializeAsString());
+  EXPECT_EQ(calls[1].status->code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(*calls[1].status, PredictionHandlers(context_, *cache_)
+                                  .Predict(*model_, calls[1].request, CancellationToken())
+                                  .status());
+  EXPECT_EQ(calls[2].status->code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(PredictionBatchTest, BatchWithoutAGoodCallEnds) {
+  Load();
+  std::vector<Call> calls(2);
+  for (Call& call : calls) {
+    call.request = Rows(1);
+    call.request.mutable_rows()->mutable_dense(0)->mutable_values()->set_columns(7);
+  }
+  AnswerTogether(calls);
+  EXPECT_EQ(calls[0].status->code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(calls[1].status->code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Two calls of a model that may run twice at a time are held in the pool; those that come meanwhile
+// are answered together.
+TEST_F(PredictionBatchTest, CallsThatComeWhileOthersRunAreComputedTogether) {
+  Load();
+  HeldExecutor pool;
+  PredictionRunner runner(pool, context_.limits.message_bytes);
+  // As if two calls ran.
+  Call running[2];
+  for (Call& call : running) {
+    call.request = Rows(1);
+    EXPECT_FALSE(model_->queue->Add(Pending(call)).empty());
+  }
+  std::vector<Call> calls(5);
+  for (Call& call : calls) {
+    call.request = Rows(3);
+    PredictionBatch waits = model_->queue->Add(Pending(call));
+    EXPECT_TRUE(waits.empty());
+    EXPECT_FALSE(call.status.has_value());
+  }
+  PredictionBatch next = model_->queue->Next();
+  EXPECT_EQ(next.size(), 5u);
+  AnswerBatch(*model_, next, context_.limits.message_bytes);
+  for (const Call& call : calls) {
+    EXPECT_EQ(call.response.SerializeAsString(), Alone(call.request).SerializeAsString());
+  }
+}
+
+TEST_F(PredictionBatchTest, ConcurrentClientsGetTheirOwnAnswers) {
+  Load();
+  Serve();
+  std::vector<v1::PredictRequest> requests;
+  std::vector<std::string> expected;
+  for (int c = 0; c < 8; ++c) {
+    requests.push_back(Rows(c + 1));
+    expected.push_back(Alone(requests.back()).SerializeAsString());
+  }
+  std::vector<std::future<int>> clients;
+  for (size_t c = 0; c < requests.size(); ++c) {
+    clients.push_back(std::async(std::launch::async, [&, c] {
+      int right = 0;
+      for (int i = 0; i < 50; ++i) {
+        grpc::ClientContext context;
+        v1::PredictResponse response;
+        right += prediction_->Predict(&context, requests[c], &response).ok() &&
+                 response.SerializeAsString() == expected[c];
+      }
+      return right;
+    }));
+  }
+  for (std::future<int>& client : clients) {
+    EXPECT_EQ(client.get(), 50);
+  }
+  grpc::ClientContext context;
+  v1::ListPredictionStatisticsRequest request;
+  request.set_model("models/clouds");
+  v1::ListPredictionStatisticsResponse response;
+  ASSERT_TRUE(prediction_->ListPredictionStatistics(&context, request, &response).ok());
+  ASSERT_EQ(response.statistics_size(), 1);
+  EXPECT_EQ(response.statistics(0).model(), "models/clouds/versions/1");
+  EXPECT_EQ(response.statistics(0).succeeded(), 400);
+  EXPECT_EQ(response.statistics(0).rows(), 50 * (8 * 9 / 2));
+  EXPECT_EQ(response.statistics(0).failed(), 0);
+}
+
+TEST_F(PredictionBatchTest, StatisticsAreOfAModelAndNotOfAVersion) {
+  Serve();
+  grpc::ClientContext context;
+  v1::ListPredictionStatisticsRequest request;
+  request.set_model("models/clouds/versions/1");
+  v1::ListPredictionStatisticsResponse response;
+  EXPECT_EQ(prediction_->ListPredictionStatistics(&context, request, &response).error_code(),
+            StatusCode::INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace mercer::server
