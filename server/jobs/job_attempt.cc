@@ -170,6 +170,7 @@ absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
                       prepared.dataset.record.blob, environment_.options.code_version};
   MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
   RunContext context(interruption_->token(), prepared.plan.num_threads, environment_.cache);
+  context.set_clock(dependencies_.clock);
   absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
   const bool unusable_state =
       absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
