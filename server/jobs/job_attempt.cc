@@ -98,10 +98,10 @@ void JobAttempt::RunHousekeeping() {
   last_renewal_nanoseconds_.store(absl::ToInt64Nanoseconds(now));
   dependencies_.storage->jobs().RenewLease(
       lease_, dependencies_.clock->Now() + environment_.options.lease_duration,
-      [interruption = interruption_](absl::StatusOr<JobState> state) {
-        if (absl::IsAborted(state.status())) {
+      [interruption = interruption_](const absl::StatusOr<RenewedLease>& renewed) {
+        if (absl::IsAborted(renewed.status())) {
           interruption->Request(Interruption::kAbandon);
-        } else if (state.ok() && *state == JobState::kCancelling) {
+        } else if (renewed.ok() && renewed->state == JobState::kCancelling) {
           interruption->Request(Interruption::kCancel);
         }
       });
