@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/retry_policy.h"
 
 namespace mercer::server {
 namespace {
@@ -20,11 +22,10 @@ namespace {
 // Between tries of what a disk or a storage refuses: doubled after each.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
-
-// Whether what was asked for is not there or not usable, however often one asks.
-bool IsGone(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsInvalidArgument(status);
-}
+// Of what a job begins with: about 1.5 seconds. What lasts longer is left to the next attempt, so that the worker can do
+// something else. A trained model is not given up.
+constexpr int kReadTries = 5;
+constexpr int kEndlessTries = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -68,15 +69,19 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::Work() {
 }
 
 template <typename Operation>
-std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure,
-                                                       Operation operation) const {
+std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure, int tries,
+                                                       Operation operation) {
   absl::Duration pause = kFirstPause;
-  while (true) {
+  for (int tried = 1;; ++tried) {
     auto result = operation();
-    if (result.ok() || IsGone(result.status())) {
+    if (result.ok() || IsForGood(result.status())) {
       return result;
     }
     Log(failure, result.status());
+    if (tried == tries) {
+      server_failed_ = true;
+      return result;
+    }
     if (interruption_->WaitFor(pause)) {
       return absl::CancelledError("interrupted before a disk or a storage worked again");
     }
@@ -107,7 +112,7 @@ void JobAttempt::RunHousekeeping() {
       });
 }
 
-absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
+absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
   // The budget may have been lowered since the job was accepted.
   if (job_.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(job_.memory_bytes, environment_.options.memory_budget_bytes);
@@ -119,8 +124,9 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
                                                       prepared.plan.recipe.learner, "'"));
   }
-  MERCER_ASSIGN_OR_RETURN(prepared.dataset,
-                          environment_.datasets->Open(prepared.plan.dataset_ids.at(0)));
+  MERCER_ASSIGN_OR_RETURN(prepared.dataset, KeepTrying("cannot open the data set", kReadTries, [&] {
+                            return environment_.datasets->Open(prepared.plan.dataset_ids.at(0));
+                          }));
   return prepared;
 }
 
@@ -129,9 +135,9 @@ absl::StatusOr<std::string> JobAttempt::LoadState() {
     return "";
   }
   const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint =
-      KeepTrying("cannot look for the checkpoint",
+      KeepTrying("cannot look for the checkpoint", kReadTries,
                  [this] { return dependencies_.storage->jobs().GetCheckpoint(job_.id); });
-  if (absl::IsCancelled(checkpoint.status())) {
+  if (!checkpoint.ok() && !IsForGood(checkpoint.status())) {
     return checkpoint.status();
   }
   if (!checkpoint.ok() || !checkpoint->has_value()) {
@@ -143,9 +149,10 @@ absl::StatusOr<std::string> JobAttempt::LoadState() {
     TellResumed(0, absl::StrCat("the checkpoint is of version ", found.code_version));
     return "";
   }
-  const absl::StatusOr<std::unique_ptr<MappedFile>> blob = KeepTrying(
-      "cannot read the checkpoint yet", [&] { return dependencies_.blobs->Read(found.blob); });
-  if (absl::IsCancelled(blob.status())) {
+  const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
+      KeepTrying("cannot read the checkpoint yet", kReadTries,
+                 [&] { return dependencies_.blobs->Read(found.blob); });
+  if (!blob.ok() && !IsForGood(blob.status())) {
     return blob.status();
   }
   if (!blob.ok()) {
@@ -210,6 +217,9 @@ void JobAttempt::OnCheckpoint(std::string state) {
                    dependencies_.clock->Now()});
   if (!previous.ok()) {
     Log("cannot store a checkpoint", previous.status());
+    if (absl::IsAborted(previous.status())) {
+      Abandon();
+    }
     return;
   }
   if (previous->has_value()) {
@@ -248,7 +258,7 @@ void JobAttempt::OnVerifying() {
 absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepared,
                                                            const TrainedModel& trained) {
   const auto put = [this](const std::string& bytes) {
-    return KeepTrying("cannot store the model yet",
+    return KeepTrying("cannot store the model yet", kEndlessTries,
                       [&] { return dependencies_.blobs->Put(bytes); });
   };
   MERCER_ASSIGN_OR_RETURN(PinnedBlob model, put(SaveModel(trained.model)));
@@ -267,9 +277,14 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepa
   return success;
 }
 
-AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
+absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   AttemptEnd end;
   std::string why;
+  if (!absl::IsCancelled(status) && (server_failed_ || IsMomentary(status))) {
+    return EndOfFailedServer({&dependencies_.storage->jobs(), dependencies_.clock->Now(),
+                              environment_.options.max_lost_attempts},
+                             job_.id, status);
+  }
   if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
     end.state = JobState::kQueued;
     end.reason = AttemptReason::kDrained;
@@ -287,7 +302,7 @@ AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   return end;
 }
 
-AttemptEnd JobAttempt::MakeEnd() {
+absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
   AttemptEnd end;
   if (outcome_.ok()) {
     end.state = JobState::kSucceeded;
@@ -295,7 +310,7 @@ AttemptEnd JobAttempt::MakeEnd() {
     end.version = outcome_->version;
     end.events = {StateEvent(JobState::kSucceeded)};
   } else {
-    end = MakeErrorEnd(outcome_.status());
+    MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
   }
   end.lease = lease_;
   end.now = dependencies_.clock->Now();
@@ -329,7 +344,7 @@ bool JobAttempt::TryEnd() {
 absl::Status JobAttempt::StoreEnd() {
   JobStore& jobs = dependencies_.storage->jobs();
   if (!end_.has_value()) {
-    end_ = MakeEnd();
+    MERCER_ASSIGN_OR_RETURN(end_, MakeEnd());
   }
   absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(*end_);
   if (GetReason(ended.status()) == "CANCEL_REQUESTED") {
@@ -337,12 +352,18 @@ absl::Status JobAttempt::StoreEnd() {
     end_->reason = AttemptReason::kCancelled;
     end_->error.reset();
     end_->version.reset();
+    end_->not_before = absl::InfinitePast();
     end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
     ended = jobs.EndAttempt(*end_);
   }
   if (!ended.ok()) {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
+  }
+  if (end_->reason == AttemptReason::kRetry && dependencies_.log != nullptr) {
+    dependencies_.log->warn("job={} attempt={} is tried again at {}: {}", job_.id, job_.attempt,
+                            absl::FormatTime(end_->not_before, absl::UTCTimeZone()),
+                            LogTextOf(outcome_.status()));
   }
   if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
     dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,
