@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "absl/base/thread_annotations.h"
@@ -27,7 +28,10 @@ class AttemptInterruption {
     absl::MutexLock lock(&mutex_);
     return kind_;
   }
-  // Cancelled by the first request.
+  // Apart from the interruptions: the run is to end now and keep the best model so far.
+  void RequestStop() { stop_requested_.store(true, std::memory_order_relaxed); }
+  bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
+  // Cancelled by the first request, but not by that of a stop.
   const CancellationToken& token() const { return token_; }
 
   // Sleeps; answers at once, and true, when there is a request.
@@ -42,6 +46,7 @@ class AttemptInterruption {
   }
 
   const CancellationToken token_;
+  std::atomic<bool> stop_requested_{false};
   mutable absl::Mutex mutex_;
   AttemptInterruptionKind kind_ ABSL_GUARDED_BY(mutex_) = AttemptInterruptionKind::kNone;
 };

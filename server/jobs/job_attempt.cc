@@ -46,6 +46,9 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
                    Log("cannot write progress", status);
                  }},
                 lease_, environment_.options.event_interval) {
+  if (job_.stop_requested) {
+    Stop();
+  }
   if (dependencies_.crash_notes != nullptr) {
     note_ = dependencies_.crash_notes->NoteOf(job_.id, job_.attempt);
   }
@@ -108,6 +111,8 @@ void JobAttempt::RunHousekeeping() {
           interruption->Request(Interruption::kAbandon);
         } else if (renewed.ok() && renewed->state == JobState::kCancelling) {
           interruption->Request(Interruption::kCancel);
+        } else if (renewed.ok() && renewed->stop_requested) {
+          interruption->RequestStop();
         }
       });
 }
@@ -292,6 +297,11 @@ absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) 
   } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
     end.state = JobState::kCancelled;
     end.reason = AttemptReason::kCancelled;
+  } else if (interruption_->stop_requested() && GetReason(status) == "NO_MODEL") {
+    end.state = JobState::kCancelled;
+    end.reason = AttemptReason::kCancelled;
+    end.error = EncodeError(status);
+    why = GetReason(status);
   } else {
     end.state = JobState::kFailed;
     end.reason = AttemptReason::kFailed;

@@ -49,6 +49,8 @@ class JobAttempt final : public RunObserver {
   // Tries now; answers ended().
   bool TryEnd() ABSL_LOCKS_EXCLUDED(end_mutex_);
 
+  // Ends soon, with the best model so far.
+  void Stop() { interruption_->RequestStop(); }
   void Cancel() { Interrupt(Interruption::kCancel); }
   void Drain() { Interrupt(Interruption::kDrain); }
   // Ends without writing anything more.
@@ -64,6 +66,7 @@ class JobAttempt final : public RunObserver {
   bool WantsCheckpoint() override;
   void OnCheckpoint(std::string state) override;
   void OnVerifying() override;
+  bool StopRequested() override { return interruption_->stop_requested(); }
 
  private:
   using Interruption = AttemptInterruptionKind;

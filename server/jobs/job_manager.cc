@@ -16,6 +16,7 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "core/training/no_model.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_admission.h"
@@ -58,6 +59,7 @@ class JobManager::Impl {
   absl::Status StartWorkers();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
+  absl::StatusOr<JobRecord> StopJob(const std::string& job_id);
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
     return EstimateJob(environment_.dependencies.find_learner, datasets_, plan);
   }
@@ -191,6 +193,30 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
   return std::move(ended.job);
 }
 
+absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id) {
+  constexpr char kWhy[] = "STOP_REQUESTED";
+  StopRequest request;
+  request.job_id = job_id;
+  request.now = clock().Now();
+  request.queued = StateEvent(JobState::kQueued, kWhy);
+  request.running = StateEvent(JobState::kRunning, kWhy);
+  request.verifying = StateEvent(JobState::kVerifying, kWhy);
+  const absl::Status no_model = NoModelError(StopReason::kStopRequested);
+  request.cancelled = StateEvent(JobState::kCancelled, GetReason(no_model));
+  request.no_model = EncodeError(no_model);
+  MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped, storage().jobs().StopJob(std::move(request)));
+  if (const AttemptPointer attempt = running_.Find(job_id);
+      attempt != nullptr && stopped.job.stop_requested) {
+    attempt->Stop();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    TellWorkers();  // the head of the queue may be another now
+  }
+  hub().Publish(job_id, stopped.events);
+  return std::move(stopped.job);
+}
+
 void JobManager::Impl::Work(int worker) {
   EnterBackground();
   pthread_setname_np(pthread_self(), absl::StrCat("mercer-job-", worker).c_str());
@@ -267,6 +293,9 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
     const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(job.id);
     if (now.ok() && now->state == JobState::kCancelling) {
       attempt->Cancel();
+    }
+    if (now.ok() && now->stop_requested) {
+      attempt->Stop();
     }
     return absl::OkStatus();
   });
@@ -417,6 +446,10 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id) {
   return impl_->Cancel(job_id);
+}
+
+absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
+  return impl_->StopJob(job_id);
 }
 
 absl::StatusOr<JobEstimate> JobManager::Estimate(std::string_view request) {

@@ -102,6 +102,10 @@ class JobManager {
   // its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
 
+  // Ends the job with the best model so far, or CANCELLED (reason NO_MODEL) when there is none; see JobStore::StopJob. The
+  // request survives the process. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
+  absl::StatusOr<JobRecord> Stop(const std::string& job_id);
+
   // Upper bound of what the job would need. Errors: as Submit.
   absl::StatusOr<JobEstimate> Estimate(std::string_view request);
 

@@ -148,6 +148,18 @@ TEST_F(JobRetryTest, WaitingJobIsCancelledAndHoldsNobodyUp) {
   EXPECT_EQ(manager_->Cancel(waiting)->state, JobState::kCancelled);
 }
 
+TEST_F(JobRetryTest, StopOfAWaitingJobKeepsItsModelAtOnce) {
+  StartManager();
+  control_.FailAtStep(4, absl::UnavailableError("not now"));
+  const std::string id = Submit(Steps(6));
+  manager_->WaitUntilIdle();
+  ASSERT_EQ(Job(id).state, JobState::kQueued);
+  ASSERT_TRUE(manager_->Stop(id).ok());
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(control_.taken(), 3);
+}
+
 TEST_F(JobRetryTest, ClockThatJumpsParksNoJob) {
   StartManager();
   control_.FailAtStep(4, absl::UnavailableError("not now"));
