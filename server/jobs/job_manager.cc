@@ -25,6 +25,7 @@
 #include "server/jobs/orphans.h"
 #include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
+#include "server/jobs/steady_sleep.h"
 
 namespace mercer::server {
 namespace {
@@ -116,6 +117,7 @@ class JobManager::Impl {
   absl::Time next_ready_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   void (JobAttempt::*stop_action_)()
       ABSL_GUARDED_BY(mutex_) = nullptr;  // for attempts that begin while stopping_
+  SteadySleep rest_;                      // of the housekeeping; ended by Stop
   absl::Mutex threads_mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
 };
@@ -380,11 +382,8 @@ void JobManager::Impl::WakeForDelayedJobs() {
 
 void JobManager::Impl::KeepHouse() {
   while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kHousekeepingPeriod)) {
-        return;
-      }
+    if (rest_.For(kHousekeepingPeriod)) {
+      return;
     }
     const absl::Status kept = RunSafely("housekeeping", [this] {
       RunHousekeeping();
@@ -405,6 +404,7 @@ void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
     stopping_ = true;
     stop_action_ = end_attempt;
   }
+  rest_.End();
   for (const AttemptPointer& attempt : running_.All()) {
     ((*attempt).*end_attempt)();
   }
