@@ -86,6 +86,7 @@ class Client {
   // `filter` gives states and labels.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(v1::ListJobsRequest filter, int limit);
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
+  // Keeps the best model so far; returns before it is there.
   absl::StatusOr<v1::Job> StopJob(const std::string& name);
   absl::StatusOr<v1::ListLearnersResponse> ListLearners();
   // Hears every event once and in order, over broken streams and restarts of the server, until the

@@ -2,12 +2,11 @@
 
 #include <utility>
 
-#include "absl/time/clock.h"
-
 namespace mercer {
 
-Interruption::Interruption(absl::Time deadline, std::function<bool()> stop_requested)
-    : deadline_(deadline), stop_requested_(std::move(stop_requested)) {}
+Interruption::Interruption(absl::Duration deadline, std::function<bool()> stop_requested,
+                           const SteadyClock& clock)
+    : deadline_(deadline), stop_requested_(std::move(stop_requested)), clock_(clock) {}
 
 bool Interruption::requested() const {
   if (cause() != InterruptionCause::kNone) {
@@ -16,7 +15,7 @@ bool Interruption::requested() const {
   InterruptionCause found = InterruptionCause::kNone;
   if (stop_requested_ && stop_requested_()) {
     found = InterruptionCause::kStopRequested;
-  } else if (deadline_ < absl::InfiniteFuture() && absl::Now() >= deadline_) {
+  } else if (deadline_ < absl::InfiniteDuration() && clock_.Monotonic() >= deadline_) {
     found = InterruptionCause::kDeadline;
   }
   if (found == InterruptionCause::kNone) {

@@ -11,6 +11,8 @@
 
 #include "absl/time/time.h"
 
+#include "core/base/steady_clock.h"
+
 namespace mercer {
 
 enum class InterruptionCause : uint8_t { kNone = 0, kStopRequested = 1, kDeadline = 2 };
@@ -18,9 +20,10 @@ enum class InterruptionCause : uint8_t { kNone = 0, kStopRequested = 1, kDeadlin
 // Thread-safe.
 class Interruption {
  public:
-  // `stop_requested` may be called by every thread of the work, about once per millisecond; null:
-  // never.
-  Interruption(absl::Time deadline, std::function<bool()> stop_requested);
+  // `deadline` is a time of `clock`, which must outlive this; InfiniteDuration: none. `stop_requested` may be called by
+  // every thread of the work, about once per millisecond; null: never.
+  Interruption(absl::Duration deadline, std::function<bool()> stop_requested,
+               const SteadyClock& clock = SystemSteadyClock());
 
   // True once there is a cause, and from then on: work that was left out for it is never taken for
   // done, whatever becomes of clock and wish.
@@ -29,8 +32,9 @@ class Interruption {
   InterruptionCause cause() const { return cause_.load(std::memory_order_relaxed); }
 
  private:
-  const absl::Time deadline_;
+  const absl::Duration deadline_;
   const std::function<bool()> stop_requested_;
+  const SteadyClock& clock_;
   mutable std::atomic<InterruptionCause> cause_ = InterruptionCause::kNone;
 };
 

@@ -14,6 +14,7 @@
 #include "core/base/interruption.h"
 #include "core/base/parallel.h"
 #include "core/base/shared_cache.h"
+#include "core/base/steady_clock.h"
 
 namespace mercer {
 
@@ -52,6 +53,10 @@ class RunContext {
   const ParallelLoop& parallel() const { return parallel_; }
   SharedCache& cache() const { return *cache_; }
 
+  // What limits of time are measured by: the system's, unless another is set, which must outlive this.
+  const SteadyClock& clock() const { return *clock_; }
+  void set_clock(const SteadyClock* clock) { clock_ = clock; }
+
   // Tells the observer what is going on inside a step; `fraction` of the stage in [0, 1]. Cheap;
   // call it freely.
   void ReportStage(std::string_view stage, double fraction) const {
@@ -68,6 +73,7 @@ class RunContext {
   const Interruption* interruption_ = nullptr;
   ParallelLoop parallel_;
   std::shared_ptr<SharedCache> cache_;
+  const SteadyClock* clock_ = &SystemSteadyClock();
   StageCallback stage_callback_;
 };
 

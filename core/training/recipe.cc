@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
@@ -155,8 +154,12 @@ RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows
 
 class RecipeRunner {
  public:
-  RecipeRunner(const RecipeRun& run, RunObserver& observer)
-      : run_(run), recipe_(*run.recipe), observer_(observer), started_(absl::Now()) {}
+  RecipeRunner(const RecipeRun& run, const SteadyClock& clock, RunObserver& observer)
+      : run_(run),
+        recipe_(*run.recipe),
+        observer_(observer),
+        clock_(clock),
+        started_(clock.Monotonic()) {}
 
   absl::StatusOr<TrainedModel> Run(std::string_view state, RunContext& context) {
     MERCER_RETURN_IF_ERROR(ValidateRecipe(*run_.entry, recipe_));
@@ -177,7 +180,7 @@ class RecipeRunner {
     }
     interruption_.emplace(
         started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
-        [this] { return observer_.StopRequested(); });
+        [this] { return observer_.StopRequested(); }, clock_);
     if (progress_.phase == 0) {
       MERCER_RETURN_IF_ERROR(TrainModel(context));
     }
@@ -238,7 +241,7 @@ class RecipeRunner {
   }
 
   double SecondsUsed() const {
-    return progress_.seconds_used + absl::ToDoubleSeconds(absl::Now() - started_);
+    return progress_.seconds_used + absl::ToDoubleSeconds(clock_.Monotonic() - started_);
   }
 
   bool TimeLimited() const { return recipe_.limits.max_time < absl::InfiniteDuration(); }
@@ -414,7 +417,8 @@ class RecipeRunner {
   const RecipeRun& run_;
   const TrainingRecipe& recipe_;
   RunObserver& observer_;
-  const absl::Time started_;
+  const SteadyClock& clock_;
+  const absl::Duration started_;
   std::optional<Interruption> interruption_;  // of all preparation; the training loop makes its own
   OptionValues options_;
   const RoleColumn* target_ = nullptr;
@@ -429,7 +433,7 @@ class RecipeRunner {
 
 absl::StatusOr<TrainedModel> RunRecipe(const RecipeRun& run, std::string_view state,
                                        RunContext& context, RunObserver& observer) {
-  RecipeRunner runner(run, observer);
+  RecipeRunner runner(run, context.clock(), observer);
   return runner.Run(state, context);
 }
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
@@ -33,15 +32,17 @@ struct LoopState {
 class TrainingLoop {
  public:
   TrainingLoop(const LearnerEntry& entry, const OptionValues& options, Learner& learner,
-               const TrainingProblem& problem, const RunLimits& limits, RunObserver& observer)
+               const TrainingProblem& problem, const RunLimits& limits, const SteadyClock& clock,
+               RunObserver& observer)
       : entry_(entry),
         options_(options),
         learner_(learner),
         problem_(problem),
         limits_(limits),
         observer_(observer),
-        interruption_(absl::Now() + limits.max_time,
-                      [&observer] { return observer.StopRequested(); }) {
+        interruption_(
+            clock.Monotonic() + limits.max_time, [&observer] { return observer.StopRequested(); },
+            clock) {
     loop_.target = limits.relative_gap;
   }
 
@@ -282,7 +283,7 @@ absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const Opt
                                             Learner& learner, const TrainingProblem& problem,
                                             const RunLimits& limits, std::string_view state,
                                             RunContext& context, RunObserver& observer) {
-  TrainingLoop loop(entry, options, learner, problem, limits, observer);
+  TrainingLoop loop(entry, options, learner, problem, limits, context.clock(), observer);
   MERCER_RETURN_IF_ERROR(loop.Begin(state, context));
   absl::StatusOr<TrainingOutcome> outcome = loop.Run(context);
   if (absl::IsCancelled(outcome.status())) {

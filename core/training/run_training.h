@@ -17,7 +17,7 @@ namespace mercer {
 struct RunLimits {
   double relative_gap = 1e-3;  // stop when the learner's accuracy is at most this; in (0, 1)
   int64_t max_iterations = 1'000'000;  // steps; >= 1
-  // Of the search, from the call; > 0; a resumed run is given what is left. Ends a step that is
+  // Of the search, from the call, by RunContext::clock; > 0; a resumed run is given what is left. Ends a step that is
   // under way. Restoring a state before the search and verifying the model after it are not
   // limited.
   absl::Duration max_time = absl::InfiniteDuration();

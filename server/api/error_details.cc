@@ -13,6 +13,7 @@ namespace mercer::server {
 namespace {
 
 constexpr int kRetrySeconds = 2;
+constexpr int kQuotaRetrySeconds = 30;  // jobs take a while
 // Of ErrorInfo, so that there is always room for the rest.
 constexpr size_t kMaxInfoBytes = 1200;
 // For the last violation, which counts the others, and for the framing of the whole.
@@ -117,10 +118,10 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
     AddPreconditionFailure(status, metadata, result);
   }
-  // The same call can succeed when it is made again.
-  if (status.code() == absl::StatusCode::kUnavailable || GetReason(status) == "TOO_MANY_CALLS") {
+  const bool quota = GetReason(status) == "QUOTA_EXCEEDED";
+  if (quota || status.code() == absl::StatusCode::kUnavailable) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_seconds(kRetrySeconds);
+    retry.mutable_retry_delay()->set_seconds(quota ? kQuotaRetrySeconds : kRetrySeconds);
     result.add_details()->PackFrom(retry);
   }
   if (const auto violations = GetFieldViolations(status); !violations.empty()) {

@@ -20,8 +20,8 @@ inline constexpr size_t kMaxErrorDescriptionBytes = 200;
 inline constexpr size_t kMaxErrorBytes = 4096;  // of the google.rpc.Status as a whole
 
 // ErrorInfo always (reason UNSPECIFIED becomes the name of the code), ResourceInfo when the metadata
-// name a resource, PreconditionFailure for kFailedPrecondition, RetryInfo for kUnavailable,
-// BadRequest for field violations; when they are too many, the last one says how many more. The
+// name a resource, PreconditionFailure for kFailedPrecondition, RetryInfo for kUnavailable
+// and QUOTA_EXCEEDED, BadRequest for field violations; when they are too many, the last one says how many more. The
 // messages of kInternal and kUnknown are replaced: they are for the log.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
 

@@ -155,6 +155,10 @@ absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
   job.set_learner(record.learner);
   job.set_priority(record.priority);
   job.set_memory_estimate_bytes(record.memory_bytes);
+  if (record.not_before != absl::InfinitePast()) {
+    SetTimestamp(record.not_before, job.mutable_next_attempt_time());
+  }
+  job.set_stop_requested(record.stop_requested);
   return job;
 }
 

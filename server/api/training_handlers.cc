@@ -142,6 +142,18 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
   return ReadJob(id);
 }
 
+absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const absl::StatusOr<JobRecord> record = context_.jobs->Stop(id);
+  if (!record.ok()) {
+    // Stopping what a stop has ended is no error, so that the call may be repeated.
+    absl::StatusOr<v1::Job> job = ReadJob(id);
+    const bool done = job.ok() && job->stop_requested();
+    return done ? std::move(job) : AboutJob(record.status(), id);
+  }
+  return ReadJob(id);
+}
+
 absl::StatusOr<v1::ListLearnersResponse> TrainingHandlers::ListLearners(
     const v1::ListLearnersRequest&) const {
   v1::ListLearnersResponse response;

@@ -89,9 +89,8 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
 
   grpc::ServerUnaryReactor* StopJob(grpc::CallbackServerContext* context,
                                     const v1::StopJobRequest* request, v1::Job* response) override {
-    return RunUnary(
-        environment_, environment_.io, context, "TrainingService/StopJob", request, response,
-        [](const auto&) -> absl::StatusOr<v1::Job> { return NotImplemented("StopJob"); });
+    return RunUnary(environment_, environment_.io, context, "TrainingService/StopJob", request,
+                    response, [this](const auto& message) { return handlers_.StopJob(message); });
   }
 
   grpc::ServerUnaryReactor* EstimateCost(grpc::CallbackServerContext* context,

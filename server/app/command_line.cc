@@ -104,9 +104,21 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       ->check(CLI::Range(0.0, 86'400.0))
       ->capture_default_str();
   app.add_option("--max-lost-attempts", options.max_lost_attempts,
-                 "a job fails when the server died so often while it ran, without a new checkpoint "
-                 "in between")
+                 "a job fails when the server died so often while it ran, or could not go on so "
+                 "often for want of disk or database, without a new checkpoint in between")
       ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--max-queued-jobs", options.max_queued_jobs,
+                 "jobs that may wait at the same time; further ones are refused; 0: any number")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-queued-jobs-per-caller", options.max_queued_jobs_per_caller,
+                 "of them, those of one caller; 0: any number")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--max-running-jobs-per-caller", options.max_running_jobs_per_caller,
+                 "jobs of one caller that run at the same time; others wait; 0: any number")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))

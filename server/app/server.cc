@@ -101,6 +101,8 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   jobs.cache_bytes = options.cache_bytes;
   jobs.checkpoint_interval = options.checkpoint_interval;
   jobs.max_lost_attempts = options.max_lost_attempts;
+  jobs.queue_limits = {options.max_queued_jobs, options.max_queued_jobs_per_caller};
+  jobs.max_running_jobs_per_caller = options.max_running_jobs_per_caller;
   return jobs;
 }
 

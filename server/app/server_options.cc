@@ -18,6 +18,11 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
                    "must be in [0, 64]");
   violations.Check(options.memory_budget_bytes >= 0, "--memory-budget", "must be >= 0");
   violations.Check(options.max_lost_attempts >= 1, "--max-lost-attempts", "must be >= 1");
+  violations.Check(options.max_queued_jobs >= 0, "--max-queued-jobs", "must be >= 0");
+  violations.Check(options.max_queued_jobs_per_caller >= 0, "--max-queued-jobs-per-caller",
+                   "must be >= 0");
+  violations.Check(options.max_running_jobs_per_caller >= 0, "--max-running-jobs-per-caller",
+                   "must be >= 0");
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
   violations.Check(options.access.max_calls_per_caller >= 0, "--max-calls", "must be >= 0");
   violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");

@@ -27,7 +27,10 @@ struct ServerOptions {
   std::string log_level = "info";  // trace, debug, info, warning, error, critical, off
   absl::Duration heartbeat = absl::Seconds(10);
   absl::Duration checkpoint_interval = absl::Seconds(5);
-  int max_lost_attempts = 10;  // of a job, since its last checkpoint; >= 1
+  int max_lost_attempts = 10;   // of a job, since its last checkpoint, and as many retries; >= 1
+  int64_t max_queued_jobs = 0;  // of all callers; 0: no limit, as below
+  int64_t max_queued_jobs_per_caller = 0;
+  int64_t max_running_jobs_per_caller = 0;
   int64_t max_message_bytes = int64_t{64} << 20;
   bool reproducible = false;  // the same bits on every processor; see ComputeReproducibly
   AccessOptions access;

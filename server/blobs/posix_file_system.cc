@@ -28,6 +28,9 @@ absl::Status SystemError(int error, const std::string& what, const std::string& 
     case ENOSPC:
     case EDQUOT:
       return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
+    case EMFILE:
+    case ENFILE:
+      return WithReason(absl::UnavailableError(message), "TOO_MANY_FILES", {{"path", path}});
     case EROFS:
     case EACCES:
     case EPERM:

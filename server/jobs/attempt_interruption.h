@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 
 #include "absl/base/thread_annotations.h"
@@ -9,6 +10,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/cancellation.h"
+#include "server/jobs/steady_sleep.h"
 
 namespace mercer::server {
 
@@ -19,29 +21,30 @@ enum class AttemptInterruptionKind : uint8_t { kNone = 0, kDrain = 1, kCancel = 
 class AttemptInterruption {
  public:
   void Request(AttemptInterruptionKind kind) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    kind_ = std::max(kind_, kind);
-    token_.Cancel();
+    {
+      absl::MutexLock lock(&mutex_);
+      kind_ = std::max(kind_, kind);
+      token_.Cancel();
+    }
+    pause_.End();
   }
   AttemptInterruptionKind kind() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
     return kind_;
   }
-  // Cancelled by the first request.
+  // Apart from the interruptions: the run is to end now and keep the best model so far.
+  void RequestStop() { stop_requested_.store(true, std::memory_order_relaxed); }
+  bool stop_requested() const { return stop_requested_.load(std::memory_order_relaxed); }
+  // Cancelled by the first request, but not by that of a stop.
   const CancellationToken& token() const { return token_; }
 
   // Sleeps; answers at once, and true, when there is a request.
-  bool WaitFor(absl::Duration limit) const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(this, &AttemptInterruption::IsRequested), limit);
-  }
+  bool WaitFor(absl::Duration limit) const { return pause_.For(limit); }
 
  private:
-  bool IsRequested() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return kind_ != AttemptInterruptionKind::kNone;
-  }
-
   const CancellationToken token_;
+  std::atomic<bool> stop_requested_{false};
+  SteadySleep pause_;
   mutable absl::Mutex mutex_;
   AttemptInterruptionKind kind_ ABSL_GUARDED_BY(mutex_) = AttemptInterruptionKind::kNone;
 };

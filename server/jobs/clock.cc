@@ -1,7 +1,5 @@
 #include "server/jobs/clock.h"
 
-#include <chrono>
-
 #include "absl/time/clock.h"
 
 namespace mercer::server {
@@ -10,9 +8,7 @@ namespace {
 class SystemClock final : public Clock {
  public:
   absl::Time Now() const override { return absl::Now(); }
-  absl::Duration Monotonic() const override {
-    return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-  }
+  absl::Duration Monotonic() const override { return SystemSteadyClock().Monotonic(); }
 };
 
 }  // namespace

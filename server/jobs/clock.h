@@ -3,14 +3,14 @@
 
 #include "absl/time/time.h"
 
+#include "core/base/steady_clock.h"
+
 namespace mercer::server {
 
-// Thread-safe.
-class Clock {
+// Thread-safe. Intervals and limits are measured by Monotonic.
+class Clock : public SteadyClock {
  public:
-  virtual ~Clock() = default;
-  virtual absl::Time Now() const = 0;            // wall clock: time stamps and leases; may jump
-  virtual absl::Duration Monotonic() const = 0;  // since some start; intervals
+  virtual absl::Time Now() const = 0;  // wall clock: time stamps, leases and delays; may jump
 };
 
 // Lives for ever.

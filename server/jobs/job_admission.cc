@@ -39,6 +39,7 @@ NewJob MakeJob(const JobSubmission& submission, const std::string& request_diges
                const JobPlan& plan, const JobEstimate& estimate, absl::Time now) {
   NewJob job;
   job.id = MakeJobId();
+  job.caller = submission.caller;
   job.priority = submission.priority;
   job.request = submission.request;
   job.request_id = submission.request_id;

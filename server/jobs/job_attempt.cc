@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/retry_policy.h"
 
 namespace mercer::server {
 namespace {
@@ -20,11 +22,10 @@ namespace {
 // Between tries of what a disk or a storage refuses: doubled after each.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestPause = absl::Seconds(30);
-
-// Whether what was asked for is not there or not usable, however often one asks.
-bool IsGone(const absl::Status& status) {
-  return absl::IsNotFound(status) || absl::IsDataLoss(status) || absl::IsInvalidArgument(status);
-}
+// Of what a job begins with: about 1.5 seconds. What lasts longer is left to the next attempt, so that the worker can do
+// something else. A trained model is not given up.
+constexpr int kReadTries = 5;
+constexpr int kEndlessTries = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -45,6 +46,9 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
                    Log("cannot write progress", status);
                  }},
                 lease_, environment_.options.event_interval) {
+  if (job_.stop_requested) {
+    Stop();
+  }
   if (dependencies_.crash_notes != nullptr) {
     note_ = dependencies_.crash_notes->NoteOf(job_.id, job_.attempt);
   }
@@ -68,15 +72,19 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::Work() {
 }
 
 template <typename Operation>
-std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure,
-                                                       Operation operation) const {
+std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure, int tries,
+                                                       Operation operation) {
   absl::Duration pause = kFirstPause;
-  while (true) {
+  for (int tried = 1;; ++tried) {
     auto result = operation();
-    if (result.ok() || IsGone(result.status())) {
+    if (result.ok() || IsForGood(result.status())) {
       return result;
     }
     Log(failure, result.status());
+    if (tried == tries) {
+      server_failed_ = true;
+      return result;
+    }
     if (interruption_->WaitFor(pause)) {
       return absl::CancelledError("interrupted before a disk or a storage worked again");
     }
@@ -98,16 +106,18 @@ void JobAttempt::RunHousekeeping() {
   last_renewal_nanoseconds_.store(absl::ToInt64Nanoseconds(now));
   dependencies_.storage->jobs().RenewLease(
       lease_, dependencies_.clock->Now() + environment_.options.lease_duration,
-      [interruption = interruption_](absl::StatusOr<JobState> state) {
-        if (absl::IsAborted(state.status())) {
+      [interruption = interruption_](const absl::StatusOr<RenewedLease>& renewed) {
+        if (absl::IsAborted(renewed.status())) {
           interruption->Request(Interruption::kAbandon);
-        } else if (state.ok() && *state == JobState::kCancelling) {
+        } else if (renewed.ok() && renewed->state == JobState::kCancelling) {
           interruption->Request(Interruption::kCancel);
+        } else if (renewed.ok() && renewed->stop_requested) {
+          interruption->RequestStop();
         }
       });
 }
 
-absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
+absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
   // The budget may have been lowered since the job was accepted.
   if (job_.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(job_.memory_bytes, environment_.options.memory_budget_bytes);
@@ -119,8 +129,9 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() const {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
                                                       prepared.plan.recipe.learner, "'"));
   }
-  MERCER_ASSIGN_OR_RETURN(prepared.dataset,
-                          environment_.datasets->Open(prepared.plan.dataset_ids.at(0)));
+  MERCER_ASSIGN_OR_RETURN(prepared.dataset, KeepTrying("cannot open the data set", kReadTries, [&] {
+                            return environment_.datasets->Open(prepared.plan.dataset_ids.at(0));
+                          }));
   return prepared;
 }
 
@@ -129,9 +140,9 @@ absl::StatusOr<std::string> JobAttempt::LoadState() {
     return "";
   }
   const absl::StatusOr<std::optional<CheckpointRecord>> checkpoint =
-      KeepTrying("cannot look for the checkpoint",
+      KeepTrying("cannot look for the checkpoint", kReadTries,
                  [this] { return dependencies_.storage->jobs().GetCheckpoint(job_.id); });
-  if (absl::IsCancelled(checkpoint.status())) {
+  if (!checkpoint.ok() && !IsForGood(checkpoint.status())) {
     return checkpoint.status();
   }
   if (!checkpoint.ok() || !checkpoint->has_value()) {
@@ -143,9 +154,10 @@ absl::StatusOr<std::string> JobAttempt::LoadState() {
     TellResumed(0, absl::StrCat("the checkpoint is of version ", found.code_version));
     return "";
   }
-  const absl::StatusOr<std::unique_ptr<MappedFile>> blob = KeepTrying(
-      "cannot read the checkpoint yet", [&] { return dependencies_.blobs->Read(found.blob); });
-  if (absl::IsCancelled(blob.status())) {
+  const absl::StatusOr<std::unique_ptr<MappedFile>> blob =
+      KeepTrying("cannot read the checkpoint yet", kReadTries,
+                 [&] { return dependencies_.blobs->Read(found.blob); });
+  if (!blob.ok() && !IsForGood(blob.status())) {
     return blob.status();
   }
   if (!blob.ok()) {
@@ -170,6 +182,7 @@ absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
                       prepared.dataset.record.blob, environment_.options.code_version};
   MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
   RunContext context(interruption_->token(), prepared.plan.num_threads, environment_.cache);
+  context.set_clock(dependencies_.clock);
   absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
   const bool unusable_state =
       absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";
@@ -209,6 +222,9 @@ void JobAttempt::OnCheckpoint(std::string state) {
                    dependencies_.clock->Now()});
   if (!previous.ok()) {
     Log("cannot store a checkpoint", previous.status());
+    if (absl::IsAborted(previous.status())) {
+      Abandon();
+    }
     return;
   }
   if (previous->has_value()) {
@@ -247,7 +263,7 @@ void JobAttempt::OnVerifying() {
 absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepared,
                                                            const TrainedModel& trained) {
   const auto put = [this](const std::string& bytes) {
-    return KeepTrying("cannot store the model yet",
+    return KeepTrying("cannot store the model yet", kEndlessTries,
                       [&] { return dependencies_.blobs->Put(bytes); });
   };
   MERCER_ASSIGN_OR_RETURN(PinnedBlob model, put(SaveModel(trained.model)));
@@ -266,9 +282,14 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepa
   return success;
 }
 
-AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
+absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   AttemptEnd end;
   std::string why;
+  if (!absl::IsCancelled(status) && (server_failed_ || IsMomentary(status))) {
+    return EndOfFailedServer({&dependencies_.storage->jobs(), dependencies_.clock->Now(),
+                              environment_.options.max_lost_attempts},
+                             job_.id, status);
+  }
   if (absl::IsCancelled(status) && interruption() == Interruption::kDrain) {
     end.state = JobState::kQueued;
     end.reason = AttemptReason::kDrained;
@@ -276,6 +297,11 @@ AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   } else if (absl::IsCancelled(status) && interruption() != Interruption::kNone) {
     end.state = JobState::kCancelled;
     end.reason = AttemptReason::kCancelled;
+  } else if (interruption_->stop_requested() && GetReason(status) == "NO_MODEL") {
+    end.state = JobState::kCancelled;
+    end.reason = AttemptReason::kCancelled;
+    end.error = EncodeError(status);
+    why = GetReason(status);
   } else {
     end.state = JobState::kFailed;
     end.reason = AttemptReason::kFailed;
@@ -286,7 +312,7 @@ AttemptEnd JobAttempt::MakeErrorEnd(const absl::Status& status) const {
   return end;
 }
 
-AttemptEnd JobAttempt::MakeEnd() {
+absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
   AttemptEnd end;
   if (outcome_.ok()) {
     end.state = JobState::kSucceeded;
@@ -294,7 +320,7 @@ AttemptEnd JobAttempt::MakeEnd() {
     end.version = outcome_->version;
     end.events = {StateEvent(JobState::kSucceeded)};
   } else {
-    end = MakeErrorEnd(outcome_.status());
+    MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
   }
   end.lease = lease_;
   end.now = dependencies_.clock->Now();
@@ -328,7 +354,7 @@ bool JobAttempt::TryEnd() {
 absl::Status JobAttempt::StoreEnd() {
   JobStore& jobs = dependencies_.storage->jobs();
   if (!end_.has_value()) {
-    end_ = MakeEnd();
+    MERCER_ASSIGN_OR_RETURN(end_, MakeEnd());
   }
   absl::StatusOr<EndedAttempt> ended = jobs.EndAttempt(*end_);
   if (GetReason(ended.status()) == "CANCEL_REQUESTED") {
@@ -336,12 +362,18 @@ absl::Status JobAttempt::StoreEnd() {
     end_->reason = AttemptReason::kCancelled;
     end_->error.reset();
     end_->version.reset();
+    end_->not_before = absl::InfinitePast();
     end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
     ended = jobs.EndAttempt(*end_);
   }
   if (!ended.ok()) {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
+  }
+  if (end_->reason == AttemptReason::kRetry && dependencies_.log != nullptr) {
+    dependencies_.log->warn("job={} attempt={} is tried again at {}: {}", job_.id, job_.attempt,
+                            absl::FormatTime(end_->not_before, absl::UTCTimeZone()),
+                            LogTextOf(outcome_.status()));
   }
   if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
     dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,

@@ -49,6 +49,8 @@ class JobAttempt final : public RunObserver {
   // Tries now; answers ended().
   bool TryEnd() ABSL_LOCKS_EXCLUDED(end_mutex_);
 
+  // Ends soon, with the best model so far.
+  void Stop() { interruption_->RequestStop(); }
   void Cancel() { Interrupt(Interruption::kCancel); }
   void Drain() { Interrupt(Interruption::kDrain); }
   // Ends without writing anything more.
@@ -64,6 +66,7 @@ class JobAttempt final : public RunObserver {
   bool WantsCheckpoint() override;
   void OnCheckpoint(std::string state) override;
   void OnVerifying() override;
+  bool StopRequested() override { return interruption_->stop_requested(); }
 
  private:
   using Interruption = AttemptInterruptionKind;
@@ -83,15 +86,15 @@ class JobAttempt final : public RunObserver {
   void Interrupt(Interruption interruption) { interruption_->Request(interruption); }
   Interruption interruption() const { return interruption_->kind(); }
 
-  // What `operation` answers, once it succeeds or fails for good. Disk and database may be full, busy or out of handles
-  // for a while: that must not cost what was trained, so it is tried ever more rarely. kCancelled when the attempt is
-  // interrupted meanwhile.
+  // What `operation` answers, once it succeeds, fails for good, or has failed `tries` times. Disk and database may be
+  // full, busy or out of handles for a while: that must not cost what was trained, so it is tried ever more rarely.
+  // kCancelled when the attempt is interrupted meanwhile.
   template <typename Operation>
-  std::invoke_result_t<Operation> KeepTrying(const char* failure, Operation operation) const;
+  std::invoke_result_t<Operation> KeepTrying(const char* failure, int tries, Operation operation);
 
-  absl::StatusOr<Prepared> Prepare() const;
+  absl::StatusOr<Prepared> Prepare();
   // The state to continue from, empty for the start; tells watchers of a second attempt where it
-  // begins. Errors: kCancelled.
+  // begins. Errors: kCancelled; those of disk and storage.
   absl::StatusOr<std::string> LoadState();
   void TellResumed(int64_t iteration, std::string why);
   absl::StatusOr<TrainedModel> Train(const Prepared& prepared);
@@ -100,9 +103,9 @@ class JobAttempt final : public RunObserver {
   absl::StatusOr<Success> Work();
   absl::StatusOr<Success> StoreModel(const Prepared& prepared, const TrainedModel& trained);
 
-  // How the attempt ends, from what Work has answered.
-  AttemptEnd MakeEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
-  AttemptEnd MakeErrorEnd(const absl::Status& status) const;
+  // How the attempt ends, from what Work has answered. Errors: those of the storage, which is asked for earlier attempts.
+  absl::StatusOr<AttemptEnd> MakeEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
+  absl::StatusOr<AttemptEnd> MakeErrorEnd(const absl::Status& status) const;
   // One try, and CANCELLED instead of `end` when a cancellation came first.
   absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   void Log(const std::string& what, const absl::Status& status) const;
@@ -119,6 +122,7 @@ class JobAttempt final : public RunObserver {
   std::atomic<int64_t> last_renewal_nanoseconds_;  // on the monotonic clock
   // Of the training thread alone.
   absl::Duration last_checkpoint_;
+  bool server_failed_ = false;  // disk or storage, and not the job; read by others once worked_
   std::atomic<bool> worked_{false};  // outcome_ is there
   std::atomic<bool> ended_{false};
   absl::Mutex end_mutex_;                                        // held while the end is stored

@@ -16,13 +16,16 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "core/training/no_model.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/orphans.h"
+#include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
+#include "server/jobs/steady_sleep.h"
 
 namespace mercer::server {
 namespace {
@@ -57,6 +60,7 @@ class JobManager::Impl {
   absl::Status StartWorkers();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
+  absl::StatusOr<JobRecord> StopJob(const std::string& job_id);
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
     return EstimateJob(environment_.dependencies.find_learner, datasets_, plan);
   }
@@ -85,7 +89,11 @@ class JobManager::Impl {
   // Claims the next job; null when there is none to run now. Errors: those of the storage.
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends a job that was claimed and could not be begun.
+  // Remembers when the next delayed job becomes ready.
+  absl::Status LookAhead() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Has the workers look at the queue when that time has come, or when the clock says that it was wrong.
+  void WakeForDelayedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the attempt at a job that was claimed and could not be begun.
   void GiveUp(const JobRecord& job, const absl::Status& why);
   void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
   // Waits until there may be something new to claim; false when the worker must end.
@@ -106,8 +114,10 @@ class JobManager::Impl {
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts reasons to look at the queue
   int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;    // that found nothing in this generation
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time next_ready_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   void (JobAttempt::*stop_action_)()
       ABSL_GUARDED_BY(mutex_) = nullptr;  // for attempts that begin while stopping_
+  SteadySleep rest_;                      // of the housekeeping; ended by Stop
   absl::Mutex threads_mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
 };
@@ -157,6 +167,7 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
     return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
   }
   NewJob job = MakeJob(submission, digest, plan, estimate, clock().Now());
+  job.limits = environment_.options.queue_limits;
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
   absl::MutexLock lock(&mutex_);
   TellWorkers();
@@ -182,6 +193,30 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
     Warn(job_id, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
+}
+
+absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id) {
+  constexpr char kWhy[] = "STOP_REQUESTED";
+  StopRequest request;
+  request.job_id = job_id;
+  request.now = clock().Now();
+  request.queued = StateEvent(JobState::kQueued, kWhy);
+  request.running = StateEvent(JobState::kRunning, kWhy);
+  request.verifying = StateEvent(JobState::kVerifying, kWhy);
+  const absl::Status no_model = NoModelError(StopReason::kStopRequested);
+  request.cancelled = StateEvent(JobState::kCancelled, GetReason(no_model));
+  request.no_model = EncodeError(no_model);
+  MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped, storage().jobs().StopJob(std::move(request)));
+  if (const AttemptPointer attempt = running_.Find(job_id);
+      attempt != nullptr && stopped.job.stop_requested) {
+    attempt->Stop();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    TellWorkers();  // the head of the queue may be another now
+  }
+  hub().Publish(job_id, stopped.events);
+  return std::move(stopped.job);
 }
 
 void JobManager::Impl::Work(int worker) {
@@ -226,9 +261,11 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   request.now = clock().Now();
   request.lease_until = request.now + environment_.options.lease_duration;
   request.event = StateEvent(JobState::kRunning);
+  request.max_running_per_caller = environment_.options.max_running_jobs_per_caller;
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
                           storage().jobs().ClaimJob(std::move(request)));
   if (!job.has_value()) {
+    MERCER_RETURN_IF_ERROR(LookAhead());
     return nullptr;
   }
   absl::StatusOr<AttemptPointer> begun = RunSafely(
@@ -254,26 +291,28 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
     if (job.last_event.has_value()) {
       hub().Publish(job.id, {*job.last_event});
     }
-    // A cancellation that came between the claim and the entry in running_ found nobody to tell.
+    // A cancellation or stop that came between the claim and the entry in running_ found nobody to tell.
     const absl::StatusOr<JobRecord> now = storage().jobs().GetJob(job.id);
     if (now.ok() && now->state == JobState::kCancelling) {
       attempt->Cancel();
     }
+    if (now.ok() && now->stop_requested) {
+      attempt->Stop();
+    }
     return absl::OkStatus();
   });
-  told.IgnoreError();  // the renewal of the lease learns of a cancellation, too
+  told.IgnoreError();  // the renewal of the lease learns of them, too
   return attempt;
 }
 
 void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
   const absl::Status ended = RunSafely("giving a job up", [&]() -> absl::Status {
-    AttemptEnd end;
+    MERCER_ASSIGN_OR_RETURN(AttemptEnd end,
+                            EndOfFailedServer({&storage().jobs(), clock().Now(),
+                                               environment_.options.max_lost_attempts},
+                                              job.id, why));
     end.lease = {job.id, job.lease_worker, job.epoch};
-    end.state = JobState::kFailed;
-    end.reason = AttemptReason::kFailed;
-    end.error = EncodeError(why);
     end.now = clock().Now();
-    end.events = {StateEvent(JobState::kFailed, GetReason(why))};
     MERCER_ASSIGN_OR_RETURN(const EndedAttempt stored, storage().jobs().EndAttempt(std::move(end)));
     if (environment_.dependencies.log != nullptr) {
       environment_.dependencies.log->error("job={} attempt={} could not be begun: {}", job.id,
@@ -317,16 +356,34 @@ void JobManager::Impl::RunHousekeeping() {
   for (const AttemptPointer& attempt : running_.All()) {
     attempt->RunHousekeeping();
   }
-  running_.ForgetEnded();
+  if (running_.ForgetEnded()) {
+    absl::MutexLock lock(&mutex_);
+    TellWorkers();  // a job is queued again, or its caller has one less
+  }
+  WakeForDelayedJobs();
+}
+
+absl::Status JobManager::Impl::LookAhead() {
+  MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
+  absl::MutexLock lock(&mutex_);
+  next_ready_ = next;
+  return absl::OkStatus();
+}
+
+void JobManager::Impl::WakeForDelayedJobs() {
+  const absl::Time now = clock().Now();
+  absl::MutexLock lock(&mutex_);
+  const bool mistaken = next_ready_ < absl::InfiniteFuture() && next_ready_ > now + kLongestDelay;
+  if (next_ready_ <= now || mistaken) {
+    next_ready_ = absl::InfiniteFuture();  // whoever finds nothing to claim looks ahead again
+    TellWorkers();
+  }
 }
 
 void JobManager::Impl::KeepHouse() {
   while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kHousekeepingPeriod)) {
-        return;
-      }
+    if (rest_.For(kHousekeepingPeriod)) {
+      return;
     }
     const absl::Status kept = RunSafely("housekeeping", [this] {
       RunHousekeeping();
@@ -347,6 +404,7 @@ void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
     stopping_ = true;
     stop_action_ = end_attempt;
   }
+  rest_.End();
   for (const AttemptPointer& attempt : running_.All()) {
     ((*attempt).*end_attempt)();
   }
@@ -359,9 +417,9 @@ void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
 }
 
 void JobManager::Impl::SettleEnds() {
-  const absl::Time limit = absl::Now() + kSettleLimit;
+  const absl::Duration limit = RealClock().Monotonic() + kSettleLimit;
   for (const AttemptPointer& attempt : running_.All()) {
-    while (!attempt->TryEnd() && absl::Now() < limit) {
+    while (!attempt->TryEnd() && RealClock().Monotonic() < limit) {
       absl::SleepFor(kSettlePause);
     }
   }
@@ -388,6 +446,10 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id) {
   return impl_->Cancel(job_id);
+}
+
+absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
+  return impl_->StopJob(job_id);
 }
 
 absl::StatusOr<JobEstimate> JobManager::Estimate(std::string_view request) {

@@ -36,9 +36,12 @@ struct JobManagerOptions {
   absl::Duration event_interval =
       absl::Milliseconds(250);  // progress events of one job are at least this far apart
   absl::Duration lease_duration = absl::Seconds(30);
-  // So many attempts of a job may be lost with the process for an unknown reason and without a new
-  // checkpoint; the job then fails (see orphans.h). Raise it where machines are taken away often.
+  // So many attempts of a job may be lost with the process for an unknown reason, and as many fail for
+  // reasons of the server (see retry_policy.h), without a new checkpoint; the job then fails (see
+  // orphans.h). Raise it where machines are taken away often.
   int max_lost_attempts = 10;
+  QueueLimits queue_limits;
+  int64_t max_running_jobs_per_caller = 0;  // 0: no limit
   // A thread renews leases and writes progress that was held back. Tests turn it off and call
   // RunHousekeeping.
   bool housekeeping_thread = true;
@@ -60,7 +63,7 @@ struct JobSubmission {
   std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
   std::string request_id;  // may be empty
   std::string model_name;  // empty: "model-" and the job's id
-  std::string caller;      // who submits it; empty: nobody in particular
+  std::string caller;      // whose quota and turn it takes; may be empty
   int32_t priority = 0;
   Labels labels;
 };
@@ -92,12 +95,16 @@ class JobManager {
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
   // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes);
-  // kUnavailable (reason DRAINING).
+  // kResourceExhausted (reason QUOTA_EXCEEDED); kUnavailable (reason DRAINING).
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
 
   // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL). A running job ends soon after;
   // its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
+
+  // Ends the job with the best model so far, or CANCELLED (reason NO_MODEL) when there is none; see JobStore::StopJob. The
+  // request survives the process. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
+  absl::StatusOr<JobRecord> Stop(const std::string& job_id);
 
   // Upper bound of what the job would need. Errors: as Submit.
   absl::StatusOr<JobEstimate> Estimate(std::string_view request);

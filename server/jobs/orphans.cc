@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/training/no_model.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
 
@@ -48,10 +49,10 @@ OrphanVerdict JudgeLoss(const Orphan& orphan, int max_lost_attempts) {
   return {JobState::kFailed, AttemptReason::kWorkerLost, JobLostRepeatedly(losses)};
 }
 
-// The word that watchers get; none for a cancellation, which says all.
+// The word that watchers get; none for a cancellation that was asked for, which says all.
 std::string WhyOf(const OrphanVerdict& verdict) {
   if (verdict.state == JobState::kCancelled) {
-    return "";
+    return GetReason(verdict.error);
   }
   return verdict.error.ok() ? std::string(AttemptReasonName(verdict.reason))
                             : GetReason(verdict.error);
@@ -98,13 +99,20 @@ OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt
   if (orphan.job.state == JobState::kCancelling) {
     return {JobState::kCancelled, AttemptReason::kCancelled, absl::OkStatus()};
   }
+  OrphanVerdict verdict;
   if (crash != nullptr) {
-    return JudgeCrash(orphan, crash->signal);
+    verdict = JudgeCrash(orphan, crash->signal);
+  } else if (!crashes.empty()) {
+    verdict = {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus()};
+  } else {
+    verdict = JudgeLoss(orphan, max_lost_attempts);
   }
-  if (!crashes.empty()) {
-    return {JobState::kQueued, AttemptReason::kServerCrashed, absl::OkStatus()};
+  const bool has_nothing = orphan.job.stop_requested && !orphan.checkpoint.has_value();
+  if (verdict.state == JobState::kQueued && has_nothing) {
+    verdict.state = JobState::kCancelled;
+    verdict.error = NoModelError(StopReason::kStopRequested);
   }
-  return JudgeLoss(orphan, max_lost_attempts);
+  return verdict;
 }
 
 absl::Status RecoverOrphans(const OrphanRecovery& recovery) {

@@ -34,7 +34,7 @@ struct Orphan {
 struct OrphanVerdict {
   JobState state = JobState::kQueued;  // or kCancelled, kFailed
   AttemptReason reason = AttemptReason::kWorkerLost;
-  absl::Status error;  // kFailed: why
+  absl::Status error;  // kFailed: why; kCancelled: NO_MODEL, or none
 
   friend bool operator==(const OrphanVerdict&, const OrphanVerdict&) = default;
 };
@@ -43,7 +43,8 @@ struct OrphanVerdict {
 //   - it was being cancelled: CANCELLED;
 //   - kMaxCrashesOfAJob of its attempts have taken the server down: FAILED, reason JOB_CRASHED_WORKER;
 //   - `max_lost_attempts` of its attempts were lost for an unknown reason (the process was killed, the machine lost its
-//     power, memory ran out) since its newest checkpoint: FAILED, reason JOB_LOST_REPEATEDLY.
+//     power, memory ran out) since its newest checkpoint: FAILED, reason JOB_LOST_REPEATEDLY;
+//   - it was to stop and there is no checkpoint whose model could be kept: CANCELLED, reason NO_MODEL.
 // A job whose server was taken down by another one bears no blame: such attempts count for nothing.
 OrphanVerdict JudgeOrphan(const Orphan& orphan, const std::vector<CrashedAttempt>& crashes,
                           int max_lost_attempts);

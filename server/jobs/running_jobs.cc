@@ -20,11 +20,12 @@ void RunningJobs::Finish(const JobAttempt& attempt) {
   }
 }
 
-void RunningJobs::ForgetEnded() {
+bool RunningJobs::ForgetEnded() {
   absl::MutexLock lock(&mutex_);
-  std::erase_if(jobs_, [](const auto& entry) {
+  const size_t forgotten = std::erase_if(jobs_, [](const auto& entry) {
     return !entry.second.working && entry.second.attempt->ended();
   });
+  return forgotten > 0;
 }
 
 AttemptPointer RunningJobs::Find(const std::string& job_id) const {

@@ -22,8 +22,8 @@ class RunningJobs {
   void Add(AttemptPointer attempt, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The worker is done with the attempt.
   void Finish(const JobAttempt& attempt) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Drops jobs that are finished and ended.
-  void ForgetEnded() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Drops jobs that are finished and ended; answers whether there were any.
+  bool ForgetEnded() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Null if the job is not here.
   AttemptPointer Find(const std::string& job_id) const ABSL_LOCKS_EXCLUDED(mutex_);

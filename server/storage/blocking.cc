@@ -25,9 +25,9 @@ absl::StatusOr<std::optional<JobRecord>> JobStore::ClaimJob(ClaimRequest request
   return WaitFor<Result>([&](Done<Result> done) { ClaimJob(std::move(request), std::move(done)); });
 }
 
-absl::StatusOr<JobState> JobStore::RenewLease(Lease lease, absl::Time lease_until) {
-  return WaitFor<JobState>(
-      [&](Done<JobState> done) { RenewLease(std::move(lease), lease_until, std::move(done)); });
+absl::StatusOr<RenewedLease> JobStore::RenewLease(Lease lease, absl::Time lease_until) {
+  return WaitFor<RenewedLease>(
+      [&](Done<RenewedLease> done) { RenewLease(std::move(lease), lease_until, std::move(done)); });
 }
 
 absl::StatusOr<EventRecord> JobStore::BeginVerifying(Lease lease, EventDraft event,
@@ -53,6 +53,11 @@ absl::StatusOr<EndedAttempt> JobStore::EndAttempt(AttemptEnd end) {
 absl::StatusOr<EndedAttempt> JobStore::CancelJob(CancelRequest request) {
   return WaitFor<EndedAttempt>(
       [&](Done<EndedAttempt> done) { CancelJob(std::move(request), std::move(done)); });
+}
+
+absl::StatusOr<EndedAttempt> JobStore::StopJob(StopRequest request) {
+  return WaitFor<EndedAttempt>(
+      [&](Done<EndedAttempt> done) { StopJob(std::move(request), std::move(done)); });
 }
 
 absl::StatusOr<std::vector<EventRecord>> EventLog::Append(Lease lease,

@@ -1,5 +1,19 @@
 // The durable queue: jobs, attempts, leases, checkpoints. Every state change writes its event in
 // the same transaction, so that a job and its event log never disagree.
+//
+// The order of the queue. A queued job is READY when its not_before has passed (or lies further ahead than
+// kLongestDelay, as after a clock that was wrong), and its caller is ELIGIBLE while fewer jobs of that caller are held by
+// workers than the claim allows. Of the ready jobs of eligible callers, the HEAD is the one with
+//   1. the highest priority;
+//   2. the caller of whom workers hold the fewest jobs;
+//   3. the caller whose last claim is the longest ago (one who never had any comes first);
+//   4. the greatest age.
+// With one caller that is priority, then age. A claim takes the head or nothing: while the head waits for memory, no job
+// behind it begins. So nobody starves, priorities apart. INVARIANT: from the moment that no worker holds a job of caller A,
+// at most one job of each other caller begins before the next one of A, however large that is and whatever the others
+// submit. Proof: A holds the fewest possible (rule 2), so only a caller B that holds none and was served longer ago goes
+// before A (rule 3); B's claim makes it the last served, after A, and it stays behind A until A is served. And when
+// workers do hold jobs of A, that lasts as long as those jobs: a claim of A's is what is waited for.
 #pragma once
 
 #include <limits>
@@ -16,8 +30,16 @@
 
 namespace mercer::server {
 
+// What the queue takes; 0: no limit.
+struct QueueLimits {
+  int64_t queued_jobs = 0;
+  int64_t queued_jobs_per_caller = 0;
+};
+
 struct NewJob {
   std::string id;
+  std::string caller;
+  QueueLimits limits;
   int32_t priority = 0;
   std::string request;
   std::string request_id;  // empty: every call makes a job
@@ -42,13 +64,23 @@ struct ClaimRequest {
   std::string host;
   absl::Time now;
   absl::Time lease_until;
-  // The head of the queue is claimed only when it fits; jobs behind it never overtake it, so a
-  // large job is not starved.
+  // The head of the queue is claimed only when it fits.
   int64_t free_memory_bytes = 0;
   EventDraft event;  // "running"
   // A head that needs more than this will never fit: it is claimed all the same, so that its worker
   // can end it.
   int64_t memory_budget_bytes = std::numeric_limits<int64_t>::max();
+  // A caller of whom workers hold so many jobs is passed over; 0: no limit.
+  int64_t max_running_per_caller = 0;
+};
+
+// A not_before further ahead than this is taken for the mistake of a clock.
+inline constexpr absl::Duration kLongestDelay = absl::Minutes(10);
+
+// What a worker learns when it extends its lease: what another process may have accepted meanwhile.
+struct RenewedLease {
+  JobState state = JobState::kRunning;
+  bool stop_requested = false;
 };
 
 struct NewCheckpoint {
@@ -76,6 +108,7 @@ struct AttemptEnd {
   std::optional<StoredError> error;
   std::optional<NewVersion>
       version;  // kSucceeded only: becomes the next version of the job's model
+  absl::Time not_before = absl::InfinitePast();  // kQueued only
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state
 };
@@ -93,6 +126,18 @@ struct CancelRequest {
   EventDraft cancelled;   // written when the job was still queued
 };
 
+struct StopRequest {
+  std::string job_id;
+  absl::Time now;
+  // The one of the state that the job stays in is written.
+  EventDraft queued;
+  EventDraft running;
+  EventDraft verifying;
+  // A queued job that has no checkpoint has nothing to keep.
+  EventDraft cancelled;
+  StoredError no_model;
+};
+
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   Labels labels;                 // all of them must be there with these values
@@ -105,7 +150,8 @@ class JobStore {
   virtual ~JobStore() = default;
 
   // Errors: kNotFound (a data set; reason DATASET_NOT_FOUND, metadata "dataset"), kAlreadyExists
-  // (the id; or the request_id with another digest, reason REQUEST_ID_REUSED).
+  // (the id; or the request_id with another digest, reason REQUEST_ID_REUSED), kResourceExhausted (reason
+  // QUOTA_EXCEEDED, metadata "what", "limit", "current"), which a repeated request_id never meets.
   virtual void CreateJob(NewJob job, Done<CreatedJob> done) = 0;
   absl::StatusOr<CreatedJob> CreateJob(NewJob job);
 
@@ -113,14 +159,16 @@ class JobStore {
   virtual absl::StatusOr<std::optional<JobRecord>> FindRequest(
       const std::string& request_id, const std::string& request_digest) = 0;
 
-  // Takes the queued job of the highest priority, the oldest among equals; begins its next attempt
-  // in state RUNNING. Answers nothing when the queue is empty or its head has to wait for memory.
+  // Takes the head of the queue and begins its next attempt, in state RUNNING. Answers nothing when there is no head or
+  // it has to wait for memory.
   virtual void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) = 0;
   absl::StatusOr<std::optional<JobRecord>> ClaimJob(ClaimRequest request);
 
-  // Answers the state, so that a worker learns of a cancellation that another process has accepted.
-  virtual void RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) = 0;
-  absl::StatusOr<JobState> RenewLease(Lease lease, absl::Time lease_until);
+  // When the first of the queued jobs that are not ready becomes so; InfiniteFuture: there is none.
+  virtual absl::StatusOr<absl::Time> NextReadyTime() = 0;
+
+  virtual void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) = 0;
+  absl::StatusOr<RenewedLease> RenewLease(Lease lease, absl::Time lease_until);
 
   // RUNNING -> VERIFYING. Errors: kFailedPrecondition (reason CANCEL_REQUESTED).
   virtual void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
@@ -143,6 +191,12 @@ class JobStore {
   // kFailedPrecondition (reason JOB_IS_FINAL).
   virtual void CancelJob(CancelRequest request, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> CancelJob(CancelRequest request);
+
+  // Asks for the best model so far: sets stop_requested, and makes a queued job ready. A queued job without checkpoint
+  // becomes CANCELLED with the error no_model. A job that is stopping or CANCELLING already stays as it is, without an
+  // event. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
+  virtual void StopJob(StopRequest request, Done<EndedAttempt> done) = 0;
+  absl::StatusOr<EndedAttempt> StopJob(StopRequest request);
 
   // Errors: kNotFound.
   virtual absl::StatusOr<JobRecord> GetJob(const std::string& id) = 0;

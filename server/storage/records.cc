@@ -40,6 +40,8 @@ std::string_view AttemptReasonName(AttemptReason reason) {
       return "CRASHED";
     case AttemptReason::kServerCrashed:
       return "SERVER_CRASHED";
+    case AttemptReason::kRetry:
+      return "RETRY";
   }
   return "UNKNOWN";
 }

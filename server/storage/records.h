@@ -42,9 +42,10 @@ enum class AttemptReason : uint8_t {
   kWorkerLost = 5,     // the process was killed, or the worker lost its lease
   kCrashed = 6,        // it took the process down
   kServerCrashed = 7,  // an attempt at another job took the process down
+  kRetry = 8,          // disk or storage failed it; the job went back to the queue
 };
 
-// "RUNNING", "SUCCEEDED", ..., "DRAINED", "WORKER_LOST", "CRASHED", "SERVER_CRASHED"
+// "RUNNING", "SUCCEEDED", ..., "DRAINED", "WORKER_LOST", "CRASHED", "SERVER_CRASHED", "RETRY"
 std::string_view AttemptReasonName(AttemptReason reason);
 
 // A status with its details, encoded by whoever writes it.
@@ -98,9 +99,14 @@ struct JobRecord {
   std::vector<std::string> dataset_ids;  // in the order of the request
   Labels labels;
   std::string model_name;
-  int64_t model_version = 0;         // of model_name; 0 until the job succeeded
-  int64_t memory_bytes = 0;          // upper bound of what the run will need
-  std::optional<StoredError> error;  // FAILED, and CANCELLED with a reason
+  int64_t model_version = 0;    // of model_name; 0 until the job succeeded
+  int64_t memory_bytes = 0;     // upper bound of what the run will need
+  std::string caller;           // who has submitted it; empty: nobody in particular
+  bool stop_requested = false;  // the job is to end now, with the best model so far
+  // QUEUED: no worker takes the job before. InfinitePast: it may be taken at once.
+  absl::Time not_before = absl::InfinitePast();
+  // FAILED, CANCELLED with a reason, and QUEUED with not_before: why the last attempt ended.
+  std::optional<StoredError> error;
   absl::Time create_time;
   absl::Time start_time = absl::InfinitePast();  // of the first attempt; InfinitePast: not started
   absl::Time end_time = absl::InfinitePast();    // InfinitePast: not final

@@ -42,6 +42,16 @@ absl::Status RequestIdReused(const std::string& request_id, const std::string& j
       "REQUEST_ID_REUSED", {{"request_id", request_id}, {"job", job_id}});
 }
 
+absl::Status QuotaExceeded(std::string_view what, int64_t limit, int64_t current) {
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "there are ", current, " ", std::string(what), " already, at most ", limit,
+                        " are allowed; try again when some have begun")),
+                    "QUOTA_EXCEEDED",
+                    {{"what", std::string(what)},
+                     {"limit", absl::StrCat(limit)},
+                     {"current", absl::StrCat(current)}});
+}
+
 absl::Status LeaseLost(const Lease& lease) {
   return WithReason(
       absl::AbortedError(absl::StrCat("worker '", lease.worker, "', epoch ", lease.epoch,

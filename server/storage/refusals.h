@@ -17,6 +17,8 @@ absl::Status DatasetInUse(const std::string& id, const std::string& job_id);
 absl::Status JobNotFound(const std::string& id);
 absl::Status JobExists(const std::string& id);
 absl::Status RequestIdReused(const std::string& request_id, const std::string& job_id);
+// `what`: the key of the limit, as "queued_jobs".
+absl::Status QuotaExceeded(std::string_view what, int64_t limit, int64_t current);
 absl::Status LeaseLost(const Lease& lease);
 absl::Status CancelRequested(const std::string& job_id);
 absl::Status JobIsFinal(const std::string& job_id, JobState state);

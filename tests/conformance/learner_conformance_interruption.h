@@ -43,7 +43,7 @@ inline std::unique_ptr<Learner> InterruptAt(const LearnerEntry& entry, const Opt
   std::unique_ptr<Learner> learner = *entry.create(options);
   EXPECT_TRUE(learner->Start(problem, nullptr).ok());
   std::atomic<int64_t> asked = 0;
-  const Interruption interruption(absl::InfiniteFuture(), [&] { return ++asked >= polls; });
+  const Interruption interruption(absl::InfiniteDuration(), [&] { return ++asked >= polls; });
   RunContext context;
   for (int step = 0; step < 5000; ++step) {
     const InterruptibleScope scope(context, interruption);

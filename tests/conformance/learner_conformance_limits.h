@@ -31,6 +31,15 @@ struct EndedRun {
   double work_after = 0;
 };
 
+// Whether the run had reached its end when it was asked to end.
+inline bool EndedByItself(const ConformanceObserver& observer, const TrainingOutcome& outcome,
+                          double relative_gap) {
+  const double accuracy =
+      std::max(outcome.certificate.accuracy, outcome.certificate.worst_accuracy);
+  return (!observer.reports.empty() && observer.reports.back().stop.has_value()) ||
+         (outcome.stop_reason == StopReason::kConverged && accuracy <= relative_gap);
+}
+
 // One run that is ended after `seconds` of work since its beginning, or since that of its
 // verification (of time, for a time limit). Work is measured by the processor time of the training
 // thread, so that a loaded machine does not matter.
@@ -145,6 +154,13 @@ TEST_P(LearnerConformance, StopGivesTheBestModelSoFarWithItsCertificate) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   ExpectFinite(*outcome, "stopped");
   EXPECT_TRUE(observer.reports.back().has_model);
+  EXPECT_EQ(std::count_if(observer.reports.begin(), observer.reports.end(),
+                          [](const StepReport& report) { return report.has_model; }),
+            1)
+      << "steps after the stop";
+  EXPECT_TRUE(outcome->stop_reason == StopReason::kStopRequested ||
+              EndedByItself(observer, *outcome, 1e-9))
+      << StopReasonName(outcome->stop_reason);
 }
 
 TEST_P(LearnerConformance, EveryNumberOfIterationsGivesAModelOrSaysThatThereIsNone) {
@@ -166,13 +182,21 @@ TEST_P(LearnerConformance, EveryNumberOfIterationsGivesAModelOrSaysThatThereIsNo
 }
 
 TEST_P(LearnerConformance, TimeLimitGivesAModelOrSaysThatThereIsNone) {
+  ConformanceObserver observer;
   const absl::StatusOr<TrainingOutcome> outcome =
-      Train(Problem(120, 4), {.relative_gap = 1e-9, .max_time = absl::Nanoseconds(1)});
+      Train(Problem(120, 4), {.relative_gap = 1e-9, .max_time = absl::Nanoseconds(1)}, observer);
   if (outcome.ok()) {
     ExpectFinite(*outcome, "limit of time");
+    EXPECT_TRUE(outcome->stop_reason == StopReason::kTimeLimit ||
+                EndedByItself(observer, *outcome, 1e-9))
+        << StopReasonName(outcome->stop_reason);
   } else {
     EXPECT_EQ(GetReason(outcome.status()), "NO_MODEL") << outcome.status();
+    EXPECT_EQ(
+        GetErrorMetadata(outcome.status()),
+        (ErrorMetadata{{"stop_reason", std::string(StopReasonName(StopReason::kTimeLimit))}}));
   }
+  EXPECT_LE(observer.reports.size(), 1U) << "steps after the limit";
 }
 
 }  // namespace mercer

@@ -80,7 +80,7 @@ class SilentServerTest(unittest.TestCase):
                 file.write("x\n1\n")
             commands = [
                 ["data", "list"], ["data", "show", "d"], ["data", "rm", "d"], ["data", "upload", rows], ["learners"], ["jobs"],
-                ["train", "d", "svm"], ["cancel", "j"], ["models"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
+                ["train", "d", "svm"], ["stop", "j"], ["cancel", "j"], ["models"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
                 ["predict", "m", "datasets/d"], ["export", "m", os.path.join(folder, "model")], ["watch", "j"],
             ]
             running = [

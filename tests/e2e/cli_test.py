@@ -116,6 +116,7 @@ class CliTest(unittest.TestCase):
         self.assertEqual([int(event["sequence"]) for event in events[:-1]], list(range(1, len(events))))
         self.assertEqual(events[-1]["name"], job["name"])
         self.expect(5, job["name"], "cancel", job["name"])
+        self.expect(5, job["name"], "stop", job["name"])
         self.expect(4, "jobs/none", "watch", "none")
         self.expect(3, "--state: must be one of queued", "jobs", "--state", "sleeping")
 
@@ -185,6 +186,22 @@ class CliTest(unittest.TestCase):
         self.assertIn(name, self.run_ok("cancel", name))
         self.expect(7, "was cancelled", "watch", name)
         self.run_ok("data", "rm", "long")
+
+    def test_stop_keeps_the_model_so_far(self):
+        self.run_ok("data", "upload", server_lib.SPAMBASE, "--target", "label", "--id", "stopped")
+        environment = {**os.environ, "MERCER_SERVER": self.server.address}
+        name = self.run_json("train", "stopped", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:40", "--C", "1000",
+                             "--gap", "1e-9")[0]["name"]
+        command = [server_lib.BIN / "mercer", "watch", name, "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            while not json.loads(process.stdout.readline()).get("progress", {}).get("hasModel"):
+                pass
+            self.assertIn(name, self.run_ok("stop", name))
+            out, _ = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, out)
+        self.assertIn("stop_requested", self.run_ok("watch", name))
+        self.run_ok("stop", name)  # the call may be repeated
+        self.run_ok("data", "rm", "stopped")
 
     def test_version_and_help(self):
         self.assertRegex(self.run_ok("version"), r"^mercer \d+\.\d+\.\d+$")

@@ -12,7 +12,7 @@ namespace mercer::client {
 
 void AddDataCommands(CommandLine& line);     // data upload, list, show, rm
 void AddTrainCommand(CommandLine& line);     // train
-void AddJobCommands(CommandLine& line);      // jobs, watch, cancel
+void AddJobCommands(CommandLine& line);      // jobs, watch, stop, cancel
 void AddPredictCommand(CommandLine& line);   // predict
 void AddModelCommands(CommandLine& line);    // models, show, export, rm
 void AddLearnersCommand(CommandLine& line);  // learners

@@ -115,15 +115,26 @@ absl::StatusOr<ExitCode> Watch(Session& session, const JobFlags& flags) {
   return WatchToTheEnd(session, FullName("jobs", flags.job));
 }
 
-absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(const v1::Job job,
-                          session.client().CancelJob(FullName("jobs", flags.job)));
+ExitCode ReportState(Session& session, const v1::Job& job) {
   if (session.json()) {
     session.PrintJson(job);
   } else {
-    session.out() << job.name() << "  " << StateText(job) << std::endl;
+    const bool stopping = job.stop_requested() && !job.has_end_time();
+    session.out() << job.name() << "  " << StateText(job) << (stopping ? ", stopping" : "")
+                  << std::endl;
   }
   return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Stop(Session& session, const JobFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().StopJob(FullName("jobs", flags.job)));
+  return ReportState(session, job);
+}
+
+absl::StatusOr<ExitCode> Cancel(Session& session, const JobFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const v1::Job job,
+                          session.client().CancelJob(FullName("jobs", flags.job)));
+  return ReportState(session, job);
 }
 
 ExitCode Detach(Session& session, const std::string& job) {
@@ -181,6 +192,7 @@ void AddJobCommands(CommandLine& line) {
     command->add_option("JOB", flags->job, "Name of the job")->required();
   };
   add("watch", "Watch a job from its beginning to its end", &Watch);
+  add("stop", "End a job now and keep the best model so far", &Stop);
   add("cancel", "End a job without a model", &Cancel);
 }
 

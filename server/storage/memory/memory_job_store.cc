@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/status_macros.h"
+#include "server/storage/memory/memory_queue.h"
 #include "server/storage/refusals.h"
 
 namespace mercer::server {
@@ -20,10 +21,6 @@ bool Matches(const JobRecord& job, const JobFilter& filter) {
   const bool state = filter.states.empty() || std::find(filter.states.begin(), filter.states.end(),
                                                         job.state) != filter.states.end();
   return state && HoldsLabels(job.labels, filter.labels);
-}
-
-bool RunsBefore(const JobRecord& a, const JobRecord& b) {
-  return a.priority != b.priority ? a.priority > b.priority : a.number < b.number;
 }
 
 std::vector<BlobDigest> DropCheckpoint(MemoryJob& job) {
@@ -62,6 +59,7 @@ JobRecord MakeRecord(const NewJob& job, int64_t number) {
   JobRecord record;
   record.id = job.id;
   record.number = number;
+  record.caller = job.caller;
   record.priority = job.priority;
   record.request = job.request;
   record.request_id = job.request_id;
@@ -105,6 +103,7 @@ absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
       return DatasetNotFound(id);
     }
   }
+  MERCER_RETURN_IF_ERROR(CheckMemoryQuota(state_->jobs, job));
   const int64_t number = ++state_->last_number;
   MemoryJob& stored = state_->jobs[job.id];
   stored.record = MakeRecord(job, number);
@@ -116,13 +115,7 @@ absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
 
 std::optional<JobRecord> MemoryJobStore::Claim(const ClaimRequest& request) {
   absl::MutexLock lock(&state_->mutex);
-  MemoryJob* head = nullptr;
-  for (auto& [id, job] : state_->jobs) {
-    if (job.record.state == JobState::kQueued &&
-        (head == nullptr || RunsBefore(job.record, head->record))) {
-      head = &job;
-    }
-  }
+  MemoryJob* head = FindMemoryHead(state_->jobs, state_->queue_turns, request);
   if (head == nullptr || (head->record.memory_bytes > request.free_memory_bytes &&
                           head->record.memory_bytes <= request.memory_budget_bytes)) {
     return std::nullopt;
@@ -133,6 +126,8 @@ std::optional<JobRecord> MemoryJobStore::Claim(const ClaimRequest& request) {
   record.epoch += 1;
   record.lease_worker = request.worker;
   record.lease_until = request.lease_until;
+  record.error.reset();
+  state_->queue_turns[record.caller] = ++state_->last_turn;
   if (record.start_time == absl::InfinitePast()) {
     record.start_time = request.now;
   }
@@ -190,6 +185,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Finish(const AttemptEnd& end) {
   record.lease_worker.clear();
   record.lease_until = absl::InfinitePast();
   record.error = end.error;
+  record.not_before = end.not_before;
   job->attempts.back().end_time = end.now;
   job->attempts.back().reason = end.reason;
   if (end.version.has_value()) {
@@ -218,6 +214,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Cancel(const CancelRequest& request
   EndedAttempt result;
   if (job.record.state == JobState::kQueued) {
     job.record.state = JobState::kCancelled;
+    job.record.error.reset();
     job.record.end_time = request.now;
     result.released_blobs = DropCheckpoint(job);
     result.events = AppendMemoryEvents(job, {request.cancelled}, request.now);
@@ -226,6 +223,36 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Cancel(const CancelRequest& request
     result.events = AppendMemoryEvents(job, {request.cancelling}, request.now);
   }
   result.job = job.record;
+  return result;
+}
+
+absl::StatusOr<EndedAttempt> MemoryJobStore::Stop(const StopRequest& request) {
+  absl::MutexLock lock(&state_->mutex);
+  const auto found = state_->jobs.find(request.job_id);
+  if (found == state_->jobs.end()) {
+    return JobNotFound(request.job_id);
+  }
+  MemoryJob& job = found->second;
+  JobRecord& record = job.record;
+  if (IsFinal(record.state)) {
+    return JobIsFinal(request.job_id, record.state);
+  }
+  EndedAttempt result;
+  if (record.state != JobState::kCancelling && !record.stop_requested) {
+    EventDraft event = record.state == JobState::kVerifying ? request.verifying : request.running;
+    if (record.state == JobState::kQueued) {
+      event = job.checkpoint.has_value() ? request.queued : request.cancelled;
+      if (!job.checkpoint.has_value()) {
+        record.state = JobState::kCancelled;
+        record.end_time = request.now;
+        record.error = request.no_model;
+      }
+    }
+    record.stop_requested = true;
+    record.not_before = absl::InfinitePast();
+    result.events = AppendMemoryEvents(job, {event}, request.now);
+  }
+  result.job = record;
   return result;
 }
 
@@ -241,13 +268,18 @@ void MemoryJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord
   done(Claim(request));
 }
 
-void MemoryJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) {
-  absl::StatusOr<JobState> result = LeaseLost(lease);
+absl::StatusOr<absl::Time> MemoryJobStore::NextReadyTime() {
+  absl::MutexLock lock(&state_->mutex);
+  return FindMemoryReadyTime(state_->jobs);
+}
+
+void MemoryJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) {
+  absl::StatusOr<RenewedLease> result = LeaseLost(lease);
   {
     absl::MutexLock lock(&state_->mutex);
     if (MemoryJob* job = FindLeased(state_->jobs, lease); job != nullptr) {
       job->record.lease_until = lease_until;
-      result = job->record.state;
+      result = RenewedLease{job->record.state, job->record.stop_requested};
     }
   }
   done(std::move(result));
@@ -268,6 +300,8 @@ void MemoryJobStore::EndAttempt(AttemptEnd end, Done<EndedAttempt> done) { done(
 void MemoryJobStore::CancelJob(CancelRequest request, Done<EndedAttempt> done) {
   done(Cancel(request));
 }
+
+void MemoryJobStore::StopJob(StopRequest request, Done<EndedAttempt> done) { done(Stop(request)); }
 
 absl::StatusOr<JobRecord> MemoryJobStore::GetJob(const std::string& id) {
   absl::MutexLock lock(&state_->mutex);

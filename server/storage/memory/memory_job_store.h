@@ -21,13 +21,15 @@ class MemoryJobStore final : public JobStore {
   absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
                                                        const std::string& request_digest) override;
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override;
-  void RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) override;
+  absl::StatusOr<absl::Time> NextReadyTime() override;
+  void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override;
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
                       Done<EventRecord> done) override;
   void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
                       Done<std::optional<BlobDigest>> done) override;
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override;
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override;
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override;
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override;
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override;
@@ -44,6 +46,7 @@ class MemoryJobStore final : public JobStore {
                                                               const NewCheckpoint& checkpoint);
   absl::StatusOr<EndedAttempt> Finish(const AttemptEnd& end);
   absl::StatusOr<EndedAttempt> Cancel(const CancelRequest& request);
+  absl::StatusOr<EndedAttempt> Stop(const StopRequest& request);
 
   const std::shared_ptr<MemoryState> state_;
 };

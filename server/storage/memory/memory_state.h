@@ -42,8 +42,10 @@ struct MemoryModel {
 struct MemoryState {
   absl::Mutex mutex;
   std::map<std::string, MemoryDataset> datasets ABSL_GUARDED_BY(mutex);
-  std::map<std::string, MemoryJob> jobs ABSL_GUARDED_BY(mutex);   // by id
-  std::map<int64_t, std::string> job_ids ABSL_GUARDED_BY(mutex);  // by number
+  std::map<std::string, MemoryJob> jobs ABSL_GUARDED_BY(mutex);       // by id
+  std::map<int64_t, std::string> job_ids ABSL_GUARDED_BY(mutex);      // by number
+  std::map<std::string, int64_t> queue_turns ABSL_GUARDED_BY(mutex);  // by caller: its last claim
+  int64_t last_turn ABSL_GUARDED_BY(mutex) = 0;
   std::map<std::string, MemoryModel> models ABSL_GUARDED_BY(mutex);
   int64_t last_number ABSL_GUARDED_BY(mutex) = 0;
 };

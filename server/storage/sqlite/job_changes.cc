@@ -7,6 +7,7 @@
 
 #include "core/base/status_macros.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/queue_changes.h"
 #include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
 
@@ -36,10 +37,10 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
   MERCER_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare(
-          "INSERT INTO jobs(id, state, priority, request_id, request_digest, learner, model_name, "
-          "memory_bytes, create_time) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO "
-          "NOTHING"));
-  insert.Bind(job.id).Bind(job.priority);
+          "INSERT INTO jobs(id, state, caller, priority, request_id, request_digest, learner, "
+          "model_name, memory_bytes, create_time) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?) "
+          "ON CONFLICT(id) DO NOTHING"));
+  insert.Bind(job.id).Bind(job.caller).Bind(job.priority);
   if (job.request_id.empty()) {
     insert.BindNull();
   } else {
@@ -62,19 +63,6 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
   return number;
 }
 
-absl::Status InsertAttempt(Connection& connection, int64_t job_number,
-                           const ClaimRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement insert,
-      connection.Prepare("INSERT INTO attempts(job, attempt, host, worker, start_time) "
-                         "SELECT number, attempt, ?, ?, ? FROM jobs WHERE number = ?"));
-  return insert.Bind(request.host)
-      .Bind(request.worker)
-      .BindTime(request.now)
-      .Bind(job_number)
-      .Run();
-}
-
 // Why a leased change touched no row.
 absl::Status ExplainRefusal(Connection& connection, const Lease& lease) {
   MERCER_ASSIGN_OR_RETURN(
@@ -94,7 +82,7 @@ absl::StatusOr<int64_t> ReleaseJobRow(Connection& connection, const AttemptEnd& 
       Statement update,
       connection.Prepare(
           "UPDATE jobs SET state = ?1, lease_worker = NULL, lease_until = NULL, end_time = ?2, "
-          "error_code = ?3, error_message = ?4, error_details = ?5 "
+          "error_code = ?3, error_message = ?4, error_details = ?5, not_before = ?9 "
           "WHERE id = ?6 AND lease_worker = ?7 AND epoch = ?8 AND (state IN (2, 4) OR ?1 = 7) "
           "RETURNING number"));
   update.Bind(Number(end.state)).BindTime(IsFinal(end.state) ? end.now : absl::InfinitePast());
@@ -104,6 +92,7 @@ absl::StatusOr<int64_t> ReleaseJobRow(Connection& connection, const AttemptEnd& 
     update.BindNull().BindNull().BindNull();
   }
   update.Bind(end.lease.job_id).Bind(end.lease.worker).Bind(end.lease.epoch);
+  update.Bind(NotBeforeColumn(end.not_before));
   MERCER_ASSIGN_OR_RETURN(const bool held, update.Step());
   if (!held) {
     return ExplainRefusal(connection, end.lease);
@@ -133,6 +122,23 @@ absl::StatusOr<std::vector<BlobDigest>> DropCheckpoint(Connection& connection, i
     MERCER_RETURN_IF_ERROR(remove.Run());
   }
   return blobs;
+}
+
+absl::StatusOr<bool> HasCheckpoint(Connection& connection, int64_t job_number) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare("SELECT 1 FROM checkpoints WHERE job = ?"));
+  return select.Bind(job_number).Step();
+}
+
+absl::Status CancelWithError(Connection& connection, int64_t job_number,
+                             const StopRequest& request) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE jobs SET state = 7, end_time = ?, error_code = ?, "
+                         "error_message = ?, error_details = ? WHERE number = ?"));
+  const StoredError& error = request.no_model;
+  update.BindTime(request.now).Bind(error.code).Bind(error.message).BindBlob(error.details);
+  return update.Bind(job_number).Run();
 }
 
 absl::Status SetModelVersion(Connection& connection, int64_t job_number, const AttemptEnd& end) {
@@ -180,6 +186,7 @@ absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job) 
       return CreatedJob{*std::move(earlier), false};
     }
   }
+  MERCER_RETURN_IF_ERROR(CheckQuota(connection, job));
   MERCER_ASSIGN_OR_RETURN(const int64_t number, InsertJobRow(connection, job));
   MERCER_RETURN_IF_ERROR(InsertJobDatasets(connection, number, job.dataset_ids));
   MERCER_RETURN_IF_ERROR(InsertLabels(connection, LabelTable::kJobs, number, job.labels));
@@ -188,51 +195,20 @@ absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job) 
   return CreatedJob{std::move(record), true};
 }
 
-absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
-                                                      const ClaimRequest& request) {
-  int64_t number = 0;
-  std::string id;
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement claim,
-        connection.Prepare(
-            "UPDATE jobs SET state = 2, attempt = attempt + 1, epoch = epoch + 1, lease_worker = "
-            "?1, "
-            "lease_until = ?2, start_time = COALESCE(start_time, ?3) "
-            "WHERE number = (SELECT number FROM jobs WHERE state = 1 AND not_before <= ?3 "
-            "ORDER BY priority DESC, number LIMIT 1) AND (memory_bytes <= ?4 OR memory_bytes > ?5) "
-            "RETURNING number, id"));
-    claim.Bind(request.worker)
-        .BindTime(request.lease_until)
-        .BindTime(request.now)
-        .Bind(request.free_memory_bytes)
-        .Bind(request.memory_budget_bytes);
-    MERCER_ASSIGN_OR_RETURN(const bool found, claim.Step());
-    if (!found) {
-      return std::nullopt;
-    }
-    number = claim.Int64(0);
-    id = claim.Bytes(1);
-    MERCER_RETURN_IF_ERROR(claim.Run());
-  }
-  MERCER_RETURN_IF_ERROR(InsertAttempt(connection, number, request));
-  MERCER_RETURN_IF_ERROR(AppendEvents(connection, number, {request.event}, request.now).status());
-  return ReadJob(connection, id);
-}
-
-absl::StatusOr<JobState> ExtendLease(Connection& connection, const Lease& lease,
-                                     absl::Time lease_until) {
-  MERCER_ASSIGN_OR_RETURN(Statement update,
-                          connection.Prepare("UPDATE jobs SET lease_until = ? WHERE id = ? AND "
-                                             "lease_worker = ? AND epoch = ? RETURNING state"));
+absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
+                                         absl::Time lease_until) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE jobs SET lease_until = ? WHERE id = ? AND lease_worker = ? AND "
+                         "epoch = ? RETURNING state, stop_requested"));
   update.BindTime(lease_until).Bind(lease.job_id).Bind(lease.worker).Bind(lease.epoch);
   MERCER_ASSIGN_OR_RETURN(const bool held, update.Step());
   if (!held) {
     return LeaseLost(lease);
   }
-  const auto state = static_cast<JobState>(update.Int64(0));
+  const RenewedLease renewed{static_cast<JobState>(update.Int64(0)), update.Int64(1) != 0};
   MERCER_RETURN_IF_ERROR(update.Run());
-  return state;
+  return renewed;
 }
 
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
@@ -322,7 +298,8 @@ absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelR
   {
     MERCER_ASSIGN_OR_RETURN(
         Statement update,
-        connection.Prepare("UPDATE jobs SET state = ?, end_time = ? WHERE number = ?"));
+        connection.Prepare("UPDATE jobs SET state = ?, end_time = ?, error_code = NULL, "
+                           "error_message = NULL, error_details = NULL WHERE number = ?"));
     MERCER_RETURN_IF_ERROR(update.Bind(Number(next))
                                .BindTime(queued ? request.now : absl::InfinitePast())
                                .Bind(number)
@@ -334,6 +311,36 @@ absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelR
   MERCER_ASSIGN_OR_RETURN(
       result.events, AppendEvents(connection, number,
                                   {queued ? request.cancelled : request.cancelling}, request.now));
+  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
+  return result;
+}
+
+absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request) {
+  EndedAttempt result;
+  MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
+  const JobState state = result.job.state;
+  if (IsFinal(state)) {
+    return JobIsFinal(request.job_id, state);
+  }
+  if (state == JobState::kCancelling || result.job.stop_requested) {
+    return result;
+  }
+  const int64_t number = result.job.number;
+  EventDraft event = state == JobState::kVerifying ? request.verifying : request.running;
+  if (state == JobState::kQueued) {
+    MERCER_ASSIGN_OR_RETURN(const bool saved, HasCheckpoint(connection, number));
+    event = saved ? request.queued : request.cancelled;
+    if (!saved) {
+      MERCER_RETURN_IF_ERROR(CancelWithError(connection, number, request));
+    }
+  }
+  {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement update,
+        connection.Prepare("UPDATE jobs SET stop_requested = 1, not_before = 0 WHERE number = ?"));
+    MERCER_RETURN_IF_ERROR(update.Bind(number).Run());
+  }
+  MERCER_ASSIGN_OR_RETURN(result.events, AppendEvents(connection, number, {event}, request.now));
   MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
   return result;
 }

@@ -18,10 +18,8 @@ absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection
                                                           const std::string& request_id,
                                                           const std::string& request_digest);
 absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job);
-absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
-                                                      const ClaimRequest& request);
-absl::StatusOr<JobState> ExtendLease(Connection& connection, const Lease& lease,
-                                     absl::Time lease_until);
+absl::StatusOr<RenewedLease> ExtendLease(Connection& connection, const Lease& lease,
+                                         absl::Time lease_until);
 absl::StatusOr<EventRecord> MarkVerifying(Connection& connection, const Lease& lease,
                                           const EventDraft& event, absl::Time now);
 absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connection,
@@ -29,5 +27,6 @@ absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connecti
                                                             const NewCheckpoint& checkpoint);
 absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end);
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request);
+absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request);
 
 }  // namespace mercer::server

@@ -163,9 +163,22 @@ CREATE TABLE aliases(
 ) WITHOUT ROWID;
 )sql";
 
+// The order of the queue (job_store.h) in three seeks per caller, and who was served when.
+constexpr char kSchemaFairQueue[] = R"sql(
+DROP INDEX jobs_queue;
+CREATE INDEX jobs_ready ON jobs(caller, priority DESC, number) WHERE state = 1 AND not_before = 0;
+CREATE INDEX jobs_delayed ON jobs(not_before) WHERE state = 1 AND not_before > 0;
+CREATE INDEX jobs_open ON jobs(caller, state) WHERE state < 5;
+-- A claim replaces the row of its caller, which gets a turn after all others.
+CREATE TABLE queue_turns(
+  turn INTEGER PRIMARY KEY AUTOINCREMENT,
+  caller TEXT NOT NULL UNIQUE
+);
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1};
+  static const std::vector<const char*> steps = {kSchema1, kSchemaFairQueue};
   return steps;
 }
 

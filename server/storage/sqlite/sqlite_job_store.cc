@@ -10,6 +10,7 @@
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/job_changes.h"
+#include "server/storage/sqlite/queue_changes.h"
 #include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
@@ -99,8 +100,13 @@ void SqliteJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord
       std::move(done));
 }
 
-void SqliteJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) {
-  SubmitChange<JobState>(
+absl::StatusOr<absl::Time> SqliteJobStore::NextReadyTime() {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return FindNextReadyTime(*reader);
+}
+
+void SqliteJobStore::RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) {
+  SubmitChange<RenewedLease>(
       *writer_,
       [lease = std::move(lease), lease_until](Connection& connection) {
         return ExtendLease(connection, lease, lease_until);
@@ -140,6 +146,15 @@ void SqliteJobStore::CancelJob(CancelRequest request, Done<EndedAttempt> done) {
       *writer_,
       [request = std::move(request)](Connection& connection) {
         return MarkCancelled(connection, request);
+      },
+      std::move(done));
+}
+
+void SqliteJobStore::StopJob(StopRequest request, Done<EndedAttempt> done) {
+  SubmitChange<EndedAttempt>(
+      *writer_,
+      [request = std::move(request)](Connection& connection) {
+        return MarkStopping(connection, request);
       },
       std::move(done));
 }

@@ -135,6 +135,11 @@ JobRecord ReadJobRow(const Statement& row) {
     job.last_event = EventRecord{row.Int64(20), static_cast<int32_t>(row.Int64(21)), row.Int64(22),
                                  row.Time(23), row.Bytes(24)};
   }
+  job.caller = row.Bytes(25);
+  job.stop_requested = row.Int64(26) != 0;
+  if (row.Int64(27) > 0) {
+    job.not_before = row.Time(27);
+  }
   return job;
 }
 

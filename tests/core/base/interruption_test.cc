@@ -1,6 +1,5 @@
 #include "core/base/interruption.h"
 
-#include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
 #include "core/base/run_context.h"
@@ -9,17 +8,31 @@ namespace mercer {
 namespace {
 
 TEST(InterruptionTest, DeadlineThatHasPassedIsACause) {
-  const Interruption late(absl::Now() - absl::Seconds(1), nullptr);
+  const Interruption late(SystemSteadyClock().Monotonic() - absl::Seconds(1), nullptr);
   EXPECT_TRUE(late.requested());
   EXPECT_EQ(late.cause(), InterruptionCause::kDeadline);
-  const Interruption never(absl::InfiniteFuture(), nullptr);
+  const Interruption never(absl::InfiniteDuration(), nullptr);
   EXPECT_FALSE(never.requested());
   EXPECT_EQ(never.cause(), InterruptionCause::kNone);
 }
 
+TEST(InterruptionTest, DeadlineIsATimeOfTheGivenClock) {
+  class Clock final : public SteadyClock {
+   public:
+    absl::Duration Monotonic() const override { return time; }
+    absl::Duration time;
+  };
+  Clock clock;
+  const Interruption interruption(absl::Seconds(10), nullptr, clock);
+  clock.time = absl::Seconds(9.9);
+  EXPECT_FALSE(interruption.requested());
+  clock.time = absl::Seconds(10);
+  EXPECT_TRUE(interruption.requested());
+}
+
 TEST(InterruptionTest, WishThatIsWithdrawnCountsAllTheSame) {
   bool wish = true;
-  const Interruption interruption(absl::InfiniteFuture(), [&] { return wish; });
+  const Interruption interruption(absl::InfiniteDuration(), [&] { return wish; });
   EXPECT_TRUE(interruption.requested());
   wish = false;
   EXPECT_TRUE(interruption.requested());
@@ -28,7 +41,7 @@ TEST(InterruptionTest, WishThatIsWithdrawnCountsAllTheSame) {
 
 TEST(InterruptionTest, FirstCauseStays) {
   bool wish = false;
-  const Interruption interruption(absl::InfinitePast(), [&] { return wish; });
+  const Interruption interruption(-absl::InfiniteDuration(), [&] { return wish; });
   EXPECT_TRUE(interruption.requested());
   wish = true;
   EXPECT_TRUE(interruption.requested());
@@ -36,7 +49,7 @@ TEST(InterruptionTest, FirstCauseStays) {
 }
 
 TEST(RunContextTest, InterruptionIsInForceWithinItsScopeOnly) {
-  const Interruption interruption(absl::InfinitePast(), nullptr);
+  const Interruption interruption(-absl::InfiniteDuration(), nullptr);
   RunContext context;
   EXPECT_TRUE(context.CheckCancelled().ok());
   {
@@ -52,7 +65,7 @@ TEST(RunContextTest, InterruptionIsInForceWithinItsScopeOnly) {
 TEST(RunContextTest, CancellationOutranksInterruption) {
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
-  const Interruption interruption(absl::InfinitePast(), nullptr);
+  const Interruption interruption(-absl::InfiniteDuration(), nullptr);
   const InterruptibleScope scope(context, interruption);
   token.Cancel();
   EXPECT_TRUE(context.cancelled());

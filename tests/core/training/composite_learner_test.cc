@@ -241,7 +241,7 @@ TEST(CompositeLearnerTest, PointOfAnInterruptedStepNeedsAModelOfEveryPart) {
   const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   RunContext context;
-  const Interruption at_once(absl::InfinitePast(), nullptr);
+  const Interruption at_once(-absl::InfiniteDuration(), nullptr);
   bool has_model = false;
   for (int step = 0; step < 200 && !has_model; ++step) {
     {

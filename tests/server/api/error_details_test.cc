@@ -62,6 +62,16 @@ TEST(ErrorDetailsTest, UnavailableSaysWhenToRetry) {
   EXPECT_GT(retry[0].retry_delay().seconds(), 0);
 }
 
+TEST(ErrorDetailsTest, QuotaSaysWhenToRetry) {
+  const absl::Status refused = WithReason(absl::ResourceExhaustedError("too many jobs"),
+                                          "QUOTA_EXCEEDED", {{"limit", "3"}, {"current", "3"}});
+  const auto retry = DetailsOf<google::rpc::RetryInfo>(ToRpcStatus(refused));
+  ASSERT_EQ(retry.size(), 1u);
+  EXPECT_EQ(retry[0].retry_delay().seconds(), 30);
+  EXPECT_TRUE(
+      DetailsOf<google::rpc::RetryInfo>(ToRpcStatus(absl::ResourceExhaustedError("full"))).empty());
+}
+
 TEST(ErrorDetailsTest, InternalErrorsTellNothing) {
   const google::rpc::Status status =
       ToRpcStatus(WithReason(absl::InternalError("row 7: secret"), "BUG", {{"row", "secret"}}));

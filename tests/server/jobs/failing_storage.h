@@ -22,7 +22,7 @@ struct StorageFailures {
   std::atomic<int> checkpoint_reads{0};
   // Renewals of leases are not answered but kept here, for a test that calls on one thread.
   bool hold_renewals = false;
-  std::vector<Done<JobState>> held_renewals;
+  std::vector<Done<RenewedLease>> held_renewals;
 
   static bool Take(std::atomic<int>& countdown) {
     int left = countdown.load();
@@ -47,7 +47,7 @@ class FailingJobStore final : public JobStore {
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     real_->ClaimJob(std::move(request), std::move(done));
   }
-  void RenewLease(Lease lease, absl::Time until, Done<JobState> done) override {
+  void RenewLease(Lease lease, absl::Time until, Done<RenewedLease> done) override {
     if (failures_->hold_renewals) {
       failures_->held_renewals.push_back(std::move(done));
       return;
@@ -72,6 +72,10 @@ class FailingJobStore final : public JobStore {
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
     real_->CancelJob(std::move(request), std::move(done));
   }
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
+    real_->StopJob(std::move(request), std::move(done));
+  }
+  absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return real_->GetJob(id); }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {
@@ -96,6 +100,7 @@ class FailingJobStore final : public JobStore {
   using JobStore::EndAttempt;
   using JobStore::RenewLease;
   using JobStore::SaveCheckpoint;
+  using JobStore::StopJob;
 
  private:
   JobStore* const real_;

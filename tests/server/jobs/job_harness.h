@@ -1,8 +1,8 @@
-// A whole job system over real files, with a learner whose steps a test can count, hold and break.
+// A whole job system over real files.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -23,174 +23,20 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-#include "core/base/bytes.h"
 #include "core/base/errors.h"
+#include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/job_manager.h"
 #include "server/storage/sqlite/sqlite_storage.h"
+#include "tests/server/jobs/chaotic_learner.h"
 #include "tests/server/jobs/failing_storage.h"
 #include "tests/server/jobs/fake_clock.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {
 
-// What a test tells the learner, and what it saw. Thread-safe.
-class StepControl {
- public:
-  // Steps may be taken up to this number (over all jobs).
-  void Allow(int64_t steps) {
-    absl::MutexLock lock(&mutex_);
-    allowed_ = steps;
-  }
-  void AllowAll() { Allow(std::numeric_limits<int64_t>::max()); }
-  // Waits until so many steps were begun or are waiting for permission.
-  void WaitUntilAsked(int64_t steps) {
-    const auto reached = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return asked_ >= steps; };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&reached));
-  }
-  int64_t asked() {
-    absl::MutexLock lock(&mutex_);
-    return asked_;
-  }
-  // Steps that went ahead, over all attempts.
-  int64_t taken() {
-    absl::MutexLock lock(&mutex_);
-    return asked_taken_;
-  }
-  // Waits until so many steps went ahead and the next one waits for permission.
-  void WaitUntilHeldAfter(int64_t steps) {
-    const auto held = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return asked_taken_ >= steps && waiting_ > 0;
-    };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&held));
-  }
-  void FailAtStep(int64_t step, absl::Status status) {
-    absl::MutexLock lock(&mutex_);
-    failing_step_ = step;
-    failure_ = std::move(status);
-  }
-  // Called by the learner at the begin of each step.
-  absl::Status EnterStep(int64_t step, const RunContext& context) {
-    const auto may_go = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return asked_taken_ < allowed_;
-    };
-    absl::MutexLock lock(&mutex_);
-    ++asked_;
-    if (step == failing_step_) {
-      return failure_;
-    }
-    // The token cannot notify, so it is looked at every millisecond.
-    ++waiting_;
-    bool cancelled = false;
-    while (!cancelled &&
-           !mutex_.AwaitWithTimeout(absl::Condition(&may_go), absl::Milliseconds(1))) {
-      cancelled = context.cancelled();
-    }
-    --waiting_;
-    if (cancelled) {
-      return absl::CancelledError("cancelled");
-    }
-    ++asked_taken_;
-    return context.CheckCancelled();
-  }
-
-  std::atomic<int64_t> memory_bytes{1000};
-
- private:
-  absl::Mutex mutex_;
-  int64_t allowed_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<int64_t>::max();
-  int64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t asked_taken_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t failing_step_ ABSL_GUARDED_BY(mutex_) = -1;
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-};
-
-// Iterates a chaotic map for `seed` steps, so that any slip in a resumed run changes the model.
-class ChaoticLearner final : public Learner {
- public:
-  explicit ChaoticLearner(StepControl* control) : control_(control) {}
-
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
-    problem_ = &problem;
-    values_ = Vector::Constant(static_cast<Index>(problem.tasks[0].rows.size()), 0.3) +
-              0.1 * problem.tasks[0].targets.col(0);
-    return absl::OkStatus();
-  }
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
-    const absl::Status entered = control_->EnterStep(step_ + 1, context);
-    if (!entered.ok()) {
-      return entered;
-    }
-    ++step_;
-    for (Index i = 0; i < values_.size(); ++i) {
-      values_(i) = 3.9 * values_(i) * (1 - values_(i));
-    }
-    const auto total = static_cast<int64_t>(problem_->seed);
-    StepReport report;
-    report.stage = step_ <= 2 ? "warm-up" : "solve";
-    report.fraction = static_cast<double>(step_) / static_cast<double>(total);
-    report.has_model = true;
-    if (step_ >= total) {
-      report.stop = StopReason::kConverged;
-    }
-    return report;
-  }
-  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
-    TrainedPoint point;
-    point.function.bias = Vector::Constant(1, values_.sum());
-    TaskWitness task;
-    task.dual = values_;
-    task.bias = point.function.bias;
-    point.witness.tasks = {task};
-    return point;
-  }
-  std::string SaveState() const override {
-    ByteWriter writer;
-    writer.WriteInt64(step_);
-    writer.WriteVector(values_);
-    return std::move(writer).Take();
-  }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& /*context*/) override {
-    problem_ = &problem;
-    ByteReader reader(state);
-    step_ = reader.ReadInt64();
-    values_ = reader.ReadVector();
-    return reader.AtEnd() ? absl::OkStatus() : absl::DataLossError("not a state");
-  }
-
- private:
-  StepControl* const control_;
-  const TrainingProblem* problem_ = nullptr;
-  int64_t step_ = 0;
-  Vector values_;
-};
-
-inline LearnerEntry MakeChaoticEntry(StepControl* control) {
-  LearnerEntry entry;
-  entry.name = "chaotic";
-  entry.uses_kernels = false;
-  entry.create = [control](const OptionValues&) {
-    return std::make_unique<ChaoticLearner>(control);
-  };
-  entry.verify = [](const OptionValues&, const TrainingProblem& problem, const Witness& witness,
-                    RunContext&) {
-    Verification verification;
-    verification.certificate.kind = CertificateKind::kNone;
-    verification.values = Vector::Constant(problem.tasks[0].costs.size(), witness.tasks[0].bias(0));
-    return verification;
-  };
-  entry.estimate_memory = [control](const OptionValues&, const ProblemShape&) {
-    return static_cast<size_t>(control->memory_bytes.load());
-  };
-  return entry;
-}
-
-// Requests are "steps dataset".
+// Requests are "steps dataset", or "steps dataset seconds" with a limit of time.
 class TextPlanner final : public JobPlanner {
  public:
   // So many calls, from now on, find no memory.
@@ -201,9 +47,12 @@ class TextPlanner final : public JobPlanner {
     RunOutOfMemory(plans_without_memory);
     const std::vector<std::string> words = absl::StrSplit(std::string(request), ' ');
     JobPlan plan;
-    if (words.size() != 2 || !absl::SimpleAtoi(words[0], &plan.recipe.seed)) {
-      return absl::InvalidArgumentError("a request is 'steps dataset'");
+    double seconds = std::numeric_limits<double>::infinity();
+    const bool limited = words.size() == 3 && absl::SimpleAtod(words[2], &seconds);
+    if ((words.size() != 2 && !limited) || !absl::SimpleAtoi(words[0], &plan.recipe.seed)) {
+      return absl::InvalidArgumentError("a request is 'steps dataset seconds'");
     }
+    plan.recipe.limits.max_time = absl::Seconds(seconds);
     plan.recipe.learner = "chaotic";
     plan.dataset_ids = {words[1]};
     return plan;
@@ -269,9 +118,10 @@ class FullFileSystem final : public RealFileSystem {
 class JobManagerFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              absl::StrCat("mercer-jobs-", getpid(), "-",
-                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(test.begin(), test.end(), '/', '-');
+    folder_ =
+        std::filesystem::temp_directory_path() / absl::StrCat("mercer-jobs-", getpid(), "-", test);
     std::filesystem::create_directories(folder_);
     options_.host = "host-1";
     options_.code_version = "v1";
@@ -286,10 +136,13 @@ class JobManagerFixture : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  void OpenStores() {
+  virtual absl::StatusOr<std::unique_ptr<Storage>> OpenStorage() {
     SqliteOptions options;
     options.folder = folder_;
-    auto storage = OpenSqliteStorage(options);
+    return OpenSqliteStorage(options);
+  }
+  void OpenStores() {
+    auto storage = OpenStorage();
     ASSERT_TRUE(storage.ok()) << storage.status();
     storage_ = std::make_unique<FailingStorage>(*std::move(storage), &failures_);
     auto blobs = OpenBlobStore(folder_ + "/blobs", files_);
@@ -428,6 +281,33 @@ class JobManagerFixture : public ::testing::Test {
     EXPECT_EQ(job.state, JobState::kFailed);
     return job.error.has_value() ? GetReason(DecodeError(*job.error)) : "";
   }
+  // Waits until a verification has begun, if HoldVerifications was called.
+  void WaitForVerification() {
+    absl::MutexLock lock(&verification_mutex_);
+    verification_mutex_.Await(absl::Condition(&verifying_));
+  }
+  // Verifications last until they are cancelled or let go. Call it before StartManager.
+  void HoldVerifications() {
+    entry_.verify = [this, verify = entry_.verify](
+                        const OptionValues& options, const TrainingProblem& problem,
+                        const Witness& witness,
+                        RunContext& context) -> absl::StatusOr<Verification> {
+      {
+        absl::MutexLock lock(&verification_mutex_);
+        verifying_ = true;
+        // The token cannot notify, so it is looked at every millisecond.
+        while (!let_go_ && !context.cancelled()) {
+          verification_mutex_.AwaitWithTimeout(absl::Condition(&let_go_), absl::Milliseconds(1));
+        }
+      }
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      return verify(options, problem, witness, context);
+    };
+  }
+  void LetVerificationsGo() {
+    absl::MutexLock lock(&verification_mutex_);
+    let_go_ = true;
+  }
   // The digests of model and witness.
   std::pair<std::string, std::string> Blobs(const std::string& job_id) {
     const JobRecord job = Job(job_id);
@@ -445,6 +325,9 @@ class JobManagerFixture : public ::testing::Test {
     return Blobs(id);
   }
 
+  absl::Mutex verification_mutex_;
+  bool verifying_ ABSL_GUARDED_BY(verification_mutex_) = false;
+  bool let_go_ ABSL_GUARDED_BY(verification_mutex_) = false;
   std::string folder_;
   std::ostringstream log_text_;  // read it when nothing runs
   std::shared_ptr<spdlog::logger> log_ = std::make_shared<spdlog::logger>(

@@ -16,6 +16,8 @@
 #include "absl/time/time.h"
 #include <gtest/gtest.h>
 
+#include "server/storage/memory/memory_storage.h"
+#include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {
@@ -28,6 +30,15 @@ struct Backend {
   std::string name;
   std::function<absl::StatusOr<std::unique_ptr<Storage>>(const std::string& folder)> open;
 };
+
+inline std::vector<Backend> AllBackends() {
+  return {{"memory", [](const std::string&) { return MakeMemoryStorage(); }},
+          {"sqlite", [](const std::string& folder) {
+             SqliteOptions options;
+             options.folder = folder;
+             return OpenSqliteStorage(options);
+           }}};
+}
 
 class StorageConformance : public ::testing::TestWithParam<Backend> {
  protected:

@@ -14,8 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
-#include "server/storage/memory/memory_storage.h"
-#include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
 namespace {
@@ -208,7 +206,7 @@ TEST_P(StorageConformance, LostLeaseChangesNothing) {
   EXPECT_EQ(after.last_event, before.last_event);
   EXPECT_FALSE(storage_->jobs().GetCheckpoint("j1")->has_value());
   EXPECT_EQ(storage_->models().GetModel("model").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(*storage_->jobs().RenewLease(LeaseOf(now), At(99)), JobState::kRunning);
+  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(now), At(99))->state, JobState::kRunning);
   EXPECT_EQ(storage_->jobs().GetJob("j1")->lease_until, At(99));
 }
 
@@ -268,7 +266,7 @@ TEST_P(StorageConformance, RunningJobIsCancellingUntilItsWorkerEnds) {
   EXPECT_EQ(
       storage_->jobs().CancelJob({"j1", At(41), {0, "cancelling"}, {0, "cancelled"}})->job.state,
       JobState::kCancelling);
-  EXPECT_EQ(*storage_->jobs().RenewLease(LeaseOf(job), At(60)), JobState::kCancelling);
+  EXPECT_EQ(storage_->jobs().RenewLease(LeaseOf(job), At(60))->state, JobState::kCancelling);
   for (const absl::Status& refused :
        {storage_->jobs().EndAttempt(MakeSuccess(job, "blob")).status(),
         storage_->jobs()
@@ -404,16 +402,8 @@ TEST_P(StorageConformance, AnswersEveryChangeThatWasAcceptedBeforeItEnds) {
   EXPECT_EQ(answers, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Backends, StorageConformance,
-    ::testing::Values(Backend{"memory", [](const std::string&) { return MakeMemoryStorage(); }},
-                      Backend{"sqlite",
-                              [](const std::string& folder) {
-                                SqliteOptions options;
-                                options.folder = folder;
-                                return OpenSqliteStorage(options);
-                              }}),
-    [](const auto& backend) { return backend.param.name; });
+INSTANTIATE_TEST_SUITE_P(Backends, StorageConformance, ::testing::ValuesIn(AllBackends()),
+                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server

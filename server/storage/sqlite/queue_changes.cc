@@ -1,0 +1,159 @@
+#include "server/storage/sqlite/queue_changes.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "core/base/status_macros.h"
+#include "server/storage/refusals.h"
+#include "server/storage/sqlite/tables.h"
+
+// The numbers of JobState stand in the SQL texts: 1 QUEUED, 2 RUNNING, 3 CANCELLING, 4 VERIFYING.
+namespace mercer::server {
+namespace {
+
+struct Head {
+  int64_t number = 0;
+  std::string id;
+  std::string caller;
+  int64_t memory_bytes = 0;
+};
+
+// The callers that have ready jobs, found by one seek each; of every one its first job, how many of its jobs are held, and
+// when it was served; of all these the first. The indexes are named, because the planner would rather read all queued jobs.
+constexpr std::string_view kSelectHead =
+    "WITH RECURSIVE callers(caller) AS ("
+    " SELECT MIN(caller) FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0"
+    " UNION ALL"
+    " SELECT (SELECT MIN(caller) FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = "
+    "0 AND "
+    "  caller > callers.caller) FROM callers WHERE callers.caller IS NOT NULL), "
+    "heads AS ("
+    " SELECT (SELECT number FROM jobs INDEXED BY jobs_ready WHERE state = 1 AND not_before = 0 AND "
+    "   jobs.caller = callers.caller ORDER BY priority DESC, number LIMIT 1) AS head,"
+    "  (SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND jobs.caller = "
+    "callers.caller AND "
+    "   state BETWEEN 2 AND 4) AS held,"
+    "  COALESCE((SELECT turn FROM queue_turns WHERE queue_turns.caller = callers.caller), 0) AS "
+    "turn"
+    " FROM callers WHERE callers.caller IS NOT NULL) "
+    "SELECT number, id, caller, memory_bytes FROM heads JOIN jobs ON jobs.number = heads.head "
+    "WHERE held < ? ORDER BY priority DESC, held, turn, number LIMIT 1";
+
+absl::StatusOr<int64_t> Count(Statement& select) {
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+  return found ? select.Int64(0) : 0;
+}
+
+// Jobs whose time has come, and those whose time is a mistake.
+absl::Status MakeDelayedJobsReady(Connection& connection, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE jobs INDEXED BY jobs_delayed SET not_before = 0 WHERE state = 1 "
+                         "AND not_before > 0 AND (not_before <= ? OR not_before > ?)"));
+  return update.BindTime(now).BindTime(now + kLongestDelay).Run();
+}
+
+absl::StatusOr<std::optional<Head>> FindHead(Connection& connection, const ClaimRequest& request) {
+  MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectHead));
+  select.Bind(request.max_running_per_caller > 0 ? request.max_running_per_caller
+                                                 : std::numeric_limits<int64_t>::max());
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+  if (!found) {
+    return std::nullopt;
+  }
+  return Head{select.Int64(0), select.Bytes(1), select.Bytes(2), select.Int64(3)};
+}
+
+absl::Status TakeTurn(Connection& connection, const std::string& caller) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement replace,
+      connection.Prepare("INSERT OR REPLACE INTO queue_turns(caller) VALUES (?)"));
+  return replace.Bind(caller).Run();
+}
+
+absl::Status HoldJob(Connection& connection, int64_t number, const ClaimRequest& request) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement claim,
+      connection.Prepare(
+          "UPDATE jobs SET state = 2, attempt = attempt + 1, epoch = epoch + 1, lease_worker = ?, "
+          "lease_until = ?, start_time = COALESCE(start_time, ?), error_code = NULL, "
+          "error_message = NULL, error_details = NULL WHERE number = ?"));
+  return claim.Bind(request.worker)
+      .BindTime(request.lease_until)
+      .BindTime(request.now)
+      .Bind(number)
+      .Run();
+}
+
+absl::Status InsertAttempt(Connection& connection, int64_t job_number,
+                           const ClaimRequest& request) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement insert,
+      connection.Prepare("INSERT INTO attempts(job, attempt, host, worker, start_time) "
+                         "SELECT number, attempt, ?, ?, ? FROM jobs WHERE number = ?"));
+  return insert.Bind(request.host)
+      .Bind(request.worker)
+      .BindTime(request.now)
+      .Bind(job_number)
+      .Run();
+}
+
+}  // namespace
+
+int64_t NotBeforeColumn(absl::Time not_before) {
+  return not_before == absl::InfinitePast() ? 0
+                                            : std::max<int64_t>(absl::ToUnixMicros(not_before), 1);
+}
+
+absl::Status CheckQuota(Connection& connection, const NewJob& job) {
+  if (job.limits.queued_jobs > 0) {
+    MERCER_ASSIGN_OR_RETURN(Statement select,
+                            connection.Prepare("SELECT COUNT(*) FROM jobs WHERE state = 1"));
+    MERCER_ASSIGN_OR_RETURN(const int64_t queued, Count(select));
+    if (queued >= job.limits.queued_jobs) {
+      return QuotaExceeded("queued_jobs", job.limits.queued_jobs, queued);
+    }
+  }
+  if (job.limits.queued_jobs_per_caller > 0) {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare(
+            "SELECT COUNT(*) FROM jobs INDEXED BY jobs_open WHERE state < 5 AND caller = ? AND "
+            "state = 1"));
+    select.Bind(job.caller);
+    MERCER_ASSIGN_OR_RETURN(const int64_t queued, Count(select));
+    if (queued >= job.limits.queued_jobs_per_caller) {
+      return QuotaExceeded("queued_jobs_per_caller", job.limits.queued_jobs_per_caller, queued);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<JobRecord>> ClaimNextJob(Connection& connection,
+                                                      const ClaimRequest& request) {
+  MERCER_RETURN_IF_ERROR(MakeDelayedJobsReady(connection, request.now));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<Head> head, FindHead(connection, request));
+  if (!head.has_value() || (head->memory_bytes > request.free_memory_bytes &&
+                            head->memory_bytes <= request.memory_budget_bytes)) {
+    return std::nullopt;
+  }
+  MERCER_RETURN_IF_ERROR(HoldJob(connection, head->number, request));
+  MERCER_RETURN_IF_ERROR(TakeTurn(connection, head->caller));
+  MERCER_RETURN_IF_ERROR(InsertAttempt(connection, head->number, request));
+  MERCER_RETURN_IF_ERROR(
+      AppendEvents(connection, head->number, {request.event}, request.now).status());
+  return ReadJob(connection, head->id);
+}
+
+absl::StatusOr<absl::Time> FindNextReadyTime(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT MIN(not_before) FROM jobs INDEXED BY jobs_delayed WHERE state = 1 "
+                         "AND not_before > 0"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+  return found && !select.IsNull(0) ? select.Time(0) : absl::InfiniteFuture();
+}
+
+}  // namespace mercer::server
