@@ -9,6 +9,7 @@
 #include "server/api/page_filler.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
+#include "server/api/times.h"
 
 namespace mercer::server {
 namespace {
@@ -38,6 +39,16 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
   const std::string name = request.data().empty() ? "" : request.data(0).dataset();
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
+}
+
+// Fields of a TrainRequest, said as those of the request that holds it.
+absl::Status InTraining(const absl::Status& status) {
+  if (GetFieldViolations(status).empty()) {
+    return status;
+  }
+  FieldViolations violations;
+  violations.AddAll("training", status);
+  return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
 absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
@@ -70,7 +81,8 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   return nullptr;
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
+absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
+    const v1::TrainRequest& request) const {
   const auto find = [this](std::string_view name) { return FindLearner(name); };
   MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
   JobSubmission submission;
@@ -90,6 +102,11 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request)
   }
   submission.priority = request.priority();
   submission.labels = {request.labels().begin(), request.labels().end()};
+  return submission;
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const JobSubmission submission, MakeSubmission(request));
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
     return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
@@ -114,7 +131,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const JobFilter filter, ReadFilter(request));
+  MERCER_ASSIGN_OR_RETURN(const JobFilter filter,
+                          ReadFilter(request));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
@@ -138,6 +156,26 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
     return done ? std::move(job) : AboutJob(record.status(), id);
   }
   return ReadJob(id);
+}
+
+absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
+    const v1::EstimateCostRequest& request) const {
+  const v1::TrainRequest& training = request.training();
+  const absl::StatusOr<JobSubmission> submission = MakeSubmission(training);
+  if (!submission.ok()) {
+    return InTraining(submission.status());
+  }
+  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request);
+  if (!cost.ok()) {
+    return InTraining(
+        AboutDataset(WithRequestPaths(cost.status(), ChosenLearner(training)), training));
+  }
+  v1::EstimateCostResponse response;
+  response.set_memory_bytes(cost->memory_bytes);
+  response.set_memory_budget_bytes(cost->memory_budget_bytes);
+  response.set_fits(cost->memory_bytes <= cost->memory_budget_bytes);
+  SetDuration(cost->time, response.mutable_time());
+  return response;
 }
 
 absl::StatusOr<v1::ListLearnersResponse> TrainingHandlers::ListLearners(

@@ -91,10 +91,9 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
   grpc::ServerUnaryReactor* EstimateCost(grpc::CallbackServerContext* context,
                                          const v1::EstimateCostRequest* request,
                                          v1::EstimateCostResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "TrainingService/EstimateCost", request,
-                    response, [](const auto&) -> absl::StatusOr<v1::EstimateCostResponse> {
-                      return NotImplemented("EstimateCost");
-                    });
+    return RunUnary(environment_, environment_.submission, context, "TrainingService/EstimateCost",
+                    request, response,
+                    [this](const auto& message) { return handlers_.EstimateCost(message); });
   }
 
   grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(grpc::CallbackServerContext*,
