@@ -51,26 +51,28 @@ absl::Status InTraining(const absl::Status& status) {
   return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
-absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
+}  // namespace
+
+absl::StatusOr<JobFilter> ReadJobFilter(
+    const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::Map<std::string, std::string>& labels) {
   JobFilter filter;
   FieldViolations violations;
-  if (request.states_size() > v1::JobState_ARRAYSIZE) {
+  if (states.size() > v1::JobState_ARRAYSIZE) {
     violations.Add("states", absl::StrCat("must be at most ", v1::JobState_ARRAYSIZE, ", are ",
-                                          request.states_size()));
+                                          states.size()));
   } else {
-    for (int i = 0; i < request.states_size(); ++i) {
-      violations.Check(request.states(i) != v1::JOB_STATE_UNSPECIFIED,
-                       absl::StrCat("states[", i, "]"), "must not be JOB_STATE_UNSPECIFIED");
-      filter.states.push_back(static_cast<JobState>(request.states(i)));
+    for (int i = 0; i < states.size(); ++i) {
+      violations.Check(states[i] != v1::JOB_STATE_UNSPECIFIED, absl::StrCat("states[", i, "]"),
+                       "must not be JOB_STATE_UNSPECIFIED");
+      filter.states.push_back(static_cast<JobState>(states[i]));
     }
   }
-  CheckLabels(request.labels(), violations);
+  CheckLabels(labels, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  filter.labels = {request.labels().begin(), request.labels().end()};
+  filter.labels = {labels.begin(), labels.end()};
   return filter;
 }
-
-}  // namespace
 
 const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   for (const LearnerEntry* entry : context_.learners) {
@@ -132,7 +134,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const JobFilter filter,
-                          ReadFilter(request));
+                          ReadJobFilter(request.states(), request.labels()));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,

@@ -8,6 +8,11 @@
 
 namespace mercer::server {
 
+// Errors: kInvalidArgument with every bad field.
+absl::StatusOr<JobFilter> ReadJobFilter(
+    const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::Map<std::string, std::string>& labels);
+
 // Thread-safe; the calls wait for SQL. Errors as the service documents them.
 class TrainingHandlers {
  public:
