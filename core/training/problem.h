@@ -48,6 +48,7 @@ struct ProblemShape {
   Index outputs = 1;         // sub-problems: classes, pairs
   WorkCount
       pair_columns;  // columns of all sets together, by the distance of a pair that they are for
+  Index lone_kernels = 0;      // that share their distance with no other
   double relative_gap = 1e-3;  // asked for
 };
 

@@ -96,7 +96,9 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
                               ? std::max(grid.count, 1)
                               : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
     const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
-    AddProduct(per_set, grid.per_column ? std::max<Index>(columns.count, 1) : 1, shape.kernels);
+    const Index sets = grid.per_column ? std::max<Index>(columns.count, 1) : 1;
+    AddProduct(per_set, sets, shape.kernels);
+    AddProduct(per_set == 1 ? 1 : 0, sets, shape.lone_kernels);
     // Kernels of different types on equal columns may share a source; counting them apart errs
     // upwards.
     KernelSpec source = grid.prototype;

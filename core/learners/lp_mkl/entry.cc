@@ -41,7 +41,10 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
             : (2 + 5 / options.p) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
   // Only the support vectors' rows and columns are in the forms.
   const double forms = 0.6 * CountPairs(shape) * kernels;
-  work.training[WorkKind::kSearchValues] = svms * (CountPairs(shape) * kernels + forms);
+  const double values = svms * (CountPairs(shape) * kernels + forms);
+  const double lone = static_cast<double>(shape.lone_kernels) / std::max(kernels, 1.0);
+  work.training[WorkKind::kSearchValues] = values * (1 - lone);
+  work.training[WorkKind::kKernelValues] = values * lone;
   // Weights within |w|_p <= 1 are n^(-1/p) when they are equal; every SVM begins at the solution before it.
   const double sum = fixed ? kernels : std::pow(kernels, 1 - 1 / options.p);
   WorkCount smo = SmoWork(shape, options.C, sum);

@@ -7,6 +7,7 @@
 
 #include "core/training/machine_rates.h"
 #include "core/training/recipe.h"
+#include "core/training/recipe_shape.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {
@@ -56,6 +57,19 @@ TEST(RecipeTimeTest, CountsTheColumnsOfTheDistances) {
   recipe.kernels[0].prototype.type = KernelType::kLaplacian;
   EXPECT_NEAR(Estimate(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 2 * 30 * pairs * 1e-9,
               1e-12);
+}
+
+// As those of a family per column; what they cost, lp_mkl counts.
+TEST(RecipeTimeTest, KernelsThatShareNoDistanceAreTold) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(50, 30, 2, 1);
+  recipe.kernels = {OneKernel(1.0), OneKernel(2.0)};
+  recipe.kernels[0].per_column = true;
+  recipe.kernels[1].bandwidths = {1.0, 2.0, 3.0};
+  const auto shape = ShapeOfRecipe(ExampleEntry(), recipe, data);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_EQ(shape->kernels, 33);
+  EXPECT_EQ(shape->lone_kernels, 30);
 }
 
 TEST(RecipeTimeTest, DistancesThatFitTheCacheAreCountedOnce) {
