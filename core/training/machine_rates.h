@@ -10,7 +10,7 @@
 
 namespace mercer {
 
-// Seconds of one thread for one operation of each kind, measured with small problems in about 50 ms of
+// Seconds of one thread for one operation of each kind, measured with small problems in about 100 ms of
 // processor time. Time that other threads take is not counted.
 WorkCount MeasureRates();
 

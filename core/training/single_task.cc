@@ -129,8 +129,8 @@ WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
   // At most what the solver allows.
   work[WorkKind::kPairSteps] =
       std::min(per_row * rows, std::max(1e7, 100 * rows)) * rows * kActiveShare;
-  // Columns as float and in the order of the samples under work, products for the certificates.
-  work[WorkKind::kEntries] = 3 * CountPairs(shape);
+  // Columns as float and in the order of the samples under work, of most samples; products for the certificates.
+  work[WorkKind::kEntries] = 2 * CountPairs(shape);
   return work;
 }
 

@@ -105,7 +105,7 @@ class JobManager {
   // its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
 
-  // Makes no job; also while draining. The first call measures the machine, for about 50 ms. Errors: those of
+  // Makes no job; also while draining. The first call measures the machine, for about 100 ms. Errors: those of
   // Submit that are about the request and its data.
   absl::StatusOr<JobCost> Estimate(std::string_view request);
 
