@@ -164,6 +164,12 @@ absl::StatusOr<v1::Job> Client::StopJob(const std::string& name) {
   return Call(*stubs_->training, &v1::TrainingService::Stub::StopJob, request);
 }
 
+absl::StatusOr<v1::EstimateCostResponse> Client::EstimateCost(v1::TrainRequest request) {
+  v1::EstimateCostRequest wrapped;
+  *wrapped.mutable_training() = std::move(request);
+  return Call(*stubs_->training, &v1::TrainingService::Stub::EstimateCost, wrapped);
+}
+
 absl::StatusOr<v1::ListLearnersResponse> Client::ListLearners() {
   return Call(*stubs_->training, &v1::TrainingService::Stub::ListLearners,
               v1::ListLearnersRequest());

@@ -57,6 +57,14 @@ struct WatchOptions {
   std::function<void(const absl::Status& why, absl::Duration delay)> on_interruption = {};
 };
 
+struct WatchJobsOptions {
+  std::stop_token stop = {};  // ends watching
+  // Every message of the server but its signs of life.
+  std::function<void(const v1::WatchJobsResponse&)> on_message = {};
+  // The stream broke and is opened again after `delay`: all jobs that exist then come again. May be empty.
+  std::function<void(const absl::Status& why, absl::Duration delay)> on_interruption = {};
+};
+
 // The next rows to predict. Empty rows (no columns at all) end the input.
 using RowsSource = std::function<absl::StatusOr<v1::Rows>()>;
 using PredictionSink = std::function<absl::Status(const v1::PredictResponse&)>;
@@ -88,10 +96,16 @@ class Client {
   absl::StatusOr<v1::Job> CancelJob(const std::string& name);
   // Keeps the best model so far; returns before it is there.
   absl::StatusOr<v1::Job> StopJob(const std::string& name);
+  // What Train would cost; makes no job.
+  absl::StatusOr<v1::EstimateCostResponse> EstimateCost(v1::TrainRequest request);
   absl::StatusOr<v1::ListLearnersResponse> ListLearners();
   // Hears every event once and in order, over broken streams and restarts of the server, until the
   // job has reached its final state (OK) or stop is requested (kCancelled).
   absl::Status WatchJob(const std::string& name, const WatchOptions& options);
+
+  // The jobs that match `filter`, and their changes, over broken streams and restarts of the server, until stop is
+  // requested (kCancelled).
+  absl::Status WatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options);
 
   absl::StatusOr<v1::Model> GetModel(const std::string& name, v1::ModelView view);
   // The newest versions of all models, or all versions of `model`.
@@ -125,6 +139,8 @@ class Client {
                                         const std::function<void(int64_t)>& on_progress);
   absl::Status TryWatch(const std::string& name, const WatchOptions& options,
                         int64_t& last_sequence, bool& got_anything);
+  absl::Status TryWatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options,
+                            bool& got_anything);
   absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path,
                                              const std::stop_token& stop);
   // Waits until a connection stands or has failed.

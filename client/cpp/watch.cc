@@ -34,6 +34,48 @@ absl::Status Client::WatchJob(const std::string& name, const WatchOptions& optio
   }
 }
 
+absl::Status Client::WatchJobs(const v1::WatchJobsRequest& filter,
+                               const WatchJobsOptions& options) {
+  Backoff backoff = NewBackoff(options_.watch_retry);
+  while (true) {
+    bool got_anything = false;
+    absl::Status status = TryWatchJobs(filter, options, got_anything);
+    if (options.stop.stop_requested()) {
+      return absl::CancelledError("no longer watched");
+    }
+    if (got_anything) {
+      backoff.Reset();
+    }
+    if (ReadErrorReport(status).reason == "WATCH_TOO_SLOW") {
+      status = absl::UnavailableError(status.message());  // beginning anew is what helps
+    }
+    const std::optional<absl::Duration> delay = backoff.Next(status);
+    if (!delay.has_value()) {
+      return status;
+    }
+    if (options.on_interruption) {
+      options.on_interruption(status, *delay);
+    }
+    options_.sleep(*delay, options.stop);
+  }
+}
+
+absl::Status Client::TryWatchJobs(const v1::WatchJobsRequest& filter,
+                                  const WatchJobsOptions& options, bool& got_anything) {
+  grpc::ClientContext context;
+  const auto reader = stubs_->training->WatchJobs(&context, filter);
+  CallGuard guard(context, options_.stream_timeout, options.stop);
+  v1::WatchJobsResponse response;
+  while (guard.Run([&] { return reader->Read(&response); })) {
+    got_anything = true;
+    if (!response.has_heartbeat() && options.on_message) {
+      options.on_message(response);
+    }
+  }
+  const absl::Status status = guard.Explain(ToAbslStatus(reader->Finish()));
+  return guard.expired() ? absl::UnavailableError(status.message()) : status;
+}
+
 absl::Status Client::TryWatch(const std::string& name, const WatchOptions& options,
                               int64_t& last_sequence, bool& got_anything) {
   grpc::ClientContext context;

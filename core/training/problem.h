@@ -10,6 +10,7 @@
 #include "core/base/types.h"
 #include "core/data/prepared_data.h"
 #include "core/kernels/kernel_spec.h"
+#include "core/training/work.h"
 
 namespace mercer {
 
@@ -37,7 +38,7 @@ struct TrainingProblem {
   double relative_gap = 1e-3;
 };
 
-// Sizes known before any row is read: what a memory estimate depends on.
+// Sizes known before any row is read: what estimates of memory and time depend on.
 struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem
   Index columns = 0;  // feature columns after preprocessing
@@ -45,6 +46,10 @@ struct ProblemShape {
   Index sources = 0;         // distinct column sets of the kernels whose distances are kept
   Index source_columns = 0;  // columns of all sets together, after preprocessing
   Index outputs = 1;         // sub-problems: classes, pairs
+  WorkCount
+      pair_columns;  // columns of all sets together, by the distance of a pair that they are for
+  Index lone_kernels = 0;      // that share their distance with no other
+  double relative_gap = 1e-3;  // asked for
 };
 
 }  // namespace mercer

@@ -71,6 +71,20 @@ struct TrainedModel {
   Witness witness;
 };
 
+// The machine that a recipe is to run on.
+struct RunningConditions {
+  WorkCount rates;  // of one thread (machine_rates.h)
+  int threads = 1;
+  size_t cache_bytes = 0;  // of the shared cache
+};
+
+// Seconds that the run will take, >= 0; infinite for absurd sizes. Counts of operations times what each takes:
+// right within a factor of about 3 for usual data, of which it looks at nothing but the sizes. Never more than
+// the time limit allows, the verification after it aside.
+absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
+                                             const TrainingRecipe& recipe, const Dataset& dataset,
+                                             const RunningConditions& conditions);
+
 // Trains. Deterministic in (recipe, dataset): the same bits for every number of threads and after
 // any number of interruptions. `state` is empty, or the last string given to the observer's
 // OnCheckpoint. `code_version` is recorded in model and checkpoints; a checkpoint of another

@@ -1,163 +1,16 @@
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <set>
-
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
-#include "core/kernels/kernel_source.h"
-#include "core/training/basis.h"
 #include "core/training/recipe.h"
 #include "core/training/recipe_problem.h"
-#include "core/training/recipe_splits.h"
+#include "core/training/recipe_shape.h"
 
 namespace mercer {
 namespace {
 
-// sum += a b, at most what an index can hold.
-void AddProduct(Index a, Index b, Index& sum) {
-  constexpr size_t kMost = std::numeric_limits<Index>::max();
-  sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
-}
-
-// Columns after preprocessing: one per numeric column, one per category.
-Index PreparedColumns(const FeatureBlock& block) {
-  Index count = block.columns.empty() ? block.num_columns() : 0;
-  for (const ColumnSchema& column : block.columns) {
-    count += column.categorical ? static_cast<Index>(column.categories.size()) : 1;
-  }
-  return count;
-}
-
-Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
-  const std::vector<std::string>& used = recipe.preprocessing.blocks;
-  Index count = 0;
-  for (const FeatureBlock& block : dataset.blocks) {
-    if (used.empty() || std::find(used.begin(), used.end(), block.name) != used.end()) {
-      AddProduct(PreparedColumns(block), 1, count);
-    }
-  }
-  return count;
-}
-
-// Columns of the data set that a kernel with this prototype reads.
-struct KernelColumns {
-  Index count = 0;
-  Index width = 0;  // after preprocessing
-  Index wide = 0;   // those whose own width is worth storing distances for
-};
-
-void AddColumns(Index count, Index width, KernelColumns& columns) {
-  AddProduct(count, 1, columns.count);
-  AddProduct(count, width, columns.width);
-  AddProduct(width > kMaxRecomputedColumns ? count : 0, 1, columns.wide);
-}
-
-KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
-  KernelColumns columns;
-  if (IsSquareType(prototype.type)) {
-    return columns;
-  }
-  const std::vector<std::string>& names = prototype.columns;
-  for (const FeatureBlock& block : dataset.blocks) {
-    if (!prototype.block.empty() && prototype.block != block.name) {
-      continue;
-    }
-    if (block.columns.empty()) {
-      AddColumns(names.empty() ? block.num_columns() : 0, 1, columns);
-    }
-    for (const ColumnSchema& column : block.columns) {
-      if (names.empty() || std::find(names.begin(), names.end(), column.name) != names.end()) {
-        AddColumns(1, column.categorical ? static_cast<Index>(column.categories.size()) : 1,
-                   columns);
-      }
-    }
-  }
-  return columns;
-}
-
-void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
-                  ProblemShape& shape) {
-  std::set<std::string> sources;
-  for (const KernelGrid& grid : grids) {
-    const Index per_set = grid.rule == BandwidthRule::kLogSpaced
-                              ? std::max(grid.count, 1)
-                              : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
-    const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
-    AddProduct(per_set, grid.per_column ? std::max<Index>(columns.count, 1) : 1, shape.kernels);
-    // Kernels of different types on equal columns may share a source; counting them apart errs
-    // upwards.
-    KernelSpec source = grid.prototype;
-    source.bandwidth = 1;
-    source.normalization = {};
-    if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
-      const bool stored =
-          IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
-      AddProduct(grid.per_column ? columns.wide : static_cast<Index>(stored), 1, shape.sources);
-      AddProduct(columns.width, 1, shape.source_columns);
-    }
-  }
-}
-
-// Outputs, and rows of the largest sub-problem.
-void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
-  if (recipe.kind == TargetKind::kRegression) {
-    return;
-  }
-  std::map<double, Index> counts;
-  for (Index row = 0; row < target.values.size(); ++row) {
-    if (!std::isnan(target.values(row))) {
-      ++counts[target.values(row)];
-    }
-  }
-  const auto classes = static_cast<Index>(counts.size());
-  if (classes <= 2 || classes > static_cast<Index>(OutputCoding::kMaxClasses)) {
-    return;
-  }
-  shape.outputs = classes;
-  if (recipe.coding == CodingChoice::kOneVsOne) {
-    shape.outputs = classes * (classes - 1) / 2;
-    std::vector<Index> sizes;
-    for (const auto& [label, count] : counts) {
-      sizes.push_back(count);
-    }
-    std::sort(sizes.rbegin(), sizes.rend());
-    shape.rows = std::min(shape.rows, sizes[0] + sizes[1]);
-  }
-}
-
-// Upper bound on the rows that the model or a fold is trained on.
-Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target) {
-  if (recipe.validation.kind != ValidationKind::kHoldOut) {
-    return dataset.rows;
-  }
-  // Columns that divide the rows say how many are left; when they cannot, the run will say why.
-  if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
-      dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
-    const absl::StatusOr<std::vector<Split>> splits =
-        MakeSplits(recipe, dataset, target, RunContext());
-    return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
-  }
-  const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);
-  const double kept = (1 - fraction) * static_cast<double>(dataset.rows);
-  return std::clamp<Index>(static_cast<Index>(std::ceil(kept)) + 1, 1, dataset.rows);
-}
-
 // Folds keep the numbers of their rows.
 ByteCount SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
-  size_t splits = recipe.validation.kind == ValidationKind::kNone ? 0 : 1;
-  if (recipe.validation.kind == ValidationKind::kFolds) {
-    splits = static_cast<size_t>(std::max(1, recipe.validation.folds.value_or(kDefaultFolds)));
-    const RoleColumn* parts = dataset.FindColumn(ColumnRole::kSplit);
-    if (parts != nullptr) {
-      std::set<double> folds;
-      for (const double fold : parts->values) {
-        folds.insert(std::isnan(fold) ? -1.0 : fold);
-      }
-      splits = folds.size();
-    }
-  }
+  const Index splits =
+      recipe.validation.kind == ValidationKind::kHoldOut ? 1 : CountFolds(recipe, dataset);
   return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
 }
 
@@ -180,15 +33,7 @@ constexpr Index kStateCopies = 4;
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                             const Dataset& dataset) {
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
-  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
-  MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
-  ProblemShape shape;
-  shape.rows = TrainingRows(recipe, dataset, *target);
-  shape.columns = CountColumns(recipe, dataset);
-  if (entry.uses_kernels) {
-    CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);
-  }
-  CountOutputs(recipe, *target, shape);
+  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
   MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, entry.estimate_memory(options, shape));
 
   const ByteCount rows(dataset.rows);

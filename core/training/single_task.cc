@@ -105,6 +105,35 @@ ByteCount VerifierFamilyBytes(const ProblemShape& shape) {
       ExactKernelSourceBytes(shape.rows, shape.source_columns, shape.kernels, shape.sources));
 }
 
+double CountPairs(const ProblemShape& shape) {
+  return 0.5 * static_cast<double>(shape.rows) * static_cast<double>(shape.rows);
+}
+
+WorkCount KernelSumWork(const ProblemShape& shape) {
+  WorkCount work;
+  work[WorkKind::kFamilies] = 1;
+  work[WorkKind::kKernelValues] = CountPairs(shape) * static_cast<double>(shape.kernels);
+  work[WorkKind::kEntries] = 2 * CountPairs(shape);
+  return work;
+}
+
+WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
+  // Iterations per row, a fit to Gaussian kernels on noisy classes, C = 0.01 .. 1000: as many as rows near the
+  // margin, and nearly in proportion to C once it is large. Every further digit of the gap costs a third more.
+  const double digits = std::clamp(-std::log10(shape.relative_gap), 1.0, 12.0);
+  const double per_row = (0.5 + 0.15 * std::pow(C * largest_entry, 0.8)) * digits / 3;
+  // Most iterations look at the samples that are not shrunk.
+  constexpr double kActiveShare = 0.4;
+  const double rows = static_cast<double>(shape.rows);
+  WorkCount work;
+  // At most what the solver allows.
+  work[WorkKind::kPairSteps] =
+      std::min(per_row * rows, std::max(1e7, 100 * rows)) * rows * kActiveShare;
+  // Columns as float and in the order of the samples under work, of most samples; products for the certificates.
+  work[WorkKind::kEntries] = 2 * CountPairs(shape);
+  return work;
+}
+
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) {
   if (warm_start == nullptr || warm_start->point == nullptr || warm_start->problem == nullptr ||
       warm_start->point->witness.tasks.empty() || warm_start->problem->tasks.empty()) {

@@ -39,6 +39,13 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, do
 ByteCount LearnerFamilyBytes(const ProblemShape& shape);
 ByteCount VerifierFamilyBytes(const ProblemShape& shape);
 
+// Pairs of rows.
+double CountPairs(const ProblemShape& shape);
+// An exact kernel family and one combination of all its kernels; and what a verifier does with it.
+WorkCount KernelSumWork(const ProblemShape& shape);
+// What SMO does with a formed kernel whose entries are within `largest_entry`, for the box [0, C].
+WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry);
+
 // The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
 // not know; empty when there is no usable point.
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);

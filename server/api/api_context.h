@@ -10,6 +10,7 @@
 #include "server/api/parse_budget.h"
 #include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
+#include "server/jobs/job_feed.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -30,6 +31,7 @@ struct ApiContext {
   BlobStore* blobs = nullptr;
   JobManager* jobs = nullptr;
   ProgressHub* hub = nullptr;
+  JobFeed* feed = nullptr;
   std::vector<const LearnerEntry*> learners;
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();

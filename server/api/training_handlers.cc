@@ -9,6 +9,7 @@
 #include "server/api/page_filler.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
+#include "server/api/times.h"
 
 namespace mercer::server {
 namespace {
@@ -40,26 +41,38 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
 }
 
-absl::StatusOr<JobFilter> ReadFilter(const v1::ListJobsRequest& request) {
-  JobFilter filter;
-  FieldViolations violations;
-  if (request.states_size() > v1::JobState_ARRAYSIZE) {
-    violations.Add("states", absl::StrCat("must be at most ", v1::JobState_ARRAYSIZE, ", are ",
-                                          request.states_size()));
-  } else {
-    for (int i = 0; i < request.states_size(); ++i) {
-      violations.Check(request.states(i) != v1::JOB_STATE_UNSPECIFIED,
-                       absl::StrCat("states[", i, "]"), "must not be JOB_STATE_UNSPECIFIED");
-      filter.states.push_back(static_cast<JobState>(request.states(i)));
-    }
+// Fields of a TrainRequest, said as those of the request that holds it.
+absl::Status InTraining(const absl::Status& status) {
+  if (GetFieldViolations(status).empty()) {
+    return status;
   }
-  CheckLabels(request.labels(), violations);
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  filter.labels = {request.labels().begin(), request.labels().end()};
-  return filter;
+  FieldViolations violations;
+  violations.AddAll("training", status);
+  return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
 }
 
 }  // namespace
+
+absl::StatusOr<JobFilter> ReadJobFilter(
+    const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::Map<std::string, std::string>& labels) {
+  JobFilter filter;
+  FieldViolations violations;
+  if (states.size() > v1::JobState_ARRAYSIZE) {
+    violations.Add("states", absl::StrCat("must be at most ", v1::JobState_ARRAYSIZE, ", are ",
+                                          states.size()));
+  } else {
+    for (int i = 0; i < states.size(); ++i) {
+      violations.Check(states[i] != v1::JOB_STATE_UNSPECIFIED, absl::StrCat("states[", i, "]"),
+                       "must not be JOB_STATE_UNSPECIFIED");
+      filter.states.push_back(static_cast<JobState>(states[i]));
+    }
+  }
+  CheckLabels(labels, violations);
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  filter.labels = {labels.begin(), labels.end()};
+  return filter;
+}
 
 const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   for (const LearnerEntry* entry : context_.learners) {
@@ -70,8 +83,8 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
   return nullptr;
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
-                                                const CallInfo& info) const {
+absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
+    const v1::TrainRequest& request) const {
   const auto find = [this](std::string_view name) { return FindLearner(name); };
   MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
   JobSubmission submission;
@@ -92,6 +105,11 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
   }
   submission.priority = request.priority();
   submission.labels = {request.labels().begin(), request.labels().end()};
+  return submission;
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const JobSubmission submission, MakeSubmission(request));
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
     return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
@@ -116,7 +134,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::GetJob(const v1::GetJobRequest& reques
 
 absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
     const v1::ListJobsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const JobFilter filter, ReadFilter(request));
+  MERCER_ASSIGN_OR_RETURN(const JobFilter filter,
+                          ReadJobFilter(request.states(), request.labels()));
   v1::ListJobsResponse response;
   const absl::StatusOr<std::string> next = FillPage<JobRecord, v1::Job>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
@@ -142,16 +161,24 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
   return ReadJob(id);
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const absl::StatusOr<JobRecord> record = context_.jobs->Stop(id);
-  if (!record.ok()) {
-    // Stopping what a stop has ended is no error, so that the call may be repeated.
-    absl::StatusOr<v1::Job> job = ReadJob(id);
-    const bool done = job.ok() && job->stop_requested();
-    return done ? std::move(job) : AboutJob(record.status(), id);
+absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
+    const v1::EstimateCostRequest& request) const {
+  const v1::TrainRequest& training = request.training();
+  const absl::StatusOr<JobSubmission> submission = MakeSubmission(training);
+  if (!submission.ok()) {
+    return InTraining(submission.status());
   }
-  return ReadJob(id);
+  const absl::StatusOr<JobCost> cost = context_.jobs->Estimate(submission->request);
+  if (!cost.ok()) {
+    return InTraining(
+        AboutDataset(WithRequestPaths(cost.status(), ChosenLearner(training)), training));
+  }
+  v1::EstimateCostResponse response;
+  response.set_memory_bytes(cost->memory_bytes);
+  response.set_memory_budget_bytes(cost->memory_budget_bytes);
+  response.set_fits(cost->memory_bytes <= cost->memory_budget_bytes);
+  SetDuration(cost->time, response.mutable_time());
+  return response;
 }
 
 absl::StatusOr<v1::ListLearnersResponse> TrainingHandlers::ListLearners(

@@ -9,6 +9,11 @@
 
 namespace mercer::server {
 
+// Errors: kInvalidArgument with every bad field.
+absl::StatusOr<JobFilter> ReadJobFilter(
+    const google::protobuf::RepeatedField<int>& states,
+    const google::protobuf::Map<std::string, std::string>& labels);
+
 // Thread-safe; the calls wait for SQL. Errors as the service documents them.
 class TrainingHandlers {
  public:
@@ -19,11 +24,14 @@ class TrainingHandlers {
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
   absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request) const;
-  absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request) const;
+  absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
+      const v1::EstimateCostRequest& request) const;
   absl::StatusOr<v1::ListLearnersResponse> ListLearners(
       const v1::ListLearnersRequest& request) const;
 
  private:
+  // What Train submits. Errors: those of Train that need no data.
+  absl::StatusOr<JobSubmission> MakeSubmission(const v1::TrainRequest& request) const;
   absl::StatusOr<v1::Job> ReadJob(const std::string& id) const;
   const LearnerEntry* FindLearner(std::string_view name) const;
 

@@ -4,7 +4,8 @@
 
 #include "core/base/errors.h"
 #include "mercer/v1/training_service.grpc.pb.h"
-#include "server/api/open_stream.h"
+#include "server/api/failed_stream.h"
+#include "server/api/job_watch_stream.h"
 #include "server/api/progress_stream.h"
 #include "server/api/resource_names.h"
 #include "server/api/services.h"
@@ -29,6 +30,15 @@ absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& 
   }
   return others_are_good ? WithReason(violations.ToStatus(), "BAD_SEQUENCE")
                          : violations.ToStatus();
+}
+
+absl::StatusOr<JobFilter> CheckWatchRequest(const v1::WatchJobsRequest& request) {
+  FieldViolations violations;
+  CheckUnknownFields(request, violations);
+  absl::StatusOr<JobFilter> filter = ReadJobFilter(request.states(), request.labels());
+  violations.AddAll("", filter.status());
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return filter;
 }
 
 class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
@@ -96,19 +106,19 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
   grpc::ServerUnaryReactor* EstimateCost(grpc::CallbackServerContext* context,
                                          const v1::EstimateCostRequest* request,
                                          v1::EstimateCostResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "TrainingService/EstimateCost", request,
-                    response, [](const auto&) -> absl::StatusOr<v1::EstimateCostResponse> {
-                      return NotImplemented("EstimateCost");
-                    });
+    return RunUnary(environment_, environment_.submission, context, "TrainingService/EstimateCost",
+                    request, response,
+                    [this](const auto& message) { return handlers_.EstimateCost(message); });
   }
 
-  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(grpc::CallbackServerContext* context,
-                                                             const v1::WatchJobsRequest*) override {
-    using Base = grpc::ServerWriteReactor<v1::WatchJobsResponse>;
-    return OpenStream<Base>(
-        environment_, context, "TrainingService/WatchJobs", [this](CallRecord call) {
-          return FailStream<Base>(environment_, std::move(call), NotImplemented("WatchJobs"));
-        });
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
+      grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) override {
+    absl::StatusOr<JobFilter> filter = CheckWatchRequest(*request);
+    if (!filter.ok()) {
+      return FailStream<v1::WatchJobsResponse>(environment_, "TrainingService/WatchJobs",
+                                               filter.status());
+    }
+    return new JobWatchStream(environment_, context_, context, *std::move(filter));
   }
 
  private:

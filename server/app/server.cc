@@ -41,6 +41,8 @@ constexpr absl::Duration kCallGrace = absl::Seconds(5);
 // For calls that came in the last moment. Idle connections would make the transport wait as long as it
 // is allowed to.
 constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
+// How often watchers of all jobs hear of the progress of one.
+constexpr absl::Duration kFeedInterval = absl::Seconds(1);
 
 // Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
@@ -139,6 +141,9 @@ class Server::Impl {
     io_for_calls_.reset();
     services_.clear();
     jobs_.reset();
+    if (feed_ticker_ != nullptr) {
+      feed_ticker_->Remove(feed_tick_);
+    }
   }
 
   // A start that fails leaves every job as it found it, but for those of a dead process, which are queued again.
@@ -198,7 +203,8 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(CheckBlobsHaveDatabase(options_.data_dir));
     SqliteOptions sqlite;
     sqlite.folder = options_.data_dir;
-    MERCER_ASSIGN_OR_RETURN(storage_, OpenSqliteStorage(sqlite));
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database, OpenSqliteStorage(sqlite));
+    storage_ = std::make_unique<WatchedStorage>(std::move(database));
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
@@ -234,6 +240,9 @@ class Server::Impl {
     compute_ = MakePool(kComputeThreads);
     submission_ = MakePool(kSubmissionThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
+    feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
+    feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
+    feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
     JobManagerDependencies dependencies;
@@ -254,6 +263,7 @@ class Server::Impl {
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();
     context_.hub = hub_.get();
+    context_.feed = feed_.get();
     context_.learners = AllLearners();
     context_.limits.message_bytes = options_.max_message_bytes;
     context_.limits.dataset_bytes = options_.max_upload_bytes;
@@ -319,12 +329,14 @@ class Server::Impl {
 
   const ServerOptions options_;
   const std::shared_ptr<spdlog::logger> log_;
-  std::unique_ptr<AccessControl> access_;
-  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
   std::unique_ptr<ProgressHub> hub_;
+  std::unique_ptr<JobFeed> feed_;
+  std::unique_ptr<Ticker> feed_ticker_;
+  int64_t feed_tick_ = 0;
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;

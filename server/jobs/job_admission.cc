@@ -35,6 +35,16 @@ absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, Datas
   return JobEstimate{static_cast<int64_t>(bytes)};
 }
 
+absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,
+                                               DatasetCache& datasets, const JobPlan& plan,
+                                               const RunningConditions& conditions) {
+  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
+  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets.Open(plan.dataset_ids[0]));
+  MERCER_ASSIGN_OR_RETURN(const double seconds,
+                          EstimateRecipeSeconds(*entry, plan.recipe, *opened.dataset, conditions));
+  return absl::Seconds(seconds);
+}
+
 NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
                const JobPlan& plan, const JobEstimate& estimate, absl::Time now) {
   NewJob job;

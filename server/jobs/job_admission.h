@@ -16,6 +16,11 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
 absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
                                         const JobPlan& plan);
 
+// Errors: the same.
+absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,
+                                               DatasetCache& datasets, const JobPlan& plan,
+                                               const RunningConditions& conditions);
+
 // The row, with an id of its own. `request_digest` is that of the submission's request.
 NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
                const JobPlan& plan, const JobEstimate& estimate, absl::Time now);

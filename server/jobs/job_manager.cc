@@ -16,7 +16,7 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
-#include "core/training/no_model.h"
+#include "core/training/machine_rates.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_admission.h"
@@ -64,6 +64,7 @@ class JobManager::Impl {
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
     return EstimateJob(environment_.dependencies.find_learner, datasets_, plan);
   }
+  absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
   void Drain() { Stop(&JobAttempt::Drain); }
   void RunHousekeeping();
   void WaitUntilIdle();
@@ -105,6 +106,7 @@ class JobManager::Impl {
   }
 
   DatasetCache datasets_;
+  MachineRates rates_;
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_ ABSL_ACQUIRED_BEFORE(
@@ -172,6 +174,16 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   absl::MutexLock lock(&mutex_);
   TellWorkers();
   return created;
+}
+
+absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(const JobPlan& plan) {
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(plan));
+  const RunningConditions conditions{rates_.Get(), plan.num_threads,
+                                     static_cast<size_t>(environment_.options.cache_bytes)};
+  MERCER_ASSIGN_OR_RETURN(
+      const absl::Duration time,
+      EstimateJobTime(environment_.dependencies.find_learner, datasets_, plan, conditions));
+  return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes};
 }
 
 absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
@@ -448,13 +460,9 @@ absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id) {
   return impl_->Cancel(job_id);
 }
 
-absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
-  return impl_->StopJob(job_id);
-}
-
-absl::StatusOr<JobEstimate> JobManager::Estimate(std::string_view request) {
+absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan, impl_->planner().Plan(request));
-  return impl_->Estimate(plan);
+  return impl_->EstimateCost(plan);
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(const std::string& id) {

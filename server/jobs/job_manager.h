@@ -72,6 +72,13 @@ struct JobEstimate {
   int64_t memory_bytes = 0;
 };
 
+// What a job would cost, without waiting for its turn.
+struct JobCost {
+  int64_t memory_bytes = 0;  // upper bound
+  absl::Duration time;  // on this machine, when nothing else runs; about right within a factor of 3
+  int64_t memory_budget_bytes = 0;  // of all running jobs; one that needs more is refused
+};
+
 // Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
 // those of the storage.
 class JobManager {
@@ -102,12 +109,9 @@ class JobManager {
   // its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
 
-  // Ends the job with the best model so far, or CANCELLED (reason NO_MODEL) when there is none; see JobStore::StopJob. The
-  // request survives the process. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
-  absl::StatusOr<JobRecord> Stop(const std::string& job_id);
-
-  // Upper bound of what the job would need. Errors: as Submit.
-  absl::StatusOr<JobEstimate> Estimate(std::string_view request);
+  // Makes no job; also while draining. The first call measures the machine, for about 100 ms. Errors: those of
+  // Submit that are about the request and its data.
+  absl::StatusOr<JobCost> Estimate(std::string_view request);
 
   // The data set with its rows mapped; shared by all that use it. Errors: kNotFound, kDataLoss.
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id);

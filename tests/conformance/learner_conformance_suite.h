@@ -6,3 +6,4 @@
 #include "tests/conformance/learner_conformance_limits.h"
 #include "tests/conformance/learner_conformance_memory.h"
 #include "tests/conformance/learner_conformance_runs.h"
+#include "tests/conformance/learner_conformance_work.h"

@@ -264,6 +264,13 @@ TEST_F(BadRequestsTest, JobAboveTheMemoryBudgetIsRefusedWithItsEstimate) {
   const grpc::Status status = Train(MakeRequest("datasets/clouds"));
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(status), "JOB_TOO_LARGE");
+  v1::EstimateCostRequest request;
+  *request.mutable_training() = MakeRequest("datasets/clouds");
+  v1::EstimateCostResponse cost;
+  grpc::ClientContext context;
+  EXPECT_TRUE(training_->EstimateCost(&context, request, &cost).ok());
+  EXPECT_FALSE(cost.fits());
+  EXPECT_EQ(cost.memory_budget_bytes(), 1000);
   EXPECT_EQ(CountJobs(), 0);
 }
 

@@ -18,7 +18,7 @@ class LaterRpcsTest : public ServerTest {
  protected:
   LaterRpcsTest() { StartServer(); }
 
-  // Calls `path` ("/service/method"), of whatever kind, with one empty message.
+  // Calls `path` ("/service/method"), of whatever kind, with one empty message, up to the first answer.
   grpc::Status CallWithEmptyMessage(const std::string& path) {
     grpc::CompletionQueue queue;
     const auto done = [&queue] {
@@ -35,9 +35,11 @@ class LaterRpcsTest : public ServerTest {
     call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
     done();
     grpc::ByteBuffer answer;
-    do {
+    call->Read(&answer, nullptr);
+    while (done()) {
+      context.TryCancel();  // some streams end with the client alone
       call->Read(&answer, nullptr);
-    } while (done());
+    }
     grpc::Status status;
     call->Finish(&status, nullptr);
     done();
@@ -64,8 +66,8 @@ TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
       }
     }
   }
-  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "EvaluateModel", "SetAlias",
-                                   "UpdateModel", "VerifyModel", "WatchJobs"));
+  EXPECT_THAT(missing, ElementsAre("Backup", "EvaluateModel", "SetAlias", "StopJob", "UpdateModel",
+                                   "VerifyModel"));
 }
 
 }  // namespace

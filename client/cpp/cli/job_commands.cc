@@ -2,6 +2,7 @@
 #include "absl/strings/str_join.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/job_board.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/progress_display.h"
 #include "client/cpp/cli/text.h"
@@ -22,16 +23,12 @@ struct ListFlags {
   std::vector<std::string> states;
   std::vector<std::string> labels;
   int limit = 50;
+  bool watch = false;
 };
 
 double TargetGap(const v1::Job& job) {
   const v1::Stopping& stopping = job.request().stopping();
   return stopping.has_relative_gap() ? stopping.relative_gap() : kDefaultGap;
-}
-
-std::string StateText(const v1::Job& job) {
-  const std::string state = EnumWord(*v1::JobState_descriptor(), job.state());
-  return job.reason().empty() ? state : absl::StrCat(state, " (", job.reason(), ")");
 }
 
 absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job) {
@@ -89,21 +86,22 @@ absl::StatusOr<ExitCode> ListJobs(Session& session, const ListFlags& flags) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
   }
+  if (flags.watch) {
+    v1::WatchJobsRequest watched;
+    *watched.mutable_states() = filter.states();
+    *watched.mutable_labels() = filter.labels();
+    return WatchJobs(session, watched, flags.limit);
+  }
   MERCER_ASSIGN_OR_RETURN(std::vector<v1::Job> jobs,
                           session.client().ListJobs(filter, flags.limit + 1));
   const bool more = CutToLimit(flags.limit, jobs);
-  Table table({"JOB", "STATE", "LEARNER", "DATA SET", "CREATED", "GAP", "MODEL"});
+  Table table = NewJobTable();
   for (const v1::Job& job : jobs) {
     if (session.json()) {
       session.PrintJson(job);
-      continue;
+    } else {
+      table.AddRow(JobRow(job));
     }
-    const v1::TrainingProgress& progress = job.progress().progress();
-    const auto& data = job.request().data();
-    table.AddRow({job.name(), StateText(job), job.learner(), data.empty() ? "" : data[0].dataset(),
-                  FormatTime(job.create_time()),
-                  progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "",
-                  job.model()});
   }
   if (!session.json()) {
     session.PrintTable(table, "no jobs");
@@ -185,6 +183,9 @@ void AddJobCommands(CommandLine& line) {
   jobs->add_option("--limit", list->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
+  jobs->add_flag(
+      "--watch", list->watch,
+      "Go on with every change: a table that is drawn again on a terminal, else a line per change");
 
   const auto add = [&line](const char* name, const char* description, auto run) {
     auto flags = std::make_shared<JobFlags>();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/text.h"
 #include "client/cpp/cli/train_request.h"
 #include "client/cpp/kernel_syntax.h"
 #include "client/cpp/learner_options.h"
@@ -20,6 +21,22 @@ constexpr char kLearnerHelp[] =
     "them,\n"
     "for example --p 1.2 --C 10.\n\n";
 
+// What the training would cost, on a server that has nothing else to do.
+absl::StatusOr<ExitCode> ReportCost(Session& session, v1::TrainRequest request) {
+  MERCER_ASSIGN_OR_RETURN(const v1::EstimateCostResponse cost,
+                          session.client().EstimateCost(std::move(request)));
+  if (session.json()) {
+    session.PrintJson(cost);
+    return ExitCode::kOk;
+  }
+  session.out() << "time    about " << FormatElapsed(ToDuration(cost.time())) << "\n"
+                << "memory  at most " << FormatBytes(cost.memory_bytes()) << " of "
+                << FormatBytes(cost.memory_budget_bytes())
+                << (cost.fits() ? "" : ": too much for this server, which would refuse the job")
+                << std::endl;
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
                                const OptionTexts& learner_options) {
   MERCER_ASSIGN_OR_RETURN(v1::TrainRequest request, MakeTrainRequest(flags));
@@ -28,6 +45,9 @@ absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
                           FindLearner(learners, flags.learner));
   MERCER_ASSIGN_OR_RETURN(*request.mutable_learner(),
                           MakeLearner(description, learner_options, flags.kernels));
+  if (flags.dry_run) {
+    return ReportCost(session, std::move(request));
+  }
   MERCER_ASSIGN_OR_RETURN(const v1::Job job, session.client().Train(std::move(request)));
   if (session.json()) {
     session.PrintJson(job);
@@ -88,7 +108,12 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->allow_extra_args(false);
   command.add_option("--request-id", flags.request_id,
                      "The same id and request give the same job again");
-  command.add_flag("--watch", flags.watch, "Watch it to its end; Ctrl-C detaches, the job goes on");
+  CLI::Option* watch = command.add_flag("--watch", flags.watch,
+                                        "Watch it to its end; Ctrl-C detaches, the job goes on");
+  command
+      .add_flag("--dry-run", flags.dry_run,
+                "Queue nothing: check the request and say what time and memory it would take")
+      ->excludes(watch);
 }
 
 std::set<std::string> FlagNames(const CLI::App& command) {

@@ -37,6 +37,7 @@ struct TrainFlags {
   std::vector<std::string> labels;
   std::string request_id;
   bool watch = false;
+  bool dry_run = false;
 };
 
 // Everything but the learner. Errors: kInvalidArgument naming the flag.

@@ -224,6 +224,15 @@ size_t EstimateMemory(const ProblemShape& shape) {
       .value();
 }
 
+// A product with the kernel per step; steps as the square root of the condition number, for usual kernels.
+LearnerWork EstimateWork(const TemplateLearnerOptions& options, const ProblemShape& shape) {
+  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  const double steps = 10 + std::sqrt(options.C * static_cast<double>(shape.rows));
+  work.training[WorkKind::kEntries] +=
+      std::min(steps, static_cast<double>(shape.rows)) * 2 * CountPairs(shape);
+  return work;
+}
+
 }  // namespace
 
 LearnerEntry Entry() {
@@ -254,6 +263,12 @@ LearnerEntry Entry() {
                              const ProblemShape& shape) -> absl::StatusOr<size_t> {
     MERCER_RETURN_IF_ERROR(TemplateLearnerOptions::Fields().Parse(values).status());
     return EstimateMemory(shape);
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_ASSIGN_OR_RETURN(const TemplateLearnerOptions options,
+                            TemplateLearnerOptions::Fields().Parse(values));
+    return EstimateWork(options, shape);
   };
   return entry;
 }

@@ -186,6 +186,15 @@ size_t EstimateMemory(const ProblemShape& shape) {
       .value();
 }
 
+// A factorisation of a copy of the kernel, and its use for one right side.
+LearnerWork EstimateWork(const ProblemShape& shape) {
+  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  work.training[WorkKind::kFactorOperations] =
+      CountPairs(shape) * static_cast<double>(shape.rows) * 2 / 3;
+  work.training[WorkKind::kEntries] += 4 * CountPairs(shape);
+  return work;
+}
+
 }  // namespace
 
 LearnerEntry Entry() {
@@ -219,6 +228,11 @@ LearnerEntry Entry() {
                              const ProblemShape& shape) -> absl::StatusOr<size_t> {
     MERCER_RETURN_IF_ERROR(KernelRidgeOptions::Fields().Parse(values).status());
     return EstimateMemory(shape);
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_RETURN_IF_ERROR(KernelRidgeOptions::Fields().Parse(values).status());
+    return EstimateWork(shape);
   };
   return entry;
 }

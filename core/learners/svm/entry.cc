@@ -18,6 +18,12 @@ size_t EstimateMemory(const ProblemShape& shape) {
       .value();
 }
 
+LearnerWork EstimateWork(const SvmOptions& options, const ProblemShape& shape) {
+  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  work.training += SmoWork(shape, options.C, static_cast<double>(shape.kernels));
+  return work;
+}
+
 }  // namespace
 
 LearnerEntry Entry() {
@@ -50,6 +56,11 @@ LearnerEntry Entry() {
                              const ProblemShape& shape) -> absl::StatusOr<size_t> {
     MERCER_RETURN_IF_ERROR(SvmOptions::Fields().Parse(values).status());
     return EstimateMemory(shape);
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_ASSIGN_OR_RETURN(const SvmOptions options, SvmOptions::Fields().Parse(values));
+    return EstimateWork(options, shape);
   };
   return entry;
 }

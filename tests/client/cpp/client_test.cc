@@ -175,6 +175,43 @@ TEST_F(ClientTest, WatchingEndsWhenStopIsRequested) {
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(ClientTest, WatchingJobsBeginsAnewAfterBrokenStreams) {
+  google::rpc::ErrorInfo too_slow;
+  too_slow.set_domain("mercer");
+  too_slow.set_reason("WATCH_TOO_SLOW");
+  state().watch_ends = {
+      grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining"),
+      MakeGrpcStatus(grpc::StatusCode::ABORTED, "too slow", {&too_slow}),
+      grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such state"),
+  };
+  v1::WatchJobsRequest filter;
+  filter.add_states(v1::JOB_STATE_RUNNING);
+  std::vector<std::string> seen;
+  const absl::Status status = client_.WatchJobs(
+      filter,
+      {.on_message =
+           [&](const v1::WatchJobsResponse& message) {
+             EXPECT_FALSE(message.has_heartbeat());
+             seen.push_back(message.existing_sent() ? "|" : message.job().name());
+           },
+       .on_interruption = [&](const absl::Status& why,
+                              absl::Duration) { seen.push_back(std::string(why.message())); }});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"jobs/old", "|", "jobs/new", "draining", "jobs/old", "|",
+                                      "jobs/new", "too slow", "jobs/old", "|", "jobs/new"}));
+  ASSERT_EQ(state().job_watches.size(), 3u);
+  EXPECT_EQ(state().job_watches[2].states(0), v1::JOB_STATE_RUNNING);
+}
+
+TEST_F(ClientTest, WatchingJobsEndsWhenStopIsRequested) {
+  std::stop_source stop;
+  const absl::Status status = client_.WatchJobs(
+      {}, {.stop = stop.get_token(),
+           .on_message = [&](const v1::WatchJobsResponse&) { stop.request_stop(); }});
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(ClientTest, PredictionsStayWithOneVersionAfterABrokenStream) {
   state().batches_per_stream = 2;
   int batch = 0;

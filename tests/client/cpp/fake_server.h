@@ -42,6 +42,8 @@ struct FakeState {
   std::vector<v1::UploadHeader> uploads;
   std::vector<std::string> uploaded_bytes;  // of each complete upload, parts one after the other
   std::vector<int64_t> watched_after;       // after_sequence of each StreamProgress
+  std::vector<v1::WatchJobsRequest> job_watches;
+  std::vector<grpc::Status> watch_ends;  // of WatchJobs, one after the other; then ABORTED
   std::vector<v1::PredictHeader> predictions;
   std::vector<v1::Rows> batches;  // of all predictions
   int events_per_stream = 2;      // StreamProgress breaks after this many
@@ -212,6 +214,43 @@ class FakeTraining : public v1::TrainingService::Service {
       writer->Write(response);
     }
     return grpc::Status::OK;
+  }
+
+  // One job that is there, and one that comes; then the next of `watch_ends`.
+  grpc::Status WatchJobs(grpc::ServerContext*, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    v1::WatchJobsResponse response;
+    response.mutable_job()->set_name("jobs/old");
+    response.mutable_job()->set_state(v1::JOB_STATE_SUCCEEDED);
+    response.set_existing(true);
+    writer->Write(response);
+    response.Clear();
+    response.set_existing_sent(true);
+    writer->Write(response);
+    response.Clear();
+    response.mutable_heartbeat()->set_seconds(1);
+    writer->Write(response);
+    response.Clear();
+    response.mutable_job()->set_name("jobs/new");
+    response.mutable_job()->set_state(v1::JOB_STATE_RUNNING);
+    writer->Write(response);
+    const std::lock_guard lock(state_.mutex);
+    state_.job_watches.push_back(*request);
+    const size_t number = state_.job_watches.size();
+    return number <= state_.watch_ends.size()
+               ? state_.watch_ends[number - 1]
+               : grpc::Status(grpc::StatusCode::ABORTED, "no more of it");
+  }
+
+  grpc::Status EstimateCost(grpc::ServerContext*, const v1::EstimateCostRequest* request,
+                            v1::EstimateCostResponse* response) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.trainings.push_back(request->training());
+    response->set_memory_bytes(int64_t{3} << 20);
+    response->set_memory_budget_bytes(int64_t{1} << 30);
+    response->mutable_time()->set_seconds(185);
+    response->set_fits(true);
+    return state_.train_status;
   }
 
   grpc::Status ListLearners(grpc::ServerContext*, const v1::ListLearnersRequest*,

@@ -115,7 +115,7 @@ class HookedBlobStore final : public BlobStore {
 class ApiTest : public testing::Test {
  protected:
   ApiTest()
-      : real_storage_(MakeMemoryStorage()),
+      : real_storage_(std::make_unique<WatchedStorage>(MakeMemoryStorage())),
         storage_(*real_storage_),
         hub_io_(2),
         io_(4),
@@ -133,6 +133,7 @@ class ApiTest : public testing::Test {
     real_blobs_ = *std::move(blobs);
     blobs_ = std::make_unique<HookedBlobStore>(*real_blobs_);
     hub_ = std::make_unique<ProgressHub>(real_storage_.get(), &hub_io_);
+    feed_ = std::make_unique<JobFeed>(real_storage_.get(), &hub_io_);
     StartJobs();
     cache_ = std::make_unique<ModelCache>(real_storage_->models(), *blobs_, int64_t{64} << 20,
                                           /*threads=*/2);
@@ -140,6 +141,7 @@ class ApiTest : public testing::Test {
     context_.blobs = blobs_.get();
     context_.jobs = jobs_.get();
     context_.hub = hub_.get();
+    context_.feed = feed_.get();
     context_.learners = AllLearners();
     context_.upload_folder = folder_ / "uploads";
     environment_.io = &io_;
@@ -226,12 +228,13 @@ class ApiTest : public testing::Test {
   }
 
   std::filesystem::path folder_;
-  std::unique_ptr<Storage> real_storage_;
+  std::unique_ptr<WatchedStorage> real_storage_;
   FaultyStorage storage_;  // what the API sees
   std::unique_ptr<BlobStore> real_blobs_;
   std::unique_ptr<HookedBlobStore> blobs_;
   ThreadPool hub_io_;
   std::unique_ptr<ProgressHub> hub_;
+  std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;

@@ -102,6 +102,8 @@ TEST_F(JobManagerTest, JobThatNeverFitsIsRefusedWithItsEstimate) {
   const auto estimate = manager_->Estimate("3 data");
   ASSERT_TRUE(estimate.ok()) << estimate.status();
   EXPECT_GE(estimate->memory_bytes, 1000);
+  EXPECT_EQ(estimate->memory_budget_bytes, 500);
+  EXPECT_GT(estimate->time, absl::ZeroDuration());
   EXPECT_THAT(GetErrorMetadata(refused),
               ElementsAre(std::make_pair("estimate_bytes", absl::StrCat(estimate->memory_bytes)),
                           std::make_pair("budget_bytes", "500")));

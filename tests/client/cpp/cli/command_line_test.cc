@@ -176,6 +176,29 @@ TEST_F(CommandLineTest, WatchingEndsWithTheJob) {
   EXPECT_EQ(Run({"watch", "none"}), 4);
 }
 
+TEST_F(CommandLineTest, ADryRunSaysWhatTheTrainingWouldCost) {
+  EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--C", "10", "--dry-run"}), 0)
+      << err_.str();
+  EXPECT_EQ(out_.str(),
+            "time    about 3 min 05 s\n"
+            "memory  at most 3.0 MiB of 1.0 GiB\n");
+  ASSERT_EQ(server_.state.trainings.size(), 1u);
+  EXPECT_EQ(server_.state.trainings[0].learner().lp_mkl().c(), 10);
+  EXPECT_NE(Run({"train", "d", "lp_mkl", "--dry-run", "--watch"}), 0);
+  EXPECT_EQ(server_.state.trainings.size(), 1u);
+}
+
+TEST_F(CommandLineTest, JobsAreWatchedLineByLineWhereThereIsNoTerminal) {
+  server_.state.watch_ends = {grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining")};
+  EXPECT_NE(Run({"jobs", "--watch", "--state", "running", "--label", "team=red"}), 0);
+  // The second stream begins without jobs/new, so that it is new again.
+  EXPECT_EQ(out_.str(), "jobs/old  succeeded\njobs/new  running\njobs/new  running\n");
+  ASSERT_EQ(server_.state.job_watches.size(), 2u);
+  EXPECT_EQ(server_.state.job_watches[1].labels().at("team"), "red");
+  Run({"jobs", "--watch", "--json"});
+  EXPECT_NE(out_.str().find("\"existingSent\":true"), std::string::npos) << out_.str();
+}
+
 TEST_F(CommandLineTest, UsageErrorsSendNothing) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {},

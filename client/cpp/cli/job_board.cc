@@ -1,0 +1,147 @@
+#include "client/cpp/cli/job_board.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "client/cpp/field_text.h"
+
+namespace mercer::client {
+namespace {
+
+// The cursor to the upper left, and nothing below it.
+constexpr char kClearScreen[] = "\x1b[H\x1b[2J";
+
+std::string DescribeJob(const v1::Job& job) {
+  std::vector<std::string> parts = {job.name(), StateText(job)};
+  if (!job.learner().empty()) {
+    parts.push_back(job.learner());
+  }
+  const v1::TrainingProgress& progress = job.progress().progress();
+  if (progress.has_relative_gap()) {
+    parts.push_back(absl::StrCat("gap ", FormatGap(progress.relative_gap())));
+  }
+  if (!job.model().empty()) {
+    parts.push_back(job.model());
+  }
+  return absl::StrJoin(parts, "  ");
+}
+
+bool IsNewer(const v1::Job* a, const v1::Job* b) {
+  const auto key = [](const v1::Job* job) {
+    return std::make_tuple(-job->create_time().seconds(), -job->create_time().nanos(), job->name());
+  };
+  return key(a) < key(b);
+}
+
+void Draw(Session& session, const JobBoard& board, int limit) {
+  session.out() << kClearScreen;
+  session.PrintTable(board.Newest(limit), "no jobs");
+  if (board.size() > static_cast<size_t>(limit)) {
+    session.out() << "and " << board.size() - static_cast<size_t>(limit) << " more" << std::endl;
+  }
+}
+
+}  // namespace
+
+std::string StateText(const v1::Job& job) {
+  const std::string state = EnumWord(*v1::JobState_descriptor(), job.state());
+  return job.reason().empty() ? state : absl::StrCat(state, " (", job.reason(), ")");
+}
+
+Table NewJobTable() {
+  return Table({"JOB", "STATE", "LEARNER", "DATA SET", "CREATED", "GAP", "MODEL"});
+}
+
+std::vector<std::string> JobRow(const v1::Job& job) {
+  const v1::TrainingProgress& progress = job.progress().progress();
+  const auto& data = job.request().data();
+  return {job.name(),
+          StateText(job),
+          job.learner(),
+          data.empty() ? "" : data[0].dataset(),
+          FormatTime(job.create_time()),
+          progress.has_relative_gap() ? FormatGap(progress.relative_gap()) : "",
+          job.model()};
+}
+
+std::string JobBoard::Hear(const v1::WatchJobsResponse& response) {
+  if (response.existing_sent()) {
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      job = told_.contains(job->first) ? std::next(job) : jobs_.erase(job);
+    }
+    told_.clear();
+    complete_ = true;
+    return "";
+  }
+  const v1::Job& job = response.job();
+  if (response.left()) {
+    return jobs_.erase(job.name()) > 0 ? DescribeJob(job) : "";
+  }
+  if (!complete_) {
+    told_.insert(job.name());
+  }
+  v1::Job& known = jobs_[job.name()];
+  std::string line = DescribeJob(job);
+  const bool same = known.name() == job.name() && DescribeJob(known) == line;
+  known = job;
+  return same ? "" : line;
+}
+
+void JobBoard::BeginAnew() {
+  told_.clear();
+  complete_ = false;
+}
+
+Table JobBoard::Newest(int limit) const {
+  std::vector<const v1::Job*> jobs;
+  for (const auto& [name, job] : jobs_) {
+    jobs.push_back(&job);
+  }
+  const size_t shown = std::min(jobs.size(), static_cast<size_t>(limit));
+  std::partial_sort(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(shown), jobs.end(),
+                    IsNewer);
+  Table table = NewJobTable();
+  for (size_t i = 0; i < shown; ++i) {
+    table.AddRow(JobRow(*jobs[i]));
+  }
+  return table;
+}
+
+absl::StatusOr<ExitCode> WatchJobs(Session& session, const v1::WatchJobsRequest& filter,
+                                   int limit) {
+  JobBoard board;
+  const bool draws = session.terminal().interactive && !session.json();
+  WatchJobsOptions options;
+  options.stop = session.CatchInterrupts();
+  options.on_message = [&](const v1::WatchJobsResponse& message) {
+    if (session.json()) {
+      session.PrintJson(message);
+      return;
+    }
+    const std::string line = board.Hear(message);
+    if (draws && board.complete() && (message.existing_sent() || !line.empty())) {
+      Draw(session, board, limit);
+    } else if (!draws && !line.empty()) {
+      session.out() << line << std::endl;
+    }
+  };
+  options.on_interruption = [&](const absl::Status& why, absl::Duration delay) {
+    board.BeginAnew();
+    if (!session.json()) {
+      session.err() << "the connection broke (" << std::string(why.message()) << "); again in "
+                    << FormatElapsed(delay) << std::endl;
+    }
+  };
+  const absl::Status watched = session.client().WatchJobs(filter, options);
+  if (options.stop.stop_requested()) {
+    return ExitCode::kInterrupted;
+  }
+  return watched;
+}
+
+}  // namespace mercer::client

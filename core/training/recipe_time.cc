@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+
+#include "core/base/status_macros.h"
+#include "core/training/recipe.h"
+#include "core/training/recipe_problem.h"
+#include "core/training/recipe_shape.h"
+
+namespace mercer {
+namespace {
+
+// The median heuristic looks at so many rows at most.
+constexpr double kMedianRows = 2000;
+// A row of the table is prepared, selected and checked.
+constexpr double kPassesOfTable = 8;
+
+double Pairs(double rows) { return 0.5 * rows * rows; }
+
+// Once the distances of all kernels' sources.
+WorkCount FamilyWork(const ProblemShape& shape) {
+  WorkCount work = shape.pair_columns;
+  work[WorkKind::kEntries] = static_cast<double>(shape.sources);
+  work *= Pairs(static_cast<double>(shape.rows));
+  return work;
+}
+
+bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  const std::vector<KernelGrid> kernels = KernelsOrDefault(entry, recipe);
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelGrid& grid) {
+    return grid.rule == BandwidthRule::kMedianMultiples;
+  });
+}
+
+// One training on shape.rows of `rows` rows, and the prediction of the others.
+class PhaseEstimate {
+ public:
+  PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
+                const RunningConditions& conditions)
+      : entry_(entry), recipe_(recipe), dataset_(dataset), conditions_(conditions) {}
+
+  absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
+    MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
+    const double outputs = static_cast<double>(shape.outputs);
+    work.training *= outputs;
+    work.verification *= outputs;
+    ReplaceFamilies(shape, work);
+    work.training += Preparation(shape);
+    work.verification += Evaluation(shape);
+    training_ += Seconds(work.training);
+    verification_ += Seconds(work.verification);
+    return absl::OkStatus();
+  }
+
+  double training_seconds() const { return training_; }
+  double verification_seconds() const { return verification_; }
+
+ private:
+  double Seconds(const WorkCount& work) const {
+    return SecondsOf(work, conditions_.rates, conditions_.threads);
+  }
+
+  // Distances that fit the cache are computed once for all outputs and the verification, unless each output
+  // has rows of its own.
+  void ReplaceFamilies(const ProblemShape& shape, LearnerWork& work) const {
+    const double bytes = Pairs(static_cast<double>(shape.rows)) * sizeof(double) *
+                         static_cast<double>(shape.sources);
+    const bool own_rows = recipe_.coding == CodingChoice::kOneVsOne && shape.outputs > 1;
+    const bool kept = shape.sources > 0 && bytes <= static_cast<double>(conditions_.cache_bytes);
+    bool first = true;
+    for (WorkCount* part : {&work.training, &work.verification}) {
+      double families = std::exchange((*part)[WorkKind::kFamilies], 0.0);
+      if (kept && families > 0) {
+        families = own_rows ? (first ? static_cast<double>(shape.outputs) : 0.0) : (first ? 1 : 0);
+        first = false;
+      }
+      WorkCount distances = FamilyWork(shape);
+      distances *= families;
+      *part += distances;
+    }
+  }
+
+  WorkCount Preparation(const ProblemShape& shape) const {
+    WorkCount work;
+    work[WorkKind::kEntries] = kPassesOfTable * static_cast<double>(dataset_.rows) *
+                               static_cast<double>(shape.columns + 1);
+    if (UsesMedian(entry_, recipe_)) {
+      const double pairs = Pairs(std::min(static_cast<double>(shape.rows), kMedianRows));
+      WorkCount median = shape.pair_columns;
+      median[WorkKind::kEntries] = 4;
+      median *= pairs;
+      work += median;
+    }
+    return work;
+  }
+
+  // Kernels between the rows held out and those of the model, most of which are support vectors.
+  WorkCount Evaluation(const ProblemShape& shape) const {
+    WorkCount work = shape.pair_columns;
+    work[WorkKind::kKernelValues] =
+        static_cast<double>(shape.kernels) * static_cast<double>(shape.outputs);
+    const double held_out = static_cast<double>(dataset_.rows - shape.rows);
+    work *= recipe_.validation.kind == ValidationKind::kNone
+                ? 0.0
+                : std::max(held_out, 0.0) * static_cast<double>(shape.rows);
+    return work;
+  }
+
+  const LearnerEntry& entry_;
+  const TrainingRecipe& recipe_;
+  const Dataset& dataset_;
+  const RunningConditions& conditions_;
+  double training_ = 0;
+  double verification_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
+                                             const TrainingRecipe& recipe, const Dataset& dataset,
+                                             const RunningConditions& conditions) {
+  MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
+  MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
+  PhaseEstimate model(entry, recipe, dataset, conditions);
+  MERCER_RETURN_IF_ERROR(model.Add(options, shape));
+  PhaseEstimate folds(entry, recipe, dataset, conditions);
+  const double count = static_cast<double>(CountFolds(recipe, dataset));
+  if (count > 0) {
+    const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
+    shape.rows = std::max<Index>(1, static_cast<Index>(kept));
+    MERCER_RETURN_IF_ERROR(folds.Add(options, shape));
+  }
+  const double fold_seconds =
+      count > 0 ? count * (folds.training_seconds() + folds.verification_seconds()) : 0.0;
+  const double limit = absl::ToDoubleSeconds(recipe.limits.max_time);
+  return std::min(model.training_seconds() + fold_seconds, limit) + model.verification_seconds();
+}
+
+}  // namespace mercer

@@ -1,0 +1,60 @@
+// One watcher of the jobs over gRPC.
+#pragma once
+
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include <grpcpp/support/server_callback.h>
+
+#include "mercer/v1/training_service.pb.h"
+#include "server/api/api_context.h"
+#include "server/api/rpc.h"
+#include "server/jobs/job_feed.h"
+
+namespace mercer::server {
+
+// Deletes itself. As in ProgressStream, Pump() alone decides what happens next: write, wait, or finish; at most
+// one write is in flight, and the next job is taken when the last was written.
+class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsResponse> {
+ public:
+  JobWatchStream(const RpcEnvironment& environment, const ApiContext& api,
+                 grpc::CallbackServerContext* context, JobFilter filter);
+  ~JobWatchStream() override = default;
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Action : uint8_t { kNothing, kWrite, kFinish };
+
+  void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Decide(), or the end of a stream whose message could not be made.
+  Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action TakeJob(const NextJob& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action DecideHeartbeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action EndWith(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sets `flag`, one of those below, and pumps.
+  void Note(bool JobWatchStream::*flag) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const RpcEnvironment& environment_;
+  const CallRecord call_;
+  std::unique_ptr<JobWatch> watch_;  // set by the constructor, reset by OnDone
+  int64_t heartbeat_ = 0;            // the ticker's key
+  v1::WatchJobsResponse response_;   // of whoever has set busy_
+
+  absl::Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;    // watch_ is there
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;       // a write is in flight
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;  // nobody listens any more
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);
+  TrackedCall tracked_;
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,452 @@
+#include "server/jobs/job_feed.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/base/errors.h"
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "server/jobs/wake_slot.h"
+
+namespace mercer::server {
+namespace {
+
+using JobPointer = std::shared_ptr<const JobRecord>;
+
+// Watchers that one piece of work wakes.
+constexpr size_t kPortion = 64;
+// Of a job beside its request: the record, its entry and its numbers.
+constexpr size_t kRecordBytes = 1024;
+
+// One watcher; guarded by the feed's mutex, `filter` and `wake` excepted.
+struct Watcher {
+  Watcher(JobFilter wanted, int64_t revision, std::function<void()> callback)
+      : filter(std::move(wanted)), cursor(revision), wake(std::move(callback)) {}
+
+  const JobFilter filter;
+  int64_t cursor;               // the number of the last change that it has seen
+  std::deque<JobPointer> page;  // existing jobs, not yet taken
+  std::string page_token;
+  bool all_read = false;  // the last page
+  bool all_told = false;  // kExistingSent
+  bool fetching = false;
+  bool waiting = false;  // Next() said kWait, and nobody has been told to wake it
+  bool gone = false;
+  std::optional<absl::Status> end;
+  WakeSlot wake;
+};
+using WatcherPointer = std::shared_ptr<Watcher>;
+
+// A job that was changed lately, as it is now.
+struct Entry {
+  JobPointer job;
+  int64_t state_revision = 0;     // of the newest change of its state; 0: none is kept
+  int64_t progress_revision = 0;  // of the newest later one
+};
+
+bool HasLabels(const JobFilter& filter, const JobRecord& job) {
+  return std::all_of(filter.labels.begin(), filter.labels.end(), [&job](const auto& wanted) {
+    const auto found = job.labels.find(wanted.first);
+    return found != job.labels.end() && found->second == wanted.second;
+  });
+}
+
+bool HasState(const JobFilter& filter, const JobRecord& job) {
+  return filter.states.empty() ||
+         std::find(filter.states.begin(), filter.states.end(), job.state) != filter.states.end();
+}
+
+// Whether the job may have been in a state of the filter before: no final state is ever left, and a job that
+// was never claimed was queued all the time.
+bool MayHaveMatched(const JobFilter& filter, const JobRecord& job) {
+  return std::any_of(filter.states.begin(), filter.states.end(), [&job](JobState state) {
+    return state != job.state && !IsFinal(state) &&
+           (job.attempt > 0 || (state == JobState::kQueued && job.state != JobState::kQueued));
+  });
+}
+
+size_t BytesOf(const JobRecord& job) { return kRecordBytes + job.request.size(); }
+
+absl::Status TooSlow() {
+  return WithReason(
+      absl::AbortedError("more jobs were changed than are kept for a slow reader: watch "
+                         "again from the beginning"),
+      "WATCH_TOO_SLOW");
+}
+
+}  // namespace
+
+class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
+ public:
+  Impl(JobStore* jobs, Executor* executor, Options options)
+      : jobs_(jobs), executor_(executor), options_(options) {}
+
+  WatcherPointer Subscribe(JobFilter filter, std::function<void()> wake);
+  void Unsubscribe(const WatcherPointer& watcher);
+  NextJob Next(const WatcherPointer& watcher);
+  void Changed(const std::string& job_id, JobChange change);
+  void Tick();
+  void WaitForWork();
+  int64_t num_watches() const;
+
+ private:
+  NextJob NextChange(Watcher& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FetchPage(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the caller is to post ReadChanged, when it has released the mutex.
+  bool BeginReading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Read(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(JobRecord job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MoveTo(int64_t& revision, const std::string& job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
+
+  JobStore* const jobs_;
+  Executor* const executor_;
+  const Options options_;
+  mutable absl::Mutex mutex_;
+  std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::string> order_
+      ABSL_GUARDED_BY(mutex_);                             // the jobs of the changes, by number
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;               // of entries_
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;           // the last number given
+  int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;            // the last number no longer kept
+  std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);  // jobs to be read
+  std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);     // to be read at the next tick
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t posted_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+namespace {
+
+class Subscription final : public JobWatch {
+ public:
+  Subscription(std::shared_ptr<JobFeed::Impl> feed, WatcherPointer watcher)
+      : feed_(std::move(feed)), watcher_(std::move(watcher)) {}
+  ~Subscription() override {
+    feed_->Unsubscribe(watcher_);
+    watcher_->wake.Close();
+  }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  NextJob Next() override { return feed_->Next(watcher_); }
+
+ private:
+  const std::shared_ptr<JobFeed::Impl> feed_;
+  const WatcherPointer watcher_;
+};
+
+}  // namespace
+
+WatcherPointer JobFeed::Impl::Subscribe(JobFilter filter, std::function<void()> wake) {
+  absl::MutexLock lock(&mutex_);
+  watchers_.push_back(std::make_shared<Watcher>(std::move(filter), revision_, std::move(wake)));
+  return watchers_.back();
+}
+
+void JobFeed::Impl::Unsubscribe(const WatcherPointer& watcher) {
+  absl::MutexLock lock(&mutex_);
+  watcher->gone = true;
+  watchers_.erase(std::find(watchers_.begin(), watchers_.end(), watcher));
+  if (watchers_.empty()) {
+    Clear();
+  }
+}
+
+void JobFeed::Impl::Clear() {
+  entries_.clear();
+  order_.clear();
+  changed_.clear();
+  held_.clear();
+  bytes_ = 0;
+  dropped_ = revision_;
+}
+
+NextJob JobFeed::Impl::Next(const WatcherPointer& watcher) {
+  bool fetch = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    watcher->waiting = false;
+    if (!watcher->page.empty()) {
+      NextJob next{NextJob::kJob, std::move(watcher->page.front()), true, false, absl::OkStatus()};
+      watcher->page.pop_front();
+      return next;
+    }
+    if (watcher->end.has_value()) {
+      return {NextJob::kEnd, nullptr, false, false, *watcher->end};
+    }
+    if (watcher->all_read && !std::exchange(watcher->all_told, true)) {
+      return {NextJob::kExistingSent, nullptr, false, false, absl::OkStatus()};
+    }
+    if (watcher->all_read) {
+      return NextChange(*watcher);
+    }
+    watcher->waiting = true;
+    fetch = !std::exchange(watcher->fetching, true);
+  }
+  if (fetch) {
+    Post([this, watcher] { FetchPage(watcher); });
+  }
+  return {};
+}
+
+NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
+  if (watcher.cursor < dropped_) {
+    watcher.end = TooSlow();
+    return {NextJob::kEnd, nullptr, false, false, *watcher.end};
+  }
+  for (auto change = order_.upper_bound(watcher.cursor); change != order_.end(); ++change) {
+    watcher.cursor = change->first;
+    const Entry& entry = entries_.at(change->second);
+    if (!HasLabels(watcher.filter, *entry.job)) {
+      continue;
+    }
+    const bool matches = HasState(watcher.filter, *entry.job);
+    const bool left = !matches && change->first == entry.state_revision &&
+                      MayHaveMatched(watcher.filter, *entry.job);
+    if (matches || left) {
+      return {NextJob::kJob, entry.job, false, left, absl::OkStatus()};
+    }
+  }
+  watcher.waiting = true;
+  return {};
+}
+
+void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
+  PageRequest request{options_.page_jobs, ""};
+  {
+    absl::MutexLock lock(&mutex_);
+    if (watcher->gone) {
+      return;
+    }
+    request.token = watcher->page_token;
+  }
+  std::deque<JobPointer> jobs;
+  std::string next_token;
+  absl::Status read = RunSafely("listing jobs", [&]() -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, jobs_->ListJobs(watcher->filter, request));
+    next_token = std::move(page.next_token);
+    for (JobRecord& job : page.items) {
+      jobs.push_back(std::make_shared<const JobRecord>(std::move(job)));
+    }
+    return absl::OkStatus();
+  });
+  bool wake = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    watcher->fetching = false;
+    if (read.ok()) {
+      watcher->page = std::move(jobs);
+      watcher->all_read = next_token.empty();
+      watcher->page_token = std::move(next_token);
+    } else {
+      watcher->end = std::move(read);
+    }
+    wake = std::exchange(watcher->waiting, false) && !watcher->gone;
+  }
+  if (wake) {
+    watcher->wake.Run();
+  }
+}
+
+void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
+  bool read = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (watchers_.empty()) {
+      return;  // who begins to watch reads all jobs later than this
+    }
+    if (change == JobChange::kState) {
+      held_.erase(job_id);
+      changed_.insert(job_id);
+    } else if (!changed_.contains(job_id)) {
+      held_.insert(job_id);
+    }
+    read = BeginReading();
+  }
+  if (read) {
+    Post([this] { ReadChanged(); });
+  }
+}
+
+void JobFeed::Impl::Tick() {
+  bool read = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    changed_.merge(held_);
+    held_.clear();
+    read = BeginReading();
+  }
+  if (read) {
+    Post([this] { ReadChanged(); });
+  }
+}
+
+bool JobFeed::Impl::BeginReading() { return !changed_.empty() && !std::exchange(reading_, true); }
+
+// At most one runs, so that what is read of a job is never older than what was read before. A job that is
+// changed after it was read is in changed_ again.
+void JobFeed::Impl::ReadChanged() {
+  while (true) {
+    std::set<std::string> ids;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (changed_.empty()) {
+        reading_ = false;
+        return;
+      }
+      ids = std::exchange(changed_, {});
+    }
+    while (!ids.empty()) {
+      auto id = ids.extract(ids.begin());
+      if (const absl::Status read = Read(id.value()); !read.ok() && !absl::IsNotFound(read)) {
+        absl::MutexLock lock(&mutex_);
+        held_.insert(std::move(id));
+      }
+    }
+    RunSafely("waking watchers", [this] {
+      WakeWaiting();
+      return absl::OkStatus();
+    }).IgnoreError();  // their heartbeats ask again
+  }
+}
+
+absl::Status JobFeed::Impl::Read(const std::string& job_id) {
+  return RunSafely("reading a changed job", [&]() -> absl::Status {
+    MERCER_ASSIGN_OR_RETURN(JobRecord job, jobs_->GetJob(job_id));
+    absl::MutexLock lock(&mutex_);
+    if (!watchers_.empty()) {
+      Put(std::move(job));
+    }
+    return absl::OkStatus();
+  });
+}
+
+void JobFeed::Impl::Put(JobRecord job) {
+  const std::string id = job.id;
+  Entry& entry = entries_[id];
+  const bool same_state =
+      entry.job != nullptr && entry.job->state == job.state && entry.job->attempt == job.attempt;
+  bytes_ -= entry.job != nullptr ? BytesOf(*entry.job) : 0;
+  bytes_ += BytesOf(job);
+  entry.job = std::make_shared<const JobRecord>(std::move(job));
+  if (same_state) {
+    MoveTo(entry.progress_revision, id);
+  } else {
+    MoveTo(entry.state_revision, id);
+    order_.erase(std::exchange(entry.progress_revision, 0));
+  }
+  while (bytes_ > options_.kept_bytes && order_.size() > 1) {
+    DropOldest();
+  }
+}
+
+void JobFeed::Impl::MoveTo(int64_t& revision, const std::string& job_id) {
+  order_.erase(revision);
+  revision = ++revision_;
+  order_.emplace(revision, job_id);
+}
+
+void JobFeed::Impl::DropOldest() {
+  const auto oldest = order_.begin();
+  const auto entry = entries_.find(oldest->second);
+  dropped_ = oldest->first;
+  int64_t& revision = entry->second.state_revision == dropped_ ? entry->second.state_revision
+                                                               : entry->second.progress_revision;
+  revision = 0;
+  if (entry->second.state_revision == 0 && entry->second.progress_revision == 0) {
+    bytes_ -= BytesOf(*entry->second.job);
+    entries_.erase(entry);
+  }
+  order_.erase(oldest);
+}
+
+void JobFeed::Impl::WakeWaiting() {
+  std::vector<std::vector<WatcherPointer>> portions;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const WatcherPointer& watcher : watchers_) {
+      // One that waits for a page is woken by it.
+      if (watcher->fetching || !std::exchange(watcher->waiting, false)) {
+        continue;
+      }
+      if (portions.empty() || portions.back().size() == kPortion) {
+        portions.emplace_back();
+      }
+      portions.back().push_back(watcher);
+    }
+  }
+  for (std::vector<WatcherPointer>& portion : portions) {
+    Post([portion = std::move(portion)] {
+      for (const WatcherPointer& watcher : portion) {
+        RunSafely("telling a watcher", [&watcher] {
+          watcher->wake.Run();
+          return absl::OkStatus();
+        }).IgnoreError();  // one that fails costs the others nothing
+      }
+    });
+  }
+}
+
+void JobFeed::Impl::Post(absl::AnyInvocable<void()> work) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++posted_;
+  }
+  executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
+    RunSafely("telling watchers of jobs", [&work] {
+      work();
+      return absl::OkStatus();
+    }).IgnoreError();
+    absl::MutexLock lock(&self->mutex_);
+    --self->posted_;
+  });
+}
+
+void JobFeed::Impl::WaitForWork() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(this, &Impl::IsIdle));
+}
+
+int64_t JobFeed::Impl::num_watches() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(watchers_.size());
+}
+
+JobFeed::JobFeed(WatchedStorage* storage, Executor* executor, Options options)
+    : storage_(storage), impl_(std::make_shared<Impl>(&storage->jobs(), executor, options)) {
+  storage_->SetListener([impl = impl_.get()](const std::string& job_id, JobChange change) {
+    impl->Changed(job_id, change);
+  });
+}
+
+JobFeed::~JobFeed() {
+  storage_->SetListener(nullptr);
+  impl_->WaitForWork();
+}
+
+std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, std::function<void()> wake) {
+  return std::make_unique<Subscription>(impl_,
+                                        impl_->Subscribe(std::move(filter), std::move(wake)));
+}
+
+void JobFeed::Tick() { impl_->Tick(); }
+
+int64_t JobFeed::num_watches() const { return impl_->num_watches(); }
+
+}  // namespace mercer::server

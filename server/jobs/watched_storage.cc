@@ -1,0 +1,149 @@
+#include "server/jobs/watched_storage.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/base/run_safely.h"
+
+namespace mercer::server {
+namespace {
+
+using SlotPointer = std::shared_ptr<JobListenerSlot>;
+
+// Every change of a job is a method without a body here until somebody writes one: a new one that is not told
+// of does not compile.
+class WatchedJobStore final : public JobStore {
+ public:
+  WatchedJobStore(JobStore* store, SlotPointer slot) : store_(store), slot_(std::move(slot)) {}
+
+  void CreateJob(NewJob job, Done<CreatedJob> done) override {
+    store_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
+                                          absl::StatusOr<CreatedJob> created) mutable {
+      if (created.ok() && created->created) {
+        slot->Tell(created->job.id, JobChange::kState);
+      }
+      done(std::move(created));
+    });
+  }
+  void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
+    store_->ClaimJob(std::move(request),
+                     [slot = slot_, done = std::move(done)](
+                         absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
+                       if (claimed.ok() && claimed->has_value()) {
+                         slot->Tell((*claimed)->id, JobChange::kState);
+                       }
+                       done(std::move(claimed));
+                     });
+  }
+  void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
+                      Done<EventRecord> done) override {
+    const std::string id = lease.job_id;
+    store_->BeginVerifying(std::move(lease), std::move(event), now,
+                           Telling(id, JobChange::kState, std::move(done)));
+  }
+  void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
+    const std::string id = end.lease.job_id;
+    store_->EndAttempt(std::move(end), Telling(id, JobChange::kState, std::move(done)));
+  }
+  void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
+    const std::string id = request.job_id;
+    store_->CancelJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
+  }
+
+  // Leases and checkpoints are no part of what a job shows.
+  void RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) override {
+    store_->RenewLease(std::move(lease), lease_until, std::move(done));
+  }
+  void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
+                      Done<std::optional<BlobDigest>> done) override {
+    store_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
+  }
+
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+                                                       const std::string& request_digest) override {
+    return store_->FindRequest(request_id, request_digest);
+  }
+  absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return store_->GetJob(id); }
+  absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
+                                           const PageRequest& page) override {
+    return store_->ListJobs(filter, page);
+  }
+  absl::StatusOr<std::vector<AttemptRecord>> ListAttempts(const std::string& job_id) override {
+    return store_->ListAttempts(job_id);
+  }
+  absl::StatusOr<std::optional<CheckpointRecord>> GetCheckpoint(
+      const std::string& job_id) override {
+    return store_->GetCheckpoint(job_id);
+  }
+  absl::StatusOr<std::map<JobState, int64_t>> CountJobs() override { return store_->CountJobs(); }
+
+ private:
+  template <typename T>
+  Done<T> Telling(std::string id, JobChange change, Done<T> done) const {
+    return [slot = slot_, id = std::move(id), change,
+            done = std::move(done)](absl::StatusOr<T> answer) mutable {
+      if (answer.ok()) {
+        slot->Tell(id, change);
+      }
+      done(std::move(answer));
+    };
+  }
+
+  JobStore* const store_;
+  const SlotPointer slot_;
+};
+
+class WatchedEventLog final : public EventLog {
+ public:
+  WatchedEventLog(EventLog* log, SlotPointer slot) : log_(log), slot_(std::move(slot)) {}
+
+  void Append(Lease lease, std::vector<EventDraft> events, absl::Time now,
+              Done<std::vector<EventRecord>> done) override {
+    std::string id = lease.job_id;
+    log_->Append(std::move(lease), std::move(events), now,
+                 [slot = slot_, id = std::move(id),
+                  done = std::move(done)](absl::StatusOr<std::vector<EventRecord>> stored) mutable {
+                   if (stored.ok()) {
+                     slot->Tell(id, JobChange::kProgress);
+                   }
+                   done(std::move(stored));
+                 });
+  }
+  absl::StatusOr<std::vector<EventRecord>> Read(const std::string& job_id, int64_t after_sequence,
+                                                int limit) override {
+    return log_->Read(job_id, after_sequence, limit);
+  }
+
+ private:
+  EventLog* const log_;
+  const SlotPointer slot_;
+};
+
+}  // namespace
+
+void JobListenerSlot::Set(JobListener listener) {
+  absl::MutexLock lock(&mutex_);
+  listener_ = std::move(listener);
+}
+
+void JobListenerSlot::Tell(const std::string& job_id, JobChange change) {
+  absl::MutexLock lock(&mutex_);
+  if (listener_) {
+    // The change stands, and whoever made it is to be answered, whatever comes of this.
+    RunSafely("telling of a job", [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+      listener_(job_id, change);
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+}
+
+WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage)
+    : slot_(std::make_shared<JobListenerSlot>()),
+      storage_(std::move(storage)),
+      jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), slot_)),
+      events_(std::make_unique<WatchedEventLog>(&storage_->events(), slot_)) {}
+
+WatchedStorage::~WatchedStorage() = default;
+
+}  // namespace mercer::server

@@ -1,0 +1,162 @@
+// The estimate of a run's time: how it grows with what there is to do, for rates that the test gives. Against
+// trainings it is measured in tests/bench/estimate_bench.cc.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "core/training/machine_rates.h"
+#include "core/training/recipe.h"
+#include "core/training/recipe_shape.h"
+#include "tests/core/training/trained_models.h"
+
+namespace mercer {
+namespace {
+
+// A nanosecond for everything.
+RunningConditions EqualRates() {
+  RunningConditions conditions;
+  for (size_t i = 0; i < kNumWorkKinds; ++i) {
+    conditions.rates[static_cast<WorkKind>(i)] = 1e-9;
+  }
+  conditions.rates[WorkKind::kFamilies] = 0;
+  return conditions;
+}
+
+// Rates of 0 but for one kind.
+RunningConditions OnlyRate(WorkKind kind) {
+  RunningConditions conditions;
+  conditions.rates[kind] = 1e-9;
+  return conditions;
+}
+
+double Estimate(const TrainingRecipe& recipe, const Dataset& data,
+                const RunningConditions& conditions = EqualRates()) {
+  const auto seconds = EstimateRecipeSeconds(ExampleEntry(), recipe, data, conditions);
+  EXPECT_TRUE(seconds.ok()) << seconds.status();
+  return seconds.value_or(-1);
+}
+
+TEST(RecipeTimeTest, GrowsWithTheSquareOfTheRows) {
+  const TrainingRecipe recipe = ExampleRecipe();
+  const RunningConditions values = OnlyRate(WorkKind::kKernelValues);
+  const double small = Estimate(recipe, ClassificationData(500, 3, 2, 1), values);
+  EXPECT_NEAR(Estimate(recipe, ClassificationData(1000, 3, 2, 1), values) / small, 4, 1e-9);
+  // Two kernels of n^2 / 2 pairs, in the training and in the verification.
+  EXPECT_NEAR(small, 2 * 2 * 0.5 * 500 * 500 * 1e-9, 1e-12);
+}
+
+TEST(RecipeTimeTest, CountsTheColumnsOfTheDistances) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels = {OneKernel(1.0)};
+  const Dataset data = ClassificationData(500, 30, 2, 1);
+  const double pairs = 0.5 * 500 * 500;
+  EXPECT_NEAR(Estimate(recipe, data, OnlyRate(WorkKind::kProductColumns)), 2 * 30 * pairs * 1e-9,
+              1e-12);
+  EXPECT_EQ(Estimate(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 0);
+  recipe.kernels[0].prototype.type = KernelType::kLaplacian;
+  EXPECT_NEAR(Estimate(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 2 * 30 * pairs * 1e-9,
+              1e-12);
+}
+
+// As those of a family per column; what they cost, lp_mkl counts.
+TEST(RecipeTimeTest, KernelsThatShareNoDistanceAreTold) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(50, 30, 2, 1);
+  recipe.kernels = {OneKernel(1.0), OneKernel(2.0)};
+  recipe.kernels[0].per_column = true;
+  recipe.kernels[1].bandwidths = {1.0, 2.0, 3.0};
+  const auto shape = ShapeOfRecipe(ExampleEntry(), recipe, data);
+  ASSERT_TRUE(shape.ok()) << shape.status();
+  EXPECT_EQ(shape->kernels, 33);
+  EXPECT_EQ(shape->lone_kernels, 30);
+}
+
+TEST(RecipeTimeTest, DistancesThatFitTheCacheAreCountedOnce) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels = {OneKernel(1.0)};
+  const Dataset data = ClassificationData(600, 30, 3, 1);
+  RunningConditions conditions = OnlyRate(WorkKind::kProductColumns);
+  const double once = 30 * 0.5 * 600 * 600 * 1e-9;
+  EXPECT_NEAR(Estimate(recipe, data, conditions), 3 * 2 * once, 1e-12);
+  conditions.cache_bytes = 600 * 600 / 2 * sizeof(double);
+  EXPECT_NEAR(Estimate(recipe, data, conditions), once, 1e-12);
+}
+
+TEST(RecipeTimeTest, GrowsWithKernelsClassesAndFolds) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(600, 3, 2, 1);
+  const double base = Estimate(recipe, data);
+  EXPECT_GT(base, 0);
+  EXPECT_GT(Estimate(recipe, ClassificationData(600, 3, 10, 1)), 5 * base);
+  recipe.validation = {ValidationKind::kFolds, std::nullopt, 5};
+  // Five trainings on four fifths of the rows each, with the square of the rows.
+  EXPECT_GT(Estimate(recipe, data), 3.5 * base);
+  EXPECT_LT(Estimate(recipe, data), 6 * base);
+  recipe.validation = {ValidationKind::kHoldOut, 0.5, std::nullopt};
+  EXPECT_LT(Estimate(recipe, data), base);
+  recipe.validation = {};
+  recipe.kernels.push_back(OneKernel(7.0));
+  EXPECT_GT(Estimate(recipe, data), base);
+}
+
+TEST(RecipeTimeTest, ThreadsShareTheWork) {
+  const TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(600, 3, 2, 1);
+  RunningConditions conditions = EqualRates();
+  conditions.threads = 4;
+  const double shared = Estimate(recipe, data, conditions);
+  const double alone = Estimate(recipe, data);
+  EXPECT_LT(shared, 0.3 * alone);
+  EXPECT_GE(shared, 0.25 * alone);
+  WorkCount steps;
+  steps[WorkKind::kPairSteps] = 1e9;
+  EXPECT_EQ(SecondsOf(steps, conditions.rates, 4), SecondsOf(steps, conditions.rates, 1));
+}
+
+TEST(RecipeTimeTest, KeepsWithinTheTimeLimitButForTheVerification) {
+  TrainingRecipe recipe = ExampleRecipe();
+  const Dataset data = ClassificationData(600, 3, 2, 1);
+  const double base = Estimate(recipe, data);
+  recipe.limits.max_time = absl::Seconds(1000);
+  EXPECT_EQ(Estimate(recipe, data), base);
+  recipe.limits.max_time = absl::Nanoseconds(1);
+  EXPECT_LT(Estimate(recipe, data), base);
+  EXPECT_GT(Estimate(recipe, data), 1e-9);
+}
+
+TEST(RecipeTimeTest, AnAbsurdShapeTakesAbsurdlyLong) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  data.rows = Index{1} << 40;
+  data.blocks[0].is_sparse = true;
+  data.blocks[0].columns.clear();
+  data.blocks[0].sparse.columns = std::numeric_limits<Index>::max();
+  const double seconds = Estimate(ExampleRecipe(), data);
+  EXPECT_GT(seconds, 1e12);
+  EXPECT_FALSE(std::isnan(seconds));
+}
+
+TEST(RecipeTimeTest, RefusesWhatTheMemoryEstimateRefuses) {
+  const Dataset data = ClassificationData(200, 3, 4, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.target = "nothing";
+  const auto seconds = EstimateRecipeSeconds(ExampleEntry(), recipe, data, EqualRates());
+  EXPECT_EQ(seconds.status(), EstimateRecipeMemory(ExampleEntry(), recipe, data).status());
+  EXPECT_FALSE(seconds.ok());
+}
+
+TEST(MachineRatesTest, AreMeasuredOnceAndPositive) {
+  MachineRates machine;
+  const WorkCount rates = machine.Get();
+  for (size_t i = 0; i < kNumWorkKinds; ++i) {
+    const auto kind = static_cast<WorkKind>(i);
+    if (kind != WorkKind::kFamilies) {
+      EXPECT_GT(rates[kind], 0) << i;
+      EXPECT_LT(rates[kind], 1e-3) << i;
+    }
+    EXPECT_EQ(machine.Get()[kind], rates[kind]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace mercer

@@ -1,0 +1,395 @@
+#include "server/jobs/job_feed.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "server/jobs/job_event.h"
+#include "server/storage/memory/memory_storage.h"
+#include "tests/server/jobs/hooked_jobs.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+// Runs what is posted when it is told to, on the thread that tells.
+class StepExecutor final : public Executor {
+ public:
+  void Post(absl::AnyInvocable<void()> work) override {
+    absl::MutexLock lock(&mutex_);
+    work_.push_back(std::move(work));
+  }
+  bool RunOne() {
+    absl::AnyInvocable<void()> work;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (work_.empty()) {
+        return false;
+      }
+      work = std::move(work_.front());
+      work_.pop_front();
+    }
+    work();
+    return true;
+  }
+  void RunAll() {
+    while (RunOne()) {
+    }
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::deque<absl::AnyInvocable<void()>> work_ ABSL_GUARDED_BY(mutex_);
+};
+
+class JobFeedTest : public ::testing::Test {
+ protected:
+  JobFeedTest() {
+    auto hooked = std::make_unique<HookedStorage>(MakeMemoryStorage(), &hooks_);
+    storage_ = std::make_unique<WatchedStorage>(std::move(hooked));
+    MakeFeed({.page_jobs = 2});
+    DatasetRecord dataset;
+    dataset.id = "data";
+    EXPECT_TRUE(storage_->datasets().CreateDataset(dataset).ok());
+  }
+  ~JobFeedTest() override {
+    watch_.reset();
+    executor_.RunAll();
+  }
+
+  void MakeFeed(JobFeed::Options options) {
+    feed_.reset();
+    feed_ = std::make_unique<JobFeed>(storage_.get(), &executor_, options);
+  }
+  void Submit(const std::string& id, const Labels& labels = {}, const std::string& request = "") {
+    NewJob job;
+    job.id = id;
+    job.dataset_ids = {"data"};
+    job.model_name = "model";
+    job.labels = labels;
+    job.request = request;
+    job.event = StateEvent(JobState::kQueued);
+    ASSERT_TRUE(storage_->jobs().CreateJob(job).ok());
+  }
+  // The oldest queued job.
+  Lease Claim() {
+    ClaimRequest claim;
+    claim.worker = "w";
+    claim.event = StateEvent(JobState::kRunning);
+    const auto claimed = storage_->jobs().ClaimJob(claim);
+    EXPECT_TRUE(claimed.ok() && claimed->has_value());
+    return {(*claimed)->id, "w", (*claimed)->epoch};
+  }
+  void Progress(const Lease& lease, int64_t iteration) {
+    JobEvent event;
+    event.kind = JobEventKind::kProgress;
+    event.state = JobState::kRunning;
+    const auto stored = storage_->events().Append(lease, {{iteration, EncodeJobEvent(event)}},
+                                                  absl::FromUnixSeconds(1));
+    ASSERT_TRUE(stored.ok()) << stored.status();
+  }
+  void End(const Lease& lease, JobState state) {
+    AttemptEnd end;
+    end.lease = lease;
+    end.state = state;
+    end.events = {StateEvent(state)};
+    ASSERT_TRUE(storage_->jobs().EndAttempt(end).ok());
+  }
+  void Cancel(const std::string& id) {
+    ASSERT_TRUE(storage_->jobs()
+                    .CancelJob({id, absl::FromUnixSeconds(1), StateEvent(JobState::kCancelling),
+                                StateEvent(JobState::kCancelled)})
+                    .ok());
+  }
+  void Watch(JobFilter filter = {}) {
+    watch_ = feed_->Watch(std::move(filter), [this] { ++wakes_; });
+  }
+
+  // What there is to get: "id STATE iteration", with "+" before jobs that were there, "-" before those that
+  // left; "|" after the last that was there. Runs the feed's work while there is any.
+  std::vector<std::string> Take() {
+    std::vector<std::string> taken;
+    while (true) {
+      const NextJob next = watch_->Next();
+      if (next.kind == NextJob::kWait) {
+        if (!executor_.RunOne()) {
+          return taken;
+        }
+      } else if (next.kind == NextJob::kEnd) {
+        taken.push_back(absl::StrCat("end ", GetReason(next.status)));
+        return taken;
+      } else {
+        taken.push_back(next.kind == NextJob::kExistingSent ? "|" : Describe(next));
+      }
+    }
+  }
+  static std::string Describe(const NextJob& next) {
+    const int64_t iteration = next.job->last_event->iteration;
+    return absl::StrCat(next.existing ? "+" : "", next.left ? "-" : "", next.job->id, " ",
+                        std::string(JobStateName(next.job->state)),
+                        iteration > 0 ? absl::StrCat(" ", iteration) : "");
+  }
+
+  JobHooks hooks_;
+  std::unique_ptr<WatchedStorage> storage_;
+  StepExecutor executor_;
+  std::unique_ptr<JobFeed> feed_;
+  std::unique_ptr<JobWatch> watch_;
+  std::atomic<int> wakes_{0};
+};
+
+TEST_F(JobFeedTest, TellsExistingJobsAndThenEveryStateUpToTheEnd) {
+  Submit("a");
+  Submit("b");
+  Submit("c");
+  Watch();
+  EXPECT_THAT(Take(), ElementsAre("+c QUEUED", "+b QUEUED", "+a QUEUED", "|"));
+  const Lease lease = Claim();
+  EXPECT_THAT(Take(), ElementsAre("a RUNNING"));
+  ASSERT_TRUE(storage_->jobs()
+                  .BeginVerifying(lease, StateEvent(JobState::kVerifying), absl::FromUnixSeconds(1))
+                  .ok());
+  EXPECT_THAT(Take(), ElementsAre("a VERIFYING"));
+  End(lease, JobState::kFailed);
+  EXPECT_THAT(Take(), ElementsAre("a FAILED"));
+  Cancel("b");
+  Submit("d");
+  EXPECT_THAT(Take(), UnorderedElementsAre("b CANCELLED", "d QUEUED"));
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(JobFeedTest, TellsWhatHappensBetweenTheBeginAndThePages) {
+  Submit("a");
+  Submit("b");
+  Watch();
+  // Before the first page is read, and between that and its use: the page holds what was before.
+  Cancel("a");
+  hooks_.after_list = [this] {
+    hooks_.after_list = nullptr;
+    Cancel("b");
+    Submit("c");
+  };
+  const std::vector<std::string> taken = Take();
+  const auto bar = std::find(taken.begin(), taken.end(), "|");
+  EXPECT_THAT(std::vector(taken.begin(), bar), ElementsAre("+b QUEUED", "+a CANCELLED"));
+  ASSERT_NE(bar, taken.end());
+  EXPECT_THAT(std::vector(bar + 1, taken.end()),
+              UnorderedElementsAre("a CANCELLED", "b CANCELLED", "c QUEUED"));
+}
+
+TEST_F(JobFeedTest, ReadsAgainWhatChangesWhileItIsRead) {
+  Submit("a");
+  Watch();
+  Take();
+  // The reading of the change "RUNNING" answers what was before the cancellation that comes meanwhile.
+  hooks_.after_get = [this] {
+    hooks_.after_get = nullptr;
+    Cancel("a");
+  };
+  Claim();
+  EXPECT_THAT(Take(), ElementsAre("a CANCELLING"));
+}
+
+TEST_F(JobFeedTest, ReadsAgainAtTheTickWhatCouldNotBeRead) {
+  Submit("a");
+  Watch();
+  Take();
+  hooks_.failing_gets = 1;
+  Cancel("a");
+  EXPECT_THAT(Take(), IsEmpty());
+  feed_->Tick();
+  EXPECT_THAT(Take(), ElementsAre("a CANCELLED"));
+}
+
+TEST_F(JobFeedTest, ShowsProgressAtTheTickAndOnlyTheNewest) {
+  Submit("a");
+  const Lease lease = Claim();
+  Watch();
+  Take();
+  Progress(lease, 1);
+  Progress(lease, 2);
+  EXPECT_THAT(Take(), IsEmpty());
+  feed_->Tick();
+  EXPECT_THAT(Take(), ElementsAre("a RUNNING 2"));
+  Progress(lease, 3);
+  End(lease, JobState::kFailed);  // waits for no tick
+  EXPECT_THAT(Take(), ElementsAre("a FAILED"));
+  feed_->Tick();
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(JobFeedTest, GivesASlowWatcherTheNewestAlone) {
+  Submit("a");
+  Submit("b");
+  Watch();
+  Take();
+  const Lease lease = Claim();
+  executor_.RunAll();
+  for (int64_t i = 1; i <= 100; ++i) {
+    Progress(lease, i);
+    feed_->Tick();
+    executor_.RunAll();
+  }
+  // One change of the state, one of the progress; both with the job as it is now.
+  EXPECT_THAT(Take(), ElementsAre("a RUNNING 100", "a RUNNING 100"));
+}
+
+TEST_F(JobFeedTest, FiltersByStatesAndLabelsAndTellsWhoLeaves) {
+  Submit("a", {{"team", "red"}});
+  Submit("b", {{"team", "blue"}});
+  Submit("c", {{"team", "red"}, {"kind", "x"}});
+  Watch({{JobState::kQueued}, {{"team", "red"}}});
+  EXPECT_THAT(Take(), ElementsAre("+c QUEUED", "+a QUEUED", "|"));
+  const Lease a = Claim();
+  EXPECT_THAT(Take(), ElementsAre("-a RUNNING"));
+  Progress(a, 1);
+  feed_->Tick();
+  EXPECT_THAT(Take(), IsEmpty());  // it has left already
+  End(a, JobState::kQueued);
+  EXPECT_THAT(Take(), ElementsAre("a QUEUED"));
+  Cancel("b");
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(JobFeedTest, TellsNobodyThatAJobLeftWhereItNeverWas) {
+  Watch({{JobState::kSucceeded, JobState::kRunning}, {}});
+  Submit("a");
+  EXPECT_THAT(Take(), ElementsAre("|"));
+  Cancel("a");
+  EXPECT_THAT(Take(), IsEmpty());
+}
+
+TEST_F(JobFeedTest, WakesAWatcherOnceUntilItAsksAgain) {
+  Watch();
+  Take();
+  const int before = wakes_;
+  Submit("a");
+  Submit("b");
+  executor_.RunAll();
+  Submit("c");
+  executor_.RunAll();
+  EXPECT_EQ(wakes_, before + 1);
+  EXPECT_EQ(Take().size(), 3u);
+}
+
+TEST_F(JobFeedTest, EndsAWatchThatIsLeftBehindAndBeginsAnew) {
+  MakeFeed({.page_jobs = 2, .kept_bytes = 100'000});
+  Submit("a");
+  Watch();
+  Take();
+  Cancel("a");
+  const std::string large(60'000, 'x');
+  Submit("b", {}, large);
+  executor_.RunAll();
+  EXPECT_THAT(Take(), ElementsAre("a CANCELLED", "b QUEUED"));
+  Cancel("b");
+  Submit("c", {}, large);
+  Submit("d", {}, large);
+  executor_.RunAll();
+  EXPECT_THAT(Take(), ElementsAre("end WATCH_TOO_SLOW"));
+  Watch();
+  EXPECT_THAT(Take(), ElementsAre("+d QUEUED", "+c QUEUED", "+b CANCELLED", "+a CANCELLED", "|"));
+}
+
+TEST_F(JobFeedTest, EndsWithTheErrorOfThePages) {
+  hooks_.failing_lists = 1;
+  Watch();
+  EXPECT_THAT(Take(), ElementsAre("end TEST_FAILURE"));
+}
+
+TEST_F(JobFeedTest, HoldsNoPagesThatNobodyAsksFor) {
+  for (int i = 0; i < 10; ++i) {
+    Submit(absl::StrCat("job", i));
+  }
+  Watch();
+  EXPECT_EQ(watch_->Next().kind, NextJob::kWait);
+  executor_.RunAll();
+  EXPECT_EQ(hooks_.lists, 1);
+  EXPECT_EQ(watch_->Next().kind, NextJob::kJob);
+  EXPECT_EQ(watch_->Next().kind, NextJob::kJob);
+  EXPECT_EQ(hooks_.lists, 1);
+  Take();
+  EXPECT_EQ(hooks_.lists, 5);
+}
+
+// Random changes from threads against a watcher that pulls: in the end it knows what the storage knows.
+TEST(JobFeedThreadsTest, EndsWithTheStateOfTheStorage) {
+  WatchedStorage storage(MakeMemoryStorage());
+  DatasetRecord dataset;
+  dataset.id = "data";
+  ASSERT_TRUE(storage.datasets().CreateDataset(dataset).ok());
+  ThreadPool executor(3);
+  JobFeed feed(&storage, &executor, {.page_jobs = 3});
+  constexpr int kThreads = 3;
+  constexpr int kJobs = 40;
+
+  absl::Mutex mutex;
+  std::map<std::string, JobState> known;
+  std::unique_ptr<JobWatch> watch;
+  const auto pump = [&] {
+    absl::MutexLock lock(&mutex);
+    for (NextJob next = watch->Next(); next.kind != NextJob::kWait; next = watch->Next()) {
+      if (next.kind == NextJob::kJob) {
+        known[next.job->id] = next.job->state;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&storage, t] {
+      for (int i = 0; i < kJobs; ++i) {
+        NewJob job;
+        job.id = absl::StrCat("job-", t, "-", i);
+        job.dataset_ids = {"data"};
+        job.model_name = "model";
+        job.event = StateEvent(JobState::kQueued);
+        EXPECT_TRUE(storage.jobs().CreateJob(job).ok());
+        if (i % 3 != 0) {
+          EXPECT_TRUE(
+              storage.jobs()
+                  .CancelJob({job.id, absl::FromUnixSeconds(1), StateEvent(JobState::kCancelling),
+                              StateEvent(JobState::kCancelled)})
+                  .ok());
+        }
+      }
+    });
+  }
+  {
+    absl::MutexLock lock(&mutex);
+    watch = feed.Watch({}, pump);
+  }
+  pump();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const auto complete = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    int cancelled = 0;
+    for (const auto& [id, state] : known) {
+      cancelled += state == JobState::kCancelled ? 1 : 0;
+    }
+    return known.size() == kThreads * kJobs && cancelled == kThreads * (kJobs - (kJobs + 2) / 3);
+  };
+  {
+    absl::MutexLock lock(&mutex);
+    EXPECT_TRUE(mutex.AwaitWithTimeout(absl::Condition(&complete), absl::Seconds(60)));
+  }
+  watch.reset();
+}
+
+}  // namespace
+}  // namespace mercer::server
