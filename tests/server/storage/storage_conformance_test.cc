@@ -404,16 +404,8 @@ TEST_P(StorageConformance, AnswersEveryChangeThatWasAcceptedBeforeItEnds) {
   EXPECT_EQ(answers, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Backends, StorageConformance,
-    ::testing::Values(Backend{"memory", [](const std::string&) { return MakeMemoryStorage(); }},
-                      Backend{"sqlite",
-                              [](const std::string& folder) {
-                                SqliteOptions options;
-                                options.folder = folder;
-                                return OpenSqliteStorage(options);
-                              }}),
-    [](const auto& backend) { return backend.param.name; });
+INSTANTIATE_TEST_SUITE_P(Backends, StorageConformance, ::testing::ValuesIn(AllBackends()),
+                         [](const auto& backend) { return backend.param.name; });
 
 }  // namespace
 }  // namespace mercer::server
