@@ -64,8 +64,7 @@ TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
       }
     }
   }
-  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "EvaluateModel", "SetAlias", "StopJob",
-                                   "UpdateModel", "VerifyModel", "WatchJobs"));
+  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "StopJob", "WatchJobs"));
 }
 
 }  // namespace

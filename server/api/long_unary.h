@@ -1,0 +1,51 @@
+// Unary calls that may run for long. They end soon after their client has gone or a drain has begun.
+#pragma once
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include <grpcpp/support/server_callback.h>
+
+#include "core/base/cancellation.h"
+#include "server/api/rpc.h"
+
+namespace mercer::server {
+
+// Deletes itself.
+class LongUnary final : public grpc::ServerUnaryReactor {
+ public:
+  explicit LongUnary(const RpcEnvironment& environment)
+      : tracked_(*environment.calls, {[this] { cancellation_.Cancel(); }, nullptr}) {}
+
+  void OnCancel() override { cancellation_.Cancel(); }
+  void OnDone() override { delete this; }
+  const CancellationToken& cancellation() const { return cancellation_; }
+
+ private:
+  const CancellationToken cancellation_;
+  TrackedCall tracked_;
+};
+
+// Runs `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), on `executor`.
+template <typename Request, typename Response, typename Handler>
+grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Executor& executor,
+                                       grpc::CallbackServerContext* context, const char* method,
+                                       const Request* request, Response* response,
+                                       Handler handler) {
+  auto* reactor = new LongUnary(environment);
+  const CallRecord call(environment, method);
+  executor.Post(
+      [&environment, reactor, call, context, request, response, handler = std::move(handler)] {
+        reactor->Finish(AnswerUnary(call, *context, *request, response,
+                                    [&](const Request& message) -> absl::StatusOr<Response> {
+                                      absl::StatusOr<Response> answer =
+                                          handler(message, reactor->cancellation());
+                                      const bool drained = absl::IsCancelled(answer.status()) &&
+                                                           environment.calls->draining();
+                                      return drained ? DrainingError() : std::move(answer);
+                                    }));
+      });
+  return reactor;
+}
+
+}  // namespace mercer::server
