@@ -281,6 +281,26 @@ TEST_P(AliasConformance, TenThousandMovesAreListedInPages) {
   EXPECT_EQ(models().GetAliasAt("m", "live", At(100 + kMoves / 2))->version, 1 + kMoves / 2 % 2);
 }
 
+TEST_P(AliasConformance, RestartKeepsAliasesAndHistory) {
+  if (GetParam().name == "memory") {
+    GTEST_SKIP() << "it forgets";
+  }
+  AliasMove move = Move("live", 1, "none", 100);
+  move.request_id = "once";
+  move.request_digest = "digest";
+  const auto first = models().MoveAlias(move);
+  ASSERT_TRUE(models().MoveAlias(Move("live", 2, first->etag, 101)).ok());
+  const std::vector<AliasChange> history = History("live");
+  storage_.reset();
+  auto reopened = GetParam().open(folder_);
+  ASSERT_TRUE(reopened.ok()) << reopened.status();
+  storage_ = *std::move(reopened);
+  EXPECT_EQ(models().GetAlias("m", "live")->version, 2);
+  EXPECT_EQ(History("live"), history);
+  EXPECT_EQ(*models().MoveAlias(move), *first) << "a request is known after the restart";
+  EXPECT_EQ(models().GetAlias("m", "live")->version, 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, AliasConformance, ::testing::ValuesIn(AllBackends()),
                          [](const auto& backend) { return backend.param.name; });
 
