@@ -7,6 +7,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "core/base/cancellation.h"
+#include "core/base/errors.h"
 #include "server/api/rpc.h"
 
 namespace mercer::server {
@@ -36,14 +37,19 @@ grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Execut
   const CallRecord call(environment, method);
   executor.Post(
       [&environment, reactor, call, context, request, response, handler = std::move(handler)] {
-        reactor->Finish(AnswerUnary(call, *context, *request, response,
-                                    [&](const Request& message) -> absl::StatusOr<Response> {
-                                      absl::StatusOr<Response> answer =
-                                          handler(message, reactor->cancellation());
-                                      const bool drained = absl::IsCancelled(answer.status()) &&
-                                                           environment.calls->draining();
-                                      return drained ? DrainingError() : std::move(answer);
-                                    }));
+        const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
+          const CancellationToken& cancellation = reactor->cancellation();
+          absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+          if (!cancellation.cancelled()) {
+            answer = handler(message, cancellation);
+          }
+          if (!absl::IsCancelled(answer.status())) {
+            return answer;
+          }
+          return environment.calls->draining() ? DrainingError()
+                                               : WithReason(answer.status(), "CALL_CANCELLED");
+        };
+        reactor->Finish(AnswerUnary(call, *context, *request, response, work));
       });
   return reactor;
 }
