@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <stop_token>
 #include <utility>
 
 #include <google/protobuf/empty.pb.h>
@@ -59,6 +60,20 @@ auto Client::Call(Stub& stub, Method method, const Request& request) {
       NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::StatusOr<Response> {
         grpc::ClientContext context;
         context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
+        Response response;
+        MERCER_RETURN_IF_ERROR(ToAbslStatus((stub.*method)(&context, request, &response)));
+        return response;
+      });
+}
+
+template <typename Stub, typename Method, typename Request>
+auto Client::CallLong(Stub& stub, Method method, const Request& request,
+                      const std::stop_token& stop) {
+  using Response = typename ResponseOf<Method>::Type;
+  return CallWithRetries(
+      NewBackoff(options_.retry), options_.sleep, [&](int) -> absl::StatusOr<Response> {
+        grpc::ClientContext context;
+        const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
         Response response;
         MERCER_RETURN_IF_ERROR(ToAbslStatus((stub.*method)(&context, request, &response)));
         return response;
@@ -185,6 +200,10 @@ absl::StatusOr<v1::Model> Client::GetModel(const std::string& name, v1::ModelVie
 absl::StatusOr<std::vector<v1::Model>> Client::ListModels(const std::string& model, int limit) {
   v1::ListModelsRequest filter;
   filter.set_model(model);
+  return ListModels(std::move(filter), limit);
+}
+
+absl::StatusOr<std::vector<v1::Model>> Client::ListModels(v1::ListModelsRequest filter, int limit) {
   return AllPages<v1::Model>(
       std::move(filter), limit,
       [&](const auto& request) {
@@ -197,6 +216,83 @@ absl::Status Client::DeleteModel(const std::string& name) {
   v1::DeleteModelRequest request;
   request.set_name(name);
   return CallDelete(*stubs_->models, &v1::ModelService::Stub::DeleteModel, request);
+}
+
+absl::StatusOr<v1::Model> Client::GetModelAsOf(const std::string& alias, absl::Time time) {
+  v1::GetModelRequest request;
+  request.set_name(alias);
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  request.mutable_as_of_time()->set_seconds(seconds);
+  request.mutable_as_of_time()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetModel, request);
+}
+
+absl::StatusOr<v1::Model> Client::UpdateModel(const v1::UpdateModelRequest& request) {
+  return Call(*stubs_->models, &v1::ModelService::Stub::UpdateModel, request);
+}
+
+absl::StatusOr<v1::Alias> Client::SetAlias(v1::SetAliasRequest request) {
+  if (request.request_id().empty()) {
+    request.set_request_id(NewRequestId());
+  }
+  return Call(*stubs_->models, &v1::ModelService::Stub::SetAlias, request);
+}
+
+absl::StatusOr<v1::Alias> Client::RollbackAlias(v1::RollbackAliasRequest request) {
+  if (request.request_id().empty()) {
+    request.set_request_id(NewRequestId());
+  }
+  return Call(*stubs_->models, &v1::ModelService::Stub::RollbackAlias, request);
+}
+
+absl::StatusOr<v1::Alias> Client::GetAlias(const std::string& name) {
+  v1::GetAliasRequest request;
+  request.set_name(name);
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetAlias, request);
+}
+
+absl::StatusOr<std::vector<v1::Alias>> Client::ListAliases(const std::string& model, int limit) {
+  v1::ListAliasesRequest filter;
+  filter.set_model(model);
+  return AllPages<v1::Alias>(
+      std::move(filter), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->models, &v1::ModelService::Stub::ListAliases, request);
+      },
+      [](auto& page) { return page.mutable_aliases(); });
+}
+
+absl::StatusOr<std::vector<v1::AliasChange>> Client::ListAliasHistory(const std::string& name,
+                                                                      int limit) {
+  v1::ListAliasHistoryRequest filter;
+  filter.set_name(name);
+  return AllPages<v1::AliasChange>(
+      std::move(filter), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->models, &v1::ModelService::Stub::ListAliasHistory, request);
+      },
+      [](auto& page) { return page.mutable_changes(); });
+}
+
+absl::StatusOr<v1::Retention> Client::SetRetention(const v1::SetRetentionRequest& request) {
+  return Call(*stubs_->models, &v1::ModelService::Stub::SetRetention, request);
+}
+
+absl::StatusOr<v1::Retention> Client::GetRetention(const std::string& model) {
+  v1::GetRetentionRequest request;
+  request.set_name(model);
+  return Call(*stubs_->models, &v1::ModelService::Stub::GetRetention, request);
+}
+
+absl::StatusOr<v1::EvaluateModelResponse> Client::EvaluateModel(
+    const v1::EvaluateModelRequest& request, const std::stop_token& stop) {
+  return CallLong(*stubs_->models, &v1::ModelService::Stub::EvaluateModel, request, stop);
+}
+
+absl::StatusOr<v1::VerifyModelResponse> Client::VerifyModel(const v1::VerifyModelRequest& request,
+                                                            const std::stop_token& stop) {
+  return CallLong(*stubs_->models, &v1::ModelService::Stub::VerifyModel, request, stop);
 }
 
 }  // namespace mercer::client

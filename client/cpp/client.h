@@ -6,7 +6,7 @@
 //   absl::Status watched = client.WatchJob(job->name(), {.on_event = Print});
 //
 // Every method blocks. Calls that find the server unavailable are made again with growing delays;
-// uploads and trainings carry a request_id for that, which is generated when the caller gives none,
+// uploads, trainings and moves of aliases carry a request_id for that, which is generated when the caller gives none,
 // so that a repeated call does nothing twice. Errors carry the server's details (errors.h).
 // Thread-safe.
 #pragma once
@@ -108,9 +108,30 @@ class Client {
   absl::Status WatchJobs(const v1::WatchJobsRequest& filter, const WatchJobsOptions& options);
 
   absl::StatusOr<v1::Model> GetModel(const std::string& name, v1::ModelView view);
+  // What an alias pointed to at a time.
+  absl::StatusOr<v1::Model> GetModelAsOf(const std::string& alias, absl::Time time);
   // The newest versions of all models, or all versions of `model`.
   absl::StatusOr<std::vector<v1::Model>> ListModels(const std::string& model, int limit);
+  // `filter` gives model, labels and learner.
+  absl::StatusOr<std::vector<v1::Model>> ListModels(v1::ListModelsRequest filter, int limit);
+  absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request);
   absl::Status DeleteModel(const std::string& name);
+
+  absl::StatusOr<v1::Alias> SetAlias(v1::SetAliasRequest request);
+  absl::StatusOr<v1::Alias> RollbackAlias(v1::RollbackAliasRequest request);
+  absl::StatusOr<v1::Alias> GetAlias(const std::string& name);
+  // By name.
+  absl::StatusOr<std::vector<v1::Alias>> ListAliases(const std::string& model, int limit);
+  // Newest first.
+  absl::StatusOr<std::vector<v1::AliasChange>> ListAliasHistory(const std::string& name, int limit);
+  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request);
+  absl::StatusOr<v1::Retention> GetRetention(const std::string& model);
+
+  // Take as long as they take. kCancelled when stop is requested.
+  absl::StatusOr<v1::EvaluateModelResponse> EvaluateModel(const v1::EvaluateModelRequest& request,
+                                                          const std::stop_token& stop = {});
+  absl::StatusOr<v1::VerifyModelResponse> VerifyModel(const v1::VerifyModelRequest& request,
+                                                      const std::stop_token& stop = {});
   // Writes the stored file to `path`, which has its old content until all bytes are there and have
   // the announced SHA-256. Errors: kDataLoss when they do not; kCancelled when stop is requested.
   absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path,
@@ -132,6 +153,9 @@ class Client {
   Backoff NewBackoff(const RetryPolicy& policy) const;
   template <typename Stub, typename Method, typename Request>
   auto Call(Stub& stub, Method method, const Request& request);
+  // Without a deadline.
+  template <typename Stub, typename Method, typename Request>
+  auto CallLong(Stub& stub, Method method, const Request& request, const std::stop_token& stop);
   template <typename Stub, typename Method, typename Request>
   absl::Status CallDelete(Stub& stub, Method method, const Request& request);
   absl::StatusOr<v1::Dataset> TryUpload(const v1::UploadHeader& header,

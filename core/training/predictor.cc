@@ -260,45 +260,4 @@ absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const Pre
   return values;
 }
 
-std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
-                                       const RoleColumn& labels) {
-  std::vector<Index> known;  // rows whose target is not missing
-  for (Index row = 0; row < labels.values.size(); ++row) {
-    if (!std::isnan(labels.values(row))) {
-      known.push_back(row);
-    }
-  }
-  if (known.empty()) {
-    return {};
-  }
-  if (coding.kind() == CodingKind::kRegression) {
-    const Vector predicted = prediction.decision_values.col(0)(known);
-    const Vector actual = labels.values(known);
-    return {{"rmse", RootMeanSquaredError(predicted, actual)}, {"r2", RSquared(predicted, actual)}};
-  }
-  const std::vector<int> classes = coding.Classes(labels);
-  std::vector<int> predicted;
-  std::vector<int> actual;
-  std::vector<bool> positive;  // of the rows whose label the coding knows
-  std::vector<double> values;
-  for (const Index row : known) {
-    predicted.push_back(prediction.classes[static_cast<size_t>(row)]);
-    actual.push_back(classes[static_cast<size_t>(row)]);
-    if (actual.back() >= 0) {
-      positive.push_back(actual.back() == 1);
-      values.push_back(prediction.decision_values(row, 0));
-    }
-  }
-  std::vector<Metric> metrics = {{"accuracy", Accuracy(predicted, actual)},
-                                 {"balanced_accuracy", BalancedAccuracy(predicted, actual)}};
-  if (coding.kind() == CodingKind::kBinary && !values.empty()) {
-    const double auc = AreaUnderRoc(
-        Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size())), positive);
-    if (!std::isnan(auc)) {
-      metrics.push_back({"auc", auc});
-    }
-  }
-  return metrics;
-}
-
 }  // namespace mercer

@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/data/weights.h"
 #include "core/training/basis.h"
 
 namespace mercer {
@@ -51,26 +52,11 @@ Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) 
 }
 
 absl::StatusOr<Vector> SampleWeights(const Dataset& dataset, const std::vector<Index>& rows) {
-  Vector weights = Vector::Ones(static_cast<Index>(rows.size()));
   const RoleColumn* column = dataset.FindColumn(ColumnRole::kWeight);
   if (column == nullptr) {
-    return weights;
+    return Vector(Vector::Ones(static_cast<Index>(rows.size())));
   }
-  if (column->schema.categorical) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("weight column '", column->schema.name, "' is not numeric"));
-  }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const double weight = column->values(rows[i]);
-    if (!(weight >= 0) || !std::isfinite(weight)) {
-      return WithReason(absl::InvalidArgumentError(
-                            absl::StrCat("row ", rows[i] + 1, ", column '", column->schema.name,
-                                         "': the weight must be >= 0, is ", weight)),
-                        "BAD_WEIGHT",
-                        {{"row", absl::StrCat(rows[i] + 1)}, {"column", column->schema.name}});
-    }
-    weights(static_cast<Index>(i)) = weight;
-  }
+  MERCER_ASSIGN_OR_RETURN(Vector weights, ReadWeights(*column, rows));
   if (weights.maxCoeff() == 0) {
     return absl::InvalidArgumentError(absl::StrCat("weight column '", column->schema.name,
                                                    "': all weights of the training rows are 0"));

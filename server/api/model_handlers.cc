@@ -1,40 +1,108 @@
 #include "server/api/model_handlers.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 #include "core/base/errors.h"
+#include "core/base/shorten.h"
 #include "core/base/status_macros.h"
+#include "server/api/model_lookup.h"
 #include "server/api/model_translator.h"
 #include "server/api/page_filler.h"
+#include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
 namespace {
 
-absl::Status AboutModel(const absl::Status& status, const std::string& name) {
-  return status.code() == absl::StatusCode::kNotFound ? ResourceNotFound("model", name) : status;
-}
+constexpr size_t kMaxDescriptionBytes = 4096;
 
-}  // namespace
-
-absl::Status RefuseAlias(const std::string& name, const std::string& alias) {
-  return alias.empty() ? absl::OkStatus() : ResourceNotFound("model alias", name);
-}
-
-absl::StatusOr<VersionRecord> ModelHandlers::FindVersion(const std::string& name) const {
-  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(name, "name"));
-  MERCER_RETURN_IF_ERROR(RefuseAlias(name, reference.alias));
-  absl::StatusOr<VersionRecord> record =
-      context_.storage->models().GetVersion(reference.model, reference.version);
+// The version that an alias pointed to at a time.
+absl::StatusOr<VersionRecord> FindAsOf(ModelStore& models, const v1::GetModelRequest& request) {
+  FieldViolations violations;
+  const google::protobuf::Timestamp& as_of = request.as_of_time();
+  violations.Check(as_of.nanos() >= 0 && as_of.nanos() < 1'000'000'000, "as_of_time",
+                   "its nanos must be in [0, 999999999]");
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
+  violations.Check(!reference.alias.empty(), "as_of_time",
+                   "needs a name of the form models/{model}@{alias}");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  const absl::StatusOr<AliasRecord> alias =
+      models.GetAliasAt(reference.model, reference.alias,
+                        absl::FromUnixSeconds(as_of.seconds()) + absl::Nanoseconds(as_of.nanos()));
+  if (!alias.ok()) {
+    return absl::IsNotFound(alias.status()) ? ResourceNotFound("model alias", request.name())
+                                            : alias.status();
+  }
+  absl::StatusOr<VersionRecord> record = models.GetVersion(alias->model, alias->version);
   if (!record.ok()) {
-    return AboutModel(record.status(), name);
+    return AboutModel(record.status(), ModelVersionName(alias->model, alias->version));
   }
   return record;
 }
 
+absl::StatusOr<VersionFilter> ReadFilter(const v1::ListModelsRequest& request) {
+  FieldViolations violations;
+  CheckLabels(request.labels(), violations);
+  violations.Check(request.learner().empty() || IsResourceId(request.learner()), "learner",
+                   std::string(kResourceIdRule));
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return VersionFilter{request.learner(), {request.labels().begin(), request.labels().end()}};
+}
+
+// What UpdateModel changes, from the fields that the mask names.
+absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) {
+  const v1::Model& model = request.model();
+  std::vector<std::string> paths(request.update_mask().paths().begin(),
+                                 request.update_mask().paths().end());
+  FieldViolations violations;
+  if (!request.has_update_mask()) {
+    paths = {"labels", "description"};
+  } else {
+    violations.Check(!paths.empty(), "update_mask", "is empty; name labels, description or both");
+  }
+  VersionUpdate update;
+  for (const std::string& path : paths) {
+    if (path == "labels") {
+      CheckLabels(model.labels(), violations);
+      update.labels = Labels(model.labels().begin(), model.labels().end());
+    } else if (path == "description") {
+      violations.Check(model.description().size() <= kMaxDescriptionBytes, "model.description",
+                       absl::StrCat("must be at most ", kMaxDescriptionBytes, " bytes, are ",
+                                    model.description().size()));
+      update.description = model.description();
+    } else {
+      violations.Add("update_mask", absl::StrCat("there is no path '", Shorten(path, 100),
+                                                 "'; labels and description can be changed"));
+    }
+  }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  update.etag = model.etag();
+  update.now = absl::Now();
+  return update;
+}
+
+v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
+                             const std::vector<int64_t>& deleted) {
+  v1::Retention retention;
+  retention.set_name(ModelName(model));
+  retention.set_keep_newest(static_cast<int32_t>(keep_newest));
+  for (const int64_t version : deleted) {
+    retention.add_deleted(ModelVersionName(model, version));
+  }
+  return retention;
+}
+
+}  // namespace
+
 absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindVersion(request.name()));
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
+                          request.has_as_of_time() ? FindAsOf(models(), request)
+                                                   : FindNamed(models(), request.name(), "name"));
   MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModel(record));
   if (request.view() == v1::MODEL_VIEW_FULL) {
     if (record.model_bytes > context_.limits.message_bytes) {
@@ -55,18 +123,12 @@ absl::StatusOr<v1::Model> ModelHandlers::GetModel(const v1::GetModelRequest& req
 
 absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListVersions(
     const v1::ListModelsRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.model(), "model"));
-  if (reference.version != 0 || !reference.alias.empty()) {
-    FieldViolations violations;
-    violations.Add("model", "must be of the form models/{model}");
-    return violations.ToStatus();
-  }
+  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.model(), "model"));
+  MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
   v1::ListModelsResponse response;
   const absl::StatusOr<std::string> next = FillPage<VersionRecord, v1::Model>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
-      [&](const PageRequest& page) {
-        return context_.storage->models().ListVersions(reference.model, page);
-      },
+      [&](const PageRequest& page) { return models().ListVersions(model, page, filter); },
       [](const VersionRecord& record) -> absl::StatusOr<std::optional<v1::Model>> {
         return WriteModel(record);
       },
@@ -83,10 +145,11 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
   if (!request.model().empty()) {
     return ListVersions(request);
   }
+  MERCER_ASSIGN_OR_RETURN(const VersionFilter filter, ReadFilter(request));
   v1::ListModelsResponse response;
   const absl::StatusOr<std::string> next = FillPage<ModelRecord, v1::Model>(
       {request.page_size(), request.page_token()}, context_.limits.message_bytes,
-      [this](const PageRequest& page) { return context_.storage->models().ListModels(page); },
+      [&](const PageRequest& page) { return models().ListModels(page, filter); },
       [this](const ModelRecord& model) -> absl::StatusOr<std::optional<v1::Model>> {
         const absl::StatusOr<VersionRecord> record =
             context_.storage->models().GetVersion(model.name, 0);
@@ -105,7 +168,11 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
     const v1::DeleteModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
-  MERCER_RETURN_IF_ERROR(RefuseAlias(request.name(), reference.alias));
+  FieldViolations violations;
+  violations.Check(reference.alias.empty(), "name",
+                   "must be of the form models/{model} or models/{model}/versions/{n}; an alias is "
+                   "removed by SetAlias without a version");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<DeletedVersions> deleted =
       context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
   if (!deleted.ok()) {
@@ -116,14 +183,72 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
   return google::protobuf::Empty();
 }
 
+absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
+                          ParseModelName(request.model().name(), "model.name"));
+  MERCER_ASSIGN_OR_RETURN(VersionUpdate update, ReadUpdate(request));
+  MERCER_ASSIGN_OR_RETURN(const VersionRecord record,
+                          FindNamed(models(), request.model().name(), "model.name"));
+  update.model = record.model;
+  update.version = record.version;
+  const absl::StatusOr<VersionRecord> updated = models().UpdateVersion(std::move(update));
+  if (!updated.ok()) {
+    return AboutModel(updated.status(), request.model().name());
+  }
+  return WriteModel(*updated);
+}
+
+absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(
+    const v1::SetRetentionRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.name(), "name"));
+  FieldViolations violations;
+  violations.Check(request.keep_newest() >= 0, "keep_newest",
+                   absl::StrCat("must be >= 0, is ", request.keep_newest()));
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  const absl::StatusOr<DeletedVersions> deleted =
+      models().SetRetention({model, request.keep_newest(), request.validate_only(), absl::Now()});
+  if (!deleted.ok()) {
+    return AboutModel(deleted.status(), request.name());
+  }
+  if (!request.validate_only()) {
+    for (const int64_t version : deleted->versions) {
+      cache_.Remove(model, version);
+    }
+    ReleaseBlobs(context_, deleted->released_blobs);
+  }
+  return WriteRetention(model, request.keep_newest(), deleted->versions);
+}
+
+absl::StatusOr<v1::Retention> ModelHandlers::GetRetention(
+    const v1::GetRetentionRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.name(), "name"));
+  const absl::StatusOr<ModelRecord> record = models().GetModel(model);
+  if (!record.ok()) {
+    return AboutModel(record.status(), request.name());
+  }
+  return WriteRetention(model, record->keep_newest, {});
+}
+
 absl::StatusOr<ModelExport> ModelHandlers::OpenExport(const v1::ExportModelRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const VersionRecord record, FindVersion(request.name()));
+  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
+  return ReadNamed(models(), reference, [&](const std::string& model, int64_t version) {
+    return OpenVersion(model, version, request.name());
+  });
+}
+
+absl::StatusOr<ModelExport> ModelHandlers::OpenVersion(const std::string& model, int64_t version,
+                                                       const std::string& name) const {
+  const absl::StatusOr<VersionRecord> found = models().GetVersion(model, version);
+  if (!found.ok()) {
+    return AboutModel(found.status(), name);
+  }
+  const VersionRecord& record = *found;
   ModelExport result;
   absl::StatusOr<std::unique_ptr<MappedFile>> file = context_.blobs->Read(record.model_blob);
   if (file.status().code() == absl::StatusCode::kNotFound) {
     // Deleted meanwhile, or lost.
-    MERCER_RETURN_IF_ERROR(FindVersion(request.name()).status());
-    return BlobMissing(record.model_blob);
+    const absl::Status status = models().GetVersion(model, record.version).status();
+    return status.ok() ? BlobMissing(record.model_blob) : AboutModel(status, name);
   }
   MERCER_ASSIGN_OR_RETURN(result.file, std::move(file));
   result.header.set_model(ModelVersionName(record.model, record.version));

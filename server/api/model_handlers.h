@@ -25,18 +25,21 @@ class ModelHandlers {
 
   absl::StatusOr<v1::Model> GetModel(const v1::GetModelRequest& request) const;
   absl::StatusOr<v1::ListModelsResponse> ListModels(const v1::ListModelsRequest& request) const;
+  absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request) const;
+  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request) const;
+  absl::StatusOr<v1::Retention> GetRetention(const v1::GetRetentionRequest& request) const;
   absl::StatusOr<google::protobuf::Empty> DeleteModel(const v1::DeleteModelRequest& request) const;
   absl::StatusOr<ModelExport> OpenExport(const v1::ExportModelRequest& request) const;
 
  private:
-  absl::StatusOr<VersionRecord> FindVersion(const std::string& name) const;
+  ModelStore& models() const { return context_.storage->models(); }
+  // `name` is that of the request.
+  absl::StatusOr<ModelExport> OpenVersion(const std::string& model, int64_t version,
+                                          const std::string& name) const;
   absl::StatusOr<v1::ListModelsResponse> ListVersions(const v1::ListModelsRequest& request) const;
 
   const ApiContext& context_;
   ModelCache& cache_;
 };
-
-// Aliases come with a later version of the API. Errors: kNotFound for a name with an alias.
-absl::Status RefuseAlias(const std::string& name, const std::string& alias);
 
 }  // namespace mercer::server

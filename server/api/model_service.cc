@@ -1,11 +1,16 @@
 // ModelService and AdminService over gRPC.
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include <grpcpp/support/server_callback.h>
 
 #include "mercer/v1/admin_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
+#include "server/api/alias_handlers.h"
+#include "server/api/assessment_handlers.h"
+#include "server/api/failed_stream.h"
+#include "server/api/long_unary.h"
 #include "server/api/model_handlers.h"
 #include "server/api/open_stream.h"
 #include "server/api/services.h"
@@ -14,6 +19,15 @@ namespace mercer::server {
 namespace {
 
 constexpr size_t kExportChunkBytes = size_t{1} << 20;
+// Evaluations and verifications at the same time; others wait, and no other call waits for them.
+constexpr int kLongCalls = 2;
+
+// The name of who calls, where the call knows it.
+std::string CallerOf() { return ""; }
+template <typename Info>
+std::string CallerOf(const Info& info) {
+  return info.caller;
+}
 
 // Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
 // from the disk, so each is read there too. Deletes itself.
@@ -88,7 +102,10 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
 class ModelServiceImpl final : public v1::ModelService::CallbackService {
  public:
   ModelServiceImpl(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : environment_(environment), handlers_(context, cache) {}
+      : environment_(environment),
+        handlers_(context, cache),
+        aliases_(context, cache),
+        assessments_(context, cache) {}
 
   grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context,
                                      const v1::GetModelRequest* request,
@@ -124,40 +141,94 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   grpc::ServerUnaryReactor* UpdateModel(grpc::CallbackServerContext* context,
                                         const v1::UpdateModelRequest* request,
                                         v1::Model* response) override {
-    return RunUnary(
-        environment_, environment_.io, context, "ModelService/UpdateModel", request, response,
-        [](const auto&) -> absl::StatusOr<v1::Model> { return NotImplemented("UpdateModel"); });
+    return RunUnary(environment_, environment_.io, context, "ModelService/UpdateModel", request,
+                    response,
+                    [this](const auto& message) { return handlers_.UpdateModel(message); });
   }
 
   grpc::ServerUnaryReactor* SetAlias(grpc::CallbackServerContext* context,
                                      const v1::SetAliasRequest* request,
                                      v1::Alias* response) override {
-    return RunUnary(
-        environment_, environment_.io, context, "ModelService/SetAlias", request, response,
-        [](const auto&) -> absl::StatusOr<v1::Alias> { return NotImplemented("SetAlias"); });
+    return RunUnary(environment_, environment_.io, context, "ModelService/SetAlias", request,
+                    response, [this](const auto& message, const auto&... info) {
+                      return aliases_.SetAlias(message, CallerOf(info...));
+                    });
+  }
+
+  grpc::ServerUnaryReactor* RollbackAlias(grpc::CallbackServerContext* context,
+                                          const v1::RollbackAliasRequest* request,
+                                          v1::Alias* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/RollbackAlias", request,
+                    response, [this](const auto& message, const auto&... info) {
+                      return aliases_.RollbackAlias(message, CallerOf(info...));
+                    });
+  }
+
+  grpc::ServerUnaryReactor* GetAlias(grpc::CallbackServerContext* context,
+                                     const v1::GetAliasRequest* request,
+                                     v1::Alias* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/GetAlias", request,
+                    response, [this](const auto& message) { return aliases_.GetAlias(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListAliases(grpc::CallbackServerContext* context,
+                                        const v1::ListAliasesRequest* request,
+                                        v1::ListAliasesResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/ListAliases", request,
+                    response,
+                    [this](const auto& message) { return aliases_.ListAliases(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListAliasHistory(grpc::CallbackServerContext* context,
+                                             const v1::ListAliasHistoryRequest* request,
+                                             v1::ListAliasHistoryResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/ListAliasHistory",
+                    request, response,
+                    [this](const auto& message) { return aliases_.ListAliasHistory(message); });
+  }
+
+  grpc::ServerUnaryReactor* SetRetention(grpc::CallbackServerContext* context,
+                                         const v1::SetRetentionRequest* request,
+                                         v1::Retention* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/SetRetention", request,
+                    response,
+                    [this](const auto& message) { return handlers_.SetRetention(message); });
+  }
+
+  grpc::ServerUnaryReactor* GetRetention(grpc::CallbackServerContext* context,
+                                         const v1::GetRetentionRequest* request,
+                                         v1::Retention* response) override {
+    return RunUnary(environment_, environment_.io, context, "ModelService/GetRetention", request,
+                    response,
+                    [this](const auto& message) { return handlers_.GetRetention(message); });
   }
 
   grpc::ServerUnaryReactor* EvaluateModel(grpc::CallbackServerContext* context,
                                           const v1::EvaluateModelRequest* request,
                                           v1::EvaluateModelResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/EvaluateModel", request,
-                    response, [](const auto&) -> absl::StatusOr<v1::EvaluateModelResponse> {
-                      return NotImplemented("EvaluateModel");
-                    });
+    return RunLongUnary(environment_, long_calls_, context, "ModelService/EvaluateModel", request,
+                        response,
+                        [this](const auto& message, const CancellationToken& cancellation) {
+                          return assessments_.EvaluateModel(message, cancellation);
+                        });
   }
 
   grpc::ServerUnaryReactor* VerifyModel(grpc::CallbackServerContext* context,
                                         const v1::VerifyModelRequest* request,
                                         v1::VerifyModelResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/VerifyModel", request,
-                    response, [](const auto&) -> absl::StatusOr<v1::VerifyModelResponse> {
-                      return NotImplemented("VerifyModel");
-                    });
+    return RunLongUnary(environment_, long_calls_, context, "ModelService/VerifyModel", request,
+                        response,
+                        [this](const auto& message, const CancellationToken& cancellation) {
+                          return assessments_.VerifyModel(message, cancellation);
+                        });
   }
 
  private:
   const RpcEnvironment& environment_;
   ModelHandlers handlers_;
+  AliasHandlers aliases_;
+  AssessmentHandlers assessments_;
+  ThreadPool long_calls_{kLongCalls};  // last: its calls use the rest
 };
 
 class AdminServiceImpl final : public v1::AdminService::CallbackService {

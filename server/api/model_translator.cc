@@ -33,21 +33,6 @@ void WriteCoding(const OutputCoding& coding, v1::OutputCoding* message) {
   }
 }
 
-void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
-  message->set_kind(Shift<v1::CertificateKind>(certificate.kind));
-  message->set_scope(Shift<v1::CertificateScope>(certificate.scope));
-  message->set_primal(certificate.primal);
-  message->set_dual(certificate.dual);
-  message->set_gap(certificate.gap());
-  message->set_accuracy(certificate.accuracy);
-  message->set_worst_accuracy(certificate.worst_accuracy);
-  for (const OutputBounds& bounds : certificate.outputs) {
-    v1::OutputBounds* output = message->add_outputs();
-    output->set_primal(bounds.primal);
-    output->set_dual(bounds.dual);
-  }
-}
-
 void WritePreprocessing(const Preprocessing& preprocessing, v1::Preprocessing* message) {
   const PreprocessingOptions& options = preprocessing.options();
   message->mutable_options()->set_scaling(Shift<v1::Scaling>(options.scaling));
@@ -101,6 +86,21 @@ void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* me
 }
 
 }  // namespace
+
+void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
+  message->set_kind(Shift<v1::CertificateKind>(certificate.kind));
+  message->set_scope(Shift<v1::CertificateScope>(certificate.scope));
+  message->set_primal(certificate.primal);
+  message->set_dual(certificate.dual);
+  message->set_gap(certificate.gap());
+  message->set_accuracy(certificate.accuracy);
+  message->set_worst_accuracy(certificate.worst_accuracy);
+  for (const OutputBounds& bounds : certificate.outputs) {
+    v1::OutputBounds* output = message->add_outputs();
+    output->set_primal(bounds.primal);
+    output->set_dual(bounds.dual);
+  }
+}
 
 v1::StopReason WriteStopReason(StopReason reason) { return Shift<v1::StopReason>(reason); }
 
@@ -174,6 +174,11 @@ absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
   SetTimestamp(record.create_time, model.mutable_create_time());
   for (const auto& [key, value] : record.labels) {
     (*model.mutable_labels())[key] = value;
+  }
+  model.set_description(record.description);
+  model.set_etag(VersionEtag(record));
+  for (const std::string& alias : record.aliases) {
+    model.add_aliases(ModelAliasName(record.model, alias));
   }
   model.set_size_bytes(record.model_bytes);
   model.set_digest(record.model_blob);

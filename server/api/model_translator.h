@@ -21,6 +21,7 @@ v1::Model SummarizeModel(const Model& model);
 // Preprocessing and function, for view FULL. Errors: those of WriteMatrix.
 absl::Status WriteModelFunction(const Model& model, v1::Model* message);
 
+void WriteCertificate(const Certificate& certificate, v1::Certificate* message);
 v1::StopReason WriteStopReason(StopReason reason);
 
 // The bytes that a version's row keeps (VersionRecord::summary): a v1::Model with lineage.

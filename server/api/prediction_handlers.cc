@@ -8,7 +8,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/api/answer_size.h"
-#include "server/api/model_handlers.h"
+#include "server/api/model_lookup.h"
 #include "server/api/prediction_translator.h"
 #include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"
@@ -102,10 +102,8 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
     const v1::PredictHeader& header) const {
-  MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(header.model(), "model"));
-  MERCER_RETURN_IF_ERROR(RefuseAlias(header.model(), reference.alias));
   MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedModel> loaded,
-                          cache_.Load(reference.model, reference.version));
+                          LoadNamed(cache_, context_.storage->models(), header.model(), "model"));
   MERCER_RETURN_IF_ERROR(RefuseProbabilities(header.probabilities(), loaded->name));
   return loaded;
 }

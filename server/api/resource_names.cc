@@ -38,18 +38,22 @@ absl::StatusOr<std::string> ParseSimple(std::string_view name, std::string_view 
   return std::string(id);
 }
 
+bool IsAliasForm(std::string_view text) {
+  return !text.empty() && text.size() <= 63 &&
+         std::string_view("-_.").find(text[0]) == std::string_view::npos &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_.") ==
+             std::string_view::npos;
+}
+
 }  // namespace
 
 bool IsResourceId(std::string_view id) {
-  if (id.empty() || id.size() > 63 || id[0] == '-' || id[0] == '_') {
-    return false;
-  }
-  for (const char c : id) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) {
-      return false;
-    }
-  }
-  return true;
+  return IsAliasForm(id) && id.find('.') == std::string_view::npos;
+}
+
+bool IsAliasName(std::string_view alias) {
+  return IsAliasForm(alias) && alias != "newest" &&
+         alias.find_first_not_of("0123456789") != std::string_view::npos;
 }
 
 std::string DatasetName(std::string_view id) { return absl::StrCat("datasets/", std::string(id)); }
@@ -59,6 +63,9 @@ std::string ModelName(std::string_view model) {
 }
 std::string ModelVersionName(std::string_view model, int64_t version) {
   return absl::StrCat("models/", std::string(model), "/versions/", version);
+}
+std::string ModelAliasName(std::string_view model, std::string_view alias) {
+  return absl::StrCat("models/", std::string(model), "@", std::string(alias));
 }
 
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
@@ -86,13 +93,36 @@ absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string
     valid = valid && absl::SimpleAtoi(std::string(rest), &reference.version) &&
             reference.version > 0 && absl::StrCat(reference.version) == rest;
   } else if (Consume(rest, "@")) {
-    valid = valid && IsResourceId(rest);
+    if (valid && !rest.empty() && !IsAliasName(rest)) {
+      FieldViolations violations;
+      violations.Add(std::string(field),
+                     absl::StrCat("the alias ", std::string(kAliasRule), "; it is '",
+                                  Shorten(rest, kQuotedBytes), "'"));
+      return violations.ToStatus();
+    }
+    valid = valid && !rest.empty();
     reference.alias = std::string(rest);
   } else {
     valid = valid && rest.empty();
   }
   if (!valid) {
     return BadName(field, kForm, name);
+  }
+  return reference;
+}
+
+absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::string_view field) {
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  if (!reference.ok() || reference->version != 0 || !reference->alias.empty()) {
+    return BadName(field, "models/{model}", name);
+  }
+  return std::move(reference->model);
+}
+
+absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field) {
+  absl::StatusOr<ModelReference> reference = ParseModelName(name, field);
+  if (reference.ok() && reference->alias.empty()) {
+    return BadName(field, "models/{model}@{alias}", name);
   }
   return reference;
 }

@@ -15,10 +15,18 @@ bool IsResourceId(std::string_view id);
 inline constexpr std::string_view kResourceIdRule =
     "must be 1 to 63 of a-z, 0-9, '-', '_', beginning with a letter or digit";
 
+// The rule of ids with '.' allowed, but no digits alone, which read as a version, and not "newest",
+// which reads as what "models/{model}" is.
+bool IsAliasName(std::string_view alias);
+inline constexpr std::string_view kAliasRule =
+    "must be 1 to 63 of a-z, 0-9, '-', '_', '.', beginning with a letter or digit, with something "
+    "else than digits, and not 'newest'";
+
 std::string DatasetName(std::string_view id);
 std::string JobName(std::string_view id);
 std::string ModelName(std::string_view model);
 std::string ModelVersionName(std::string_view model, int64_t version);
+std::string ModelAliasName(std::string_view model, std::string_view alias);
 
 // The id of `name`. Errors: kInvalidArgument with a violation of the request's field `field`.
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field);
@@ -32,6 +40,10 @@ struct ModelReference {
 };
 
 absl::StatusOr<ModelReference> ParseModelName(std::string_view name, std::string_view field);
+// "models/{model}" alone; its id.
+absl::StatusOr<std::string> ParseWholeModelName(std::string_view name, std::string_view field);
+// "models/{model}@{alias}" alone.
+absl::StatusOr<ModelReference> ParseAliasName(std::string_view name, std::string_view field);
 
 // A store's refusal of a page's size or token, as a violation of the request's field; other errors
 // stay as they are.

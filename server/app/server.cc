@@ -254,6 +254,12 @@ class Server::Impl {
     dependencies.clock = &RealClock();
     dependencies.crash_notes = crash_notes_.get();
     dependencies.log = log_;
+    dependencies.on_versions_deleted = [this](const std::string& model,
+                                              const std::vector<int64_t>& versions) {
+      for (const int64_t version : versions) {
+        cache_->Remove(model, version);  // there are no workers before there is the cache
+      }
+    };
     jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
     return jobs_->Recover();
   }

@@ -30,6 +30,13 @@ class DatasetCache {
   // (reason DATASET_NOT_FOUND), kDataLoss (BLOB_MISSING, BLOB_DAMAGED).
   absl::StatusOr<OpenedDataset> Open(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // The data of a data set that was stored as `blob`, whatever its id. Errors: kNotFound, kDataLoss
+  // (BLOB_DAMAGED).
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenContent(const BlobDigest& blob)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    return OpenBlob(blob);
+  }
+
  private:
   using DatasetPointer = std::shared_ptr<const Dataset>;
   // A file that is being opened; guarded by mutex_.

@@ -380,10 +380,13 @@ absl::Status JobAttempt::StoreEnd() {
                              LogTextOf(outcome_.status()));
   }
   dependencies_.hub->Publish(job_.id, ended->events);
+  if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
+    dependencies_.on_versions_deleted(job_.model_name, ended->deleted_versions);
+  }
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
   if (!deleted.ok()) {
-    Log("cannot delete the checkpoint", deleted.status());
+    Log("cannot delete the checkpoint and the versions that are not kept", deleted.status());
   }
   return absl::OkStatus();
 }

@@ -22,6 +22,8 @@
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/memory_shares.h"
+#include "server/jobs/model_verification.h"
 #include "server/jobs/orphans.h"
 #include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
@@ -37,6 +39,9 @@ constexpr absl::Duration kClaimPause = absl::Seconds(1);
 // refused. Afterwards the next start recovers the jobs.
 constexpr absl::Duration kSettleLimit = absl::Seconds(3);
 constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
+
+// Between looks at whether memory is free by now, and whether anybody still wants it.
+constexpr absl::Duration kMemoryPause = absl::Milliseconds(50);
 
 absl::Status Draining() {
   return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
@@ -73,6 +78,10 @@ class JobManager::Impl {
     absl::MutexLock lock(&mutex_);
     return stopping_;
   }
+  absl::StatusOr<std::shared_ptr<const void>> TakeMemory(int64_t bytes,
+                                                         const CancellationToken& cancellation)
+      ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
+  const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
   const JobPlanner& planner() const { return *environment_.dependencies.planner; }
 
@@ -112,6 +121,7 @@ class JobManager::Impl {
   absl::Mutex claim_mutex_ ABSL_ACQUIRED_BEFORE(
       mutex_);  // one claim at a time, so that two do not count on the same memory
   RunningJobs running_;
+  MemoryShares shares_;  // asked for under claim_mutex_
   mutable absl::Mutex mutex_;
   int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts reasons to look at the queue
   int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;    // that found nothing in this generation
@@ -266,7 +276,8 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
       return nullptr;
     }
   }
-  request.free_memory_bytes = environment_.options.memory_budget_bytes - running_.bytes();
+  request.free_memory_bytes =
+      environment_.options.memory_budget_bytes - running_.bytes() - shares_.bytes();
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
   request.worker = absl::StrCat(worker_prefix_, worker);
   request.host = environment_.options.host;
@@ -286,6 +297,32 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
     GiveUp(*job, begun.status());
   }
   return begun;
+}
+
+absl::StatusOr<std::shared_ptr<const void>> JobManager::Impl::TakeMemory(
+    int64_t bytes, const CancellationToken& cancellation) {
+  const int64_t budget = environment_.options.memory_budget_bytes;
+  if (bytes > budget) {
+    return JobTooLarge(bytes, budget);
+  }
+  MemoryShares::Share share;
+  {
+    absl::MutexLock claim_lock(
+        &claim_mutex_);  // every job is running by now, or will count the share
+    share = shares_.Ask(bytes);
+  }
+  const std::shared_ptr<const void> result(this, [this, share](const void*) {
+    shares_.GiveBack(share);
+    absl::MutexLock lock(&mutex_);
+    TellWorkers();  // memory is free
+  });
+  while (!shares_.Fits(share, budget - running_.bytes())) {
+    if (cancellation.cancelled()) {
+      return absl::CancelledError("cancelled before there was enough memory");
+    }
+    absl::SleepFor(kMemoryPause);
+  }
+  return result;
 }
 
 AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
@@ -468,6 +505,13 @@ absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().Open(id));
   return std::move(opened.dataset);
+}
+
+absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
+                                               const CancellationToken& cancellation) {
+  return VerifyStoredModel(
+      impl_->environment(), stored,
+      [&](int64_t bytes) { return impl_->TakeMemory(bytes, cancellation); }, cancellation);
 }
 
 void JobManager::Drain() { impl_->Drain(); }

@@ -6,12 +6,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "core/base/cancellation.h"
 #include "core/data/dataset.h"
+#include "core/training/certificate.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/crash_notes.h"
@@ -57,6 +60,9 @@ struct JobManagerDependencies {
   Clock* clock = nullptr;
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   std::shared_ptr<spdlog::logger> log;  // may be null
+  // Told of versions that a model does not keep any more, because a job has added one; may be empty.
+  std::function<void(const std::string& model, const std::vector<int64_t>& versions)>
+      on_versions_deleted;
 };
 
 struct JobSubmission {
@@ -72,12 +78,7 @@ struct JobEstimate {
   int64_t memory_bytes = 0;
 };
 
-// What a job would cost, without waiting for its turn.
-struct JobCost {
-  int64_t memory_bytes = 0;  // upper bound
-  absl::Duration time;  // on this machine, when nothing else runs; about right within a factor of 3
-  int64_t memory_budget_bytes = 0;  // of all running jobs; one that needs more is refused
-};
+struct StoredModel;  // model_verification.h
 
 // Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
 // those of the storage.
@@ -115,6 +116,11 @@ class JobManager {
 
   // The data set with its rows mapped; shared by all that use it. Errors: kNotFound, kDataLoss.
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id);
+
+  // Recomputes the certificate of a model. Waits until its memory is free, before jobs that are queued
+  // later. Errors: those of VerifyStoredModel.
+  absl::StatusOr<Certificate> Verify(const StoredModel& stored,
+                                     const CancellationToken& cancellation);
 
   // Refuses new jobs, checkpoints the running ones, sends them back to the queue, stops the
   // workers. Idempotent.

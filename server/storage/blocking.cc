@@ -76,4 +76,19 @@ absl::StatusOr<DeletedVersions> ModelStore::DeleteModel(std::string name, int64_
   });
 }
 
+absl::StatusOr<VersionRecord> ModelStore::UpdateVersion(VersionUpdate update) {
+  return WaitFor<VersionRecord>(
+      [&](Done<VersionRecord> done) { UpdateVersion(std::move(update), std::move(done)); });
+}
+
+absl::StatusOr<DeletedVersions> ModelStore::SetRetention(RetentionChange change) {
+  return WaitFor<DeletedVersions>(
+      [&](Done<DeletedVersions> done) { SetRetention(std::move(change), std::move(done)); });
+}
+
+absl::StatusOr<AliasRecord> ModelStore::MoveAlias(AliasMove move) {
+  return WaitFor<AliasRecord>(
+      [&](Done<AliasRecord> done) { MoveAlias(std::move(move), std::move(done)); });
+}
+
 }  // namespace mercer::server

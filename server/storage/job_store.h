@@ -115,8 +115,10 @@ struct AttemptEnd {
 
 struct EndedAttempt {
   JobRecord job;
-  std::vector<EventRecord> events;         // as stored
-  std::vector<BlobDigest> released_blobs;  // no longer named by this job; others may name them
+  std::vector<EventRecord> events;  // as stored
+  // No longer named by this job, or by the versions deleted; others may name them.
+  std::vector<BlobDigest> released_blobs;
+  std::vector<int64_t> deleted_versions;  // of the job's model, which no longer keeps them
 };
 
 struct CancelRequest {

@@ -1,6 +1,12 @@
 #include "server/storage/records.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace mercer::server {
+
+std::string VersionEtag(const VersionRecord& version) {
+  return absl::StrCat(version.version, "-", version.revision);
+}
 
 std::string_view JobStateName(JobState state) {
   switch (state) {

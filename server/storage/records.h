@@ -141,6 +141,7 @@ struct ModelRecord {
   std::string name;
   int64_t newest_version = 0;  // the largest version number that is not deleted
   int64_t num_versions = 0;    // that are not deleted
+  int64_t keep_newest = 0;     // older versions without alias are deleted; 0: none
   Labels labels;
   std::string description;
   absl::Time create_time;
@@ -160,6 +161,36 @@ struct VersionRecord {
   std::string summary;  // what lists show of a model, and its lineage
   Labels labels;
   absl::Time create_time;
+  std::string description;
+  int64_t revision = 1;              // counts changes of labels and description
+  std::vector<std::string> aliases;  // that point to it, sorted
+};
+
+// "{version}-{revision}": changes with labels and description, and differs between versions.
+std::string VersionEtag(const VersionRecord& version);
+
+// A movable name of a version.
+struct AliasRecord {
+  std::string model;
+  std::string alias;
+  int64_t version = 0;  // 0: there is no such alias (any more)
+  std::string etag;     // kNoAliasEtag when there is none
+  absl::Time update_time;
+
+  friend bool operator==(const AliasRecord&, const AliasRecord&) = default;
+};
+inline constexpr std::string_view kNoAliasEtag = "none";
+
+// A move of an alias. They are never changed or deleted, not even with the model.
+struct AliasChange {
+  int64_t sequence = 0;  // 1, 2, 3, ... without gaps within an alias, removals and all
+  absl::Time time;       // never before that of the change before
+  std::string caller;    // who asked for it; empty: unknown
+  int64_t from = 0;      // version; 0: the alias did not exist
+  int64_t to = 0;        // version; 0: the alias was removed
+  bool rollback = false;
+
+  friend bool operator==(const AliasChange&, const AliasChange&) = default;
 };
 
 // A page of a list. `size` 0 means kDefaultPageSize; sizes above kMaxPageSize are lowered to it.

@@ -3,10 +3,20 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/errors.h"
 
 namespace mercer::server {
+namespace {
+
+void AppendLabels(const Labels& labels, std::string& query) {
+  for (const auto& [key, value] : labels) {
+    absl::StrAppend(&query, "|", key.size(), ":", key, "=", value.size(), ":", value);
+  }
+}
+
+}  // namespace
 
 absl::Status DatasetNotFound(const std::string& id) {
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", id, "'")),
@@ -83,6 +93,44 @@ absl::Status ModelNotFound(const std::string& name, int64_t version) {
       "MODEL_NOT_FOUND", {{"model", name}, {"version", absl::StrCat(version)}});
 }
 
+absl::Status AliasNotFound(const std::string& model, const std::string& alias) {
+  return WithReason(
+      absl::NotFoundError(absl::StrCat("the model '", model, "' has no alias '", alias, "'")),
+      "ALIAS_NOT_FOUND", {{"model", model}, {"alias", alias}});
+}
+
+absl::Status VersionHasAlias(const std::string& model, int64_t version,
+                             const std::vector<std::string>& aliases) {
+  const std::string names = absl::StrJoin(aliases, ",");
+  const std::string what =
+      version == 0 ? absl::StrCat("the model '", model, "' has")
+                   : absl::StrCat("version ", version, " of the model '", model, "' has");
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat(what, " the aliases ", names, ": move or remove them first")),
+                    "VERSION_HAS_ALIAS",
+                    {{"model", model}, {"version", absl::StrCat(version)}, {"aliases", names}});
+}
+
+absl::Status StaleEtag(const std::string& what, const std::string& given,
+                       const std::string& current) {
+  return WithReason(absl::AbortedError(absl::StrCat(what, " has the etag '", current, "', not '",
+                                                    given, "': somebody else has changed it")),
+                    "STALE_ETAG", {{"etag", current}, {"given", given}});
+}
+
+absl::Status NoEarlierVersion(const std::string& model, const std::string& alias) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("the last change of the alias '", alias, "' of the model '",
+                                     model, "' made it, so there is nothing to go back to")),
+                    "NO_EARLIER_VERSION", {{"model", model}, {"alias", alias}});
+}
+
+absl::Status MoveIdReused(const std::string& request_id) {
+  return WithReason(absl::AlreadyExistsError(absl::StrCat(
+                        "request_id '", request_id, "' was used for another change of an alias")),
+                    "REQUEST_ID_REUSED", {{"request_id", request_id}});
+}
+
 std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels& labels) {
   std::vector<JobState> sorted = states;
   std::sort(sorted.begin(), sorted.end());
@@ -91,9 +139,16 @@ std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels&
   for (const JobState state : sorted) {
     absl::StrAppend(&query, "|", static_cast<int>(state));
   }
-  for (const auto& [key, value] : labels) {
-    absl::StrAppend(&query, "|", key.size(), ":", key, "=", value.size(), ":", value);
+  AppendLabels(labels, query);
+  return query;
+}
+
+std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& filter) {
+  std::string query = list;
+  if (!filter.learner.empty()) {
+    absl::StrAppend(&query, "|learner=", filter.learner);
   }
+  AppendLabels(filter.labels, query);
   return query;
 }
 

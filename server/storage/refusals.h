@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 
+#include "server/storage/model_store.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -24,8 +25,18 @@ absl::Status CancelRequested(const std::string& job_id);
 absl::Status JobIsFinal(const std::string& job_id, JobState state);
 absl::Status ModelNotFound(const std::string& name,
                            int64_t version);  // version 0: the model itself
+absl::Status AliasNotFound(const std::string& model, const std::string& alias);
+// `aliases` sorted, at least one; version 0: of the whole model.
+absl::Status VersionHasAlias(const std::string& model, int64_t version,
+                             const std::vector<std::string>& aliases);
+// `what`: "the alias 'live' of the model 'm'".
+absl::Status StaleEtag(const std::string& what, const std::string& given,
+                       const std::string& current);
+absl::Status NoEarlierVersion(const std::string& model, const std::string& alias);
+absl::Status MoveIdReused(const std::string& request_id);
 
 // Names list and filter for page tokens.
 std::string DescribeJobsQuery(const std::vector<JobState>& states, const Labels& labels);
+std::string DescribeVersionsQuery(const std::string& list, const VersionFilter& filter);
 
 }  // namespace mercer::server

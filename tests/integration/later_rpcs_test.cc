@@ -66,8 +66,7 @@ TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
       }
     }
   }
-  EXPECT_THAT(missing, ElementsAre("Backup", "EvaluateModel", "SetAlias", "StopJob", "UpdateModel",
-                                   "VerifyModel"));
+  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "StopJob", "WatchJobs"));
 }
 
 }  // namespace

@@ -10,11 +10,14 @@ namespace {
 
 struct ListFlags {
   std::string model;
+  std::vector<std::string> labels;
+  std::string learner;
   int limit = 50;
 };
 
 struct ShowFlags {
   std::string model;
+  std::string as_of;
   int kernels = 20;
   bool full = false;
 };
@@ -31,10 +34,15 @@ std::string MainMetric(const v1::Model& model) {
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(
-      std::vector<v1::Model> models,
-      session.client().ListModels(flags.model.empty() ? "" : FullName("models", flags.model),
-                                  flags.limit + 1));
+  v1::ListModelsRequest filter;
+  filter.set_model(flags.model.empty() ? "" : FullName("models", flags.model));
+  filter.set_learner(flags.learner);
+  for (const std::string& text : flags.labels) {
+    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
+    (*filter.mutable_labels())[label.first] = label.second;
+  }
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models,
+                          session.client().ListModels(std::move(filter), flags.limit + 1));
   const bool more = CutToLimit(flags.limit, models);
   Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"});
   for (const v1::Model& model : models) {
@@ -51,11 +59,23 @@ absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
   return session.EndList(more, flags.limit);
 }
 
+absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
+  const std::string name = FullName("models", flags.model);
+  if (flags.as_of.empty()) {
+    return session.client().GetModel(name,
+                                     flags.full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY);
+  }
+  absl::Time time;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, flags.as_of, &time, &error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--as-of: must be a time like 2026-11-20T12:00:00Z, is '", flags.as_of, "'"));
+  }
+  return session.client().GetModelAsOf(name, time);
+}
+
 absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(
-      const v1::Model model,
-      session.client().GetModel(FullName("models", flags.model),
-                                flags.full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY));
+  MERCER_ASSIGN_OR_RETURN(const v1::Model model, Find(session, flags));
   if (session.json()) {
     session.PrintJson(model);
   } else {
@@ -97,6 +117,9 @@ void AddModelCommands(CommandLine& line) {
   CLI::App* list =
       line.Add(line.app, "models", "List models, or the versions of one", listed, &List);
   list->add_option("MODEL", listed->model, "List the versions of this model, newest first");
+  list->add_option("--label", listed->labels, "Only with this label, NAME=VALUE (repeatable)")
+      ->allow_extra_args(false);
+  list->add_option("--learner", listed->learner, "Only of this learner");
   list->add_option("--limit", listed->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
@@ -108,7 +131,11 @@ void AddModelCommands(CommandLine& line) {
   show->add_option("--kernels", shown->kernels, "Largest kernel weights to show; 0: all")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");
+  CLI::Option* full =
+      show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");
+  show->add_option("--as-of", shown->as_of,
+                   "With an alias: what it was at this time, like 2026-11-20T12:00:00Z")
+      ->excludes(full);
 
   auto exported = std::make_shared<ExportFlags>();
   CLI::App* command =

@@ -139,6 +139,11 @@ std::string RestText(const std::vector<double>& means, const std::vector<size_t>
                          zeros > 0 ? absl::StrCat("; ", zeros, " of weight 0") : "");
 }
 
+std::string LabelsText(const v1::Model& model) {
+  const std::map<std::string, std::string> sorted(model.labels().begin(), model.labels().end());
+  return absl::StrJoin(sorted, ", ", absl::PairFormatter("="));
+}
+
 }  // namespace
 
 std::string FormatCertificate(const v1::Certificate& certificate) {
@@ -226,6 +231,8 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("stored", absl::StrCat(FormatBytes(model.size_bytes()), ", sha256 ",
                                   model.digest().substr(0, 16), "…")),
       Line("stopped", EnumWord(*v1::StopReason_descriptor(), model.stop_reason())),
+      Line("aliases", Wrapped(absl::StrJoin(model.aliases(), ", "), terminal)),
+      Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
   return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
                       FormatKernelWeights(model.kernel_weights(), terminal, max_kernels));

@@ -27,6 +27,8 @@ void AddCommands(CommandLine& line) {
   AddJobCommands(line);
   AddPredictCommand(line);
   AddModelCommands(line);
+  AddAliasCommands(line);
+  AddRegistryCommands(line);
   AddLearnersCommand(line);
   AddVersionCommand(line);
 }

@@ -10,13 +10,6 @@
 namespace mercer::server {
 namespace {
 
-bool HoldsLabels(const Labels& labels, const Labels& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& entry) {
-    const auto found = labels.find(entry.first);
-    return found != labels.end() && found->second == entry.second;
-  });
-}
-
 bool Matches(const JobRecord& job, const JobFilter& filter) {
   const bool state = filter.states.empty() || std::find(filter.states.begin(), filter.states.end(),
                                                         job.state) != filter.states.end();
@@ -41,17 +34,18 @@ int64_t AddVersion(std::map<std::string, MemoryModel>& models, const JobRecord& 
   }
   model.record.update_time = now;
   const int64_t number = model.next_version++;
-  model.versions[number] = {job.model_name,
-                            number,
-                            job.id,
-                            version.learner,
-                            version.model_blob,
-                            version.model_bytes,
-                            version.witness_blob,
-                            version.witness_bytes,
-                            version.summary,
-                            version.labels,
-                            now};
+  VersionRecord& record = model.versions[number];
+  record.model = job.model_name;
+  record.version = number;
+  record.job_id = job.id;
+  record.learner = version.learner;
+  record.model_blob = version.model_blob;
+  record.model_bytes = version.model_bytes;
+  record.witness_blob = version.witness_blob;
+  record.witness_bytes = version.witness_bytes;
+  record.summary = version.summary;
+  record.labels = version.labels;
+  record.create_time = now;
   return number;
 }
 
@@ -188,13 +182,18 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Finish(const AttemptEnd& end) {
   record.not_before = end.not_before;
   job->attempts.back().end_time = end.now;
   job->attempts.back().reason = end.reason;
-  if (end.version.has_value()) {
-    record.model_version = AddVersion(state_->models, record, *end.version, end.now);
-  }
   EndedAttempt result;
   if (IsFinal(end.state)) {
     record.end_time = end.now;
     result.released_blobs = DropCheckpoint(*job);
+  }
+  if (end.version.has_value()) {
+    record.model_version = AddVersion(state_->models, record, *end.version, end.now);
+    MemoryModel& model = state_->models[record.model_name];
+    DeletedVersions old = DropOldVersions(model, model.record.keep_newest, /*dry_run=*/false);
+    result.deleted_versions = std::move(old.versions);
+    result.released_blobs.insert(result.released_blobs.end(), old.released_blobs.begin(),
+                                 old.released_blobs.end());
   }
   result.events = AppendMemoryEvents(*job, end.events, end.now);
   result.job = record;

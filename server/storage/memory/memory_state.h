@@ -33,10 +33,17 @@ struct MemoryJob {
   std::optional<CheckpointRecord> checkpoint;
 };
 
+// A request_id of ModelStore::MoveAlias.
+struct MemoryMove {
+  std::string digest;
+  AliasRecord answer;
+};
+
 struct MemoryModel {
   ModelRecord record;  // newest_version and num_versions are counted when read
   int64_t next_version = 1;
-  std::map<int64_t, VersionRecord> versions;
+  std::map<int64_t, VersionRecord> versions;                      // without `aliases`
+  std::map<std::string, std::vector<AliasChange>> alias_changes;  // by alias, oldest first
 };
 
 struct MemoryState {
@@ -47,8 +54,18 @@ struct MemoryState {
   std::map<std::string, int64_t> queue_turns ABSL_GUARDED_BY(mutex);  // by caller: its last claim
   int64_t last_turn ABSL_GUARDED_BY(mutex) = 0;
   std::map<std::string, MemoryModel> models ABSL_GUARDED_BY(mutex);
+  std::map<std::string, MemoryMove> moves ABSL_GUARDED_BY(mutex);  // by request_id
   int64_t last_number ABSL_GUARDED_BY(mutex) = 0;
 };
+
+// The aliases of a version, or with 0 of all versions; sorted.
+std::vector<std::string> AliasesOf(const MemoryModel& model, int64_t version);
+// Deletes the versions that are not among the newest `keep_newest` (0: none) and have no alias; with
+// `dry_run` only tells them.
+DeletedVersions DropOldVersions(MemoryModel& model, int64_t keep_newest, bool dry_run);
+
+// Whether all of `wanted` are there with these values.
+bool HoldsLabels(const Labels& labels, const Labels& wanted);
 
 // Appends to the job's log; answers the events as stored.
 std::vector<EventRecord> AppendMemoryEvents(MemoryJob& job, const std::vector<EventDraft>& events,

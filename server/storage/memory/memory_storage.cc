@@ -10,6 +10,7 @@
 
 #include "core/base/status_macros.h"
 #include "server/storage/memory/memory_job_store.h"
+#include "server/storage/memory/memory_model_store.h"
 #include "server/storage/memory/memory_state.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
@@ -115,119 +116,6 @@ class MemoryEventLog final : public EventLog {
   }
 
  private:
-  const std::shared_ptr<MemoryState> state_;
-};
-
-class MemoryModelStore final : public ModelStore {
- public:
-  explicit MemoryModelStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
-
-  void DeleteModel(std::string name, int64_t version, absl::Time now,
-                   Done<DeletedVersions> done) override {
-    done(Delete(name, version, now));
-  }
-
-  absl::StatusOr<ModelRecord> GetModel(const std::string& name) override {
-    absl::MutexLock lock(&state_->mutex);
-    const MemoryModel* model = Find(name);
-    if (model == nullptr) {
-      return ModelNotFound(name, 0);
-    }
-    return Record(*model);
-  }
-
-  absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override {
-    absl::MutexLock lock(&state_->mutex);
-    const MemoryModel* model = Find(name);
-    if (model == nullptr) {
-      return ModelNotFound(name, version);
-    }
-    const auto found =
-        version == 0 ? std::prev(model->versions.end()) : model->versions.find(version);
-    if (found == model->versions.end()) {
-      return ModelNotFound(name, version);
-    }
-    return found->second;
-  }
-
-  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest& page) override {
-    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-    std::string after;
-    if (!page.token.empty()) {
-      MERCER_ASSIGN_OR_RETURN(after, ReadPageToken("models", page.token));
-    }
-    absl::MutexLock lock(&state_->mutex);
-    std::vector<std::pair<std::string, ModelRecord>> items;
-    for (const auto& [name, model] : state_->models) {
-      if (name > after && !model.versions.empty()) {
-        items.emplace_back(name, Record(model));
-      }
-    }
-    return CutPage(std::move(items), size, "models");
-  }
-
-  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string& name,
-                                                   const PageRequest& page) override {
-    MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-    const std::string query = absl::StrCat("versions|", name);
-    MERCER_ASSIGN_OR_RETURN(const int64_t before,
-                            ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
-    absl::MutexLock lock(&state_->mutex);
-    const MemoryModel* model = Find(name);
-    if (model == nullptr) {
-      return ModelNotFound(name, 0);
-    }
-    std::vector<std::pair<int64_t, VersionRecord>> items;
-    for (auto entry = model->versions.rbegin(); entry != model->versions.rend(); ++entry) {
-      if (entry->first < before) {
-        items.emplace_back(entry->first, entry->second);
-      }
-    }
-    return CutPage(std::move(items), size, query);
-  }
-
- private:
-  // Null when there is none, or none with a version.
-  const MemoryModel* Find(const std::string& name) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
-    const auto found = state_->models.find(name);
-    return found == state_->models.end() || found->second.versions.empty() ? nullptr
-                                                                           : &found->second;
-  }
-
-  static ModelRecord Record(const MemoryModel& model) {
-    ModelRecord record = model.record;
-    record.newest_version = model.versions.rbegin()->first;
-    record.num_versions = static_cast<int64_t>(model.versions.size());
-    return record;
-  }
-
-  absl::StatusOr<DeletedVersions> Delete(const std::string& name, int64_t version, absl::Time now) {
-    absl::MutexLock lock(&state_->mutex);
-    if (Find(name) == nullptr) {
-      return ModelNotFound(name, version);
-    }
-    MemoryModel& model = state_->models.at(name);
-    DeletedVersions deleted;
-    std::set<BlobDigest> blobs;
-    for (auto entry = model.versions.begin(); entry != model.versions.end();) {
-      if (version == 0 || entry->first == version) {
-        deleted.versions.push_back(entry->first);
-        blobs.insert({entry->second.model_blob, entry->second.witness_blob});
-        entry = model.versions.erase(entry);
-      } else {
-        ++entry;
-      }
-    }
-    if (deleted.versions.empty()) {
-      return ModelNotFound(name, version);
-    }
-    blobs.erase("");
-    deleted.released_blobs.assign(blobs.begin(), blobs.end());
-    model.record.update_time = now;
-    return deleted;
-  }
-
   const std::shared_ptr<MemoryState> state_;
 };
 

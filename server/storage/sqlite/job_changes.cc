@@ -124,24 +124,9 @@ absl::StatusOr<std::vector<BlobDigest>> DropCheckpoint(Connection& connection, i
   return blobs;
 }
 
-absl::StatusOr<bool> HasCheckpoint(Connection& connection, int64_t job_number) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare("SELECT 1 FROM checkpoints WHERE job = ?"));
-  return select.Bind(job_number).Step();
-}
-
-absl::Status CancelWithError(Connection& connection, int64_t job_number,
-                             const StopRequest& request) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement update,
-      connection.Prepare("UPDATE jobs SET state = 7, end_time = ?, error_code = ?, "
-                         "error_message = ?, error_details = ? WHERE number = ?"));
-  const StoredError& error = request.no_model;
-  update.BindTime(request.now).Bind(error.code).Bind(error.message).BindBlob(error.details);
-  return update.Bind(job_number).Run();
-}
-
-absl::Status SetModelVersion(Connection& connection, int64_t job_number, const AttemptEnd& end) {
+// Answers the versions that the model no longer keeps.
+absl::StatusOr<DeletedVersions> SetModelVersion(Connection& connection, int64_t job_number,
+                                                const AttemptEnd& end) {
   std::string model;
   {
     MERCER_ASSIGN_OR_RETURN(Statement select,
@@ -153,7 +138,8 @@ absl::Status SetModelVersion(Connection& connection, int64_t job_number, const A
                                                                *end.version, end.now));
   MERCER_ASSIGN_OR_RETURN(Statement update,
                           connection.Prepare("UPDATE jobs SET model_version = ? WHERE number = ?"));
-  return update.Bind(version).Bind(job_number).Run();
+  MERCER_RETURN_IF_ERROR(update.Bind(version).Bind(job_number).Run());
+  return DeleteOldVersions(connection, model);
 }
 
 }  // namespace
@@ -271,12 +257,15 @@ absl::StatusOr<std::optional<BlobDigest>> ReplaceCheckpoint(Connection& connecti
 absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const AttemptEnd& end) {
   MERCER_ASSIGN_OR_RETURN(const int64_t number, ReleaseJobRow(connection, end));
   MERCER_RETURN_IF_ERROR(CloseAttempt(connection, number, end.reason, end.now));
-  if (end.version.has_value()) {
-    MERCER_RETURN_IF_ERROR(SetModelVersion(connection, number, end));
-  }
   EndedAttempt result;
   if (IsFinal(end.state)) {
     MERCER_ASSIGN_OR_RETURN(result.released_blobs, DropCheckpoint(connection, number));
+  }
+  if (end.version.has_value()) {
+    MERCER_ASSIGN_OR_RETURN(DeletedVersions old, SetModelVersion(connection, number, end));
+    result.deleted_versions = std::move(old.versions);
+    result.released_blobs.insert(result.released_blobs.end(), old.released_blobs.begin(),
+                                 old.released_blobs.end());
   }
   MERCER_ASSIGN_OR_RETURN(result.events, AppendEvents(connection, number, end.events, end.now));
   MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, end.lease.job_id));

@@ -8,24 +8,51 @@
 #include "core/base/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/alias_changes.h"
 #include "server/storage/sqlite/tables.h"
 #include "server/storage/sqlite/version_changes.h"
+#include "server/storage/sqlite/version_rows.h"
 
 namespace mercer::server {
 namespace {
-
-constexpr std::string_view kModelsQuery = "models";
 
 // Models that have a version; the last two columns come from one look at the versions' index.
 constexpr char kSelectModel[] =
     "SELECT models.number, name, description, create_time, update_time, "
     "(SELECT MAX(version) FROM versions WHERE model = models.number) AS newest, "
-    "(SELECT COUNT(*) FROM versions WHERE model = models.number) FROM models ";
+    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest FROM models ";
 
-constexpr char kSelectVersion[] =
-    "SELECT versions.number, name, version, job_id, learner, model_blob, model_bytes, "
-    "witness_blob, witness_bytes, summary, "
-    "versions.create_time FROM versions JOIN models ON models.number = versions.model ";
+// Conditions on a row of `versions`, to be followed by the values of BindFilter.
+std::string FilterSql(const VersionFilter& filter) {
+  std::string sql = filter.learner.empty() ? "" : " AND versions.learner = ?";
+  for (size_t i = 0; i < filter.labels.size(); ++i) {
+    absl::StrAppend(&sql,
+                    " AND EXISTS (SELECT 1 FROM version_labels WHERE owner = versions.number AND "
+                    "key = ? AND value = ?)");
+  }
+  return sql;
+}
+
+// The same for a row of `models`, about its newest version.
+std::string NewestFilterSql(const VersionFilter& filter) {
+  const std::string conditions = FilterSql(filter);
+  return conditions.empty()
+             ? ""
+             : absl::StrCat(
+                   " AND EXISTS (SELECT 1 FROM versions WHERE versions.model = "
+                   "models.number AND version = (SELECT MAX(version) FROM versions AS "
+                   "others WHERE others.model = models.number)",
+                   conditions, ")");
+}
+
+void BindFilter(const VersionFilter& filter, Statement& statement) {
+  if (!filter.learner.empty()) {
+    statement.Bind(filter.learner);
+  }
+  for (const auto& [key, value] : filter.labels) {
+    statement.Bind(key).Bind(value);
+  }
+}
 
 absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement& row) {
   ModelRecord model;
@@ -35,25 +62,9 @@ absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement
   model.update_time = row.Time(4);
   model.newest_version = row.Int64(5);
   model.num_versions = row.Int64(6);
+  model.keep_newest = row.Int64(7);
   MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, LabelTable::kModels, row.Int64(0)));
   return model;
-}
-
-absl::StatusOr<VersionRecord> ReadVersionRow(Connection& connection, const Statement& row) {
-  VersionRecord version;
-  version.model = row.Bytes(1);
-  version.version = row.Int64(2);
-  version.job_id = row.Bytes(3);
-  version.learner = row.Bytes(4);
-  version.model_blob = row.Bytes(5);
-  version.model_bytes = row.Int64(6);
-  version.witness_blob = row.Bytes(7);
-  version.witness_bytes = row.Int64(8);
-  version.summary = row.Bytes(9);
-  version.create_time = row.Time(10);
-  MERCER_ASSIGN_OR_RETURN(version.labels,
-                          ReadLabels(connection, LabelTable::kVersions, row.Int64(0)));
-  return version;
 }
 
 }  // namespace
@@ -83,30 +94,26 @@ absl::StatusOr<ModelRecord> SqliteModelStore::GetModel(const std::string& name) 
 absl::StatusOr<VersionRecord> SqliteModelStore::GetVersion(const std::string& name,
                                                            int64_t version) {
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      (*reader).Prepare(absl::StrCat(
-          kSelectVersion,
-          "WHERE name = ?1 AND (?2 = 0 OR version = ?2) ORDER BY version DESC LIMIT 1")));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(name).Bind(version).Step());
-  if (!found) {
-    return ModelNotFound(name, version);
-  }
-  return ReadVersionRow(*reader, select);
+  MERCER_ASSIGN_OR_RETURN(NumberedVersion found, FindVersion(*reader, name, version));
+  return std::move(found.record);
 }
 
-absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest& page) {
+absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest& page,
+                                                               const VersionFilter& filter) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
+  const std::string query = DescribeVersionsQuery("models", filter);
   std::string after;
   if (!page.token.empty()) {
-    MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(kModelsQuery, page.token));
+    MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(query, page.token));
   }
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare(absl::StrCat(
-          kSelectModel, "WHERE name > ? AND newest IS NOT NULL ORDER BY name LIMIT ?")));
-  select.Bind(after).Bind(size + 1);
+      (*reader).Prepare(absl::StrCat(kSelectModel, "WHERE name > ? AND newest IS NOT NULL",
+                                     NewestFilterSql(filter), " ORDER BY name LIMIT ?")));
+  select.Bind(after);
+  BindFilter(filter, select);
+  select.Bind(size + 1);
   Page<ModelRecord> result;
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
@@ -114,7 +121,7 @@ absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest
       return result;
     }
     if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(kModelsQuery, result.items.back().name);
+      result.next_token = MakePageToken(query, result.items.back().name);
       return result;
     }
     MERCER_ASSIGN_OR_RETURN(ModelRecord model, ReadModelRow(*reader, select));
@@ -123,18 +130,21 @@ absl::StatusOr<Page<ModelRecord>> SqliteModelStore::ListModels(const PageRequest
 }
 
 absl::StatusOr<Page<VersionRecord>> SqliteModelStore::ListVersions(const std::string& name,
-                                                                   const PageRequest& page) {
+                                                                   const PageRequest& page,
+                                                                   const VersionFilter& filter) {
   MERCER_ASSIGN_OR_RETURN(const int size, EffectivePageSize(page));
-  const std::string query = absl::StrCat("versions|", name);
+  const std::string query = DescribeVersionsQuery(absl::StrCat("versions|", name), filter);
   MERCER_ASSIGN_OR_RETURN(const int64_t before,
                           ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
   MERCER_RETURN_IF_ERROR(GetModel(name).status());
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare(absl::StrCat(
-          kSelectVersion, "WHERE name = ? AND version < ? ORDER BY version DESC LIMIT ?")));
-  select.Bind(name).Bind(before).Bind(size + 1);
+      (*reader).Prepare(absl::StrCat(kSelectVersion, "WHERE name = ? AND version < ?",
+                                     FilterSql(filter), " ORDER BY version DESC LIMIT ?")));
+  select.Bind(name).Bind(before);
+  BindFilter(filter, select);
+  select.Bind(size + 1);
   Page<VersionRecord> result;
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
@@ -148,6 +158,65 @@ absl::StatusOr<Page<VersionRecord>> SqliteModelStore::ListVersions(const std::st
     MERCER_ASSIGN_OR_RETURN(VersionRecord version, ReadVersionRow(*reader, select));
     result.items.push_back(std::move(version));
   }
+}
+
+void SqliteModelStore::UpdateVersion(VersionUpdate update, Done<VersionRecord> done) {
+  SubmitChange<VersionRecord>(
+      *writer_,
+      [update = std::move(update)](Connection& connection) -> absl::StatusOr<VersionRecord> {
+        MERCER_RETURN_IF_ERROR(ChangeVersion(connection, update));
+        MERCER_ASSIGN_OR_RETURN(NumberedVersion changed,
+                                FindVersion(connection, update.model, update.version));
+        return std::move(changed.record);
+      },
+      std::move(done));
+}
+
+void SqliteModelStore::SetRetention(RetentionChange change, Done<DeletedVersions> done) {
+  SubmitChange<DeletedVersions>(
+      *writer_,
+      [change = std::move(change)](Connection& connection) {
+        return ChangeRetention(connection, change);
+      },
+      std::move(done));
+}
+
+void SqliteModelStore::MoveAlias(AliasMove move, Done<AliasRecord> done) {
+  SubmitChange<AliasRecord>(
+      *writer_,
+      [move = std::move(move)](Connection& connection) { return ApplyMove(connection, move); },
+      std::move(done));
+}
+
+absl::StatusOr<std::optional<AliasRecord>> SqliteModelStore::FindMove(
+    const std::string& request_id, const std::string& request_digest) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return FindAliasMove(*reader, request_id, request_digest);
+}
+
+absl::StatusOr<AliasRecord> SqliteModelStore::GetAlias(const std::string& model,
+                                                       const std::string& alias) {
+  return GetAliasAt(model, alias, absl::InfiniteFuture());
+}
+
+absl::StatusOr<AliasRecord> SqliteModelStore::GetAliasAt(const std::string& model,
+                                                         const std::string& alias,
+                                                         absl::Time time) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return ReadAliasAt(*reader, model, alias, time);
+}
+
+absl::StatusOr<Page<AliasRecord>> SqliteModelStore::ListAliases(const std::string& model,
+                                                                const PageRequest& page) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return ReadAliasPage(*reader, model, page);
+}
+
+absl::StatusOr<Page<AliasChange>> SqliteModelStore::ListAliasChanges(const std::string& model,
+                                                                     const std::string& alias,
+                                                                     const PageRequest& page) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  return ReadChangePage(*reader, model, alias, page);
 }
 
 }  // namespace mercer::server

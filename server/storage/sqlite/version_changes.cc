@@ -1,12 +1,16 @@
 #include "server/storage/sqlite/version_changes.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/tables.h"
+#include "server/storage/sqlite/version_rows.h"
 
 namespace mercer::server {
 namespace {
@@ -43,6 +47,21 @@ void AddBlob(std::vector<BlobDigest>& blobs, BlobDigest blob) {
   }
 }
 
+// The version and blobs of every row of a statement that gives these three columns.
+absl::StatusOr<DeletedVersions> ReadDeleted(Statement& rows) {
+  DeletedVersions deleted;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, rows.Step());
+    if (!more) {
+      std::sort(deleted.versions.begin(), deleted.versions.end());
+      return deleted;
+    }
+    deleted.versions.push_back(rows.Int64(0));
+    AddBlob(deleted.released_blobs, rows.Bytes(1));
+    AddBlob(deleted.released_blobs, rows.Bytes(2));
+  }
+}
+
 // Versions of the model numbered `version`, or all with version 0.
 absl::StatusOr<DeletedVersions> DeleteVersionRows(Connection& connection, int64_t model,
                                                   int64_t version) {
@@ -51,16 +70,24 @@ absl::StatusOr<DeletedVersions> DeleteVersionRows(Connection& connection, int64_
       connection.Prepare("DELETE FROM versions WHERE model = ?1 AND (?2 = 0 OR version = ?2) "
                          "RETURNING version, model_blob, witness_blob"));
   remove.Bind(model).Bind(version);
-  DeletedVersions deleted;
+  return ReadDeleted(remove);
+}
+
+// Aliases of the version, or with 0 of all versions.
+absl::StatusOr<std::vector<std::string>> AliasesOf(Connection& connection, int64_t model,
+                                                   int64_t version) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare(
+          "SELECT alias FROM aliases WHERE model = ?1 AND (?2 = 0 OR version = ?2) ORDER BY 1"));
+  select.Bind(model).Bind(version);
+  std::vector<std::string> aliases;
   while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, remove.Step());
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
     if (!more) {
-      std::sort(deleted.versions.begin(), deleted.versions.end());
-      return deleted;
+      return aliases;
     }
-    deleted.versions.push_back(remove.Int64(0));
-    AddBlob(deleted.released_blobs, remove.Bytes(1));
-    AddBlob(deleted.released_blobs, remove.Bytes(2));
+    aliases.push_back(select.Bytes(0));
   }
 }
 
@@ -73,9 +100,43 @@ absl::Status ClearEmptyModel(Connection& connection, int64_t model) {
   MERCER_RETURN_IF_ERROR(labels.Bind(model).Run());
   MERCER_ASSIGN_OR_RETURN(
       Statement description,
-      connection.Prepare("UPDATE models SET description = '' WHERE number = ?1 AND NOT EXISTS "
-                         "(SELECT 1 FROM versions WHERE model = ?1)"));
+      connection.Prepare(
+          "UPDATE models SET description = '', keep_newest = 0 WHERE number = ?1 AND NOT EXISTS "
+          "(SELECT 1 FROM versions WHERE model = ?1)"));
   return description.Bind(model).Run();
+}
+
+// Where retention cuts the versions of a model.
+struct RetentionCut {
+  int64_t model = 0;        // its number
+  int64_t oldest_kept = 0;  // smaller ones are to go; 0: none is
+};
+
+// `keep_newest` absent: as the model says. Errors: kNotFound.
+absl::StatusOr<RetentionCut> FindCut(Connection& connection, const std::string& model,
+                                     std::optional<int64_t> keep_newest) {
+  RetentionCut cut;
+  {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare("SELECT number, keep_newest FROM models WHERE name = ? AND EXISTS "
+                           "(SELECT 1 FROM versions WHERE model = models.number)"));
+    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Step());
+    if (!found) {
+      return ModelNotFound(model, 0);
+    }
+    cut.model = select.Int64(0);
+    keep_newest = keep_newest.value_or(select.Int64(1));
+  }
+  if (*keep_newest == 0) {
+    return cut;
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement oldest, connection.Prepare("SELECT version FROM versions WHERE model = ? ORDER BY "
+                                           "version DESC LIMIT 1 OFFSET ?"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, oldest.Bind(cut.model).Bind(*keep_newest - 1).Step());
+  cut.oldest_kept = found ? oldest.Int64(0) : 0;
+  return cut;
 }
 
 }  // namespace
@@ -113,6 +174,11 @@ absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std
     }
     number = select.Int64(0);
   }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> aliases,
+                          AliasesOf(connection, number, version));
+  if (!aliases.empty()) {
+    return VersionHasAlias(model, version, aliases);
+  }
   MERCER_ASSIGN_OR_RETURN(DeletedVersions deleted, DeleteVersionRows(connection, number, version));
   if (deleted.versions.empty()) {
     return ModelNotFound(model, version);
@@ -122,6 +188,76 @@ absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std
                           connection.Prepare("UPDATE models SET update_time = ? WHERE number = ?"));
   MERCER_RETURN_IF_ERROR(touch.BindTime(now).Bind(number).Run());
   return deleted;
+}
+
+absl::StatusOr<DeletedVersions> DeleteOldVersions(Connection& connection,
+                                                  const std::string& model) {
+  MERCER_ASSIGN_OR_RETURN(const RetentionCut cut, FindCut(connection, model, std::nullopt));
+  if (cut.oldest_kept == 0) {
+    return DeletedVersions();
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement remove,
+      connection.Prepare(
+          "DELETE FROM versions WHERE model = ?1 AND version < ?2 AND version NOT IN "
+          "(SELECT version FROM aliases WHERE model = ?1) "
+          "RETURNING version, model_blob, witness_blob"));
+  remove.Bind(cut.model).Bind(cut.oldest_kept);
+  return ReadDeleted(remove);
+}
+
+absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
+                                                const RetentionChange& change) {
+  MERCER_ASSIGN_OR_RETURN(const RetentionCut cut,
+                          FindCut(connection, change.model, change.keep_newest));
+  if (change.dry_run) {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare("SELECT version, model_blob, witness_blob FROM versions WHERE model = "
+                           "?1 AND version < ?2 AND version NOT IN "
+                           "(SELECT version FROM aliases WHERE model = ?1)"));
+    select.Bind(cut.model).Bind(cut.oldest_kept);
+    return ReadDeleted(select);
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE models SET keep_newest = ?, update_time = ? WHERE number = ?"));
+  MERCER_RETURN_IF_ERROR(
+      update.Bind(change.keep_newest).BindTime(change.now).Bind(cut.model).Run());
+  return DeleteOldVersions(connection, change.model);
+}
+
+absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update) {
+  MERCER_ASSIGN_OR_RETURN(const NumberedVersion found,
+                          FindVersion(connection, update.model, update.version));
+  const std::string etag = VersionEtag(found.record);
+  if (!update.etag.empty() && update.etag != etag) {
+    return StaleEtag(absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
+                     update.etag, etag);
+  }
+  const bool labels = update.labels.has_value() && *update.labels != found.record.labels;
+  const bool description =
+      update.description.has_value() && *update.description != found.record.description;
+  if (!labels && !description) {
+    return absl::OkStatus();
+  }
+  if (labels) {
+    MERCER_ASSIGN_OR_RETURN(Statement remove,
+                            connection.Prepare("DELETE FROM version_labels WHERE owner = ?"));
+    MERCER_RETURN_IF_ERROR(remove.Bind(found.number).Run());
+    MERCER_RETURN_IF_ERROR(
+        InsertLabels(connection, LabelTable::kVersions, found.number, *update.labels));
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement change,
+      connection.Prepare(
+          "UPDATE versions SET description = ?, revision = revision + 1 WHERE number = ?"));
+  MERCER_RETURN_IF_ERROR(change.Bind(description ? *update.description : found.record.description)
+                             .Bind(found.number)
+                             .Run());
+  MERCER_ASSIGN_OR_RETURN(Statement touch,
+                          connection.Prepare("UPDATE models SET update_time = ? WHERE name = ?"));
+  return touch.BindTime(update.now).Bind(update.model).Run();
 }
 
 }  // namespace mercer::server

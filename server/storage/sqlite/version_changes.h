@@ -19,5 +19,10 @@ absl::StatusOr<int64_t> InsertVersion(Connection& connection, const std::string&
                                       absl::Time now);
 absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std::string& model,
                                                int64_t version, absl::Time now);
+// Those that the model's keep_newest no longer keeps.
+absl::StatusOr<DeletedVersions> DeleteOldVersions(Connection& connection, const std::string& model);
+absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
+                                                const RetentionChange& change);
+absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update);
 
 }  // namespace mercer::server

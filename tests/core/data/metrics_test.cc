@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
+#include "core/data/weighted_metrics.h"
 
 namespace mercer {
 namespace {
@@ -68,6 +69,47 @@ TEST(MetricsTest, ErrorsOfRegression) {
   EXPECT_EQ(RSquared(Eigen::Vector3d::Constant(3), actual), 0);
   EXPECT_EQ(RSquared(Eigen::Vector2d(1, 2), Eigen::Vector2d(0.1, 0.1)), 0);
   EXPECT_EQ(RSquared(Eigen::Vector2d(0.1, 0.1), Eigen::Vector2d(0.1, 0.1)), 0);
+}
+
+// A row of weight w counts as w rows.
+TEST(MetricsTest, IntegerWeightsEqualRepeatedRows) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    RandomStream random(seed, "metrics-weights");
+    const Index rows = 3 + static_cast<Index>(random.Below(20));
+    Vector weights(rows);
+    std::vector<double> values[2];
+    std::vector<int> classes[2];
+    std::vector<double> all_values[2];
+    std::vector<int> all_classes[2];
+    for (Index i = 0; i < rows; ++i) {
+      weights(i) = static_cast<double>(1 + random.Below(4));
+      for (int side = 0; side < 2; ++side) {
+        values[side].push_back(static_cast<double>(random.Below(6)));
+        classes[side].push_back(static_cast<int>(random.Below(2)));
+        for (int copy = 0; copy < static_cast<int>(weights(i)); ++copy) {
+          all_values[side].push_back(values[side].back());
+          all_classes[side].push_back(classes[side].back());
+        }
+      }
+    }
+    const auto vector = [](const std::vector<double>& numbers) {
+      return Vector(Eigen::Map<const Vector>(numbers.data(), static_cast<Index>(numbers.size())));
+    };
+    const auto positive = [](const std::vector<int>& codes) {
+      return std::vector<bool>(codes.begin(), codes.end());
+    };
+    EXPECT_DOUBLE_EQ(WeightedAccuracy(classes[0], classes[1], &weights),
+                     Accuracy(all_classes[0], all_classes[1]));
+    EXPECT_DOUBLE_EQ(WeightedBalancedAccuracy(classes[0], classes[1], &weights),
+                     BalancedAccuracy(all_classes[0], all_classes[1]));
+    const double auc = WeightedAreaUnderRoc(vector(values[0]), positive(classes[1]), &weights);
+    const double expected = AreaUnderRoc(vector(all_values[0]), positive(all_classes[1]));
+    EXPECT_TRUE(auc == expected || (std::isnan(auc) && std::isnan(expected))) << "seed " << seed;
+    EXPECT_DOUBLE_EQ(WeightedRootMeanSquaredError(vector(values[0]), vector(values[1]), &weights),
+                     RootMeanSquaredError(vector(all_values[0]), vector(all_values[1])));
+    EXPECT_NEAR(WeightedRSquared(vector(values[0]), vector(values[1]), &weights),
+                RSquared(vector(all_values[0]), vector(all_values[1])), 1e-12);
+  }
 }
 
 }  // namespace

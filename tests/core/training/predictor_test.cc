@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/training/evaluation.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {
@@ -198,6 +199,23 @@ TEST(EvaluatePredictionTest, UnknownLabelsAreWrongAndMissingOnesAreLeftOut) {
                   coding, prediction,
                   NumericColumn(ColumnRole::kTarget, "label", Vector::Constant(5, std::nan(""))))
                   .empty());
+}
+
+TEST(EvaluatePredictionTest, WeightsCountRows) {
+  const RoleColumn training = NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0}});
+  const OutputCoding coding = *OutputCoding::FromLabels(training, {0, 1}, CodingChoice::kAuto);
+  Prediction prediction;
+  prediction.decision_values = Vector{{-1.0, 1.0, 1.0, -1.0}};
+  prediction.classes = coding.Decide(prediction.decision_values);
+  const RoleColumn labels =
+      NumericColumn(ColumnRole::kTarget, "label", Vector{{0.0, 1.0, 0.0, 1.0}});
+  const Vector weights{{2.0, 1.0, 1.0, 0.0}};  // the last row does not count
+  const std::vector<Metric> metrics = EvaluateWeighted(coding, prediction, labels, &weights);
+  EXPECT_DOUBLE_EQ(MetricOf(metrics, "accuracy"), 0.75);
+  EXPECT_DOUBLE_EQ(MetricOf(metrics, "balanced_accuracy"), (2.0 / 3 + 1) / 2);
+  EXPECT_DOUBLE_EQ(MetricOf(metrics, "auc"), (2 + 0.5) / 3);
+  const Vector nothing = Vector::Zero(4);
+  EXPECT_TRUE(EvaluateWeighted(coding, prediction, labels, &nothing).empty());
 }
 
 TEST(EvaluatePredictionTest, RegressionMeasuresErrors) {

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "server/storage/memory/memory_storage.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/storage.h"
@@ -31,6 +32,16 @@ struct Backend {
   std::function<absl::StatusOr<std::unique_ptr<Storage>>(const std::string& folder)> open;
 };
 
+// The metadata `key` of an error; empty without it.
+inline std::string MetadataOf(const absl::Status& status, const std::string& key) {
+  for (const auto& [name, value] : GetErrorMetadata(status)) {
+    if (name == key) {
+      return value;
+    }
+  }
+  return "";
+}
+
 inline std::vector<Backend> AllBackends() {
   return {{"memory", [](const std::string&) { return MakeMemoryStorage(); }},
           {"sqlite", [](const std::string& folder) {
@@ -44,7 +55,8 @@ class StorageConformance : public ::testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
     const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = absl::StrCat("mercer-storage-", getpid(), "-", info->name());
+    std::string name =
+        absl::StrCat("mercer-storage-", getpid(), "-", info->test_suite_name(), "-", info->name());
     std::replace(name.begin(), name.end(), '/', '-');
     folder_ = std::filesystem::temp_directory_path() / name;
     absl::StatusOr<std::unique_ptr<Storage>> storage = GetParam().open(folder_);

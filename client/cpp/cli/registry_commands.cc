@@ -1,0 +1,204 @@
+#include "absl/strings/str_cat.h"
+
+#include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/model_text.h"
+#include "client/cpp/cli/text.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+struct UpdateFlags {
+  std::string model;
+  std::string description;
+  std::vector<std::string> labels;
+  std::string etag;
+  bool no_labels = false;
+  CLI::Option* has_description = nullptr;
+};
+
+struct RetentionFlags {
+  std::string model;
+  int keep = 0;
+  bool dry_run = false;
+  CLI::Option* has_keep = nullptr;
+};
+
+struct AssessFlags {
+  std::string model;
+  std::string dataset;
+};
+
+absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
+  v1::UpdateModelRequest request;
+  request.mutable_model()->set_name(FullName("models", flags.model));
+  request.mutable_model()->set_etag(flags.etag);
+  if (flags.has_description->count() > 0) {
+    request.mutable_model()->set_description(flags.description);
+    request.mutable_update_mask()->add_paths("description");
+  }
+  for (const std::string& text : flags.labels) {
+    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
+    (*request.mutable_model()->mutable_labels())[label.first] = label.second;
+  }
+  if (flags.no_labels || !flags.labels.empty()) {
+    request.mutable_update_mask()->add_paths("labels");
+  }
+  if (!request.has_update_mask()) {
+    return absl::InvalidArgumentError(
+        "nothing to change: give --label, --no-labels or --description");
+  }
+  MERCER_ASSIGN_OR_RETURN(const v1::Model model, session.client().UpdateModel(request));
+  if (session.json()) {
+    session.PrintJson(model);
+  } else {
+    session.out() << model.name() << "  etag " << model.etag() << std::endl;
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Retain(Session& session, const RetentionFlags& flags) {
+  const std::string name = FullName("models", flags.model);
+  v1::Retention retention;
+  if (flags.has_keep->count() == 0) {
+    MERCER_ASSIGN_OR_RETURN(retention, session.client().GetRetention(name));
+  } else {
+    v1::SetRetentionRequest request;
+    request.set_name(name);
+    request.set_keep_newest(flags.keep);
+    request.set_validate_only(flags.dry_run);
+    MERCER_ASSIGN_OR_RETURN(retention, session.client().SetRetention(request));
+  }
+  if (session.json()) {
+    session.PrintJson(retention);
+    return ExitCode::kOk;
+  }
+  session.out() << retention.name() << "  keeps "
+                << (retention.keep_newest() == 0
+                        ? std::string("all versions")
+                        : absl::StrCat("the newest ", retention.keep_newest(),
+                                       " versions and those with an alias"))
+                << "\n";
+  for (const std::string& version : retention.deleted()) {
+    session.out() << (flags.dry_run ? "would be deleted: " : "deleted: ") << version << "\n";
+  }
+  session.out() << std::flush;
+  return ExitCode::kOk;
+}
+
+// A long call that Ctrl-C has ended.
+template <typename Response>
+bool Interrupted(Session& session, const absl::StatusOr<Response>& response,
+                 const std::stop_token& interrupt) {
+  if (response.ok() || !interrupt.stop_requested()) {
+    return false;
+  }
+  session.PrintNote("interrupted");
+  return true;
+}
+
+absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
+  v1::EvaluateModelRequest request;
+  request.set_name(FullName("models", flags.model));
+  request.set_dataset(FullName("datasets", flags.dataset));
+  const std::stop_token interrupt = session.CatchInterrupts();
+  const absl::StatusOr<v1::EvaluateModelResponse> response =
+      session.client().EvaluateModel(request, interrupt);
+  if (Interrupted(session, response, interrupt)) {
+    return ExitCode::kInterrupted;
+  }
+  MERCER_RETURN_IF_ERROR(response.status());
+  if (session.json()) {
+    session.PrintJson(*response);
+    return ExitCode::kOk;
+  }
+  session.out() << response->model() << "  on " << response->rows() << " rows of "
+                << request.dataset();
+  if (response->skipped_rows() > 0) {
+    session.out() << ", " << response->skipped_rows() << " without target or weight left out";
+  }
+  if (response->unknown_label_rows() > 0) {
+    session.out() << ", " << response->unknown_label_rows() << " with labels unknown to the model";
+  }
+  if (!response->weight_column().empty()) {
+    session.out() << ", weighted by " << response->weight_column();
+  }
+  session.out() << "\n" << FormatMetrics(response->metrics()) << std::flush;
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> Verify(Session& session, const AssessFlags& flags) {
+  v1::VerifyModelRequest request;
+  request.set_name(FullName("models", flags.model));
+  const std::stop_token interrupt = session.CatchInterrupts();
+  const absl::StatusOr<v1::VerifyModelResponse> response =
+      session.client().VerifyModel(request, interrupt);
+  if (Interrupted(session, response, interrupt)) {
+    return ExitCode::kInterrupted;
+  }
+  MERCER_RETURN_IF_ERROR(response.status());
+  if (session.json()) {
+    session.PrintJson(*response);
+  } else {
+    session.out() << response->model() << "  "
+                  << (response->matches() ? "the certificate is confirmed"
+                                          : "THE CERTIFICATE IS NOT THE STORED ONE")
+                  << "\nrecomputed:\n"
+                  << FormatCertificate(response->certificate());
+    if (!response->matches()) {
+      session.out() << "stored:\n" << FormatCertificate(response->stored_certificate());
+    }
+    session.out() << std::flush;
+  }
+  return response->matches() ? ExitCode::kOk : ExitCode::kFailed;
+}
+
+void AddUpdate(CommandLine& line) {
+  auto flags = std::make_shared<UpdateFlags>();
+  CLI::App* command = line.Add(line.app, "update",
+                               "Change labels or description of a model's version", flags, &Update);
+  command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
+  flags->has_description =
+      command->add_option("--description", flags->description, "What it is, at most 4096 bytes");
+  CLI::Option* labels =
+      command
+          ->add_option("--label", flags->labels,
+                       "NAME=VALUE (repeatable); these replace all that were there")
+          ->allow_extra_args(false);
+  command->add_flag("--no-labels", flags->no_labels, "Remove all labels")->excludes(labels);
+  command->add_option("--etag", flags->etag, "Only if the version still has this etag");
+}
+
+void AddRetention(CommandLine& line) {
+  auto flags = std::make_shared<RetentionFlags>();
+  CLI::App* command =
+      line.Add(line.app, "retention", "How many versions of a model are kept", flags, &Retain);
+  command->add_option("MODEL", flags->model, "Name of the model")->required();
+  flags->has_keep =
+      command
+          ->add_option("--keep", flags->keep,
+                       "Keep the newest so many and those with an alias, delete the others; 0: all")
+          ->check(CLI::Range(0, 1'000'000'000));
+  command->add_flag("--dry-run", flags->dry_run, "Only say what would be deleted")
+      ->needs(flags->has_keep);
+}
+
+}  // namespace
+
+void AddRegistryCommands(CommandLine& line) {
+  AddUpdate(line);
+  AddRetention(line);
+  auto evaluated = std::make_shared<AssessFlags>();
+  CLI::App* evaluate = line.Add(line.app, "evaluate", "Metrics of a model on a stored data set",
+                                evaluated, &Evaluate);
+  evaluate->add_option("MODEL", evaluated->model, "NAME, NAME/versions/N or NAME@ALIAS")
+      ->required();
+  evaluate->add_option("DATA", evaluated->dataset, "Name of the data set")->required();
+  auto verified = std::make_shared<AssessFlags>();
+  line.Add(line.app, "verify", "Recompute the certificate of a model from data and witness",
+           verified, &Verify)
+      ->add_option("MODEL", verified->model, "NAME, NAME/versions/N or NAME@ALIAS")
+      ->required();
+}
+
+}  // namespace mercer::client

@@ -1,0 +1,61 @@
+#include "core/training/evaluation.h"
+
+#include <cmath>
+
+#include "core/data/weighted_metrics.h"
+
+namespace mercer {
+
+std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
+                                       const RoleColumn& labels) {
+  return EvaluateWeighted(coding, prediction, labels, nullptr);
+}
+
+std::vector<Metric> EvaluateWeighted(const OutputCoding& coding, const Prediction& prediction,
+                                     const RoleColumn& labels, const Vector* weights) {
+  std::vector<Index> known;  // rows that count
+  for (Index row = 0; row < labels.values.size(); ++row) {
+    if (!std::isnan(labels.values(row)) && (weights == nullptr || (*weights)(row) > 0)) {
+      known.push_back(row);
+    }
+  }
+  if (known.empty()) {
+    return {};
+  }
+  const Vector known_weights = weights == nullptr ? Vector() : Vector((*weights)(known));
+  const Vector* const counts = weights == nullptr ? nullptr : &known_weights;
+  if (coding.kind() == CodingKind::kRegression) {
+    const Vector predicted = prediction.decision_values.col(0)(known);
+    const Vector actual = labels.values(known);
+    return {{"rmse", WeightedRootMeanSquaredError(predicted, actual, counts)},
+            {"r2", WeightedRSquared(predicted, actual, counts)}};
+  }
+  const std::vector<int> classes = coding.Classes(labels);
+  std::vector<int> predicted;
+  std::vector<int> actual;
+  std::vector<bool> positive;  // of the rows whose label the coding knows
+  std::vector<Index> labelled;
+  for (const Index row : known) {
+    predicted.push_back(prediction.classes[static_cast<size_t>(row)]);
+    actual.push_back(classes[static_cast<size_t>(row)]);
+    if (actual.back() >= 0) {
+      positive.push_back(actual.back() == 1);
+      labelled.push_back(row);
+    }
+  }
+  std::vector<Metric> metrics = {
+      {"accuracy", WeightedAccuracy(predicted, actual, counts)},
+      {"balanced_accuracy", WeightedBalancedAccuracy(predicted, actual, counts)}};
+  if (coding.kind() == CodingKind::kBinary && !labelled.empty()) {
+    const Vector values = prediction.decision_values.col(0)(labelled);
+    const Vector labelled_weights = weights == nullptr ? Vector() : Vector((*weights)(labelled));
+    const double auc =
+        WeightedAreaUnderRoc(values, positive, weights == nullptr ? nullptr : &labelled_weights);
+    if (!std::isnan(auc)) {
+      metrics.push_back({"auc", auc});
+    }
+  }
+  return metrics;
+}
+
+}  // namespace mercer

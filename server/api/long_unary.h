@@ -1,0 +1,57 @@
+// Unary calls that may run for long. They end soon after their client has gone or a drain has begun.
+#pragma once
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include <grpcpp/support/server_callback.h>
+
+#include "core/base/cancellation.h"
+#include "core/base/errors.h"
+#include "server/api/rpc.h"
+
+namespace mercer::server {
+
+// Deletes itself.
+class LongUnary final : public grpc::ServerUnaryReactor {
+ public:
+  explicit LongUnary(const RpcEnvironment& environment)
+      : tracked_(*environment.calls, {[this] { cancellation_.Cancel(); }, nullptr}) {}
+
+  void OnCancel() override { cancellation_.Cancel(); }
+  void OnDone() override { delete this; }
+  const CancellationToken& cancellation() const { return cancellation_; }
+
+ private:
+  const CancellationToken cancellation_;
+  TrackedCall tracked_;
+};
+
+// Runs `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), on `executor`.
+template <typename Request, typename Response, typename Handler>
+grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Executor& executor,
+                                       grpc::CallbackServerContext* context, const char* method,
+                                       const Request* request, Response* response,
+                                       Handler handler) {
+  auto* reactor = new LongUnary(environment);
+  const CallRecord call(environment, method);
+  executor.Post(
+      [&environment, reactor, call, context, request, response, handler = std::move(handler)] {
+        const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
+          const CancellationToken& cancellation = reactor->cancellation();
+          absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+          if (!cancellation.cancelled()) {
+            answer = handler(message, cancellation);
+          }
+          if (!absl::IsCancelled(answer.status())) {
+            return answer;
+          }
+          return environment.calls->draining() ? DrainingError()
+                                               : WithReason(answer.status(), "CALL_CANCELLED");
+        };
+        reactor->Finish(AnswerUnary(call, *context, *request, response, work));
+      });
+  return reactor;
+}
+
+}  // namespace mercer::server

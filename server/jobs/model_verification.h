@@ -1,0 +1,36 @@
+// Recomputes the certificate of a stored model: from its data set, its recipe and its witness.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/cancellation.h"
+#include "core/training/model.h"
+#include "core/training/witness.h"
+#include "server/jobs/job_attempt.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+// What is verified.
+struct StoredModel {
+  std::string request;      // that was trained, as JobPlanner::Plan reads it
+  BlobDigest dataset_blob;  // of the data set that it was trained on
+  const Model* model = nullptr;
+  const Witness* witness = nullptr;
+};
+
+// Waits until so many bytes of the memory budget are free and keeps them while the result lives.
+// Errors: kCancelled, kResourceExhausted (reason JOB_TOO_LARGE).
+using MemoryKeeper = std::function<absl::StatusOr<std::shared_ptr<const void>>(int64_t bytes)>;
+
+// Any data set of the same content does. Errors: kFailedPrecondition (reason DATASET_GONE; those of
+// the core's VerifyModel), kDataLoss (BLOB_DAMAGED, BLOB_MISSING), those of `take_memory`, kCancelled.
+absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environment,
+                                              const StoredModel& stored,
+                                              const MemoryKeeper& take_memory,
+                                              const CancellationToken& cancellation);
+
+}  // namespace mercer::server

@@ -1,0 +1,174 @@
+// What every implementation of the stores must do with labels, descriptions, retention and filters of
+// model versions.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/server/storage/storage_conformance.h"
+
+namespace mercer::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class VersionConformance : public StorageConformance {
+ protected:
+  void SetUp() override {
+    StorageConformance::SetUp();
+    AddDataset("data");
+  }
+  ModelStore& models() { return storage_->models(); }
+  void Train(const std::string& model, int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string id = absl::StrCat("job-", ++jobs_);
+      TrainVersion(id, model, absl::StrCat("blob-", id));
+    }
+  }
+  void Point(const std::string& alias, int64_t version) {
+    AliasMove move;
+    move.model = "m";
+    move.alias = alias;
+    move.version = version;
+    move.now = At(50);
+    ASSERT_TRUE(models().MoveAlias(move).ok());
+  }
+  std::vector<int64_t> Versions(const VersionFilter& filter = {}) {
+    std::vector<int64_t> versions;
+    const auto page = models().ListVersions("m", {}, filter);
+    EXPECT_TRUE(page.ok()) << page.status();
+    for (const VersionRecord& version : page->items) {
+      versions.push_back(version.version);
+    }
+    return versions;
+  }
+  static VersionUpdate Update(int64_t version) {
+    VersionUpdate update;
+    update.model = "m";
+    update.version = version;
+    update.now = At(60);
+    return update;
+  }
+  static RetentionChange Keep(int64_t newest, bool dry_run = false) {
+    return {"m", newest, dry_run, At(70)};
+  }
+
+ private:
+  int jobs_ = 0;
+};
+
+TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
+  Train("m", 2);
+  const std::string before = VersionEtag(*models().GetVersion("m", 1));
+  VersionUpdate update = Update(1);
+  update.description = "the first";
+  update.etag = before;
+  const auto described = models().UpdateVersion(update);
+  ASSERT_TRUE(described.ok()) << described.status();
+  EXPECT_EQ(described->description, "the first");
+  EXPECT_EQ(described->labels, (Labels{{"stage", "test"}}));
+  EXPECT_NE(VersionEtag(*described), before);
+  const absl::Status stale = models().UpdateVersion(update).status();
+  EXPECT_EQ(stale.code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(GetReason(stale), "STALE_ETAG");
+  EXPECT_EQ(MetadataOf(stale, "etag"), VersionEtag(*described));
+  update = Update(1);
+  update.labels = Labels{{"a", "b"}};
+  const auto labelled = models().UpdateVersion(update);
+  ASSERT_TRUE(labelled.ok()) << labelled.status();
+  EXPECT_EQ(labelled->labels, (Labels{{"a", "b"}}));
+  EXPECT_EQ(labelled->description, "the first");
+  EXPECT_EQ(VersionEtag(*models().UpdateVersion(update)), VersionEtag(*labelled));  // as it was
+  EXPECT_EQ(models().GetVersion("m", 1)->labels, labelled->labels);
+  EXPECT_EQ(models().GetVersion("m", 2)->labels, (Labels{{"stage", "test"}}));
+  EXPECT_NE(VersionEtag(*models().GetVersion("m", 2)), before);
+  EXPECT_EQ(models().GetModel("m")->update_time, At(60));
+  EXPECT_EQ(GetReason(models().UpdateVersion(Update(3)).status()), "MODEL_NOT_FOUND");
+}
+
+TEST_P(VersionConformance, RetentionDeletesOldVersionsWithoutAlias) {
+  Train("m", 5);
+  Point("live", 1);
+  EXPECT_THAT(models().SetRetention(Keep(2, /*dry_run=*/true))->versions, ElementsAre(2, 3));
+  EXPECT_THAT(Versions(), ElementsAre(5, 4, 3, 2, 1));
+  EXPECT_EQ(models().GetModel("m")->keep_newest, 0);
+  const auto deleted = models().SetRetention(Keep(2));
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->versions, ElementsAre(2, 3));
+  EXPECT_THAT(deleted->released_blobs,
+              ElementsAre("blob-job-2", "blob-job-2-witness", "blob-job-3", "blob-job-3-witness"));
+  EXPECT_THAT(Versions(), ElementsAre(5, 4, 1));
+  EXPECT_EQ(models().GetModel("m")->keep_newest, 2);
+  EXPECT_EQ(GetReason(models().SetRetention({"other", 2, false, At(70)}).status()),
+            "MODEL_NOT_FOUND");
+}
+
+TEST_P(VersionConformance, RetentionWorksWhenAVersionIsAdded) {
+  Train("m", 2);
+  ASSERT_TRUE(models().SetRetention(Keep(2)).ok());
+  Point("live", 1);
+  NewJob job = MakeJob("j-new");
+  job.model_name = "m";
+  AddJob(job);
+  auto ended = storage_->jobs().EndAttempt(MakeSuccess(*Claim("w"), "blob-new"));
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->job.model_version, 3);
+  EXPECT_THAT(ended->deleted_versions, IsEmpty());
+  Point("live", 3);  // version 1 may go now
+  job.id = "j-newer";
+  job.request_digest = "d";
+  AddJob(job);
+  ended = storage_->jobs().EndAttempt(MakeSuccess(*Claim("w"), "blob-newer"));
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_THAT(ended->deleted_versions, ElementsAre(1, 2));
+  EXPECT_THAT(ended->released_blobs,
+              ElementsAre("blob-job-1", "blob-job-1-witness", "blob-job-2", "blob-job-2-witness"));
+  EXPECT_THAT(Versions(), ElementsAre(4, 3));
+  ASSERT_TRUE(models().SetRetention(Keep(0)).ok());
+  Train("m", 2);
+  EXPECT_THAT(Versions(), ElementsAre(6, 5, 4, 3));
+}
+
+TEST_P(VersionConformance, NewModelOfADeletedOneKeepsAll) {
+  Train("m", 1);
+  ASSERT_TRUE(models().SetRetention(Keep(1)).ok());
+  ASSERT_TRUE(models().DeleteModel("m", 0, At(80)).ok());
+  Train("m", 2);
+  EXPECT_THAT(Versions(), ElementsAre(3, 2));
+}
+
+TEST_P(VersionConformance, ListsAreFilteredByLabelsAndLearner) {
+  Train("m", 3);
+  Train("other", 1);
+  VersionUpdate update = Update(2);
+  update.labels = Labels{{"stage", "test"}, {"team", "blue"}};
+  ASSERT_TRUE(models().UpdateVersion(update).ok());
+  EXPECT_THAT(Versions({"", {{"team", "blue"}}}), ElementsAre(2));
+  EXPECT_THAT(Versions({"svm", {{"stage", "test"}}}), ElementsAre(3, 2, 1));
+  EXPECT_THAT(Versions({"svm", {{"stage", "test"}, {"team", "red"}}}), IsEmpty());
+  EXPECT_THAT(Versions({"lp_mkl", {}}), IsEmpty());
+  const VersionFilter blue{"svm", {{"team", "blue"}}};
+  EXPECT_THAT(models().ListModels({}, blue)->items, IsEmpty());  // of the newest versions alone
+  EXPECT_EQ(models().ListModels({}, {"svm", {{"stage", "test"}}})->items.size(), 2U);
+  update = Update(3);
+  update.labels = Labels{{"team", "blue"}};
+  ASSERT_TRUE(models().UpdateVersion(update).ok());
+  const auto models_of_blue = models().ListModels({}, blue);
+  ASSERT_EQ(models_of_blue->items.size(), 1U);
+  EXPECT_EQ(models_of_blue->items[0].name, "m");
+  const auto page = models().ListVersions("m", {1, ""}, blue);
+  ASSERT_EQ(page->items.size(), 1U);
+  EXPECT_EQ(models().ListVersions("m", {1, page->next_token}, blue)->items[0].version, 2);
+  EXPECT_EQ(GetReason(models().ListVersions("m", {1, page->next_token}).status()),
+            "BAD_PAGE_TOKEN");
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, VersionConformance, ::testing::ValuesIn(AllBackends()),
+                         [](const auto& backend) { return backend.param.name; });
+
+}  // namespace
+}  // namespace mercer::server
