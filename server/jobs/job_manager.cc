@@ -23,6 +23,7 @@
 #include "server/jobs/job_errors.h"
 #include "server/jobs/orphans.h"
 #include "server/jobs/running_jobs.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
 namespace {
@@ -318,6 +319,8 @@ void JobManager::Impl::RunHousekeeping() {
     attempt->RunHousekeeping();
   }
   running_.ForgetEnded();
+  // What fails is found again by the next round.
+  DeleteUnusedDatasets(storage(), *environment_.dependencies.blobs).IgnoreError();
 }
 
 void JobManager::Impl::KeepHouse() {
@@ -397,6 +400,9 @@ absl::StatusOr<JobEstimate> JobManager::Estimate(std::string_view request) {
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().Open(id));
+  if (opened.record.hidden) {
+    return DatasetNotFound(id);
+  }
   return std::move(opened.dataset);
 }
 

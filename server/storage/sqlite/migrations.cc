@@ -163,9 +163,15 @@ CREATE TABLE aliases(
 ) WITHOUT ROWID;
 )sql";
 
+// Data sets that are to be deleted when the last job that needs them has ended.
+constexpr char kSchemaHiddenDatasets[] = R"sql(
+ALTER TABLE datasets ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX datasets_hidden ON datasets(number) WHERE hidden = 1;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1};
+  static const std::vector<const char*> steps = {kSchema1, kSchemaHiddenDatasets};
   return steps;
 }
 
