@@ -53,6 +53,7 @@ bool IsResourceId(std::string_view id) {
 }
 
 std::string DatasetName(std::string_view id) { return absl::StrCat("datasets/", std::string(id)); }
+std::string UploadName(std::string_view id) { return absl::StrCat("uploads/", std::string(id)); }
 std::string JobName(std::string_view id) { return absl::StrCat("jobs/", std::string(id)); }
 std::string ModelName(std::string_view model) {
   return absl::StrCat("models/", std::string(model));
@@ -63,6 +64,10 @@ std::string ModelVersionName(std::string_view model, int64_t version) {
 
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
   return ParseSimple(name, "datasets", field);
+}
+
+absl::StatusOr<std::string> ParseUploadName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "uploads", field);
 }
 
 absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field) {
