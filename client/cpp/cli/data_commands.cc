@@ -10,6 +10,7 @@
 #include "client/cpp/cli/text.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
+#include "client/cpp/upload.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -150,6 +151,11 @@ absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
 
 absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(UploadParts parts, MakeParts(flags));
+  // The same command, given again after an interruption, goes on where this one ended.
+  if (parts.bytes >= kResumableBytes) {
+    MERCER_ASSIGN_OR_RETURN(const ContentDigest content, DigestSources(parts.sources));
+    MakeResumable(content, parts.header);
+  }
   const bool show_progress = session.terminal().interactive && !session.json();
   const auto on_progress = [&](int64_t sent) {
     if (show_progress) {
@@ -198,7 +204,8 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
     session.PrintJson(dataset);
   } else {
     session.out() << FormatDatasetSummary(dataset)
-                  << FormatDatasetColumns(dataset, session.terminal()) << std::flush;
+                  << FormatDatasetColumns(dataset, session.terminal())
+                  << FormatDatasetQuality(dataset) << std::flush;
   }
   return ExitCode::kOk;
 }
