@@ -37,6 +37,11 @@ struct NameFlags {
   std::string name;
 };
 
+struct RemoveFlags {
+  std::string name;
+  bool when_unused = false;
+};
+
 struct ListFlags {
   int limit = 50;
 };
@@ -210,9 +215,9 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Remove(Session& session, const NameFlags& flags) {
+absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
   const std::string name = FullName("datasets", flags.name);
-  MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name));
+  MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name, flags.when_unused));
   session.PrintDeleted(name);
   return ExitCode::kOk;
 }
@@ -273,10 +278,11 @@ void AddDataCommands(CommandLine& line) {
   line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)
       ->add_option("DATA", shown->name, "Name of the data set")
       ->required();
-  auto removed = std::make_shared<NameFlags>();
-  line.Add(*data, "rm", "Delete a data set", removed, &Remove)
-      ->add_option("DATA", removed->name, "Name of the data set")
-      ->required();
+  auto removed = std::make_shared<RemoveFlags>();
+  CLI::App* remove = line.Add(*data, "rm", "Delete a data set", removed, &Remove);
+  remove->add_option("DATA", removed->name, "Name of the data set")->required();
+  remove->add_flag("--when-unused", removed->when_unused,
+                   "If a job needs it: hide it now, delete it when the last such job has ended");
 }
 
 }  // namespace mercer::client
