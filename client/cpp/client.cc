@@ -139,9 +139,10 @@ absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(int limit) {
       [](auto& page) { return page.mutable_datasets(); });
 }
 
-absl::Status Client::DeleteDataset(const std::string& name) {
+absl::Status Client::DeleteDataset(const std::string& name, bool when_unused) {
   v1::DeleteDatasetRequest request;
   request.set_name(name);
+  request.set_when_unused(when_unused);
   return CallDelete(*stubs_->datasets, &v1::DatasetService::Stub::DeleteDataset, request);
 }
 

@@ -78,16 +78,18 @@ class Client {
 
   const std::string& address() const { return options_.address; }
 
-  // One source for each part of the header. `on_progress` (may be empty) hears the bytes sent so
-  // far.
+  // One source for each part of the header. `on_progress` (may be empty) hears how many bytes are there. Uploads of 4 MiB and
+  // more are resumed where a stream broke, also over a restart of the server; with an upload_id in the header (upload.h makes
+  // one), also by another process. The sources are read once before, for their digest.
   absl::StatusOr<v1::Dataset> UploadDataset(v1::UploadHeader header,
                                             const std::vector<UploadSource>& parts,
                                             const std::function<void(int64_t)>& on_progress = {});
   absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);
-  // Deletions whose answer was lost are made again; finding nothing then is success.
-  absl::Status DeleteDataset(const std::string& name);
+  // Deletions whose answer was lost are made again; finding nothing then is success. `when_unused`: one that a job needs is
+  // hidden at once and deleted when the last such job has ended; else that is an error.
+  absl::Status DeleteDataset(const std::string& name, bool when_unused = false);
 
   absl::StatusOr<v1::Job> Train(v1::TrainRequest request);
   absl::StatusOr<v1::Job> GetJob(const std::string& name);

@@ -1,4 +1,4 @@
-// Uploads and downloads, in pieces.
+// Downloads, in pieces.
 #include <memory>
 #include <ostream>
 #include <string>
@@ -17,55 +17,6 @@
 
 namespace mercer::client {
 namespace {
-
-constexpr size_t kChunkBytes = size_t{1} << 20;
-
-// Reads bytes that it shares with other sources.
-class SharedSource : public ByteSource {
- public:
-  explicit SharedSource(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
-
-  absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
-    const size_t size = bytes_->copy(buffer, capacity, position_);
-    position_ += size;
-    return size;
-  }
-
- private:
-  std::shared_ptr<const std::string> bytes_;
-  size_t position_ = 0;
-};
-
-using UploadWriter = grpc::ClientWriter<v1::UploadDatasetRequest>;
-
-// An open upload.
-struct UploadCall {
-  UploadWriter& writer;
-  CallGuard& guard;
-  const std::function<void(int64_t)>& on_progress;
-  int64_t sent = 0;
-};
-
-// Sends all bytes of one part. False when the server ended the call.
-absl::StatusOr<bool> SendPart(UploadCall& call, int part, ByteSource& source) {
-  std::string buffer(kChunkBytes, '\0');
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const size_t size, source.Read(buffer.data(), buffer.size()));
-    if (size == 0) {
-      return true;
-    }
-    v1::UploadDatasetRequest request;
-    request.mutable_chunk()->set_part(part);
-    request.mutable_chunk()->set_data(buffer.data(), size);
-    if (!call.guard.Run([&] { return call.writer.Write(request); })) {
-      return false;
-    }
-    call.sent += static_cast<int64_t>(size);
-    if (call.on_progress) {
-      call.on_progress(call.sent);
-    }
-  }
-}
 
 absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, CallGuard& guard,
                          std::ostream& file, v1::ExportHeader& header) {
@@ -95,62 +46,6 @@ absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, Ca
 }
 
 }  // namespace
-
-UploadSource FileSource(std::string path) {
-  return [path = std::move(path)] { return OpenFileSource(path); };
-}
-
-UploadSource MemorySource(std::string bytes) {
-  auto shared = std::make_shared<const std::string>(std::move(bytes));
-  return [shared = std::move(shared)]() -> absl::StatusOr<std::unique_ptr<ByteSource>> {
-    return std::make_unique<SharedSource>(shared);
-  };
-}
-
-absl::StatusOr<v1::Dataset> Client::UploadDataset(v1::UploadHeader header,
-                                                  const std::vector<UploadSource>& parts,
-                                                  const std::function<void(int64_t)>& on_progress) {
-  if (header.request_id().empty()) {
-    header.set_request_id(NewRequestId());
-  }
-  return CallWithRetries(NewBackoff(options_.retry), options_.sleep,
-                         [&](int) { return TryUpload(header, parts, on_progress); });
-}
-
-absl::StatusOr<v1::Dataset> Client::TryUpload(const v1::UploadHeader& header,
-                                              const std::vector<UploadSource>& parts,
-                                              const std::function<void(int64_t)>& on_progress) {
-  std::vector<std::unique_ptr<ByteSource>>
-      sources;  // before the call: what cannot be read is not begun
-  for (const UploadSource& part : parts) {
-    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, part());
-    sources.push_back(std::move(source));
-  }
-  grpc::ClientContext context;
-  v1::Dataset dataset;
-  const std::unique_ptr<UploadWriter> writer = stubs_->datasets->UploadDataset(&context, &dataset);
-  CallGuard guard(context, options_.stream_timeout);
-  UploadCall call{*writer, guard, on_progress};
-  v1::UploadDatasetRequest first;
-  *first.mutable_header() = header;
-  bool open = guard.Run([&] { return writer->Write(first); });
-  absl::Status local;
-  for (size_t i = 0; open && local.ok() && i < sources.size(); ++i) {
-    const absl::StatusOr<bool> done = SendPart(call, static_cast<int>(i), *sources[i]);
-    local = done.status();
-    open = done.value_or(false);
-  }
-  if (local.ok()) {
-    guard.Run([&] { return writer->WritesDone(); });
-  } else {
-    context.TryCancel();
-  }
-  const absl::Status status =
-      guard.Explain(ToAbslStatus(guard.Run([&] { return writer->Finish(); })));
-  MERCER_RETURN_IF_ERROR(local);
-  MERCER_RETURN_IF_ERROR(status);
-  return dataset;
-}
 
 absl::StatusOr<v1::ExportHeader> Client::ExportModel(const std::string& name,
                                                      const std::string& path,

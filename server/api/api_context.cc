@@ -4,6 +4,16 @@
 
 namespace mercer::server {
 
+UploadPolicy PolicyOfUploads(const ApiContext& context) {
+  UploadPolicy policy;
+  policy.folder = context.upload_folder;
+  policy.upload_bytes = context.limits.dataset_bytes;
+  policy.space_bytes = context.limits.upload_space_bytes;
+  policy.expiry = context.limits.upload_expiry;
+  policy.clock = context.clock;
+  return policy;
+}
+
 void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& released) {
   DeleteReleasedBlobs(*context.storage, *context.blobs, released).IgnoreError();
 }

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 #include "core/training/learner.h"
 #include "server/api/parse_budget.h"
+#include "server/api/unfinished_uploads.h"
 #include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
-#include "server/jobs/job_feed.h"
+#include "server/jobs/clock.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -23,6 +26,10 @@ struct ApiLimits {
   int64_t dataset_bytes = int64_t{16} << 30;
   int64_t model_cache_bytes = int64_t{512} << 20;  // of models kept in memory for predictions
   int default_threads = 1;                         // of a job that does not say
+  int64_t upload_space_bytes = int64_t{64} << 30;  // of all unfinished uploads together
+  absl::Duration upload_expiry =
+      absl::Hours(24);       // of one that can be resumed, since its last byte
+  int64_t stored_bytes = 0;  // of all data sets together; 0: no limit
 };
 
 // The parts that the API is built on; all outlive it.
@@ -34,11 +41,15 @@ struct ApiContext {
   JobFeed* feed = nullptr;
   std::vector<const LearnerEntry*> learners;
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
+  std::shared_ptr<UnfinishedUploads> uploads = std::make_shared<UnfinishedUploads>();
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
   std::shared_ptr<ParseBudget> parse_budget = std::make_shared<ParseBudget>();
   ApiLimits limits;
+  const Clock* clock = &RealClock();
 };
+
+UploadPolicy PolicyOfUploads(const ApiContext& context);
 
 // Deletes the blobs that a deletion has released. What fails is found again by the collection at
 // the next start.

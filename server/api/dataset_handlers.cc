@@ -1,5 +1,8 @@
 #include "server/api/dataset_handlers.h"
 
+#include <memory>
+#include <optional>
+
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/api/dataset_translator.h"
@@ -31,6 +34,9 @@ absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }
+  if (record->hidden) {
+    return ResourceNotFound("data set", DatasetName(id));
+  }
   return WriteDataset(*record, request.view() == v1::DATASET_VIEW_BASIC ? v1::DATASET_VIEW_BASIC
                                                                         : v1::DATASET_VIEW_FULL);
 }
@@ -53,12 +59,55 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
     const v1::DeleteDatasetRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
-  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().DeleteDataset(id);
+  DatasetStore& datasets = context_.storage->datasets();
+  const absl::StatusOr<DatasetRecord> present = datasets.GetDataset(id);
+  if (present.ok() && present->hidden) {
+    return ResourceNotFound("data set", DatasetName(id));
+  }
+  absl::StatusOr<DatasetRecord> record = datasets.DeleteDataset(id);
+  if (request.when_unused() && absl::IsFailedPrecondition(record.status())) {
+    // Housekeeping of the jobs deletes it, soon if the last one that needs it has ended just now.
+    record = datasets.HideDataset(id);
+  }
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }
   context_.upload_requests->Forget(*record);
-  ReleaseBlobs(context_, {record->blob});
+  if (!record->hidden) {
+    ReleaseBlobs(context_, {record->blob});
+  }
+  return google::protobuf::Empty();
+}
+
+absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name(), "name"));
+  v1::Upload upload;
+  upload.set_name(UploadName(id));
+  const std::shared_ptr<UploadSession> session = context_.uploads->Find(id);
+  // Also when there is none any more: it may have been finished since.
+  MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> record,
+                          context_.upload_requests->FindUpload(context_.storage->datasets(), id));
+  if (record.has_value()) {
+    upload.set_dataset(DatasetName(record->id));
+    return upload;
+  }
+  if (session == nullptr) {
+    return ResourceNotFound("upload", UploadName(id));
+  }
+  session->Describe(context_.limits.upload_expiry, upload);
+  return upload;
+}
+
+absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
+    const v1::DeleteUploadRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name(), "name"));
+  const std::shared_ptr<UploadSession> session = context_.uploads->Find(id);
+  if (session == nullptr) {
+    return ResourceNotFound("upload", UploadName(id));
+  }
+  if (!context_.uploads->Remove(session)) {
+    return UploadFinishing();
+  }
   return google::protobuf::Empty();
 }
 

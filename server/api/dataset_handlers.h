@@ -20,6 +20,10 @@ class DatasetHandlers {
   absl::StatusOr<google::protobuf::Empty> DeleteDataset(
       const v1::DeleteDatasetRequest& request) const;
 
+  absl::StatusOr<v1::Upload> GetUpload(const v1::GetUploadRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteUpload(
+      const v1::DeleteUploadRequest& request) const;
+
  private:
   const ApiContext& context_;
 };

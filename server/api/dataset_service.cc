@@ -56,15 +56,12 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   }
 
   void AddMessage() {
-    const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
-      MERCER_RETURN_IF_ERROR(call_.CheckCaller());
-      if (message_.has_header()) {
-        subject_.resource = message_.header().dataset_id();
-        subject_.request_id = message_.header().request_id();
-      }
-      return upload_->Add(message_);
-    });
-    if (status.ok()) {
+    const absl::Status status =
+        RunSafely(call_.method(), [this] { return upload_->Add(message_); });
+    if (status.ok() && upload_->finished() != nullptr) {
+      *response_ = *upload_->finished();
+      End(absl::OkStatus());
+    } else if (status.ok()) {
       Read();
     } else {
       End(status);
@@ -83,7 +80,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
     }));
   }
 
-  // Removes the files before the client hears of the end.
+  // Removes the files, or vouches for them, before the client hears of the end.
   void End(const absl::Status& status) {
     upload_.reset();
     if (!response_->name().empty()) {
@@ -106,7 +103,11 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
  public:
   DatasetServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
-      : environment_(environment), context_(context), handlers_(context) {}
+      : environment_(environment),
+        context_(context),
+        handlers_(context),
+        ticker_key_(environment.ticker->Add([this] { RemoveExpiredUploads(); })) {}
+  ~DatasetServiceImpl() override { environment_.ticker->Remove(ticker_key_); }
 
   grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
       grpc::CallbackServerContext* context, v1::Dataset* response) override {
@@ -132,6 +133,21 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
                     [this](const auto& message) { return handlers_.ListDatasets(message); });
   }
 
+  grpc::ServerUnaryReactor* GetUpload(grpc::CallbackServerContext* context,
+                                      const v1::GetUploadRequest* request,
+                                      v1::Upload* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/GetUpload", request,
+                    response, [this](const auto& message) { return handlers_.GetUpload(message); });
+  }
+
+  grpc::ServerUnaryReactor* DeleteUpload(grpc::CallbackServerContext* context,
+                                         const v1::DeleteUploadRequest* request,
+                                         google::protobuf::Empty* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/DeleteUpload", request,
+                    response,
+                    [this](const auto& message) { return handlers_.DeleteUpload(message); });
+  }
+
   grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
                                           const v1::DeleteDatasetRequest* request,
                                           google::protobuf::Empty* response) override {
@@ -141,9 +157,21 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
   }
 
  private:
+  // On the ticker's thread, one call after the other.
+  void RemoveExpiredUploads() {
+    constexpr absl::Duration kPeriod = absl::Minutes(1);
+    const absl::Duration now = context_.clock->Monotonic();
+    if (now - last_removal_ >= kPeriod) {
+      last_removal_ = now;
+      context_.uploads->RemoveExpired(PolicyOfUploads(context_));
+    }
+  }
+
   const RpcEnvironment& environment_;
   const ApiContext& context_;
   DatasetHandlers handlers_;
+  absl::Duration last_removal_ = absl::ZeroDuration();
+  const int64_t ticker_key_;  // last: the callback uses all above
 };
 
 }  // namespace

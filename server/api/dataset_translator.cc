@@ -230,6 +230,7 @@ std::string EncodeDatasetInfo(const DatasetInfo& info) {
   writer.WriteString(info.description.SerializeAsString());
   writer.WriteString(info.request_id);
   writer.WriteString(info.upload_digest);
+  writer.WriteString(info.upload_id);
   return std::move(writer).Take();
 }
 
@@ -239,6 +240,9 @@ absl::StatusOr<DatasetInfo> DecodeDatasetInfo(std::string_view bytes) {
   const std::string description = reader.ReadString();
   info.request_id = reader.ReadString();
   info.upload_digest = reader.ReadString();
+  if (reader.ok() && !reader.AtEnd()) {  // earlier versions wrote none
+    info.upload_id = reader.ReadString();
+  }
   if (!reader.ok() || !info.description.ParseFromString(description)) {
     return WithReason(absl::DataLossError("a stored data set's description cannot be read"),
                       "STORED_INFO_DAMAGED");
@@ -269,6 +273,7 @@ absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::Datase
       column.clear_statistics();
       column.clear_value_counts();
     }
+    dataset.clear_quality();
   }
   return dataset;
 }

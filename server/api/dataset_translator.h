@@ -29,6 +29,7 @@ struct DatasetInfo {
   v1::Dataset description;
   std::string request_id;
   std::string upload_digest;  // of the header's meaning and all bytes
+  std::string upload_id;      // of an upload that could be resumed
 };
 
 std::string EncodeDatasetInfo(const DatasetInfo& info);

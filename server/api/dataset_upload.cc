@@ -1,27 +1,25 @@
 #include "server/api/dataset_upload.h"
 
-#include <random>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
+#include "core/data/quality.h"
 #include "server/api/answer_size.h"
 #include "server/api/dataset_translator.h"
+#include "server/api/quality_translator.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/unknown_fields.h"
+#include "server/api/upload_files.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
 namespace {
-
-constexpr size_t kMaxChunkBytes = size_t{4} << 20;
 
 class BlobSink final : public ByteSink {
  public:
@@ -44,37 +42,47 @@ absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, BlobStore& blobs
   return writer->Commit();
 }
 
-// Of what the upload means: the header without what only identifies the call, and the content.
-std::string UploadDigest(const v1::UploadHeader& header, const std::string& content_digest) {
-  v1::UploadHeader meaning = header;
-  meaning.clear_request_id();
-  meaning.clear_sha256();
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    meaning.SerializeToCodedStream(&coded);
-  }
-  return Sha256Hex(absl::StrCat(content_digest, bytes));
-}
-
 absl::Status BadOrder(const std::string& message) {
   return WithReason(absl::InvalidArgumentError(message), "BAD_UPLOAD_ORDER");
 }
 
-}  // namespace
-
-std::string RandomId(int bytes) {
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < bytes; ++i) {
-    absl::StrAppendFormat(&id, "%02x", device() & 0xffu);
-  }
-  return id;
+absl::Status Exists(const std::string& dataset_id) {
+  return WithReason(DatasetExists(dataset_id), "DATASET_EXISTS",
+                    {{"resource_type", "data set"}, {"resource_name", DatasetName(dataset_id)}});
 }
 
+// Whether the same bytes would be refused again, whatever happens meanwhile.
+bool IsAboutContent(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  return absl::IsInvalidArgument(status) || reason == "DATASET_TOO_LARGE" ||
+         reason == "RESPONSE_TOO_LARGE";
+}
+
+void CheckSizeAndDigest(const v1::UploadHeader& header, FieldViolations& violations) {
+  const bool resumable = !header.upload_id().empty();
+  const bool is_digest =
+      header.sha256().size() == 64 &&
+      header.sha256().find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  violations.Check(header.sha256().empty() || is_digest, "header.sha256",
+                   "must be 64 hexadecimal digits");
+  violations.Check(!resumable || !header.sha256().empty(), "header.sha256",
+                   "is missing; an upload with an upload_id needs it");
+  violations.Check(!resumable || IsResourceId(header.upload_id()), "header.upload_id",
+                   kResourceIdRule);
+  violations.Check(header.total_bytes() >= 0, "header.total_bytes", "must be >= 0");
+  violations.Check(!resumable || header.total_bytes() != 0, "header.total_bytes",
+                   "is missing; an upload with an upload_id needs it");
+}
+
+}  // namespace
+
 DatasetUpload::DatasetUpload(const ApiContext& context) : context_(context) {}
+
+DatasetUpload::~DatasetUpload() {
+  if (session_ != nullptr) {
+    session_->Detach(ticket_);
+  }
+}
 
 absl::Status DatasetUpload::Add(const v1::UploadDatasetRequest& message) {
   FieldViolations violations;
@@ -87,8 +95,10 @@ absl::Status DatasetUpload::Add(const v1::UploadDatasetRequest& message) {
   if (!has_header_) {
     return BadOrder("the first message must hold the header");
   }
-  return message.has_chunk() ? AddChunk(message.chunk())
-                             : BadOrder("a message holds neither header nor chunk");
+  if (!message.has_chunk()) {
+    return BadOrder("a message holds neither header nor chunk");
+  }
+  return finished_.has_value() ? absl::OkStatus() : session_->Append(ticket_, message.chunk());
 }
 
 absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
@@ -101,54 +111,92 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   CheckRequestId(header.request_id(), shared);
   violations.AddAll("header", shared.ToStatus());
   CheckUploadParts(header.parts(), violations);
-  const bool is_digest =
-      header.sha256().size() == 64 &&
-      header.sha256().find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-  violations.Check(header.sha256().empty() || is_digest, "header.sha256",
-                   "must be 64 hexadecimal digits");
+  CheckSizeAndDigest(header, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
+  if (header.total_bytes() > context_.limits.dataset_bytes) {
+    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
+  }
   header_ = header;
   has_header_ = true;
   // The id follows from the request_id, so that the same upload sent again finds the first one.
   dataset_id_ = !header.dataset_id().empty()   ? header.dataset_id()
                 : !header.request_id().empty() ? "d-" + Sha256Hex(header.request_id()).substr(0, 16)
                                                : "d-" + RandomId(8);
-  files_ = std::make_unique<UploadFiles>(absl::StrCat(context_.upload_folder, "/", RandomId(16)));
-  return files_->BeginPart();
+  if (!header.upload_id().empty()) {
+    return BeginResumable();
+  }
+  session_ = context_.uploads->NewPlain(header, PolicyOfUploads(context_));
+  MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
+  return absl::OkStatus();
 }
 
-absl::Status DatasetUpload::AddChunk(const v1::UploadChunk& chunk) {
-  if (chunk.part() < files_->parts() - 1 || chunk.part() >= header_.parts_size()) {
-    return BadOrder(absl::StrCat("a chunk of part ", chunk.part(), " does not come after part ",
-                                 files_->parts() - 1, " of ", header_.parts_size()));
+absl::Status DatasetUpload::BeginResumable() {
+  MERCER_RETURN_IF_ERROR(FindFinished());
+  if (finished_.has_value()) {
+    return absl::OkStatus();
   }
-  if (chunk.data().size() > kMaxChunkBytes) {
-    FieldViolations violations;
-    violations.Add("chunk.data", absl::StrCat("must be at most ", kMaxChunkBytes, " bytes, are ",
-                                              chunk.data().size()));
-    return violations.ToStatus();
+  MERCER_RETURN_IF_ERROR(CheckIdIsFree());
+  MERCER_ASSIGN_OR_RETURN(session_, context_.uploads->Resume(header_, PolicyOfUploads(context_)));
+  MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
+  // Another stream may have finished it just before this one took it over.
+  MERCER_RETURN_IF_ERROR(FindFinished());
+  if (finished_.has_value()) {
+    context_.uploads->Remove(session_);
   }
-  bytes_ += static_cast<int64_t>(chunk.data().size());
-  if (bytes_ > context_.limits.dataset_bytes) {
-    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
+  return absl::OkStatus();
+}
+
+// Better now than after all its bytes. One of the same request_id may be this upload, which its content will tell.
+absl::Status DatasetUpload::CheckIdIsFree() const {
+  if (header_.dataset_id().empty()) {
+    return absl::OkStatus();
   }
-  while (files_->parts() - 1 < chunk.part()) {
-    MERCER_RETURN_IF_ERROR(files_->BeginPart());
+  const absl::StatusOr<DatasetRecord> record =
+      context_.storage->datasets().GetDataset(header_.dataset_id());
+  if (!record.ok()) {
+    return absl::IsNotFound(record.status()) ? absl::OkStatus() : record.status();
   }
-  content_hash_.Update(chunk.data());
-  return files_->Append(chunk.data());
+  MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(record->info));
+  const bool same = !info.request_id.empty() && info.request_id == header_.request_id();
+  return same ? absl::OkStatus() : Exists(header_.dataset_id());
+}
+
+absl::Status DatasetUpload::FindFinished() {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::optional<DatasetRecord> record,
+      context_.upload_requests->FindUpload(context_.storage->datasets(), header_.upload_id()));
+  if (!record.has_value()) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(record->info));
+  if (info.upload_digest != UploadDigest(header_, absl::AsciiStrToLower(header_.sha256()))) {
+    return UploadIdReused(header_.upload_id());
+  }
+  MERCER_ASSIGN_OR_RETURN(finished_, WriteDataset(*record, v1::DATASET_VIEW_FULL));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Finish(const std::function<bool()>& is_cancelled) {
   if (!has_header_) {
     return BadOrder("the upload ended before its header came");
   }
-  while (files_->parts() < header_.parts_size()) {
-    MERCER_RETURN_IF_ERROR(files_->BeginPart());
+  if (finished_.has_value()) {
+    return *finished_;
   }
-  MERCER_RETURN_IF_ERROR(files_->Close());
-  const std::string content_digest = content_hash_.FinishHex();
+  MERCER_RETURN_IF_ERROR(session_->BeginFinish(ticket_));
+  // Whatever happens while the bytes are read: the upload must be there for others afterwards.
+  const absl::StatusOr<v1::Dataset> dataset =
+      RunSafely("reading an upload", [&] { return Read(is_cancelled); });
+  session_->EndFinish();
+  if (dataset.ok() || IsAboutContent(dataset.status())) {
+    context_.uploads->Remove(session_);
+  }
+  return dataset;
+}
+
+absl::StatusOr<v1::Dataset> DatasetUpload::Read(const std::function<bool()>& is_cancelled) {
+  MERCER_ASSIGN_OR_RETURN(const std::string content_digest, session_->ContentDigest(is_cancelled));
   if (!header_.sha256().empty() && absl::AsciiStrToLower(header_.sha256()) != content_digest) {
     return WithReason(
         absl::InvalidArgumentError(absl::StrCat("the bytes that came have SHA-256 ", content_digest,
@@ -161,19 +209,25 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Finish(const std::function<bool()>& i
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
                                                  const std::function<bool()>& is_cancelled) {
   const int64_t limit = context_.limits.dataset_bytes;
-  MERCER_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(header_.parts(), *files_, limit));
+  MERCER_ASSIGN_OR_RETURN(const int64_t bytes,
+                          ParseBytes(header_.parts(), session_->files(), limit));
   MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share share,
                           context_.parse_budget->Take(bytes, limit, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(const Dataset dataset,
-                          ReadUploadedParts(header_.parts(), *files_, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(
+      const Dataset dataset,
+      ReadUploadedParts(header_.parts(), session_->files(), limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, *context_.blobs, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, is_cancelled));
+  v1::Dataset description = DescribeDataset(dataset);
+  WriteQuality(dataset, quality, *description.mutable_quality());
   DatasetRecord record;
   record.id = dataset_id_;
   record.display_name = header_.display_name();
   record.blob = blob.digest();
   record.size_bytes = blob.size();
   record.rows = dataset.rows;
-  record.info = EncodeDatasetInfo({DescribeDataset(dataset), header_.request_id(), upload_digest});
+  record.info = EncodeDatasetInfo(
+      {std::move(description), header_.request_id(), upload_digest, header_.upload_id()});
   record.labels = {header_.labels().begin(), header_.labels().end()};
   record.create_time = absl::Now();
   const absl::StatusOr<CreatedDataset> created = Create(std::move(record), is_cancelled);
@@ -193,19 +247,21 @@ absl::StatusOr<CreatedDataset> DatasetUpload::Create(
   if (is_cancelled()) {
     return absl::CancelledError("the client has gone");
   }
-  return context_.upload_requests->CreateOnce(context_.storage->datasets(), header_.request_id(),
-                                              std::move(record));
+  return context_.upload_requests->CreateOnce(context_.storage->datasets(), std::move(record),
+                                              context_.limits.stored_bytes);
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Answer(const absl::StatusOr<CreatedDataset>& created,
                                                   const std::string& upload_digest) const {
   if (created.status().code() == absl::StatusCode::kAlreadyExists) {
-    return WithReason(created.status(), "DATASET_EXISTS",
-                      {{"resource_type", "data set"}, {"resource_name", DatasetName(dataset_id_)}});
+    return Exists(dataset_id_);
   }
   MERCER_RETURN_IF_ERROR(created.status());
   if (!created->created) {
     MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(created->record.info));
+    if (info.upload_digest != upload_digest && info.request_id != header_.request_id()) {
+      return UploadIdReused(header_.upload_id());
+    }
     if (info.upload_digest != upload_digest) {
       return WithReason(
           absl::AlreadyExistsError("the request_id was used for another upload"),

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,20 +11,22 @@
 
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/upload_files.h"
-#include "server/blobs/sha256.h"
 
 namespace mercer::server {
 
-// Not thread-safe; the calls block on files. Destroying it before Finish leaves nothing behind.
-// `context` outlives it.
+// One stream. Not thread-safe; the calls block on files. Destroying it before Finish leaves nothing behind, unless the upload
+// can be resumed. `context` outlives it.
 class DatasetUpload {
  public:
   explicit DatasetUpload(const ApiContext& context);
+  ~DatasetUpload();
+  DatasetUpload(const DatasetUpload&) = delete;
+  DatasetUpload& operator=(const DatasetUpload&) = delete;
 
-  // The next message. Errors: kInvalidArgument (reasons BAD_FIELDS, BAD_UPLOAD_ORDER),
-  // kResourceExhausted.
+  // The next message. Errors: those of UploadSession::Append; kAlreadyExists (UPLOAD_ID_REUSED, DATASET_EXISTS).
   absl::Status Add(const v1::UploadDatasetRequest& message);
+  // Not null: the upload has been finished before, and no further message is wanted.
+  const v1::Dataset* finished() const { return finished_.has_value() ? &*finished_ : nullptr; }
   // Reads all parts, stores the data set. `is_cancelled` is asked all the while, last before the data
   // set is stored. Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE);
   // kAlreadyExists (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE,
@@ -32,7 +35,12 @@ class DatasetUpload {
 
  private:
   absl::Status Begin(const v1::UploadHeader& header);
-  absl::Status AddChunk(const v1::UploadChunk& chunk);
+  absl::Status BeginResumable();
+  // Errors: kAlreadyExists (DATASET_EXISTS).
+  absl::Status CheckIdIsFree() const;
+  // Sets finished_ if it is. Errors: kAlreadyExists (UPLOAD_ID_REUSED).
+  absl::Status FindFinished();
+  absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,
                                     const std::function<bool()>& is_cancelled);
   absl::StatusOr<CreatedDataset> Create(DatasetRecord record,
@@ -45,12 +53,9 @@ class DatasetUpload {
   bool has_header_ = false;
   v1::UploadHeader header_;
   std::string dataset_id_;
-  std::unique_ptr<UploadFiles> files_;
-  int64_t bytes_ = 0;
-  Sha256 content_hash_;
+  std::shared_ptr<UploadSession> session_;  // null before the header
+  int64_t ticket_ = 0;
+  std::optional<v1::Dataset> finished_;
 };
-
-// `bytes` random bytes in lower-case hexadecimal.
-std::string RandomId(int bytes);
 
 }  // namespace mercer::server

@@ -57,6 +57,7 @@ bool IsAliasName(std::string_view alias) {
 }
 
 std::string DatasetName(std::string_view id) { return absl::StrCat("datasets/", std::string(id)); }
+std::string UploadName(std::string_view id) { return absl::StrCat("uploads/", std::string(id)); }
 std::string JobName(std::string_view id) { return absl::StrCat("jobs/", std::string(id)); }
 std::string ModelName(std::string_view model) {
   return absl::StrCat("models/", std::string(model));
@@ -70,6 +71,10 @@ std::string ModelAliasName(std::string_view model, std::string_view alias) {
 
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field) {
   return ParseSimple(name, "datasets", field);
+}
+
+absl::StatusOr<std::string> ParseUploadName(std::string_view name, std::string_view field) {
+  return ParseSimple(name, "uploads", field);
 }
 
 absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field) {

@@ -1,4 +1,4 @@
-// Names of resources: datasets/{id}, jobs/{id}, models/{model}/versions/{n}, models/{model},
+// Names of resources: datasets/{id}, uploads/{id}, jobs/{id}, models/{model}/versions/{n}, models/{model},
 // models/{model}@{alias}.
 #pragma once
 
@@ -23,6 +23,7 @@ inline constexpr std::string_view kAliasRule =
     "else than digits, and not 'newest'";
 
 std::string DatasetName(std::string_view id);
+std::string UploadName(std::string_view id);
 std::string JobName(std::string_view id);
 std::string ModelName(std::string_view model);
 std::string ModelVersionName(std::string_view model, int64_t version);
@@ -30,6 +31,7 @@ std::string ModelAliasName(std::string_view model, std::string_view alias);
 
 // The id of `name`. Errors: kInvalidArgument with a violation of the request's field `field`.
 absl::StatusOr<std::string> ParseDatasetName(std::string_view name, std::string_view field);
+absl::StatusOr<std::string> ParseUploadName(std::string_view name, std::string_view field);
 absl::StatusOr<std::string> ParseJobName(std::string_view name, std::string_view field);
 
 // What a model's name refers to.

@@ -1,5 +1,6 @@
 #include "server/api/upload_files.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/csv_layout.h"
 #include "server/api/dataset_translator.h"
+#include "server/api/table_splitter.h"
 
 namespace mercer::server {
 namespace {
@@ -84,46 +86,8 @@ ColumnSchema SchemaOf(const v1::DenseColumn& column) {
           {column.categories().begin(), column.categories().end()}};
 }
 
-// Where the numbers of one column of a table go; null: nowhere.
-struct ColumnTarget {
-  double* data = nullptr;
-  Index stride = 1;
-};
-
-// Block by block what the layout says; the numbers come later, through `targets`.
-Dataset ShapeDense(const v1::DenseFormat& format, const CsvLayout& layout, Index rows,
-                   std::vector<ColumnTarget>* targets) {
-  Dataset dataset;
-  dataset.rows = rows;
-  std::vector<double*> blocks;
-  for (const CsvBlock& block : layout.blocks) {
-    const auto values = std::make_shared<RowMatrix>(rows, block.width);
-    blocks.push_back(values->data());
-    FeatureBlock& added = dataset.blocks.emplace_back();
-    added.name = block.name;
-    added.columns.resize(static_cast<size_t>(block.width));
-    added.values = SharedMatrix(values, values->data(), rows, block.width);
-  }
-  dataset.role_columns.reserve(layout.columns.size());
-  for (size_t c = 0; c < layout.columns.size(); ++c) {
-    const CsvColumn& column = layout.columns[c];
-    ColumnSchema schema = SchemaOf(format.columns(static_cast<int>(c)));
-    ColumnTarget& target = targets->emplace_back();
-    if (column.role == ColumnRole::kFeature) {
-      target = {blocks[column.block] + column.position, layout.blocks[column.block].width};
-      dataset.blocks[column.block].columns[static_cast<size_t>(column.position)] =
-          std::move(schema);
-    } else if (column.role != ColumnRole::kIgnored) {
-      dataset.role_columns.push_back({column.role, std::move(schema), Vector(rows)});
-      target.data = dataset.role_columns.back().values.data();
-    }
-  }
-  return dataset;
-}
-
 absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::string& path,
                                   const std::function<bool()>& is_cancelled) {
-  constexpr Index kRowsAtOnce = 4096;
   MERCER_ASSIGN_OR_RETURN(const SharedMatrix table,
                           MapDoubles(path, format.columns_size(), format.rows(), "the table"));
   std::vector<std::string> names;
@@ -134,20 +98,11 @@ absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::stri
     MERCER_RETURN_IF_ERROR(RefuseMissing(table, names));
   }
   MERCER_ASSIGN_OR_RETURN(const CsvLayout layout, MakeCsvLayout(names, LayoutOptions(format)));
-  std::vector<ColumnTarget> targets;
-  Dataset dataset = ShapeDense(format, layout, table.rows(), &targets);
-  const auto values = table.view();
-  for (Index r = 0; r < values.rows(); ++r) {
-    if (r % kRowsAtOnce == 0 && is_cancelled()) {
-      return ClientHasGone();
-    }
-    for (size_t c = 0; c < targets.size(); ++c) {
-      if (targets[c].data != nullptr) {
-        targets[c].data[r * targets[c].stride] = values(r, static_cast<Index>(c));
-      }
-    }
+  std::vector<ColumnSchema> schemas;
+  for (const v1::DenseColumn& column : format.columns()) {
+    schemas.push_back(SchemaOf(column));
   }
-  return dataset;
+  return SplitTable(table, layout, std::move(schemas), path, is_cancelled);
 }
 
 // Passes bytes on until the client has gone.
@@ -239,45 +194,25 @@ absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::Upl
   return absl::OkStatus();
 }
 
-UploadFiles::~UploadFiles() {
-  file_.reset();
-  for (const std::string& path : paths_) {
-    PosixFileSystem().Remove(path).IgnoreError();
-  }
-}
-
-absl::Status UploadFiles::BeginPart() {
-  MERCER_RETURN_IF_ERROR(Close());
-  const std::string path = absl::StrCat(stem_, ".", paths_.size());
-  MERCER_ASSIGN_OR_RETURN(file_, PosixFileSystem().Create(path));
-  paths_.push_back(path);
-  return absl::OkStatus();
-}
-
-absl::Status UploadFiles::Append(std::string_view bytes) { return file_->Append(bytes); }
-
-absl::Status UploadFiles::Close() {
-  if (file_ == nullptr) {
-    return absl::OkStatus();
-  }
-  const absl::Status status = file_->Close();
-  file_.reset();
-  return status;
-}
-
 absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts,
                                    const UploadFiles& files, int64_t max_bytes) {
   // A cell of two bytes that makes a category of its own, and more.
   constexpr int64_t kMostPerByte = 64;
+  if (parts[0].has_dense()) {
+    const v1::DenseFormat& dense = parts[0].dense();
+    const auto role_columns = std::count_if(dense.columns().begin(), dense.columns().end(),
+                                            [](const v1::DenseColumn& column) {
+                                              return column.role() > v1::COLUMN_ROLE_FEATURE &&
+                                                     column.role() != v1::COLUMN_ROLE_IGNORED;
+                                            });
+    return std::min(max_bytes, SplitBytes(files.sizes()[0], dense.columns_size(), role_columns));
+  }
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
                           PosixFileSystem().Map(files.path(0)));
   const std::string_view bytes = file->contents();
   const bool is_gzip = bytes.substr(0, 2) == "\x1F\x8B";
-  const int64_t most_per_byte = parts[0].has_dense() ? 1 : kMostPerByte;
   const auto size = static_cast<int64_t>(bytes.size());
-  return (is_gzip && !parts[0].has_dense()) || size > max_bytes / most_per_byte
-             ? max_bytes
-             : size * most_per_byte;
+  return is_gzip || size > max_bytes / kMostPerByte ? max_bytes : size * kMostPerByte;
 }
 
 absl::StatusOr<Dataset> ReadUploadedParts(

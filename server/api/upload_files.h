@@ -1,12 +1,8 @@
-// The bytes of one upload on disk, one file per part, until the data set is made. Nothing stays
-// behind.
+// From the files of an upload to the data set.
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,31 +11,9 @@
 #include "core/data/dataset.h"
 #include "core/data/readers.h"
 #include "mercer/v1/dataset.pb.h"
-#include "server/blobs/file_system.h"
+#include "server/api/upload_part_files.h"
 
 namespace mercer::server {
-
-// Not thread-safe. The destructor deletes the files.
-class UploadFiles {
- public:
-  // `stem`: a path that no other upload uses; part i goes to "<stem>.<i>".
-  explicit UploadFiles(std::string stem) : stem_(std::move(stem)) {}
-  ~UploadFiles();
-  UploadFiles(const UploadFiles&) = delete;
-  UploadFiles& operator=(const UploadFiles&) = delete;
-
-  // Opens the file of the next part and closes the one before. Errors: those of the file system.
-  absl::Status BeginPart();
-  absl::Status Append(std::string_view bytes);
-  absl::Status Close();
-  int parts() const { return static_cast<int>(paths_.size()); }
-  const std::string& path(int part) const { return paths_[static_cast<size_t>(part)]; }
-
- private:
-  std::string stem_;
-  std::vector<std::string> paths_;
-  std::unique_ptr<WritableFile> file_;
-};
 
 // Reads the parts into a data set; its squares stay in their files, whose mappings it keeps.
 // Errors: kInvalidArgument (reasons of the readers, BAD_SIZE), kResourceExhausted (DATASET_TOO_LARGE:

@@ -1,7 +1,12 @@
 #include "server/api/upload_requests.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/api/dataset_translator.h"
 
@@ -11,10 +16,39 @@ namespace {
 // Records read at once: their descriptions can be megabytes.
 constexpr int32_t kRecordsAtOnce = 32;
 
-// Empty for an upload without one, and for a description that cannot be read.
-std::string RequestIdOf(const DatasetRecord& record) {
-  absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
-  return info.ok() ? std::move(info->request_id) : std::string();
+// A request_id is printable, so no upload's key is one.
+std::string KeyOfUpload(const std::string& upload_id) { return "\n" + upload_id; }
+
+// What the data set is found by; nothing for a description that cannot be read.
+std::vector<std::string> KeysOf(const DatasetRecord& record) {
+  std::vector<std::string> keys;
+  const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
+  if (info.ok() && !info->request_id.empty()) {
+    keys.push_back(info->request_id);
+  }
+  if (info.ok() && !info->upload_id.empty()) {
+    keys.push_back(KeyOfUpload(info->upload_id));
+  }
+  return keys;
+}
+
+absl::Status CheckQuota(DatasetStore& datasets, const DatasetRecord& record,
+                        int64_t max_stored_bytes) {
+  if (max_stored_bytes == 0) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const int64_t stored, datasets.StoredBytes(record.blob));
+  if (record.size_bytes <= max_stored_bytes - stored) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "the data set needs ", record.size_bytes, " bytes, the others have ", stored,
+          ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
+      "QUOTA_EXCEEDED",
+      {{"needed_bytes", absl::StrCat(record.size_bytes)},
+       {"used_bytes", absl::StrCat(stored)},
+       {"limit_bytes", absl::StrCat(max_stored_bytes)}});
 }
 
 }  // namespace
@@ -24,8 +58,8 @@ absl::Status UploadRequests::ReadAll(DatasetStore& datasets) {
   do {
     MERCER_ASSIGN_OR_RETURN(Page<DatasetRecord> page, datasets.ListDatasets(request));
     for (const DatasetRecord& record : page.items) {
-      if (std::string request_id = RequestIdOf(record); !request_id.empty()) {
-        ids_.emplace(std::move(request_id), record.id);
+      for (std::string& key : KeysOf(record)) {
+        ids_.emplace(std::move(key), record.id);
       }
     }
     request.token = std::move(page.next_token);
@@ -34,17 +68,22 @@ absl::Status UploadRequests::ReadAll(DatasetStore& datasets) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindEarlier(
-    DatasetStore& datasets, const std::string& request_id) {
-  const auto found = ids_.find(request_id);
+absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindEarlier(DatasetStore& datasets,
+                                                                         const std::string& key) {
+  if (!read_) {
+    MERCER_RETURN_IF_ERROR(ReadAll(datasets));
+  }
+  const auto found = ids_.find(key);
   if (found == ids_.end()) {
     return std::optional<DatasetRecord>();
   }
   absl::StatusOr<DatasetRecord> record = datasets.GetDataset(found->second);
-  if (record.ok() && RequestIdOf(*record) == request_id) {
-    return std::optional<DatasetRecord>(*std::move(record));
-  }
-  if (!record.ok() && record.status().code() != absl::StatusCode::kNotFound) {
+  if (record.ok() && !record->hidden) {
+    const std::vector<std::string> keys = KeysOf(*record);
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      return std::optional<DatasetRecord>(*std::move(record));
+    }
+  } else if (!record.ok() && !absl::IsNotFound(record.status())) {
     return record.status();
   }
   ids_.erase(found);  // deleted since; perhaps another upload has taken the id
@@ -52,31 +91,41 @@ absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindEarlier(
 }
 
 absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets,
-                                                          const std::string& request_id,
-                                                          DatasetRecord record) {
-  if (request_id.empty()) {
+                                                          DatasetRecord record,
+                                                          int64_t max_stored_bytes) {
+  const std::vector<std::string> keys = KeysOf(record);
+  if (keys.empty() && max_stored_bytes == 0) {
     MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
     return CreatedDataset{std::move(stored), true};
   }
   absl::MutexLock lock(&mutex_);
-  if (!read_) {
-    MERCER_RETURN_IF_ERROR(ReadAll(datasets));
+  for (const std::string& key : keys) {
+    MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> earlier, FindEarlier(datasets, key));
+    if (earlier.has_value()) {
+      return CreatedDataset{*std::move(earlier), false};
+    }
   }
-  MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> earlier, FindEarlier(datasets, request_id));
-  if (earlier.has_value()) {
-    return CreatedDataset{*std::move(earlier), false};
-  }
+  MERCER_RETURN_IF_ERROR(CheckQuota(datasets, record, max_stored_bytes));
   MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
-  ids_[request_id] = stored.id;
+  for (const std::string& key : keys) {
+    ids_[key] = stored.id;
+  }
   return CreatedDataset{std::move(stored), true};
 }
 
-void UploadRequests::Forget(const DatasetRecord& deleted) {
-  const std::string request_id = RequestIdOf(deleted);
+absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindUpload(
+    DatasetStore& datasets, const std::string& upload_id) {
   absl::MutexLock lock(&mutex_);
-  const auto found = ids_.find(request_id);
-  if (found != ids_.end() && found->second == deleted.id) {
-    ids_.erase(found);
+  return FindEarlier(datasets, KeyOfUpload(upload_id));
+}
+
+void UploadRequests::Forget(const DatasetRecord& deleted) {
+  absl::MutexLock lock(&mutex_);
+  for (const std::string& key : KeysOf(deleted)) {
+    const auto found = ids_.find(key);
+    if (found != ids_.end() && found->second == deleted.id) {
+      ids_.erase(found);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
-// Which data set each request_id of an upload has made, whatever its id.
+// Which data set each request_id and each upload_id of an upload has made, whatever its id.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,18 +16,22 @@ namespace mercer::server {
 
 struct CreatedDataset {
   DatasetRecord record;
-  bool created = false;  // false: the request_id was known, `record` is the earlier one
+  bool created =
+      false;  // false: the request_id or upload_id was known, `record` is the earlier one
 };
 
-// Thread-safe. The stores keep the request_id within a data set's info; the first call reads them
-// all.
+// Thread-safe. The stores keep the ids within a data set's info; the first call reads them all.
 class UploadRequests {
  public:
-  // Creates `record` (whose info names the request_id) unless an upload with this request_id has made
-  // a data set that is still there. Empty: it always creates. Errors: those of
-  // DatasetStore::CreateDataset.
-  absl::StatusOr<CreatedDataset> CreateOnce(DatasetStore& datasets, const std::string& request_id,
-                                            DatasetRecord record) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Creates `record` (whose info names the ids) unless an upload with its request_id or its upload_id has made a data set
+  // that is still there. With neither it always creates. `max_stored_bytes` is the limit for all data sets together, 0:
+  // none. Errors: those of DatasetStore::CreateDataset; kResourceExhausted (QUOTA_EXCEEDED).
+  absl::StatusOr<CreatedDataset> CreateOnce(DatasetStore& datasets, DatasetRecord record,
+                                            int64_t max_stored_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The data set that the upload with this upload_id has made.
+  absl::StatusOr<std::optional<DatasetRecord>> FindUpload(DatasetStore& datasets,
+                                                          const std::string& upload_id)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // `deleted` is not there any more.
   void Forget(const DatasetRecord& deleted) ABSL_LOCKS_EXCLUDED(mutex_);
   // Ids that are remembered.
@@ -35,12 +40,12 @@ class UploadRequests {
  private:
   absl::Status ReadAll(DatasetStore& datasets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::optional<DatasetRecord>> FindEarlier(DatasetStore& datasets,
-                                                           const std::string& request_id)
+                                                           const std::string& key)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable absl::Mutex mutex_;  // held while a data set is created: two equal request_ids make one
+  mutable absl::Mutex mutex_;  // held while a data set is created: two equal ids make one
   bool read_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::flat_hash_map<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by request_id
+  absl::flat_hash_map<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace mercer::server

@@ -67,6 +67,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   ServerOptions& options = result.options;
   int64_t cache_megabytes = options.cache_bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(options.checkpoint_interval);
+  double upload_expiry_seconds = absl::ToDoubleSeconds(options.upload_expiry);
   CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
                "mercer-server");
   app.set_version_flag("--version", kCodeVersion);
@@ -93,6 +94,18 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option(
          "--max-upload", options.max_upload_bytes,
          "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--upload-space", options.upload_space_bytes,
+                 "bytes that all unfinished uploads together may take; 0: four times --max-upload")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--upload-expiry", upload_expiry_seconds,
+                 "seconds after its last byte that an unfinished upload can be resumed")
+      ->check(CLI::Range(1.0, 31'536'000.0))
+      ->capture_default_str();
+  app.add_option("--max-stored-bytes", options.max_stored_bytes,
+                 "bytes of all data sets together, equal ones counted once; 0: no limit")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--cache-mb", cache_megabytes,
@@ -138,6 +151,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   options.cache_bytes = cache_megabytes << 20;
   options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
+  options.upload_expiry = absl::Seconds(upload_expiry_seconds);
   return result;
 }
 

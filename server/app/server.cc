@@ -87,13 +87,6 @@ absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
   return absl::OkStatus();
 }
 
-// The folder for unfinished uploads, without what an earlier process has left there.
-absl::Status MakeEmptyFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  return MakeFolder(path);
-}
-
 JobManagerOptions JobOptions(const ServerOptions& options) {
   JobManagerOptions jobs;
   jobs.host = HostName();
@@ -191,6 +184,7 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(OpenData());
     MERCER_RETURN_IF_ERROR(RecoverJobs());
     MakeServices();
+    MERCER_RETURN_IF_ERROR(context_.uploads->Recover(PolicyOfUploads(context_)));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     return jobs_->StartWorkers();
@@ -210,7 +204,7 @@ class Server::Impl {
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
     OpenCrashNotes();
     context_.upload_folder = options_.data_dir + "/uploads";
-    return MakeEmptyFolder(context_.upload_folder);
+    return MakeFolder(context_.upload_folder);
   }
 
   // Without them the server does its work all the same; only the blame for a crash gets lost.
@@ -273,6 +267,9 @@ class Server::Impl {
     context_.learners = AllLearners();
     context_.limits.message_bytes = options_.max_message_bytes;
     context_.limits.dataset_bytes = options_.max_upload_bytes;
+    context_.limits.upload_space_bytes = options_.upload_space_bytes;
+    context_.limits.upload_expiry = options_.upload_expiry;
+    context_.limits.stored_bytes = options_.max_stored_bytes;
     context_.limits.model_cache_bytes = options_.cache_bytes;
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());

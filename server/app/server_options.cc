@@ -1,6 +1,7 @@
 #include "server/app/server_options.h"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "core/base/errors.h"
@@ -26,6 +27,9 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
   violations.Check(options.access.max_calls_per_caller >= 0, "--max-calls", "must be >= 0");
   violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");
+  violations.Check(options.upload_space_bytes >= 0, "--upload-space", "must be >= 0");
+  violations.Check(options.max_stored_bytes >= 0, "--max-stored-bytes", "must be >= 0");
+  violations.Check(options.upload_expiry > absl::ZeroDuration(), "--upload-expiry", "must be > 0");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.workers == 0) {
@@ -40,6 +44,12 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   if (options.max_upload_bytes == 0) {
     // A larger one could be stored, but not be trained on.
     options.max_upload_bytes = std::min(options.memory_budget_bytes, int64_t{16} << 30);
+  }
+  if (options.upload_space_bytes == 0) {
+    constexpr int64_t kUploads = 4;
+    const int64_t most = std::numeric_limits<int64_t>::max();
+    options.upload_space_bytes =
+        options.max_upload_bytes > most / kUploads ? most : kUploads * options.max_upload_bytes;
   }
   return options;
 }

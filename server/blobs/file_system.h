@@ -47,6 +47,9 @@ class FileSystem {
 
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> Create(
       const std::string& path) = 0;  // must not exist
+  // To write behind the first `size` bytes; those after them are cut off. Errors besides: kDataLoss (it has fewer).
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> Reopen(const std::string& path,
+                                                               int64_t size) = 0;
   virtual absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) = 0;
   virtual absl::StatusOr<FileIdentity> Identify(const std::string& path) = 0;
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;

@@ -119,6 +119,23 @@ class PosixFiles final : public FileSystem {
     return std::make_unique<PosixWritableFile>(path, std::move(descriptor));
   }
 
+  absl::StatusOr<std::unique_ptr<WritableFile>> Reopen(const std::string& path,
+                                                       int64_t size) override {
+    Descriptor descriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    struct stat info = {};
+    if (descriptor.get() < 0 || fstat(descriptor.get(), &info) != 0) {
+      return SystemError(errno, "open", path);
+    }
+    if (info.st_size < size) {
+      return absl::DataLossError(
+          absl::StrCat("'", path, "' has ", info.st_size, " bytes, it had ", size));
+    }
+    if (info.st_size > size && ftruncate(descriptor.get(), size) != 0) {
+      return SystemError(errno, "cut", path);
+    }
+    return std::make_unique<PosixWritableFile>(path, std::move(descriptor));
+  }
+
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
     const Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info = {};

@@ -1,4 +1,4 @@
-// Deletes blobs that nothing names any more.
+// Deletes what nothing needs any more: blobs that no row names, data sets that are hidden.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@ namespace mercer::server {
 // blobs are found by the next CollectUnreferencedBlobs).
 absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
                                             const std::vector<BlobDigest>& released);
+
+// Deletes the hidden data sets that no job needs any more, and their blobs. Answers their number; stops at the first error.
+absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs);
 
 // Looks at every blob.
 absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs);

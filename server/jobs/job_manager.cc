@@ -27,7 +27,7 @@
 #include "server/jobs/orphans.h"
 #include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
-#include "server/jobs/steady_sleep.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
 namespace {
@@ -405,28 +405,9 @@ void JobManager::Impl::RunHousekeeping() {
   for (const AttemptPointer& attempt : running_.All()) {
     attempt->RunHousekeeping();
   }
-  if (running_.ForgetEnded()) {
-    absl::MutexLock lock(&mutex_);
-    TellWorkers();  // a job is queued again, or its caller has one less
-  }
-  WakeForDelayedJobs();
-}
-
-absl::Status JobManager::Impl::LookAhead() {
-  MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
-  absl::MutexLock lock(&mutex_);
-  next_ready_ = next;
-  return absl::OkStatus();
-}
-
-void JobManager::Impl::WakeForDelayedJobs() {
-  const absl::Time now = clock().Now();
-  absl::MutexLock lock(&mutex_);
-  const bool mistaken = next_ready_ < absl::InfiniteFuture() && next_ready_ > now + kLongestDelay;
-  if (next_ready_ <= now || mistaken) {
-    next_ready_ = absl::InfiniteFuture();  // whoever finds nothing to claim looks ahead again
-    TellWorkers();
-  }
+  running_.ForgetEnded();
+  // What fails is found again by the next round.
+  DeleteUnusedDatasets(storage(), *environment_.dependencies.blobs).IgnoreError();
 }
 
 void JobManager::Impl::KeepHouse() {
@@ -504,6 +485,9 @@ absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().Open(id));
+  if (opened.record.hidden) {
+    return DatasetNotFound(id);
+  }
   return std::move(opened.dataset);
 }
 

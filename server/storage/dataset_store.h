@@ -1,7 +1,9 @@
 // The data sets that the server knows. Their rows are blobs; this is the table of contents.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -27,11 +29,19 @@ class DatasetStore {
   virtual void DeleteDataset(std::string id, Done<DatasetRecord> done) = 0;
   absl::StatusOr<DatasetRecord> DeleteDataset(std::string id);
 
-  // Errors: kNotFound.
+  // Answers the record, hidden from now on: no list and no new job has it. Errors: kNotFound.
+  virtual void HideDataset(std::string id, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> HideDataset(std::string id);
+  // Ids of the hidden ones, in the order of creation.
+  virtual absl::StatusOr<std::vector<std::string>> HiddenDatasets() = 0;
+
+  // Also when it is hidden: the jobs that need it go on. Errors: kNotFound.
   virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;
   // Newest first. Errors: kInvalidArgument (negative size, reason BAD_PAGE_SIZE; foreign token,
   // reason BAD_PAGE_TOKEN).
   virtual absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) = 0;
+  // Bytes of the blobs of all data sets, each counted once, without `except`.
+  virtual absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) = 0;
 };
 
 }  // namespace mercer::server

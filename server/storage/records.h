@@ -66,6 +66,8 @@ struct DatasetRecord {
   std::string info;  // schema and statistics
   Labels labels;
   absl::Time create_time;
+  bool hidden =
+      false;  // to be deleted when no job needs it any more; until then nothing new may use it
 };
 
 // An event as given to a store; the store adds sequence, attempt and time.

@@ -10,6 +10,7 @@
 #include "client/cpp/cli/text.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
+#include "client/cpp/upload.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -34,6 +35,11 @@ struct UploadFlags {
 
 struct NameFlags {
   std::string name;
+};
+
+struct RemoveFlags {
+  std::string name;
+  bool when_unused = false;
 };
 
 struct ListFlags {
@@ -150,6 +156,11 @@ absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
 
 absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(UploadParts parts, MakeParts(flags));
+  // The same command, given again after an interruption, goes on where this one ended.
+  if (parts.bytes >= kResumableBytes) {
+    MERCER_ASSIGN_OR_RETURN(const ContentDigest content, DigestSources(parts.sources));
+    MakeResumable(content, parts.header);
+  }
   const bool show_progress = session.terminal().interactive && !session.json();
   const auto on_progress = [&](int64_t sent) {
     if (show_progress) {
@@ -198,14 +209,15 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
     session.PrintJson(dataset);
   } else {
     session.out() << FormatDatasetSummary(dataset)
-                  << FormatDatasetColumns(dataset, session.terminal()) << std::flush;
+                  << FormatDatasetColumns(dataset, session.terminal())
+                  << FormatDatasetQuality(dataset) << std::flush;
   }
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Remove(Session& session, const NameFlags& flags) {
+absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
   const std::string name = FullName("datasets", flags.name);
-  MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name));
+  MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name, flags.when_unused));
   session.PrintDeleted(name);
   return ExitCode::kOk;
 }
@@ -266,10 +278,11 @@ void AddDataCommands(CommandLine& line) {
   line.Add(*data, "show", "Columns, statistics and classes of a data set", shown, &Show)
       ->add_option("DATA", shown->name, "Name of the data set")
       ->required();
-  auto removed = std::make_shared<NameFlags>();
-  line.Add(*data, "rm", "Delete a data set", removed, &Remove)
-      ->add_option("DATA", removed->name, "Name of the data set")
-      ->required();
+  auto removed = std::make_shared<RemoveFlags>();
+  CLI::App* remove = line.Add(*data, "rm", "Delete a data set", removed, &Remove);
+  remove->add_option("DATA", removed->name, "Name of the data set")->required();
+  remove->add_flag("--when-unused", removed->when_unused,
+                   "If a job needs it: hide it now, delete it when the last such job has ended");
 }
 
 }  // namespace mercer::client

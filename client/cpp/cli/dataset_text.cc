@@ -35,6 +35,85 @@ void AddColumn(const v1::Column& column, const std::string& where, Table& table)
                 statistics.constant() ? "constant" : Counts(column)});
 }
 
+constexpr int kMaxShownEntries = 5;
+
+std::string NameOf(const v1::ColumnPlace& place) {
+  const std::string name =
+      place.name().empty() ? absl::StrCat("[", place.position(), "]") : place.name();
+  return place.block().empty() ? name : absl::StrCat(place.block(), "/", name);
+}
+
+// "  <count> <what>: first; second; ..., n more"
+template <typename Entries, typename Format>
+std::string FormatEntries(int64_t count, const std::string& what, const Entries& entries,
+                          const Format& format) {
+  if (count == 0) {
+    return "";
+  }
+  std::string text = absl::StrCat("  ", count, " ", what);
+  const int shown = std::min(kMaxShownEntries, entries.size());
+  for (int i = 0; i < shown; ++i) {
+    absl::StrAppend(&text, i == 0 ? ": " : "; ", format(entries.Get(i)));
+  }
+  return absl::StrCat(text, shown < count ? absl::StrCat("; ", count - shown, " more") : "", "\n");
+}
+
+std::string FormatCells(const v1::DataQuality& quality) {
+  std::string text = FormatEntries(
+      quality.num_missing_columns(), "columns with missing cells", quality.missing(),
+      [](const v1::MissingCells& missing) {
+        std::string rows;
+        for (const int64_t row : missing.rows()) {
+          absl::StrAppend(&rows, rows.empty() ? "" : ", ", row);
+        }
+        return absl::StrCat(NameOf(missing.column()), " ", missing.count(), " (rows ", rows,
+                            missing.rows_size() < missing.count() ? ", ..." : "", ")");
+      });
+  absl::StrAppend(&text, FormatEntries(quality.num_constant_columns(), "constant columns",
+                                       quality.constant_columns(), NameOf));
+  absl::StrAppend(&text, FormatEntries(quality.num_nearly_constant_columns(),
+                                       "nearly constant columns", quality.nearly_constant_columns(),
+                                       [](const v1::NearlyConstantColumn& column) {
+                                         return absl::StrCat(NameOf(column.column()), " is ",
+                                                             column.value(), " but in ",
+                                                             column.exceptions(), " rows");
+                                       }));
+  return text;
+}
+
+std::string FormatRows(const v1::DataQuality& quality) {
+  const std::string conflicts =
+      quality.num_conflicting_rows() == 0
+          ? ""
+          : absl::StrCat(", ", quality.num_conflicting_rows(), " of them with another target");
+  return FormatEntries(quality.num_duplicate_rows(), "rows that repeat an earlier one" + conflicts,
+                       quality.duplicate_rows(), [](const v1::DuplicateRow& row) {
+                         return absl::StrCat(row.row(), " = ", row.equal_to());
+                       });
+}
+
+std::string FormatRelations(const v1::DataQuality& quality) {
+  std::string text = FormatEntries(quality.num_equal_columns(), "columns that repeat another one",
+                                   quality.equal_columns(), [](const v1::EqualColumns& columns) {
+                                     return absl::StrCat(NameOf(columns.column()), " = ",
+                                                         NameOf(columns.equal_to()));
+                                   });
+  absl::StrAppend(&text,
+                  FormatEntries(quality.num_leaking_columns(), "columns that tell the target",
+                                quality.leaking_columns(), [](const v1::LeakingColumn& leak) {
+                                  return absl::StrCat(NameOf(leak.column()),
+                                                      leak.equal() ? " equals " : " gives away ",
+                                                      NameOf(leak.target()));
+                                }));
+  if (quality.has_smallest_scale()) {
+    absl::StrAppend(&text, "  scales differ widely: ", NameOf(quality.smallest_scale().column()),
+                    " spans ", FormatNumber(quality.smallest_scale().range()), ", ",
+                    NameOf(quality.largest_scale().column()), " ",
+                    FormatNumber(quality.largest_scale().range()), "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string FormatDatasetSummary(const v1::Dataset& dataset) {
@@ -72,6 +151,15 @@ std::string FormatDatasetColumns(const v1::Dataset& dataset, const Terminal& ter
               table);
   }
   return table.ToString(TableWidth(terminal));
+}
+
+std::string FormatDatasetQuality(const v1::Dataset& dataset) {
+  if (!dataset.has_quality()) {
+    return "quality  not known: the data set was stored by an earlier version\n";
+  }
+  const v1::DataQuality& quality = dataset.quality();
+  std::string text = FormatCells(quality) + FormatRows(quality) + FormatRelations(quality);
+  return text.empty() ? "quality  nothing to remark\n" : "quality\n" + text;
 }
 
 }  // namespace mercer::client

@@ -13,4 +13,7 @@ std::string FormatDatasetSummary(const v1::Dataset& dataset);
 // A table of all columns with their statistics.
 std::string FormatDatasetColumns(const v1::Dataset& dataset, const Terminal& terminal);
 
+// What may be wrong with the data.
+std::string FormatDatasetQuality(const v1::Dataset& dataset);
+
 }  // namespace mercer::client

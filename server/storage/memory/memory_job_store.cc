@@ -93,7 +93,8 @@ absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
     return JobExists(job.id);
   }
   for (const std::string& id : job.dataset_ids) {
-    if (state_->datasets.count(id) == 0) {
+    const auto dataset = state_->datasets.find(id);
+    if (dataset == state_->datasets.end() || dataset->second.record.hidden) {
       return DatasetNotFound(id);
     }
   }

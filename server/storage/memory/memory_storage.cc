@@ -27,6 +27,23 @@ class MemoryDatasetStore final : public DatasetStore {
   }
   void DeleteDataset(std::string id, Done<DatasetRecord> done) override { done(Delete(id)); }
 
+  void HideDataset(std::string id, Done<DatasetRecord> done) override { done(Hide(id)); }
+
+  absl::StatusOr<std::vector<std::string>> HiddenDatasets() override {
+    absl::MutexLock lock(&state_->mutex);
+    std::map<int64_t, std::string> hidden;
+    for (const auto& [id, dataset] : state_->datasets) {
+      if (dataset.record.hidden) {
+        hidden[dataset.number] = id;
+      }
+    }
+    std::vector<std::string> ids;
+    for (const auto& [number, id] : hidden) {
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
   absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override {
     absl::MutexLock lock(&state_->mutex);
     const auto found = state_->datasets.find(id);
@@ -44,13 +61,27 @@ class MemoryDatasetStore final : public DatasetStore {
     absl::MutexLock lock(&state_->mutex);
     std::map<int64_t, DatasetRecord, std::greater<>> newest_first;
     for (const auto& [id, dataset] : state_->datasets) {
-      if (dataset.number < before) {
+      if (dataset.number < before && !dataset.record.hidden) {
         newest_first.emplace(dataset.number, dataset.record);
       }
     }
     return CutPage(
         std::vector<std::pair<int64_t, DatasetRecord>>(newest_first.begin(), newest_first.end()),
         size, "datasets");
+  }
+
+  absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override {
+    absl::MutexLock lock(&state_->mutex);
+    std::map<BlobDigest, int64_t> sizes;
+    for (const auto& [id, dataset] : state_->datasets) {
+      sizes[dataset.record.blob] = dataset.record.size_bytes;
+    }
+    sizes.erase(except);
+    int64_t sum = 0;
+    for (const auto& [blob, size] : sizes) {
+      sum += size;
+    }
+    return sum;
   }
 
  private:
@@ -61,6 +92,16 @@ class MemoryDatasetStore final : public DatasetStore {
     }
     state_->datasets[dataset.id] = {++state_->last_number, dataset};
     return dataset;
+  }
+
+  absl::StatusOr<DatasetRecord> Hide(const std::string& id) {
+    absl::MutexLock lock(&state_->mutex);
+    const auto found = state_->datasets.find(id);
+    if (found == state_->datasets.end()) {
+      return DatasetNotFound(id);
+    }
+    found->second.record.hidden = true;
+    return found->second.record;
   }
 
   absl::StatusOr<DatasetRecord> Delete(const std::string& id) {

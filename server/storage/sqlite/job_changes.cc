@@ -24,7 +24,8 @@ absl::Status InsertJobDatasets(Connection& connection, int64_t job_number,
   for (const std::string& id : ids) {
     MERCER_ASSIGN_OR_RETURN(
         Statement insert, connection.Prepare("INSERT INTO job_datasets(job, position, dataset_id) "
-                                             "SELECT ?, ?, id FROM datasets WHERE id = ?"));
+                                             "SELECT ?, ?, id FROM datasets WHERE id = ? "
+                                             "AND hidden = 0"));
     MERCER_RETURN_IF_ERROR(insert.Bind(job_number).Bind(position++).Bind(id).Run());
     if (connection.changes() == 0) {
       return DatasetNotFound(id);

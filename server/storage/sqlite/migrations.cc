@@ -163,36 +163,15 @@ CREATE TABLE aliases(
 ) WITHOUT ROWID;
 )sql";
 
-// Aliases with their history, what UpdateModel changes, retention. The table `aliases` was there but
-// never written; a row that somebody has put into it becomes the first change of its alias.
-constexpr char kSchema2Registry[] = R"sql(
-ALTER TABLE models ADD COLUMN keep_newest INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE versions ADD COLUMN description TEXT NOT NULL DEFAULT '';
-ALTER TABLE versions ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
-CREATE INDEX version_labels_by_value ON version_labels(key, value, owner);
-CREATE INDEX aliases_by_version ON aliases(model, version);
-CREATE TABLE alias_changes(
-  model INTEGER NOT NULL REFERENCES models(number),
-  alias TEXT NOT NULL,
-  sequence INTEGER NOT NULL,
-  time INTEGER NOT NULL,
-  caller TEXT NOT NULL,
-  from_version INTEGER NOT NULL,
-  to_version INTEGER NOT NULL,
-  is_rollback INTEGER NOT NULL DEFAULT 0,
-  request_id TEXT UNIQUE,
-  request_digest TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY(model, alias, sequence)
-) WITHOUT ROWID;
-CREATE INDEX alias_changes_by_time ON alias_changes(model, alias, time, sequence);
-INSERT INTO alias_changes(model, alias, sequence, time, caller, from_version, to_version)
-  SELECT model, alias, 1, update_time, '', 0, version FROM aliases;
-UPDATE aliases SET etag = '1';
+// Data sets that are to be deleted when the last job that needs them has ended.
+constexpr char kSchemaHiddenDatasets[] = R"sql(
+ALTER TABLE datasets ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX datasets_hidden ON datasets(number) WHERE hidden = 1;
 )sql";
 
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1, kSchema2Registry};
+  static const std::vector<const char*> steps = {kSchema1, kSchemaHiddenDatasets};
   return steps;
 }
 

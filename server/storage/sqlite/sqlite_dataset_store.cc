@@ -19,7 +19,7 @@ struct NumberedDataset {
   DatasetRecord record;
 };
 
-// Of a row (number, id, display_name, blob, size_bytes, row_count, info, create_time).
+// Of a row (number, id, display_name, blob, size_bytes, row_count, info, create_time, hidden).
 absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement& row) {
   NumberedDataset dataset;
   dataset.number = row.Int64(0);
@@ -30,6 +30,7 @@ absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement&
   dataset.record.rows = row.Int64(5);
   dataset.record.info = row.Bytes(6);
   dataset.record.create_time = row.Time(7);
+  dataset.record.hidden = row.Int64(8) != 0;
   MERCER_ASSIGN_OR_RETURN(dataset.record.labels,
                           ReadLabels(connection, LabelTable::kDatasets, dataset.number));
   return dataset;
@@ -38,7 +39,7 @@ absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement&
 absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(Statement select,
                           connection.Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                                             "row_count, info, create_time FROM datasets "
+                                             "row_count, info, create_time, hidden FROM datasets "
                                              "WHERE id = ?"));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
   if (!found) {
@@ -85,6 +86,15 @@ absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& 
   return std::move(dataset.record);
 }
 
+absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id) {
+  MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
+  MERCER_ASSIGN_OR_RETURN(Statement update,
+                          connection.Prepare("UPDATE datasets SET hidden = 1 WHERE number = ?"));
+  MERCER_RETURN_IF_ERROR(update.Bind(dataset.number).Run());
+  dataset.record.hidden = true;
+  return std::move(dataset.record);
+}
+
 }  // namespace
 
 void SqliteDatasetStore::CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) {
@@ -102,6 +112,27 @@ void SqliteDatasetStore::DeleteDataset(std::string id, Done<DatasetRecord> done)
       std::move(done));
 }
 
+void SqliteDatasetStore::HideDataset(std::string id, Done<DatasetRecord> done) {
+  SubmitChange<DatasetRecord>(
+      *writer_, [id = std::move(id)](Connection& connection) { return Hide(connection, id); },
+      std::move(done));
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteDatasetStore::HiddenDatasets() {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      (*reader).Prepare("SELECT id FROM datasets WHERE hidden = 1 ORDER BY number"));
+  std::vector<std::string> ids;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return ids;
+    }
+    ids.push_back(select.Bytes(0));
+  }
+}
+
 absl::StatusOr<DatasetRecord> SqliteDatasetStore::GetDataset(const std::string& id) {
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(*reader, id));
@@ -113,10 +144,11 @@ absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageR
   MERCER_ASSIGN_OR_RETURN(const int64_t before,
                           ReadPageToken(kQuery, page.token, std::numeric_limits<int64_t>::max()));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          (*reader).Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                                            "row_count, info, create_time FROM datasets "
-                                            "WHERE number < ? ORDER BY number DESC LIMIT ?"));
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      (*reader).Prepare("SELECT number, id, display_name, blob, size_bytes, "
+                        "row_count, info, create_time, hidden FROM datasets "
+                        "WHERE number < ? AND hidden = 0 ORDER BY number DESC LIMIT ?"));
   select.Bind(before).Bind(size + 1);
   Page<DatasetRecord> result;
   int64_t last = 0;
@@ -133,6 +165,16 @@ absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageR
     last = dataset.number;
     result.items.push_back(std::move(dataset.record));
   }
+}
+
+absl::StatusOr<int64_t> SqliteDatasetStore::StoredBytes(const BlobDigest& except) {
+  const ReaderPool::Loan reader = readers_->Borrow();
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      (*reader).Prepare("SELECT COALESCE(SUM(size_bytes), 0) FROM "
+                        "(SELECT DISTINCT blob, size_bytes FROM datasets WHERE blob <> ?)"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(except).Step());
+  return found ? select.Int64(0) : 0;
 }
 
 }  // namespace mercer::server

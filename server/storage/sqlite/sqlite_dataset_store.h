@@ -1,7 +1,9 @@
 // DatasetStore in SQLite.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "server/storage/dataset_store.h"
 #include "server/storage/sqlite/reader_pool.h"
@@ -17,8 +19,11 @@ class SqliteDatasetStore final : public DatasetStore {
 
   void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override;
   void DeleteDataset(std::string id, Done<DatasetRecord> done) override;
+  void HideDataset(std::string id, Done<DatasetRecord> done) override;
+  absl::StatusOr<std::vector<std::string>> HiddenDatasets() override;
   absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override;
   absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) override;
+  absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override;
 
  private:
   WriteQueue* const writer_;

@@ -436,5 +436,38 @@ TEST_F(DatasetUploadTest, EmptyUploadIsRefused) {
   EXPECT_EQ(dataset.status().code(), absl::StatusCode::kInvalidArgument) << dataset.status();
 }
 
+TEST_F(DatasetUploadTest, QualityIsToldInFullAndNotInLists) {
+  std::string csv = "a,b,c,copy,y\n";
+  for (int row = 0; row < 40; ++row) {
+    const std::string a = row == 5 ? "" : std::to_string(row % 7);
+    csv += a + ",same," + std::to_string(row % 3) + "," + std::to_string(row % 3) + "," +
+           (row % 3 == 0 ? "no" : "yes") + "\n";
+  }
+  const auto dataset =
+      Upload({Header("dataset_id: 'q' parts { csv { allow_missing: true roles { key: 'y' value: "
+                     "COLUMN_ROLE_TARGET } } }"),
+              Chunk(0, csv)});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  const v1::DataQuality& quality = dataset->quality();
+  ASSERT_EQ(quality.missing_size(), 1);
+  EXPECT_EQ(quality.missing(0).ShortDebugString(),
+            "column { block: \"features\" position: 1 name: \"a\" } count: 1 rows: 6");
+  ASSERT_EQ(quality.constant_columns_size(), 1);
+  EXPECT_EQ(quality.constant_columns(0).name(), "b");
+  ASSERT_EQ(quality.equal_columns_size(), 1);
+  EXPECT_EQ(quality.equal_columns(0).column().name(), "copy");
+  EXPECT_EQ(quality.equal_columns(0).equal_to().name(), "c");
+  EXPECT_EQ(quality.num_duplicate_rows(), 40 - 21 - 1)
+      << "of 21 pairs of residues, and one missing";
+  EXPECT_EQ(quality.num_conflicting_rows(), 0);
+  v1::GetDatasetRequest get;
+  get.set_name("datasets/q");
+  EXPECT_EQ(DatasetHandlers(context_).GetDataset(get)->quality().SerializeAsString(),
+            quality.SerializeAsString());
+  get.set_view(v1::DATASET_VIEW_BASIC);
+  EXPECT_FALSE(DatasetHandlers(context_).GetDataset(get)->has_quality());
+  EXPECT_FALSE(DatasetHandlers(context_).ListDatasets({})->datasets(0).has_quality());
+}
+
 }  // namespace
 }  // namespace mercer::server

@@ -37,6 +37,44 @@ TEST_P(StorageConformance, RefusesDatasetsThatAreThereOrMissing) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_P(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
+  AddDataset("data");
+  AddDataset("other");
+  AddJob("a");
+  const auto hidden = storage_->datasets().HideDataset("data");
+  ASSERT_TRUE(hidden.ok()) << hidden.status();
+  EXPECT_TRUE(hidden->hidden);
+  EXPECT_TRUE(storage_->datasets().GetDataset("data")->hidden) << "its job needs it";
+  const auto listed = storage_->datasets().ListDatasets({});
+  ASSERT_EQ(listed->items.size(), 1u);
+  EXPECT_EQ(listed->items[0].id, "other");
+  EXPECT_THAT(*storage_->datasets().HiddenDatasets(), ElementsAre("data"));
+  EXPECT_EQ(storage_->jobs().CreateJob(MakeJob("b")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(storage_->datasets().DeleteDataset("data").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(storage_->datasets().HideDataset("none").status().code(), absl::StatusCode::kNotFound);
+  const auto claimed = Claim("w");
+  ASSERT_TRUE(storage_->jobs()
+                  .EndAttempt(MakeEnd(*claimed, JobState::kFailed, AttemptReason::kFailed))
+                  .ok());
+  EXPECT_TRUE(storage_->datasets().DeleteDataset("data").ok());
+  EXPECT_TRUE(storage_->datasets().HiddenDatasets()->empty());
+}
+
+TEST_P(StorageConformance, BytesOfEqualBlobsCountOnce) {
+  const auto add = [&](const std::string& id, const std::string& blob, int64_t size) {
+    DatasetRecord record = MakeDataset(id, blob);
+    record.size_bytes = size;
+    ASSERT_TRUE(storage_->datasets().CreateDataset(record).ok());
+  };
+  EXPECT_EQ(*storage_->datasets().StoredBytes(""), 0);
+  add("one", "shared", 10);
+  add("two", "shared", 10);
+  add("three", "own", 5);
+  EXPECT_EQ(*storage_->datasets().StoredBytes(""), 15);
+  EXPECT_EQ(*storage_->datasets().StoredBytes("shared"), 5);
+}
+
 TEST_P(StorageConformance, DatasetInUseCannotBeDeleted) {
   AddDataset("data");
   AddJob("j1");

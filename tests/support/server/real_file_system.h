@@ -17,6 +17,10 @@ class RealFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
     return PosixFileSystem().Create(path);
   }
+  absl::StatusOr<std::unique_ptr<WritableFile>> Reopen(const std::string& path,
+                                                       int64_t size) override {
+    return PosixFileSystem().Reopen(path, size);
+  }
   absl::StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
     return PosixFileSystem().Map(path);
   }

@@ -1,0 +1,186 @@
+#include "server/api/unfinished_uploads.h"
+
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/resource_names.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr std::string_view kPrefix = "r-";
+constexpr std::string_view kJournal = ".journal";
+// Each has files of its own, however few bytes it announces.
+constexpr size_t kMaxUploads = 1000;
+
+// The id in the name of a journal; empty for other files.
+std::string IdOfJournal(const std::string& name) {
+  const std::string_view text = name;
+  if (text.size() <= kPrefix.size() + kJournal.size() ||
+      text.substr(0, kPrefix.size()) != kPrefix ||
+      text.substr(text.size() - kJournal.size()) != kJournal) {
+    return "";
+  }
+  const std::string_view id =
+      text.substr(kPrefix.size(), text.size() - kPrefix.size() - kJournal.size());
+  return IsResourceId(id) ? std::string(id) : "";
+}
+
+std::string BaseName(const std::string& id) { return absl::StrCat(std::string(kPrefix), id); }
+
+UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::string& name,
+                                    UploadSpace::Share space) {
+  return {absl::StrCat(policy.folder, "/", name), std::move(space), policy.upload_bytes,
+          policy.clock, policy.files};
+}
+
+bool IsSameUpload(const v1::UploadHeader& a, const v1::UploadHeader& b) {
+  return UploadDigest(a, absl::AsciiStrToLower(a.sha256())) ==
+         UploadDigest(b, absl::AsciiStrToLower(b.sha256()));
+}
+
+}  // namespace
+
+absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> names, policy.files->List(policy.folder));
+  absl::MutexLock lock(&mutex_);
+  std::set<std::string> wanted;
+  for (const std::string& name : names) {
+    const std::string id = IdOfJournal(name);
+    const absl::Status loaded = id.empty() ? absl::NotFoundError("") : Load(id, policy);
+    if (absl::IsNotFound(loaded) || absl::IsDataLoss(loaded)) {
+      continue;
+    }
+    // What cannot be read now may be whole all the same, and must not be removed below.
+    MERCER_RETURN_IF_ERROR(loaded);
+    wanted.insert(name);
+    for (int part = 0; part < uploads_[id]->files().parts(); ++part) {
+      wanted.insert(absl::StrCat(BaseName(id), ".", part));
+    }
+  }
+  for (const std::string& name : names) {
+    if (wanted.count(name) == 0) {
+      policy.files->Remove(absl::StrCat(policy.folder, "/", name)).IgnoreError();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnfinishedUploads::Load(const std::string& id, const UploadPolicy& policy) {
+  MERCER_ASSIGN_OR_RETURN(
+      std::shared_ptr<UploadSession> upload,
+      UploadSession::Load(SessionOptions(policy, BaseName(id), UploadSpace::Share())));
+  if (upload->header().upload_id() != id) {
+    return absl::DataLossError("the journal of an upload has the name of another one");
+  }
+  if (upload->RemoveIfIdleSince(policy.clock->Now() - policy.expiry)) {
+    return absl::NotFoundError("too old");
+  }
+  UploadSpace::Share space = space_->NewShare(-1);
+  space.Grow(upload->header().total_bytes());
+  upload->TakeSpace(std::move(space));
+  uploads_[id] = std::move(upload);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeader& header,
+                                                           const UploadPolicy& policy) {
+  return std::make_shared<UploadSession>(
+      header, SessionOptions(policy, RandomId(16), space_->NewShare(policy.space_bytes)));
+}
+
+absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
+    const v1::UploadHeader& header, const UploadPolicy& policy) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = uploads_.find(header.upload_id());
+  if (found != uploads_.end()) {
+    return IsSameUpload(found->second->header(), header)
+               ? absl::StatusOr<std::shared_ptr<UploadSession>>(found->second)
+               : UploadIdReused(header.upload_id());
+  }
+  UploadSpace::Share space = space_->NewShare(policy.space_bytes);
+  if (uploads_.size() >= kMaxUploads || !space.Grow(header.total_bytes())) {
+    return UploadSpaceExceeded(policy.space_bytes);
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      std::shared_ptr<UploadSession> upload,
+      UploadSession::Create(
+          header, SessionOptions(policy, BaseName(header.upload_id()), std::move(space))));
+  uploads_[header.upload_id()] = upload;
+  return upload;
+}
+
+std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& id) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = uploads_.find(id);
+  return found == uploads_.end() ? nullptr : found->second;
+}
+
+bool UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
+  // Under the lock: a new upload of this id has files of the same names.
+  absl::MutexLock lock(&mutex_);
+  if (!upload->Remove()) {
+    return false;
+  }
+  const auto found = uploads_.find(upload->header().upload_id());
+  if (found != uploads_.end() && found->second == upload) {
+    uploads_.erase(found);
+  }
+  return true;
+}
+
+void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
+  const absl::Time time = policy.clock->Now() - policy.expiry;
+  absl::MutexLock lock(&mutex_);
+  for (auto entry = uploads_.begin(); entry != uploads_.end();) {
+    entry = entry->second->RemoveIfIdleSince(time) ? uploads_.erase(entry) : std::next(entry);
+  }
+}
+
+size_t UnfinishedUploads::size() const {
+  absl::MutexLock lock(&mutex_);
+  return uploads_.size();
+}
+
+absl::Status UploadIdReused(const std::string& upload_id) {
+  return WithReason(
+      absl::AlreadyExistsError("the upload_id is that of an upload with another header"),
+      "UPLOAD_ID_REUSED", {{"resource_type", "upload"}, {"resource_name", UploadName(upload_id)}});
+}
+
+std::string UploadDigest(const v1::UploadHeader& header, const std::string& content_digest) {
+  v1::UploadHeader meaning = header;
+  meaning.clear_request_id();
+  meaning.clear_sha256();
+  meaning.clear_upload_id();
+  meaning.clear_total_bytes();
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    meaning.SerializeToCodedStream(&coded);
+  }
+  return Sha256Hex(absl::StrCat(content_digest, bytes));
+}
+
+std::string RandomId(int bytes) {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < bytes; ++i) {
+    absl::StrAppendFormat(&id, "%02x", device() & 0xffu);
+  }
+  return id;
+}
+
+}  // namespace mercer::server

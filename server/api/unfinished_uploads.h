@@ -1,0 +1,74 @@
+// The uploads that can be resumed, by their ids, and the space that these and all other unfinished ones take.
+//
+// They lie in one folder: "r-<id>.journal" and "r-<id>.<part>". The files of uploads that cannot be resumed have other
+// names and do not outlive the process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+#include "server/api/upload_session.h"
+#include "server/api/upload_space.h"
+
+namespace mercer::server {
+
+struct UploadPolicy {
+  std::string folder;                       // exists
+  int64_t upload_bytes = 0;                 // of one upload
+  int64_t space_bytes = 0;                  // of all unfinished ones
+  absl::Duration expiry = absl::Hours(24);  // without a new byte
+  const Clock* clock = &RealClock();
+  FileSystem* files = &PosixFileSystem();
+};
+
+// Thread-safe.
+class UnfinishedUploads {
+ public:
+  // Takes up what an earlier process has left and removes what is too old or damaged, and all other files of the folder.
+  // Call it before all else. Errors: those of the file system.
+  absl::Status Recover(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // An upload that cannot be resumed.
+  std::shared_ptr<UploadSession> NewPlain(const v1::UploadHeader& header,
+                                          const UploadPolicy& policy);
+  // The one of header.upload_id(), which is begun if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it has
+  // another header), kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
+  absl::StatusOr<std::shared_ptr<UploadSession>> Resume(const v1::UploadHeader& header,
+                                                        const UploadPolicy& policy)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Null: none.
+  std::shared_ptr<UploadSession> Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: it is being finished.
+  bool Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RemoveExpired(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  int64_t taken_bytes() const { return space_->taken(); }
+  size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Status Load(const std::string& id, const UploadPolicy& policy)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::shared_ptr<UploadSpace> space_ = std::make_shared<UploadSpace>();
+  mutable absl::Mutex mutex_;  // before those of the sessions
+  std::map<std::string, std::shared_ptr<UploadSession>> uploads_ ABSL_GUARDED_BY(mutex_);
+};
+
+// kAlreadyExists with reason UPLOAD_ID_REUSED.
+absl::Status UploadIdReused(const std::string& upload_id);
+
+// What an upload means: the digest of its header without what only identifies the call, and of its content.
+std::string UploadDigest(const v1::UploadHeader& header, const std::string& content_digest);
+
+// `bytes` random bytes in lower-case hexadecimal.
+std::string RandomId(int bytes);
+
+}  // namespace mercer::server

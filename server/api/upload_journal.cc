@@ -1,0 +1,106 @@
+#include "server/api/upload_journal.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/crc32c.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr std::string_view kMagic = "MERCERUP";
+constexpr uint64_t kVersion = 1;
+constexpr size_t kPrefixBytes = 32;
+constexpr size_t kRecordBytes = 32;
+constexpr size_t kVouchedBytes = 24;  // of a record
+constexpr int64_t kMaxParts = 1000;
+
+std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+absl::Status Damaged(const std::string& path) {
+  return absl::DataLossError(absl::StrCat("the journal '", path, "' is damaged"));
+}
+
+// The record at the front of `bytes`; false when it is not whole or cannot be.
+bool TakeRecord(std::string_view bytes, JournalContent& content) {
+  if (bytes.size() < kRecordBytes) {
+    return false;
+  }
+  ByteReader reader(bytes.substr(0, kRecordBytes));
+  const int64_t part = reader.ReadInt64();
+  const int64_t size = reader.ReadInt64();
+  const int64_t time = reader.ReadInt64();
+  const uint64_t checksum = reader.ReadUint64();
+  const auto begun = static_cast<int64_t>(content.sizes.size());
+  if (checksum != Crc32c(bytes.substr(0, kVouchedBytes)) || part < 0 || part > begun ||
+      part >= kMaxParts || size < 0) {
+    return false;
+  }
+  if (part == begun) {
+    content.sizes.push_back(0);
+  }
+  content.sizes[static_cast<size_t>(part)] = size;
+  content.last_time = absl::FromUnixMicros(time);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<UploadJournal>> UploadJournal::Create(const std::string& path,
+                                                                     const std::string& header,
+                                                                     FileSystem& file_system) {
+  ByteWriter prefix;
+  prefix.WriteUint64(kVersion);
+  prefix.WriteUint64(header.size());
+  prefix.WriteUint64(Crc32c(header));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system.Create(path));
+  MERCER_RETURN_IF_ERROR(file->Append(absl::StrCat(std::string(kMagic), prefix.bytes(), header)));
+  MERCER_RETURN_IF_ERROR(file->Sync());
+  MERCER_RETURN_IF_ERROR(file_system.SyncFolder(FolderOf(path)));
+  return std::unique_ptr<UploadJournal>(new UploadJournal(std::move(file)));
+}
+
+absl::StatusOr<std::unique_ptr<UploadJournal>> UploadJournal::Open(const std::string& path,
+                                                                   FileSystem& file_system,
+                                                                   JournalContent* content) {
+  size_t good = 0;
+  {
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, file_system.Map(path));
+    const std::string_view bytes = file->contents();
+    if (bytes.size() < kPrefixBytes || bytes.substr(0, kMagic.size()) != kMagic) {
+      return Damaged(path);
+    }
+    ByteReader prefix(bytes.substr(kMagic.size(), kPrefixBytes - kMagic.size()));
+    const uint64_t version = prefix.ReadUint64();
+    const uint64_t header_size = prefix.ReadUint64();
+    const uint64_t checksum = prefix.ReadUint64();
+    if (version != kVersion || header_size > bytes.size() - kPrefixBytes ||
+        Crc32c(bytes.substr(kPrefixBytes, header_size)) != checksum) {
+      return Damaged(path);
+    }
+    content->header = std::string(bytes.substr(kPrefixBytes, header_size));
+    good = kPrefixBytes + header_size;
+    while (TakeRecord(bytes.substr(good), *content)) {
+      good += kRecordBytes;
+    }
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file,
+                          file_system.Reopen(path, static_cast<int64_t>(good)));
+  return std::unique_ptr<UploadJournal>(new UploadJournal(std::move(file)));
+}
+
+absl::Status UploadJournal::Record(int part, int64_t size, absl::Time now) {
+  ByteWriter record;
+  record.WriteInt64(part);
+  record.WriteInt64(size);
+  record.WriteInt64(absl::ToUnixMicros(now));
+  record.WriteUint64(Crc32c(record.bytes()));
+  MERCER_RETURN_IF_ERROR(file_->Append(record.bytes()));
+  return file_->Sync();
+}
+
+}  // namespace mercer::server
