@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,7 +18,9 @@ namespace mercer::server {
 absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
                                             const std::vector<BlobDigest>& released);
 
-// Looks at every blob.
-absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs);
+// Looks at every blob, while others write: one that is pinned, or that a row names by the time its turn comes, stays.
+// Ends early when `is_stopped` (may be empty) says so. Answers the number of deleted blobs.
+absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs,
+                                                 const std::function<bool()>& is_stopped = {});
 
 }  // namespace mercer::server
