@@ -55,6 +55,25 @@ class StrictConfig final : public CLI::ConfigTOML {
   const CLI::App& app_;
 };
 
+// What the program does instead of serving. Flags of the server are taken behind these words too.
+void AddTasks(CLI::App& app, CommandLine& result) {
+  app.require_subcommand(0, 1);
+  CLI::App* check = app.add_subcommand(
+      "check", "inspects the data folder that no server uses, and ends; 1 when something is wrong");
+  check->fallthrough();
+  check->callback([&result] { result.task = ServerTask::kCheck; });
+  app.add_flag_callback(
+      "--check", [&result] { result.task = ServerTask::kCheck; }, "the same as the word 'check'");
+  app.add_flag("--repair", result.repair,
+               "with 'check': removes files that nothing names, marks data sets and models whose "
+               "files are lost");
+  CLI::App* restore = app.add_subcommand(
+      "restore", "makes a data folder of a backup ('mercer admin backup'), and ends");
+  restore->fallthrough();
+  restore->add_option("--archive", result.archive, "the backup")->required();
+  restore->callback([&result] { result.task = ServerTask::kRestore; });
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
@@ -104,8 +123,12 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();
+  AddTasks(app, result);
   try {
     app.parse(argc, argv);
+    if (result.repair && result.task != ServerTask::kCheck) {
+      throw CLI::RequiresError("--repair", "check");
+    }
   } catch (const CLI::ParseError& error) {
     result.exit_code = app.exit(error);
   }

@@ -3,12 +3,14 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <unistd.h>
 
 #include "core/base/crash_note.h"
 #include "server/app/command_line.h"
+#include "server/app/maintenance_commands.h"
 #include "server/app/server.h"
 
 namespace {
@@ -50,6 +52,16 @@ int main(int argc, char** argv) {
   const mercer::server::CommandLine command_line = mercer::server::ParseCommandLine(argc, argv);
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
+  }
+  switch (command_line.task) {
+    case mercer::server::ServerTask::kServe:
+      break;
+    case mercer::server::ServerTask::kCheck:
+      return mercer::server::RunCheck(command_line.options.data_dir, command_line.repair, std::cout,
+                                      std::cerr);
+    case mercer::server::ServerTask::kRestore:
+      return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
+                                        std::cout, std::cerr);
   }
   if (!CatchSignals()) {
     std::perror("mercer-server: cannot catch signals");

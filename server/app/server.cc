@@ -22,6 +22,8 @@
 #include "server/api/services.h"
 #include "server/app/port_file.h"
 #include "server/jobs/crash_notes.h"
+#include "server/jobs/storage_keeper.h"
+#include "server/maintenance/restore.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -97,6 +99,12 @@ absl::Status MakeFolder(const std::string& path) {
 // A new database would leave every blob without reference, and such blobs are deleted.
 absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
   std::error_code error;
+  if (std::filesystem::exists(absl::StrCat(folder, "/", kUnfinishedRestore), error)) {
+    return WithReason(
+        absl::DataLossError(absl::StrCat("a restore into the folder '", folder,
+                                         "' was broken off: empty it and restore again")),
+        "RESTORE_UNFINISHED");
+  }
   const std::uintmax_t size = std::filesystem::file_size(folder + "/mercer.db", error);
   if (!error && size > 0) {
     return absl::OkStatus();
