@@ -53,7 +53,8 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
     const v1::DeleteDatasetRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
-  const absl::StatusOr<DatasetRecord> record = context_.storage->datasets().DeleteDataset(id);
+  const absl::StatusOr<DatasetRecord> record =
+      ChangeThatFrees(context_, [&] { return context_.storage->datasets().DeleteDataset(id); });
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }

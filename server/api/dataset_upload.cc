@@ -108,6 +108,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
                    "must be 64 hexadecimal digits");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   header_ = header;
   has_header_ = true;
   // The id follows from the request_id, so that the same upload sent again finds the first one.
@@ -129,6 +130,7 @@ absl::Status DatasetUpload::AddChunk(const v1::UploadChunk& chunk) {
                                               chunk.data().size()));
     return violations.ToStatus();
   }
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   bytes_ += static_cast<int64_t>(chunk.data().size());
   if (bytes_ > context_.limits.dataset_bytes) {
     return DatasetTooLarge("the upload", context_.limits.dataset_bytes);

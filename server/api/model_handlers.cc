@@ -106,8 +106,9 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
     const v1::DeleteModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
   MERCER_RETURN_IF_ERROR(RefuseAlias(request.name(), reference.alias));
-  const absl::StatusOr<DeletedVersions> deleted =
-      context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
+  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+    return context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
+  });
   if (!deleted.ok()) {
     return AboutModel(deleted.status(), request.name());
   }

@@ -81,6 +81,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   ServerOptions& options = result.options;
   int64_t cache_megabytes = options.cache_bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(options.checkpoint_interval);
+  double collect_seconds = absl::ToDoubleSeconds(options.collect_interval);
   CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
                "mercer-server");
   app.set_version_flag("--version", kCodeVersion);
@@ -106,6 +107,16 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
          "--max-upload", options.max_upload_bytes,
          "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
       ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option(
+         "--min-free-disk", options.min_free_disk_bytes,
+         "bytes of the disk that stay free: below them uploads and new jobs are refused; 0: "
+         "the smaller of 1GB and 2 % of the disk")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--collect-interval", collect_seconds,
+                 "seconds between collections of stored files that nothing names")
+      ->check(CLI::Range(1.0, 31'536'000.0))
       ->capture_default_str();
   app.add_option("--cache-mb", cache_megabytes,
                  "MiB for models kept in memory, and as much for kernels of running jobs")
@@ -134,6 +145,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   }
   options.cache_bytes = cache_megabytes << 20;
   options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
+  options.collect_interval = absl::Seconds(collect_seconds);
   return result;
 }
 

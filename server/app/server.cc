@@ -16,6 +16,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
@@ -219,7 +220,17 @@ class Server::Impl {
     MakeServices();
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
-    return jobs_->StartWorkers();
+    MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
+    StorageKeeperOptions keeper;
+    keeper.storage = storage_.get();
+    keeper.blobs = blobs_.get();
+    keeper.reserve = reserve_.get();
+    keeper.collect_interval = options_.collect_interval;
+    keeper.log = log_;
+    return RunSafely("starting the keeper of the storage", [&] {
+      keeper_ = std::make_unique<StorageKeeper>(std::move(keeper));
+      return absl::OkStatus();
+    });
   }
 
   std::string PortFile() const { return options_.data_dir + "/port"; }
@@ -233,7 +244,13 @@ class Server::Impl {
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
+    disk_ = std::make_unique<DiskGuard>(options_.data_dir, options_.min_free_disk_bytes);
+    reserve_ = std::make_unique<DiskReserve>(options_.data_dir + "/reserve");
+    context_.disk = disk_.get();
+    context_.reserve = reserve_.get();
     OpenCrashNotes();
+    context_.backup_folder = options_.data_dir + "/backup";
+    MERCER_RETURN_IF_ERROR(MakeEmptyFolder(context_.backup_folder));
     context_.upload_folder = options_.data_dir + "/uploads";
     return MakeEmptyFolder(context_.upload_folder);
   }
@@ -274,6 +291,7 @@ class Server::Impl {
     dependencies.find_learner = find_learner;
     dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
+    dependencies.disk = disk_.get();
     dependencies.crash_notes = crash_notes_.get();
     dependencies.log = log_;
     jobs_ = std::make_unique<JobManager>(JobOptions(options_), std::move(dependencies));
@@ -336,6 +354,9 @@ class Server::Impl {
   const std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<DiskGuard> disk_;
+  std::unique_ptr<DiskReserve> reserve_;
+  std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
   std::unique_ptr<ProgressHub> hub_;

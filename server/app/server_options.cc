@@ -62,6 +62,9 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.max_lost_attempts >= 1, "--max-lost-attempts", "must be >= 1");
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
   violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");
+  violations.Check(options.min_free_disk_bytes >= 0, "--min-free-disk", "must be >= 0");
+  violations.Check(options.collect_interval > absl::ZeroDuration(), "--collect-interval",
+                   "must be > 0");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const int processors = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.workers == 0) {

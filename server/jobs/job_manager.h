@@ -13,6 +13,7 @@
 
 #include "core/data/dataset.h"
 #include "server/blobs/blob_store.h"
+#include "server/blobs/disk_guard.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_planner.h"
@@ -52,6 +53,7 @@ struct JobManagerDependencies {
   LearnerLookup find_learner;
   ProgressHub* hub = nullptr;
   Clock* clock = nullptr;
+  const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   std::shared_ptr<spdlog::logger> log;  // may be null
 };
@@ -90,7 +92,7 @@ class JobManager {
 
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
-  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes);
+  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reason DISK_NEARLY_FULL);
   // kUnavailable (reason DRAINING).
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
 
