@@ -1,12 +1,10 @@
-// ModelService and AdminService over gRPC.
+// ModelService over gRPC.
 #include <algorithm>
 #include <utility>
 
 #include <grpcpp/support/server_callback.h>
 
-#include "mercer/v1/admin_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
-#include "server/api/failed_stream.h"
 #include "server/api/model_handlers.h"
 #include "server/api/services.h"
 
@@ -156,29 +154,11 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   ModelHandlers handlers_;
 };
 
-class AdminServiceImpl final : public v1::AdminService::CallbackService {
- public:
-  explicit AdminServiceImpl(const RpcEnvironment& environment) : environment_(environment) {}
-
-  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext*,
-                                                       const v1::BackupRequest*) override {
-    return FailStream<v1::BackupResponse>(environment_, "AdminService/Backup",
-                                          NotImplemented("Backup"));
-  }
-
- private:
-  const RpcEnvironment& environment_;
-};
-
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeModelService(const RpcEnvironment& environment,
                                                 const ApiContext& context, ModelCache& cache) {
   return std::make_unique<ModelServiceImpl>(environment, context, cache);
-}
-
-std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment) {
-  return std::make_unique<AdminServiceImpl>(environment);
 }
 
 }  // namespace mercer::server

@@ -304,6 +304,7 @@ class Server::Impl {
     context_.jobs = jobs_.get();
     context_.hub = hub_.get();
     context_.learners = AllLearners();
+    context_.code_version = kCodeVersion;
     context_.limits.message_bytes = options_.max_message_bytes;
     context_.limits.dataset_bytes = options_.max_upload_bytes;
     context_.limits.model_cache_bytes = options_.cache_bytes;
@@ -322,7 +323,7 @@ class Server::Impl {
     services_.push_back(MakeTrainingService(environment_, context_));
     services_.push_back(MakeModelService(environment_, context_, *cache_));
     services_.push_back(MakePredictionService(environment_, context_, *cache_));
-    services_.push_back(MakeAdminService(environment_));
+    services_.push_back(MakeAdminService(environment_, context_));
   }
 
   absl::Status Listen() {

@@ -64,7 +64,7 @@ TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
       }
     }
   }
-  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "EvaluateModel", "SetAlias", "StopJob",
+  EXPECT_THAT(missing, ElementsAre("EstimateCost", "EvaluateModel", "SetAlias", "StopJob",
                                    "UpdateModel", "VerifyModel", "WatchJobs"));
 }
 

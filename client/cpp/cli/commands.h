@@ -16,6 +16,7 @@ void AddJobCommands(CommandLine& line);      // jobs, watch, cancel
 void AddPredictCommand(CommandLine& line);   // predict
 void AddModelCommands(CommandLine& line);    // models, show, export, rm
 void AddLearnersCommand(CommandLine& line);  // learners
+void AddAdminCommands(CommandLine& line);    // admin backup
 void AddVersionCommand(CommandLine& line);   // version
 
 // Shows a job's events until its final state, then its end; the exit code says which.

@@ -28,6 +28,7 @@ void AddCommands(CommandLine& line) {
   AddPredictCommand(line);
   AddModelCommands(line);
   AddLearnersCommand(line);
+  AddAdminCommands(line);
   AddVersionCommand(line);
 }
 
