@@ -7,6 +7,7 @@
 #include <grpcpp/channel.h>
 
 #include "client/cpp/client.h"
+#include "mercer/v1/admin_service.grpc.pb.h"
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
@@ -22,6 +23,7 @@ struct Client::Stubs {
   std::unique_ptr<v1::TrainingService::Stub> training;
   std::unique_ptr<v1::ModelService::Stub> models;
   std::unique_ptr<v1::PredictionService::Stub> predictions;
+  std::unique_ptr<v1::AdminService::Stub> admin;
 };
 
 // Connects on first use; a dead peer is noticed within 30 seconds. The channel

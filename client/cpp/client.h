@@ -139,6 +139,10 @@ class Client {
   absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path,
                                                const std::stop_token& stop = {});
 
+  // Writes a backup of everything that the server stores to `path`, which has its old content until the whole archive is
+  // there and on the disk; answers its size in bytes. Errors: kCancelled when stop is requested.
+  absl::StatusOr<int64_t> Backup(const std::string& path, const std::stop_token& stop = {});
+
   // Predicts batch after batch; all answers come from one version of the model, also when the
   // stream broke in between. Batches whose answers exceed the server's limit of a message are halved until they fit.
   // Errors of the server count rows over all batches; RESPONSE_TOO_LARGE when the answer to one row alone exceeds that
@@ -169,6 +173,7 @@ class Client {
                             bool& got_anything);
   absl::StatusOr<v1::ExportHeader> TryExport(const std::string& name, const std::string& path,
                                              const std::stop_token& stop);
+  absl::StatusOr<int64_t> TryBackup(const std::string& path, const std::stop_token& stop);
   // Waits until a connection stands or has failed.
   bool Connect() const;
 

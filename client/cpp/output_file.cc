@@ -63,6 +63,21 @@ bool OutputFile::OpenTemporary() {
   return false;
 }
 
+absl::Status OutputFile::Sync() {
+  stream_.flush();
+  if (temporary_.empty()) {
+    return absl::OkStatus();  // a pipe or a device: Commit() tells what became of it
+  }
+  const int descriptor = open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
+  if (descriptor >= 0) {
+    close(descriptor);
+  }
+  return synced && stream_.good()
+             ? absl::OkStatus()
+             : absl::DataLossError(absl::StrCat("the file '", path_, "' could not be written"));
+}
+
 absl::Status OutputFile::Commit() {
   stream_.close();
   const bool renamed =

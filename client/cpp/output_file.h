@@ -23,6 +23,8 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   std::ostream& stream() { return stream_; }
+  // Puts what was written on the disk, as far as the file is one. Before Commit(). Errors: kDataLoss.
+  absl::Status Sync();
   // Errors: kDataLoss when not all of it could be written.
   absl::Status Commit();
 

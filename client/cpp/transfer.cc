@@ -68,4 +68,32 @@ absl::StatusOr<v1::ExportHeader> Client::TryExport(const std::string& name, cons
   return header;
 }
 
+absl::StatusOr<int64_t> Client::Backup(const std::string& path, const std::stop_token& stop) {
+  return CallWithRetries(NewBackoff(options_.retry), options_.sleep,
+                         [&](int) { return TryBackup(path, stop); });
+}
+
+absl::StatusOr<int64_t> Client::TryBackup(const std::string& path, const std::stop_token& stop) {
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  grpc::ClientContext context;
+  const auto reader = stubs_->admin->Backup(&context, v1::BackupRequest());
+  CallGuard guard(context, options_.stream_timeout, stop);
+  v1::BackupResponse response;
+  int64_t bytes = 0;
+  while (file->stream().good() && guard.Run([&] { return reader->Read(&response); })) {
+    file->stream().write(response.chunk().data(),
+                         static_cast<std::streamsize>(response.chunk().size()));
+    bytes += static_cast<int64_t>(response.chunk().size());
+  }
+  if (!file->stream().good()) {
+    context.TryCancel();  // nobody wants the rest of what cannot be written
+    reader->Finish();
+    return file->Commit();
+  }
+  MERCER_RETURN_IF_ERROR(guard.Explain(ToAbslStatus(reader->Finish())));
+  MERCER_RETURN_IF_ERROR(file->Sync());
+  MERCER_RETURN_IF_ERROR(file->Commit());
+  return bytes;
+}
+
 }  // namespace mercer::client

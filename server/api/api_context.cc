@@ -18,4 +18,8 @@ void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& rele
   DeleteReleasedBlobs(*context.storage, *context.blobs, released).IgnoreError();
 }
 
+absl::Status CheckDiskRoom(const ApiContext& context) {
+  return context.disk != nullptr ? context.disk->CheckRoom() : absl::OkStatus();
+}
+
 }  // namespace mercer::server

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-
+#include "core/base/errors.h"
 #include "core/training/learner.h"
 #include "server/api/parse_budget.h"
 #include "server/api/unfinished_uploads.h"
 #include "server/api/upload_requests.h"
 #include "server/blobs/blob_store.h"
-#include "server/jobs/clock.h"
+#include "server/blobs/disk_guard.h"
+#include "server/blobs/disk_reserve.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -38,10 +38,12 @@ struct ApiContext {
   BlobStore* blobs = nullptr;
   JobManager* jobs = nullptr;
   ProgressHub* hub = nullptr;
-  JobFeed* feed = nullptr;
+  const DiskGuard* disk = nullptr;  // may be null: uploads are taken however full the disk is
+  DiskReserve* reserve = nullptr;   // may be null
   std::vector<const LearnerEntry*> learners;
+  std::string code_version;   // of this server
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
-  std::shared_ptr<UnfinishedUploads> uploads = std::make_shared<UnfinishedUploads>();
+  std::string backup_folder;  // for the copy of the database while a backup is made; exists
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
   std::shared_ptr<ParseBudget> parse_budget = std::make_shared<ParseBudget>();
@@ -49,7 +51,20 @@ struct ApiContext {
   const Clock* clock = &RealClock();
 };
 
-UploadPolicy PolicyOfUploads(const ApiContext& context);
+// Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
+absl::Status CheckDiskRoom(const ApiContext& context);
+
+// Makes a change that frees space, such as a deletion. On a full disk even that must be written down: it is tried again
+// with the room of the reserve.
+template <typename Change>
+auto ChangeThatFrees(const ApiContext& context, const Change& change) {
+  auto result = change();
+  if (context.reserve != nullptr && GetReason(result.status()) == "DISK_FULL" &&
+      context.reserve->Release()) {
+    result = change();
+  }
+  return result;
+}
 
 // Deletes the blobs that a deletion has released. What fails is found again by the collection at
 // the next start.

@@ -114,9 +114,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   CheckSizeAndDigest(header, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
-  if (header.total_bytes() > context_.limits.dataset_bytes) {
-    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
-  }
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   header_ = header;
   has_header_ = true;
   // The id follows from the request_id, so that the same upload sent again finds the first one.
@@ -144,13 +142,10 @@ absl::Status DatasetUpload::BeginResumable() {
   if (finished_.has_value()) {
     context_.uploads->Remove(session_);
   }
-  return absl::OkStatus();
-}
-
-// Better now than after all its bytes. One of the same request_id may be this upload, which its content will tell.
-absl::Status DatasetUpload::CheckIdIsFree() const {
-  if (header_.dataset_id().empty()) {
-    return absl::OkStatus();
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
+  bytes_ += static_cast<int64_t>(chunk.data().size());
+  if (bytes_ > context_.limits.dataset_bytes) {
+    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
   }
   const absl::StatusOr<DatasetRecord> record =
       context_.storage->datasets().GetDataset(header_.dataset_id());

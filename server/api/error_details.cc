@@ -13,7 +13,7 @@ namespace mercer::server {
 namespace {
 
 constexpr int kRetrySeconds = 2;
-constexpr int kQuotaRetrySeconds = 30;  // jobs take a while
+constexpr int kDiskRetrySeconds = 60;  // somebody must make room first
 // Of ErrorInfo, so that there is always room for the rest.
 constexpr size_t kMaxInfoBytes = 1200;
 // For the last violation, which counts the others, and for the framing of the whole.
@@ -118,10 +118,10 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
     AddPreconditionFailure(status, metadata, result);
   }
-  const bool quota = GetReason(status) == "QUOTA_EXCEEDED";
-  if (quota || status.code() == absl::StatusCode::kUnavailable) {
+  const bool disk_nearly_full = GetReason(status) == "DISK_NEARLY_FULL";
+  if (status.code() == absl::StatusCode::kUnavailable || disk_nearly_full) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_seconds(quota ? kQuotaRetrySeconds : kRetrySeconds);
+    retry.mutable_retry_delay()->set_seconds(disk_nearly_full ? kDiskRetrySeconds : kRetrySeconds);
     result.add_details()->PackFrom(retry);
   }
   if (const auto violations = GetFieldViolations(status); !violations.empty()) {

@@ -168,13 +168,10 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
     const v1::DeleteModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
-  FieldViolations violations;
-  violations.Check(reference.alias.empty(), "name",
-                   "must be of the form models/{model} or models/{model}/versions/{n}; an alias is "
-                   "removed by SetAlias without a version");
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const absl::StatusOr<DeletedVersions> deleted =
-      context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
+  MERCER_RETURN_IF_ERROR(RefuseAlias(request.name(), reference.alias));
+  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+    return context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
+  });
   if (!deleted.ok()) {
     return AboutModel(deleted.status(), request.name());
   }

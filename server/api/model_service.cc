@@ -1,16 +1,11 @@
-// ModelService and AdminService over gRPC.
+// ModelService over gRPC.
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include <grpcpp/support/server_callback.h>
 
-#include "mercer/v1/admin_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
-#include "server/api/alias_handlers.h"
-#include "server/api/assessment_handlers.h"
-#include "server/api/failed_stream.h"
-#include "server/api/long_unary.h"
 #include "server/api/model_handlers.h"
 #include "server/api/open_stream.h"
 #include "server/api/services.h"
@@ -231,31 +226,11 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   ThreadPool long_calls_{kLongCalls};  // last: its calls use the rest
 };
 
-class AdminServiceImpl final : public v1::AdminService::CallbackService {
- public:
-  explicit AdminServiceImpl(const RpcEnvironment& environment) : environment_(environment) {}
-
-  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext* context,
-                                                       const v1::BackupRequest*) override {
-    using Base = grpc::ServerWriteReactor<v1::BackupResponse>;
-    return OpenStream<Base>(environment_, context, "AdminService/Backup", [this](CallRecord call) {
-      return FailStream<Base>(environment_, std::move(call), NotImplemented("Backup"));
-    });
-  }
-
- private:
-  const RpcEnvironment& environment_;
-};
-
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeModelService(const RpcEnvironment& environment,
                                                 const ApiContext& context, ModelCache& cache) {
   return std::make_unique<ModelServiceImpl>(environment, context, cache);
-}
-
-std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment) {
-  return std::make_unique<AdminServiceImpl>(environment);
 }
 
 }  // namespace mercer::server

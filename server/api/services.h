@@ -22,6 +22,7 @@ std::unique_ptr<grpc::Service> MakeModelService(const RpcEnvironment& environmen
                                                 const ApiContext& context, ModelCache& cache);
 std::unique_ptr<grpc::Service> MakePredictionService(const RpcEnvironment& environment,
                                                      const ApiContext& context, ModelCache& cache);
-std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment);
+std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment,
+                                                const ApiContext& context);
 
 }  // namespace mercer::server

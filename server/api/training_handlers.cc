@@ -151,7 +151,8 @@ absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
 
 absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const absl::StatusOr<JobRecord> record = context_.jobs->Cancel(id);
+  const absl::StatusOr<JobRecord> record =
+      ChangeThatFrees(context_, [&] { return context_.jobs->Cancel(id); });
   if (!record.ok()) {
     // Cancelling what is cancelled is no error, so that the call may be repeated.
     absl::StatusOr<v1::Job> job = ReadJob(id);

@@ -60,6 +60,25 @@ class StrictConfig final : public CLI::ConfigTOML {
   const CLI::App& app_;
 };
 
+// What the program does instead of serving. Flags of the server are taken behind these words too.
+void AddTasks(CLI::App& app, CommandLine& result) {
+  app.require_subcommand(0, 1);
+  CLI::App* check = app.add_subcommand(
+      "check", "inspects the data folder that no server uses, and ends; 1 when something is wrong");
+  check->fallthrough();
+  check->callback([&result] { result.task = ServerTask::kCheck; });
+  app.add_flag_callback(
+      "--check", [&result] { result.task = ServerTask::kCheck; }, "the same as the word 'check'");
+  app.add_flag("--repair", result.repair,
+               "with 'check': removes files that nothing names, marks data sets and models whose "
+               "files are lost");
+  CLI::App* restore = app.add_subcommand(
+      "restore", "makes a data folder of a backup ('mercer admin backup'), and ends");
+  restore->fallthrough();
+  restore->add_option("--archive", result.archive, "the backup")->required();
+  restore->callback([&result] { result.task = ServerTask::kRestore; });
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
@@ -67,7 +86,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   ServerOptions& options = result.options;
   int64_t cache_megabytes = options.cache_bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(options.checkpoint_interval);
-  double upload_expiry_seconds = absl::ToDoubleSeconds(options.upload_expiry);
+  double collect_seconds = absl::ToDoubleSeconds(options.collect_interval);
   CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
                "mercer-server");
   app.set_version_flag("--version", kCodeVersion);
@@ -96,17 +115,15 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
          "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--upload-space", options.upload_space_bytes,
-                 "bytes that all unfinished uploads together may take; 0: four times --max-upload")
+  app.add_option(
+         "--min-free-disk", options.min_free_disk_bytes,
+         "bytes of the disk that stay free: below them uploads and new jobs are refused; 0: "
+         "the smaller of 1GB and 2 % of the disk")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--upload-expiry", upload_expiry_seconds,
-                 "seconds after its last byte that an unfinished upload can be resumed")
+  app.add_option("--collect-interval", collect_seconds,
+                 "seconds between collections of stored files that nothing names")
       ->check(CLI::Range(1.0, 31'536'000.0))
-      ->capture_default_str();
-  app.add_option("--max-stored-bytes", options.max_stored_bytes,
-                 "bytes of all data sets together, equal ones counted once; 0: no limit")
-      ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option("--cache-mb", cache_megabytes,
                  "MiB for models kept in memory, and as much for kernels of running jobs")
@@ -136,22 +153,18 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();
-  app.add_flag("--reproducible", options.reproducible,
-               "compute the same bits on every x86-64 processor, several times slower");
-  AddAccessFlags(app, options.access);
-  std::function<int(std::ostream&, std::ostream&)> run_command;
-  AddTokenCommand(app, &run_command);
+  AddTasks(app, result);
   try {
     app.parse(argc, argv);
-    if (run_command) {
-      result.exit_code = run_command(std::cout, std::cerr);
+    if (result.repair && result.task != ServerTask::kCheck) {
+      throw CLI::RequiresError("--repair", "check");
     }
   } catch (const CLI::ParseError& error) {
     result.exit_code = app.exit(error);
   }
   options.cache_bytes = cache_megabytes << 20;
   options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
-  options.upload_expiry = absl::Seconds(upload_expiry_seconds);
+  options.collect_interval = absl::Seconds(collect_seconds);
   return result;
 }
 

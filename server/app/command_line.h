@@ -1,6 +1,7 @@
 // Flags and configuration file of mercer-server.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,10 +9,14 @@
 
 namespace mercer::server {
 
+enum class ServerTask : uint8_t { kServe, kCheck, kRestore };
+
 struct CommandLine {
   ServerOptions options;
-  // Set when the program is to end at once: --help, --version, a mistake (explained on stderr), or a
-  // command, which has been done.
+  ServerTask task = ServerTask::kServe;
+  bool repair = false;  // kCheck
+  std::string archive;  // kRestore
+  // Set when the program is to end at once: --help, --version, or a mistake (explained on stderr).
   std::optional<int> exit_code;
 };
 

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <iostream>
 #include <memory>
 #include <poll.h>
 #include <string>
@@ -11,7 +12,7 @@
 
 #include "core/base/crash_note.h"
 #include "server/app/command_line.h"
-#include "server/app/reproducible.h"
+#include "server/app/maintenance_commands.h"
 #include "server/app/server.h"
 
 namespace {
@@ -81,13 +82,17 @@ int main(int argc, char** argv) {
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
   }
-  if (command_line.options.reproducible) {
-    if (const absl::Status status = mercer::server::ComputeReproducibly(argv); !status.ok()) {
-      std::fprintf(stderr, "mercer-server: %s\n", std::string(status.message()).c_str());
-      return 1;
-    }
+  switch (command_line.task) {
+    case mercer::server::ServerTask::kServe:
+      break;
+    case mercer::server::ServerTask::kCheck:
+      return mercer::server::RunCheck(command_line.options.data_dir, command_line.repair, std::cout,
+                                      std::cerr);
+    case mercer::server::ServerTask::kRestore:
+      return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
+                                        std::cout, std::cerr);
   }
-  if (!CatchSignals() || (command_line.options.access.has_files() && !CatchHangUp())) {
+  if (!CatchSignals()) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }

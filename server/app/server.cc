@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/errors.h"
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
@@ -24,6 +25,8 @@
 #include "server/app/port_file.h"
 #include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
+#include "server/jobs/storage_keeper.h"
+#include "server/maintenance/restore.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -69,6 +72,12 @@ absl::Status MakeFolder(const std::string& path) {
 // A new database would leave every blob without reference, and such blobs are deleted.
 absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
   std::error_code error;
+  if (std::filesystem::exists(absl::StrCat(folder, "/", kUnfinishedRestore), error)) {
+    return WithReason(
+        absl::DataLossError(absl::StrCat("a restore into the folder '", folder,
+                                         "' was broken off: empty it and restore again")),
+        "RESTORE_UNFINISHED");
+  }
   const std::uintmax_t size = std::filesystem::file_size(folder + "/mercer.db", error);
   if (!error && size > 0) {
     return absl::OkStatus();
@@ -187,7 +196,17 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(context_.uploads->Recover(PolicyOfUploads(context_)));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
-    return jobs_->StartWorkers();
+    MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
+    StorageKeeperOptions keeper;
+    keeper.storage = storage_.get();
+    keeper.blobs = blobs_.get();
+    keeper.reserve = reserve_.get();
+    keeper.collect_interval = options_.collect_interval;
+    keeper.log = log_;
+    return RunSafely("starting the keeper of the storage", [&] {
+      keeper_ = std::make_unique<StorageKeeper>(std::move(keeper));
+      return absl::OkStatus();
+    });
   }
 
   std::string PortFile() const { return options_.data_dir + "/port"; }
@@ -202,7 +221,13 @@ class Server::Impl {
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
+    disk_ = std::make_unique<DiskGuard>(options_.data_dir, options_.min_free_disk_bytes);
+    reserve_ = std::make_unique<DiskReserve>(options_.data_dir + "/reserve");
+    context_.disk = disk_.get();
+    context_.reserve = reserve_.get();
     OpenCrashNotes();
+    context_.backup_folder = options_.data_dir + "/backup";
+    MERCER_RETURN_IF_ERROR(MakeEmptyFolder(context_.backup_folder));
     context_.upload_folder = options_.data_dir + "/uploads";
     return MakeFolder(context_.upload_folder);
   }
@@ -246,6 +271,7 @@ class Server::Impl {
     dependencies.find_learner = find_learner;
     dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
+    dependencies.disk = disk_.get();
     dependencies.crash_notes = crash_notes_.get();
     dependencies.log = log_;
     dependencies.on_versions_deleted = [this](const std::string& model,
@@ -265,6 +291,7 @@ class Server::Impl {
     context_.hub = hub_.get();
     context_.feed = feed_.get();
     context_.learners = AllLearners();
+    context_.code_version = kCodeVersion;
     context_.limits.message_bytes = options_.max_message_bytes;
     context_.limits.dataset_bytes = options_.max_upload_bytes;
     context_.limits.upload_space_bytes = options_.upload_space_bytes;
@@ -289,7 +316,7 @@ class Server::Impl {
     services_.push_back(MakeTrainingService(environment_, context_));
     services_.push_back(MakeModelService(environment_, context_, *cache_));
     services_.push_back(MakePredictionService(environment_, context_, *cache_));
-    services_.push_back(MakeAdminService(environment_));
+    services_.push_back(MakeAdminService(environment_, context_));
   }
 
   absl::Status Listen() {
@@ -334,6 +361,9 @@ class Server::Impl {
   const std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<DiskGuard> disk_;
+  std::unique_ptr<DiskReserve> reserve_;
+  std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
   std::unique_ptr<ProgressHub> hub_;

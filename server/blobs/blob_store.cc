@@ -38,6 +38,7 @@ absl::Status CheckDigest(const std::string& digest) {
 struct PinTable {
   absl::Mutex mutex;
   absl::flat_hash_map<std::string, int64_t> counts ABSL_GUARDED_BY(mutex);
+  int64_t holds ABSL_GUARDED_BY(mutex) = 0;  // that keep everything
 };
 
 std::shared_ptr<void> TakePin(const std::shared_ptr<PinTable>& pins, const std::string& digest)
@@ -88,6 +89,8 @@ class DiskBlobStore final : public BlobStore {
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override;
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override;
   absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override;
+  absl::StatusOr<PinnedBlob> Pin(const std::string& digest) override;
+  std::shared_ptr<void> HoldDeletions() override;
   absl::StatusOr<std::vector<std::string>> List() override;
   absl::StatusOr<bool> DeleteIf(const std::string& digest,
                                 absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) override;
@@ -227,6 +230,27 @@ absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::strin
   return file;
 }
 
+absl::StatusOr<PinnedBlob> DiskBlobStore::Pin(const std::string& digest) {
+  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+  FileIdentity identity;
+  std::shared_ptr<void> pin;
+  {
+    absl::MutexLock lock(&pins_->mutex);
+    MERCER_ASSIGN_OR_RETURN(identity, files_->Identify(BlobPath(digest)));
+    pin = TakePin(pins_, digest);
+  }
+  return PinnedBlob(digest, identity.size, std::move(pin));
+}
+
+std::shared_ptr<void> DiskBlobStore::HoldDeletions() {
+  absl::MutexLock lock(&pins_->mutex);
+  ++pins_->holds;
+  return std::shared_ptr<void>(pins_.get(), [pins = pins_](void*) {
+    absl::MutexLock released(&pins->mutex);
+    --pins->holds;
+  });
+}
+
 absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
   std::vector<std::string> digests;
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
@@ -245,7 +269,7 @@ absl::StatusOr<bool> DiskBlobStore::DeleteIf(
     const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) {
   MERCER_RETURN_IF_ERROR(CheckDigest(digest));
   absl::MutexLock lock(&pins_->mutex);
-  if (pins_->counts.contains(digest)) {
+  if (pins_->holds > 0 || pins_->counts.contains(digest)) {
     return false;
   }
   MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_unreferenced());

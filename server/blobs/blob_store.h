@@ -71,6 +71,14 @@ class BlobStore {
   // The path of the file, verified as in Read, for readers that map files themselves.
   virtual absl::StatusOr<std::string> VerifiedPath(const std::string& digest) = 0;
 
+  // Keeps a stored blob from being deleted. Errors: kNotFound; kUnimplemented where it cannot be done.
+  virtual absl::StatusOr<PinnedBlob> Pin(const std::string& /*digest*/) {
+    return absl::UnimplementedError("this store pins nothing");
+  }
+  // While the answer lives, DeleteIf deletes nothing: for whoever is about to pin blobs that rows name which others
+  // may delete meanwhile. What is kept by it is found by the next collection. Null where it cannot be done.
+  virtual std::shared_ptr<void> HoldDeletions() { return nullptr; }
+
   // All digests, sorted.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
   // Deletes the blob when nobody pins it and `is_unreferenced` says so; answers whether it did. No

@@ -39,6 +39,11 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
+struct DiskSpace {
+  int64_t free_bytes = 0;   // for users without privileges
+  int64_t total_bytes = 0;  // of the disk
+};
+
 // Thread-safe. Errors: kNotFound, kAlreadyExists, kResourceExhausted (reason DISK_FULL),
 // kFailedPrecondition (reason STORAGE_READ_ONLY), kInternal (anything else the system reports).
 class FileSystem {
@@ -60,6 +65,9 @@ class FileSystem {
       const std::string& path) = 0;  // renames and removals in it are on the disk
   virtual absl::StatusOr<std::vector<std::string>> List(
       const std::string& folder) = 0;  // names, sorted
+  virtual absl::StatusOr<DiskSpace> Space(
+      const std::string&
+          folder);  // of the disk that the folder is on; by default that of the real one
 };
 
 // The real one. Lives for ever.

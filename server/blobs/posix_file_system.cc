@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -202,6 +203,16 @@ class PosixFiles final : public FileSystem {
 };
 
 }  // namespace
+
+absl::StatusOr<DiskSpace> FileSystem::Space(const std::string& folder) {
+  struct statvfs info = {};
+  if (statvfs(folder.c_str(), &info) != 0) {
+    return SystemError(errno, "ask for the space of", folder);
+  }
+  const auto block = static_cast<int64_t>(info.f_frsize);
+  return DiskSpace{static_cast<int64_t>(info.f_bavail) * block,
+                   static_cast<int64_t>(info.f_blocks) * block};
+}
 
 FileSystem& PosixFileSystem() {
   static PosixFiles files;

@@ -174,6 +174,9 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   if (draining()) {
     return Draining();
   }
+  if (environment_.dependencies.disk != nullptr) {
+    MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());
+  }
   MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(plan));
   if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);

@@ -16,6 +16,7 @@
 #include "core/data/dataset.h"
 #include "core/training/certificate.h"
 #include "server/blobs/blob_store.h"
+#include "server/blobs/disk_guard.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_planner.h"
@@ -58,6 +59,7 @@ struct JobManagerDependencies {
   LearnerLookup find_learner;
   ProgressHub* hub = nullptr;
   Clock* clock = nullptr;
+  const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
   std::shared_ptr<spdlog::logger> log;  // may be null
   // Told of versions that a model does not keep any more, because a job has added one; may be empty.
@@ -102,8 +104,8 @@ class JobManager {
 
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
-  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes);
-  // kResourceExhausted (reason QUOTA_EXCEEDED); kUnavailable (reason DRAINING).
+  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reason DISK_NEARLY_FULL);
+  // kUnavailable (reason DRAINING).
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
 
   // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL). A running job ends soon after;

@@ -1,9 +1,11 @@
 // The stores of one server, which share one transaction log.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "server/storage/dataset_store.h"
@@ -27,6 +29,14 @@ class Storage {
   virtual absl::StatusOr<bool> IsBlobReferenced(const BlobDigest& blob) = 0;
   // Every blob that something names, sorted, each once.
   virtual absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() = 0;
+
+  // Writes everything, as of one moment, to the new file `path` while changes go on; answers what ReferencedBlobs()
+  // was at that moment. `is_cancelled` is asked again and again. Errors: kCancelled; kUnimplemented where nothing is
+  // kept in files. What is at `path` after an error is the caller's to remove.
+  virtual absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
+      const std::string& /*path*/, const std::function<bool()>& /*is_cancelled*/) {
+    return absl::UnimplementedError("this storage is kept in no file");
+  }
 };
 
 }  // namespace mercer::server

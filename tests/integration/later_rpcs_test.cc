@@ -66,7 +66,8 @@ TEST_F(LaterRpcsTest, SayThatTheyAreMissing) {
       }
     }
   }
-  EXPECT_THAT(missing, ElementsAre("Backup", "EstimateCost", "StopJob", "WatchJobs"));
+  EXPECT_THAT(missing, ElementsAre("EstimateCost", "EvaluateModel", "SetAlias", "StopJob",
+                                   "UpdateModel", "VerifyModel", "WatchJobs"));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ void AddCommands(CommandLine& line) {
   AddAliasCommands(line);
   AddRegistryCommands(line);
   AddLearnersCommand(line);
+  AddAdminCommands(line);
   AddVersionCommand(line);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
@@ -18,6 +19,8 @@ absl::Status SqliteError(sqlite3* database, int code, const std::string& what) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return WithReason(absl::UnavailableError(message), "DATABASE_BUSY");
+    case SQLITE_INTERRUPT:
+      return absl::CancelledError(message);
     case SQLITE_FULL:
       return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL");
     case SQLITE_CORRUPT:
@@ -114,12 +117,23 @@ absl::Time Statement::Time(int column) const {
   return IsNull(column) ? absl::InfinitePast() : absl::FromUnixMicros(Int64(column));
 }
 
+namespace {
+
+std::string ImmutableUri(const std::string& path) {
+  const std::string escaped = absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}});
+  return absl::StrCat("file:", escaped, "?immutable=1");
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& path, Mode mode) {
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                     (mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                              : SQLITE_OPEN_READONLY);
+                                              : SQLITE_OPEN_READONLY) |
+                    (mode == Mode::kImmutable ? SQLITE_OPEN_URI : 0);
+  const std::string name = mode == Mode::kImmutable ? ImmutableUri(path) : path;
   sqlite3* database = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &database, flags, nullptr);
   std::unique_ptr<Connection> connection(new Connection(database));
   if (code != SQLITE_OK) {
     return SqliteError(database, code, absl::StrCat("opening ", path));

@@ -17,7 +17,7 @@
 namespace mercer::server {
 
 // kUnavailable (busy), kResourceExhausted (DISK_FULL), kDataLoss (DATABASE_DAMAGED),
-// kFailedPrecondition (STORAGE_READ_ONLY), else kInternal, from the connection's last error.
+// kFailedPrecondition (STORAGE_READ_ONLY), kCancelled (interrupted), else kInternal, from the connection's last error.
 absl::Status SqliteError(sqlite3* database, int code, const std::string& what);
 
 // A prepared statement on loan; goes back, reset, when destroyed. Parameters are bound in order;
@@ -59,7 +59,11 @@ class Statement {
 // Used by one thread at a time.
 class Connection {
  public:
-  enum class Mode : uint8_t { kReadWrite, kReadOnly };
+  enum class Mode : uint8_t {
+    kReadWrite,
+    kReadOnly,
+    kImmutable,  // no file is written, not even beside it: for a database that nobody changes and that has no WAL
+  };
 
   // Sets the journal to WAL and synchronous to FULL (kReadWrite). Errors: kFailedPrecondition
   // (reason STORAGE_READ_ONLY: kReadWrite is not allowed), kDataLoss (reason DATABASE_DAMAGED).

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/status_macros.h"
 
 namespace mercer::server {
 namespace {
@@ -37,6 +38,20 @@ std::string ReadHolder(int descriptor) {
   return digits.empty() ? "unknown" : digits;
 }
 
+absl::Status Lock(int descriptor, const std::string& folder) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EWOULDBLOCK) {
+    return SystemError(errno, "cannot lock", absl::StrCat(folder, "/lock"));
+  }
+  const std::string holder = ReadHolder(descriptor);
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("the data folder '", folder,
+                                                 "' is used by another server, process ", holder)),
+      "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::string& folder) {
@@ -49,21 +64,26 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::strin
     return SystemError(errno, "cannot write", path);
   }
   std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
-      return SystemError(errno, "cannot lock", path);
-    }
-    const std::string holder = ReadHolder(descriptor);
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the data folder '", folder, "' is used by another server, process ", holder)),
-        "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
-  }
+  MERCER_RETURN_IF_ERROR(Lock(descriptor, folder));
   const std::string content = absl::StrCat(getpid(), "\n");
   if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, content.data(), content.size(), 0) !=
                                            static_cast<ssize_t>(content.size())) {
     return SystemError(errno, "cannot write", path);
   }
+  return lock;
+}
+
+absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::AcquireIfThere(const std::string& folder) {
+  const std::string path = absl::StrCat(folder, "/lock");
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    if (errno == ENOENT) {
+      return nullptr;
+    }
+    return SystemError(errno, "cannot read", path);
+  }
+  std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
+  MERCER_RETURN_IF_ERROR(Lock(descriptor, folder));
   return lock;
 }
 

@@ -16,6 +16,9 @@ class FolderLock {
   // DATA_FOLDER_LOCKED, metadata folder and holder, the other process' id; reason
   // STORAGE_READ_ONLY), kInternal.
   static absl::StatusOr<std::unique_ptr<FolderLock>> Acquire(const std::string& folder);
+  // The same for a folder that may be a copy, or on a disk that cannot be written: null when there is no file
+  // folder/lock, so that no server has ever used the folder. Changes nothing.
+  static absl::StatusOr<std::unique_ptr<FolderLock>> AcquireIfThere(const std::string& folder);
   ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;

@@ -175,17 +175,6 @@ const std::vector<const char*>& Steps() {
   return steps;
 }
 
-absl::StatusOr<int64_t> FindVersion(Connection& connection) {
-  MERCER_RETURN_IF_ERROR(
-      connection.Execute("CREATE TABLE IF NOT EXISTS schema_versions(version INTEGER PRIMARY KEY, "
-                         "applied_time INTEGER NOT NULL)"));
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT COALESCE(MAX(version), 0) FROM schema_versions"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
-  return found ? select.Int64(0) : 0;
-}
-
 absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) {
   MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   absl::Status status = connection.Execute(Steps()[static_cast<size_t>(version)]);
@@ -207,16 +196,43 @@ absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) 
 
 int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
 
-absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(int64_t version, FindVersion(connection));
-  if (version > CurrentSchemaVersion()) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the database has schema ", version, ", written by a newer version; this one supports ",
-            CurrentSchemaVersion())),
-        "NEWER_SCHEMA",
-        {{"found", absl::StrCat(version)}, {"supported", absl::StrCat(CurrentSchemaVersion())}});
+absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection) {
+  {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement tables,
+        connection.Prepare(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_versions'"));
+    MERCER_ASSIGN_OR_RETURN(const bool there, tables.Step());
+    if (!there) {
+      return 0;
+    }
   }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT COALESCE(MAX(version), 0) FROM schema_versions"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Step());
+  return found ? select.Int64(0) : 0;
+}
+
+absl::Status CheckSchemaVersion(Connection& connection) {
+  MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
+  if (version <= CurrentSchemaVersion()) {
+    return absl::OkStatus();
+  }
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("the database has schema ", version,
+                                                 ", written by a newer version; this one supports ",
+                                                 CurrentSchemaVersion())),
+      "NEWER_SCHEMA",
+      {{"found", absl::StrCat(version)}, {"supported", absl::StrCat(CurrentSchemaVersion())}});
+}
+
+absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
+  MERCER_RETURN_IF_ERROR(CheckSchemaVersion(connection));
+  MERCER_RETURN_IF_ERROR(
+      connection.Execute("CREATE TABLE IF NOT EXISTS schema_versions(version INTEGER PRIMARY KEY, "
+                         "applied_time INTEGER NOT NULL)"));
+  MERCER_ASSIGN_OR_RETURN(int64_t version, ReadSchemaVersion(connection));
   for (; version < CurrentSchemaVersion(); ++version) {
     MERCER_RETURN_IF_ERROR(ApplyStep(connection, version, now));
   }

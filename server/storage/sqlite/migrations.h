@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "server/storage/sqlite/connection.h"
@@ -13,6 +14,11 @@ namespace mercer::server {
 
 // The schema that this program reads and writes.
 int64_t CurrentSchemaVersion();
+
+// The newest step that was applied to the database; 0 when it has none of our tables. Changes nothing.
+absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection);
+// Errors: kFailedPrecondition (reason NEWER_SCHEMA, metadata found and supported). Changes nothing.
+absl::Status CheckSchemaVersion(Connection& connection);
 
 // Brings the database to the current schema, each step in a transaction of its own. Errors:
 // kFailedPrecondition (reason NEWER_SCHEMA, metadata found and supported).

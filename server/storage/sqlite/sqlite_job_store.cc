@@ -1,6 +1,5 @@
 #include "server/storage/sqlite/sqlite_job_store.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -10,59 +9,11 @@
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/job_changes.h"
-#include "server/storage/sqlite/queue_changes.h"
+#include "server/storage/sqlite/job_list.h"
 #include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {
 namespace {
-
-// Numbers of the page's jobs, newest first: the union of one index scan per state, each cut at the
-// page's size, so that no state, however many jobs it has, is sorted as a whole. Parameters: per
-// state (state,) before, labels, limit; at the end limit.
-std::string SelectNumbersSql(size_t num_states, size_t num_labels) {
-  std::string labels;
-  for (size_t i = 0; i < num_labels; ++i) {
-    absl::StrAppend(&labels,
-                    " AND EXISTS (SELECT 1 FROM job_labels WHERE owner = jobs.number AND key = ? "
-                    "AND value = ?)");
-  }
-  std::string sql = "SELECT number FROM (";
-  for (size_t i = 0; i < std::max<size_t>(num_states, 1); ++i) {
-    absl::StrAppend(&sql, i == 0 ? "" : " UNION ALL ",
-                    "SELECT number FROM (SELECT number FROM jobs WHERE ",
-                    num_states == 0 ? "" : "state = ? AND ", "number < ?", labels,
-                    " ORDER BY number DESC LIMIT ?)");
-  }
-  return absl::StrCat(sql, ") ORDER BY number DESC LIMIT ?");
-}
-
-absl::StatusOr<std::vector<int64_t>> SelectNumbers(Connection& connection, const JobFilter& filter,
-                                                   int64_t before, int limit) {
-  std::vector<JobState> states = filter.states;
-  std::sort(states.begin(), states.end());
-  states.erase(std::unique(states.begin(), states.end()), states.end());
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select, connection.Prepare(SelectNumbersSql(states.size(), filter.labels.size())));
-  for (size_t i = 0; i < std::max<size_t>(states.size(), 1); ++i) {
-    if (!states.empty()) {
-      select.Bind(static_cast<int64_t>(states[i]));
-    }
-    select.Bind(before);
-    for (const auto& [key, value] : filter.labels) {
-      select.Bind(key).Bind(value);
-    }
-    select.Bind(limit);
-  }
-  select.Bind(limit);
-  std::vector<int64_t> numbers;
-  while (true) {
-    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-    if (!more) {
-      return numbers;
-    }
-    numbers.push_back(select.Int64(0));
-  }
-}
 
 absl::StatusOr<JobRecord> ReadJobByNumber(Connection& connection, int64_t number) {
   MERCER_ASSIGN_OR_RETURN(Statement select,
@@ -172,7 +123,7 @@ absl::StatusOr<Page<JobRecord>> SqliteJobStore::ListJobs(const JobFilter& filter
                           ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
-                          SelectNumbers(*reader, filter, before, size + 1));
+                          SelectJobNumbers(*reader, filter, before, size + 1));
   Page<JobRecord> result;
   for (const int64_t number : numbers) {
     if (static_cast<int>(result.items.size()) == size) {

@@ -12,6 +12,7 @@
 #include "server/storage/sqlite/folder_lock.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/snapshot.h"
 #include "server/storage/sqlite/sqlite_dataset_store.h"
 #include "server/storage/sqlite/sqlite_event_log.h"
 #include "server/storage/sqlite/sqlite_job_store.h"
@@ -34,9 +35,11 @@ absl::Status CheckDatabase(Connection& connection) {
 
 class SqliteStorage final : public Storage {
  public:
-  SqliteStorage(std::unique_ptr<FolderLock> lock, std::unique_ptr<Connection> connection,
-                std::unique_ptr<ReaderPool> readers, int max_batch)
-      : lock_(std::move(lock)),
+  SqliteStorage(std::string path, std::unique_ptr<FolderLock> lock,
+                std::unique_ptr<Connection> connection, std::unique_ptr<ReaderPool> readers,
+                int max_batch)
+      : path_(std::move(path)),
+        lock_(std::move(lock)),
         connection_(std::move(connection)),
         readers_(std::move(readers)),
         writer_(connection_.get(), max_batch) {}
@@ -61,22 +64,19 @@ class SqliteStorage final : public Storage {
 
   absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
     const ReaderPool::Loan reader = readers_->Borrow();
-    MERCER_ASSIGN_OR_RETURN(Statement select,
-                            (*reader).Prepare("SELECT blob FROM datasets UNION SELECT blob FROM "
-                                              "checkpoints UNION SELECT model_blob FROM "
-                                              "versions UNION SELECT witness_blob FROM versions "
-                                              "WHERE witness_blob <> '' ORDER BY 1"));
-    std::vector<BlobDigest> blobs;
-    while (true) {
-      MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
-      if (!more) {
-        return blobs;
-      }
-      blobs.push_back(select.Bytes(0));
-    }
+    return ReadReferencedBlobs(*reader);
+  }
+
+  absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
+      const std::string& path, const std::function<bool()>& is_cancelled) override {
+    // A connection of its own: the copy takes as long as it takes.
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Connection> source,
+                            Connection::Open(path_, Connection::Mode::kReadOnly));
+    return CopyDatabase(*source, path, is_cancelled);
   }
 
  private:
+  const std::string path_;  // of the database
   // Destroyed from the last to the first: the writer finishes its queue while the connection and
   // the lock still exist.
   std::unique_ptr<FolderLock> lock_;
@@ -103,8 +103,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const SqliteOptions& 
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ReaderPool> readers,
                           ReaderPool::Open(path, std::max(1, options.num_readers)));
   connection->CheckpointOnClose(true);
-  return std::make_unique<SqliteStorage>(std::move(lock), std::move(connection), std::move(readers),
-                                         options.max_batch);
+  return std::make_unique<SqliteStorage>(path, std::move(lock), std::move(connection),
+                                         std::move(readers), options.max_batch);
 }
 
 }  // namespace mercer::server

@@ -60,6 +60,10 @@ TEST(ErrorDetailsTest, UnavailableSaysWhenToRetry) {
       DetailsOf<google::rpc::RetryInfo>(ToRpcStatus(absl::UnavailableError("later")));
   ASSERT_EQ(retry.size(), 1u);
   EXPECT_GT(retry[0].retry_delay().seconds(), 0);
+  const auto later = DetailsOf<google::rpc::RetryInfo>(
+      ToRpcStatus(WithReason(absl::ResourceExhaustedError("full"), "DISK_NEARLY_FULL")));
+  ASSERT_EQ(later.size(), 1u);
+  EXPECT_GT(later[0].retry_delay().seconds(), retry[0].retry_delay().seconds());
 }
 
 TEST(ErrorDetailsTest, QuotaSaysWhenToRetry) {

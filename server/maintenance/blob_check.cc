@@ -1,0 +1,221 @@
+#include "server/maintenance/blob_check.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "core/data/dataset_file.h"
+#include "core/training/model.h"
+#include "core/training/witness.h"
+#include "server/backup/backup_format.h"
+#include "server/blobs/sha256.h"
+
+namespace mercer::server {
+namespace {
+
+// What a row takes a blob for; the numbers stand in the SQL text.
+enum class BlobKind : uint8_t { kDataset = 1, kCheckpoint = 2, kModel = 3, kWitness = 4 };
+
+constexpr char kSelectUses[] =
+    "SELECT blob, 1, id, size_bytes FROM datasets UNION ALL "
+    "SELECT blob, 2, jobs.id, -1 FROM checkpoints JOIN jobs ON jobs.number = job UNION ALL "
+    "SELECT model_blob, 3, models.name || '/versions/' || version, model_bytes FROM versions JOIN "
+    "models ON models.number = model UNION ALL "
+    "SELECT witness_blob, 4, models.name || '/versions/' || version, witness_bytes FROM versions "
+    "JOIN models ON models.number = model WHERE witness_blob <> '' ORDER BY 1, 2, 3";
+
+// One row that names a blob.
+struct BlobUse {
+  std::string digest;
+  BlobKind kind = BlobKind::kDataset;
+  std::string name;
+  int64_t bytes = -1;  // as the row says; -1: it does not
+};
+
+std::string SubjectOf(const BlobUse& use) {
+  switch (use.kind) {
+    case BlobKind::kDataset:
+      return absl::StrCat("data set ", use.name);
+    case BlobKind::kCheckpoint:
+      return absl::StrCat("checkpoint of job ", use.name);
+    case BlobKind::kModel:
+      return absl::StrCat("model ", use.name);
+    case BlobKind::kWitness:
+      return absl::StrCat("witness of model ", use.name);
+  }
+  return use.name;
+}
+
+std::string ActionOf(BlobKind kind) {
+  switch (kind) {
+    case BlobKind::kDataset:
+      return "upload the same data again, or put the file back from a backup; --repair marks the "
+             "data set";
+    case BlobKind::kCheckpoint:
+      return "nothing: the job starts again; --repair forgets the checkpoint";
+    case BlobKind::kModel:
+      return "put the file back from a backup, or train again; --repair marks the version";
+    case BlobKind::kWitness:
+      return "the model predicts, but cannot be verified: put the file back from a backup; "
+             "--repair marks the version";
+  }
+  return "";
+}
+
+absl::Status OpenAs(BlobKind kind, const std::string& path, std::string_view bytes) {
+  switch (kind) {
+    case BlobKind::kDataset:
+      return OpenDataset(path).status();
+    case BlobKind::kModel:
+      return LoadModel(bytes).status();
+    case BlobKind::kWitness:
+      return LoadWitness(bytes).status();
+    case BlobKind::kCheckpoint:
+      return absl::OkStatus();  // its form is the learner's; one that cannot be read starts again
+  }
+  return absl::OkStatus();
+}
+
+class BlobCheck {
+ public:
+  BlobCheck(std::string folder, FileSystem& files, const FindingSink& sink)
+      : folder_(std::move(folder)), files_(files), sink_(sink) {}
+
+  absl::StatusOr<BlobReport> Run(Connection& connection) {
+    MERCER_RETURN_IF_ERROR(ListFiles());
+    MERCER_RETURN_IF_ERROR(CheckUses(connection));
+    for (const std::string& digest : unnamed_) {
+      Leftover("BLOB_UNREFERENCED", PathOf(digest), "no row names it");
+    }
+    return std::move(report_);
+  }
+
+ private:
+  std::string PathOf(const std::string& digest) const {
+    return absl::StrCat(folder_, "/", digest.substr(0, 2), "/", digest);
+  }
+
+  void Leftover(const std::string& reason, const std::string& path, const std::string& meaning) {
+    sink_({Severity::kNote, reason, absl::StrCat("file ", path), meaning,
+           "nothing: a server that starts removes it; so does --repair"});
+    report_.leftovers.push_back(path);
+  }
+
+  absl::Status ListFiles() {
+    MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> entries, files_.List(folder_));
+    for (const std::string& entry : entries) {
+      const absl::StatusOr<std::vector<std::string>> names =
+          files_.List(absl::StrCat(folder_, "/", entry));
+      if (!names.ok()) {
+        Foreign(entry);
+        continue;
+      }
+      for (const std::string& name : *names) {
+        const std::string path = absl::StrCat(entry, "/", name);
+        if (entry == "tmp") {
+          Leftover("TEMPORARY_FILE", absl::StrCat(folder_, "/", path), "a write was broken off");
+        } else if (DigestOfBackupBlob(absl::StrCat("blobs/", path)).empty()) {
+          Foreign(path);
+        } else {
+          unnamed_.insert(name);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void Foreign(const std::string& path) {
+    sink_({Severity::kNote, "FILE_UNKNOWN", absl::StrCat("file ", folder_, "/", path),
+           "it is none of the server's", "move it elsewhere"});
+  }
+
+  // Rows that name the same blob follow each other, so each file is read once.
+  absl::Status CheckUses(Connection& connection) {
+    MERCER_ASSIGN_OR_RETURN(Statement select, connection.Prepare(kSelectUses));
+    std::vector<BlobUse> uses;
+    while (true) {
+      MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+      BlobUse use;
+      if (more) {
+        use = {select.Bytes(0), static_cast<BlobKind>(select.Int64(1)), select.Bytes(2),
+               select.Int64(3)};
+      }
+      if (!uses.empty() && (!more || use.digest != uses.front().digest)) {
+        MERCER_RETURN_IF_ERROR(CheckBlob(uses));
+        uses.clear();
+      }
+      if (!more) {
+        return absl::OkStatus();
+      }
+      uses.push_back(std::move(use));
+    }
+  }
+
+  absl::Status CheckBlob(const std::vector<BlobUse>& uses) {
+    const std::string& digest = uses.front().digest;
+    unnamed_.erase(digest);
+    const absl::StatusOr<std::unique_ptr<MappedFile>> file = files_.Map(PathOf(digest));
+    if (absl::IsNotFound(file.status())) {
+      Lost(uses, "BLOB_MISSING", absl::StrCat("its file ", PathOf(digest), " is not there"));
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(file.status());
+    const std::string_view bytes = (*file)->contents();
+    if (Sha256Hex(bytes) != digest) {
+      Lost(uses, "BLOB_DAMAGED",
+           absl::StrCat("the content of its file ", PathOf(digest), " has changed"));
+      return absl::OkStatus();
+    }
+    ++report_.num_blobs;
+    report_.bytes += static_cast<int64_t>(bytes.size());
+    for (const BlobUse& use : uses) {
+      CheckUse(use, bytes);
+    }
+    return absl::OkStatus();
+  }
+
+  void CheckUse(const BlobUse& use, std::string_view bytes) {
+    if (use.bytes >= 0 && use.bytes != static_cast<int64_t>(bytes.size())) {
+      sink_({Severity::kError, "BLOB_SIZE", SubjectOf(use),
+             absl::StrCat("its row says ", use.bytes, " bytes, its file has ", bytes.size()),
+             "report it"});
+    }
+    const absl::Status opened = RunSafely(
+        "opening a stored file", [&] { return OpenAs(use.kind, PathOf(use.digest), bytes); });
+    if (!opened.ok()) {
+      sink_({Severity::kError, "BLOB_UNREADABLE", SubjectOf(use),
+             absl::StrCat("its file is as it was written, but cannot be read: ",
+                          std::string(opened.message())),
+             "report it"});
+    }
+  }
+
+  void Lost(const std::vector<BlobUse>& uses, const std::string& reason,
+            const std::string& meaning) {
+    report_.lost.push_back(uses.front().digest);
+    for (const BlobUse& use : uses) {
+      sink_({Severity::kError, reason, SubjectOf(use), meaning, ActionOf(use.kind)});
+    }
+  }
+
+  const std::string folder_;
+  FileSystem& files_;
+  const FindingSink& sink_;
+  std::set<std::string> unnamed_;  // digests of files that no row has named yet
+  BlobReport report_;
+};
+
+}  // namespace
+
+absl::StatusOr<BlobReport> CheckBlobs(Connection& connection, const std::string& folder,
+                                      FileSystem& files, const FindingSink& sink) {
+  return BlobCheck(folder, files, sink).Run(connection);
+}
+
+}  // namespace mercer::server

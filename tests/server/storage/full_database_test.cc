@@ -1,0 +1,83 @@
+// A database that cannot grow: what was answered stays, what frees room goes on, and it is over when there is room.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/sqlite_dataset_store.h"
+#include "server/storage/sqlite/write_queue.h"
+
+namespace mercer::server {
+namespace {
+
+TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / absl::StrCat("mercer-full-", getpid());
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / "mercer.db";
+  auto connection = Connection::Open(path, Connection::Mode::kReadWrite);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  ASSERT_TRUE(MigrateDatabase(**connection, absl::Now()).ok());
+  auto readers = ReaderPool::Open(path, 1);
+  ASSERT_TRUE(readers.ok()) << readers.status();
+  int64_t pages = 0;
+  {
+    auto count = (*connection)->Prepare("PRAGMA page_count");
+    ASSERT_TRUE(count.ok() && count->Step().ok());
+    pages = count->Int64(0);
+  }
+  const auto limit_pages = [&](int64_t limit) {
+    ASSERT_TRUE((*connection)->Execute(absl::StrCat("PRAGMA max_page_count = ", limit)).ok());
+  };
+  limit_pages(pages + 20);
+  const auto make = [](int i) {
+    DatasetRecord dataset;
+    dataset.id = absl::StrCat("d", i);
+    dataset.info = std::string(3000, 'x');
+    dataset.create_time = absl::FromUnixSeconds(1);
+    return dataset;
+  };
+  int stored = 0;
+  {
+    WriteQueue queue(connection->get(), 16);
+    SqliteDatasetStore store(&queue, readers->get());
+    DatasetStore& datasets = store;
+    absl::Status status;
+    while ((status = datasets.CreateDataset(make(stored)).status()).ok()) {
+      ASSERT_LT(++stored, 1000);
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_EQ(GetReason(status), "DISK_FULL");
+    ASSERT_GT(stored, 2);
+    EXPECT_EQ(GetReason(datasets.CreateDataset(make(stored)).status()), "DISK_FULL");
+    for (int i = 0; i < stored; ++i) {
+      EXPECT_TRUE(datasets.GetDataset(absl::StrCat("d", i)).ok()) << i;
+    }
+    EXPECT_TRUE(absl::IsNotFound(datasets.GetDataset(absl::StrCat("d", stored)).status()));
+    // A deletion needs no page, and its pages serve the next data set.
+    EXPECT_TRUE(datasets.DeleteDataset("d0").ok());
+    EXPECT_TRUE(datasets.CreateDataset(make(stored)).ok());
+    EXPECT_EQ(GetReason(datasets.CreateDataset(make(stored + 1)).status()), "DISK_FULL");
+  }
+  limit_pages(pages + 1000);
+  {
+    WriteQueue queue(connection->get(), 16);
+    SqliteDatasetStore store(&queue, readers->get());
+    DatasetStore& datasets = store;
+    EXPECT_TRUE(datasets.CreateDataset(make(stored + 1)).ok()) << "there is room again";
+  }
+  readers->reset();
+  connection->reset();
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace mercer::server
