@@ -30,6 +30,7 @@ class FaultTest : public testing::Test {
   static v1::TrainRequest CloudsRequest();
   // Expects a model; its name.
   static std::string TrainToEnd(client::Client& client, const v1::TrainRequest& request);
+  static std::string WatchToEnd(client::Client& client, const std::string& job);
 
   std::filesystem::path folder_;
 };
