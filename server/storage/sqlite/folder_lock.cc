@@ -37,6 +37,20 @@ std::string ReadHolder(int descriptor) {
   return digits.empty() ? "unknown" : digits;
 }
 
+// False with errno. A disk that is nearly full may take a part of the text only.
+bool WriteHolder(int descriptor, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t size =
+        pwrite(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (size < 0 && errno != EINTR) {
+      return false;
+    }
+    done += size > 0 ? static_cast<size_t>(size) : 0;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::string& folder) {
@@ -60,8 +74,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::strin
         "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
   }
   const std::string content = absl::StrCat(getpid(), "\n");
-  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, content.data(), content.size(), 0) !=
-                                           static_cast<ssize_t>(content.size())) {
+  if (ftruncate(descriptor, 0) != 0 || !WriteHolder(descriptor, content)) {
     return SystemError(errno, "cannot write", path);
   }
   return lock;
