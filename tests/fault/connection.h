@@ -1,6 +1,7 @@
 // One connection to one life of a server: the client library, and the bare stubs for what the library does not do.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,8 @@ struct Connection {
   std::unique_ptr<v1::TrainingService::Stub> training;
   std::unique_ptr<v1::ModelService::Stub> models;
   std::unique_ptr<v1::PredictionService::Stub> predictions;
+  // The server was told to end: calls that it does not wait for any longer are CANCELLED.
+  std::atomic<bool> draining = false;
 };
 
 }  // namespace mercer::server

@@ -87,7 +87,8 @@ void CrashClient::Settle() {
 }
 
 bool CrashClient::Lost(const absl::Status& status) {
-  lost_ = lost_ || absl::IsUnavailable(status);
+  lost_ =
+      lost_ || absl::IsUnavailable(status) || (connection_->draining && absl::IsCancelled(status));
   return lost_;
 }
 

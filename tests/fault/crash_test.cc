@@ -169,6 +169,7 @@ void Campaign::Trouble(ServerProcess& server, Killer& killer, absl::Duration lon
     mutex.AwaitWithTimeout(absl::Condition(&lost), longest);
   }
   if (drain > absl::ZeroDuration()) {
+    connection.draining = true;
     server.Terminate();
     absl::SleepFor(drain);
   }
@@ -195,7 +196,7 @@ void Campaign::Watch(Connection& connection, uint64_t seed, const OnMoment& on_m
   };
   while (!over) {
     const absl::Status watched = ledger_.WatchSome(connection, random, may_go_on);
-    if (absl::IsUnavailable(watched)) {
+    if (absl::IsUnavailable(watched) || (connection.draining && absl::IsCancelled(watched))) {
       return;
     }
     EXPECT_TRUE(watched.ok()) << watched;
