@@ -15,6 +15,10 @@ namespace mercer::server {
 client::ClientOptions OneTry(const std::string& address);
 
 class FaultTest : public testing::Test {
+ public:
+  // Expects a model; its name.
+  static std::string WatchToEnd(client::Client& client, const std::string& job);
+
  protected:
   FaultTest();
   ~FaultTest() override;
@@ -30,7 +34,6 @@ class FaultTest : public testing::Test {
   static v1::TrainRequest CloudsRequest();
   // Expects a model; its name.
   static std::string TrainToEnd(client::Client& client, const v1::TrainRequest& request);
-  static std::string WatchToEnd(client::Client& client, const std::string& job);
 
   std::filesystem::path folder_;
 };
