@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -51,6 +52,17 @@ bool WriteHolder(int descriptor, const std::string& text) {
   return true;
 }
 
+// The folder's own name is in the folder above, and may have been made just now. Whoever may not read that one has to make
+// the folder durable himself.
+void SyncFolderAbove(const std::string& folder) {
+  const std::string above = std::filesystem::absolute(folder).lexically_normal().parent_path();
+  const int descriptor = open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    fsync(descriptor);
+    close(descriptor);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::string& folder) {
@@ -77,6 +89,7 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::strin
   if (ftruncate(descriptor, 0) != 0 || !WriteHolder(descriptor, content)) {
     return SystemError(errno, "cannot write", path);
   }
+  SyncFolderAbove(folder);
   return lock;
 }
 

@@ -18,11 +18,6 @@
 namespace mercer::server {
 namespace {
 
-// Thousands of syncs, whose effect is in FileFaults and not on a disk.
-std::filesystem::path FastFolder() {
-  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
-}
-
 class StoreFaultsTest : public testing::Test {
  protected:
   StoreFaultsTest() : folder_(FastFolder() / absl::StrCat("mercer-store-faults-", getpid())) {
@@ -150,6 +145,7 @@ TEST_F(StoreFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
     int begun;
   };
   const std::string folder = MakeFolder("data");
+  const char kStores[] = "/stores";  // made by the stores
   const std::filesystem::path copies = MakeFolder("copies");
   std::vector<Snapshot> snapshots;
   std::mt19937_64 random(1);
@@ -167,7 +163,7 @@ TEST_F(StoreFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
       faults.WriteAfterPowerLoss(add("power lost"), nullptr);
       faults.WriteAfterPowerLoss(add("power lost, some of the rest written"), &random);
     });
-    absl::StatusOr<Stores> stores = OpenStores(folder);
+    absl::StatusOr<Stores> stores = OpenStores(folder + kStores);
     ASSERT_TRUE(stores.ok()) << stores.status();
     for (int step = 1; step <= kStoreSteps; ++step) {
       begun = step;
@@ -178,7 +174,7 @@ TEST_F(StoreFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
   }
   for (const Snapshot& snapshot : snapshots) {
     SCOPED_TRACE(snapshot.what);
-    FinishAll(snapshot.folder, snapshot.acknowledged, snapshot.begun);
+    FinishAll(snapshot.folder.string() + kStores, snapshot.acknowledged, snapshot.begun);
     std::filesystem::remove_all(snapshot.folder);
     ASSERT_FALSE(HasFailure());
   }
