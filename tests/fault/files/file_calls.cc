@@ -1,5 +1,6 @@
 // The system calls that change files, for the whole program: those of a program itself go before those of the C library,
 // for shared libraries too. Without a FileFaults each does what it always does.
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <fcntl.h>
@@ -141,6 +142,24 @@ int rename(const char* from, const char* to) noexcept {
 
 int unlink(const char* path) noexcept {
   return OfPath({"unlink", path, 0, -1, true}, [&] { return syscall(SYS_unlink, path); });
+}
+
+int rmdir(const char* path) noexcept {
+  return OfPath({"rmdir", path, 0, -1, true}, [&] { return syscall(SYS_rmdir, path); });
+}
+
+int unlinkat(int folder, const char* name, int flags) noexcept {
+  const bool is_whole = name[0] == '/' || FileFaults::active() == nullptr;
+  const std::string path = is_whole ? name : PathOf(folder) + "/" + name;
+  return OfPath({"unlinkat", path, 0, -1, true},
+                [&] { return syscall(SYS_unlinkat, folder, name, flags); });
+}
+
+int remove(const char* path) noexcept {
+  return OfPath({"remove", path, 0, -1, true}, [&] {
+    const long removed = syscall(SYS_unlink, path);
+    return removed != 0 && errno == EISDIR ? syscall(SYS_rmdir, path) : removed;
+  });
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
