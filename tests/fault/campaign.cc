@@ -103,6 +103,7 @@ void Campaign::LiveAndDie(const FaultyLife& faulty) {
     ServerProcess server(options);
     Run(server, Life());
   }
+  std::filesystem::remove_all(after.string() + ".part");
   if (std::filesystem::exists(after)) {
     std::filesystem::remove_all(options.data_dir);
     std::filesystem::rename(after, options.data_dir);

@@ -6,6 +6,7 @@
 //   power-some  the same, but some of what was not to be synced was written
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <string>
@@ -33,7 +34,9 @@ std::unique_ptr<FileFaults> MakeFaults() {
     }
     std::mt19937_64 random(static_cast<uint64_t>(call));
     if (end != "kill") {
-      faults->WriteAfterPowerLoss(after, end == "power" ? nullptr : &random);
+      // Whole or not at all: somebody else may kill the process in between.
+      faults->WriteAfterPowerLoss(after + ".part", end == "power" ? nullptr : &random);
+      std::filesystem::rename(after + ".part", after);
     }
     kill(getpid(), SIGKILL);
     pause();

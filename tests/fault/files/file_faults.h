@@ -70,7 +70,10 @@ class FileFaults {
     std::string target = {};
   };
   static FileFaults* active();
-  bool Covers(const std::string& path) const { return path.rfind(folder_, 0) == 0; }
+  bool Covers(const std::string& path) const {
+    return path.rfind(folder_, 0) == 0 &&
+           (path.size() == folder_.size() || path[folder_.size()] == '/');
+  }
   // `real(size)` makes the call; writes take `size` bytes.
   int64_t Run(const Call& call, absl::FunctionRef<int64_t(size_t size)> real);
   void DelayRead() const;
