@@ -74,7 +74,7 @@ function(mercer_test_program folder sources)
   # The support library precedes what it uses: it links no library of the core itself (see below).
   target_link_libraries(${name} PRIVATE mercer_test_support ${libraries} GTest::gmock_main mercer_warnings)
   if(folder MATCHES "^fault")
-    add_dependencies(${name} mercer-server)  # run by its tests
+    add_dependencies(${name} mercer-server mercer-server-faulty)  # run by its tests
   endif()
   if(MERCER_SANITIZE MATCHES "thread")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan/absl_synchronization.cc)
@@ -114,6 +114,14 @@ mercer_glob(solve tests/support/mercer_solve*.cc)
 if(solve)
   add_executable(mercer-solve ${solve})
   target_link_libraries(mercer-solve PRIVATE mercer_core nlohmann_json::nlohmann_json mercer_warnings)
+endif()
+
+# mercer-server-faulty: the server over files that end it before a chosen call; tests/fault/faulty.
+if(MERCER_BUILD_SERVER)
+  add_executable(mercer-server-faulty server/app/main.cc tests/fault/faulty/faulty_start.cc tests/fault/files/file_calls.cc
+                                      tests/fault/files/file_faults.cc)
+  set_target_properties(mercer-server-faulty PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
+  target_link_libraries(mercer-server-faulty PRIVATE mercer_app mercer_warnings)
 endif()
 
 # ------------------------------------------------------------------------------------------------------- GoogleTest programs

@@ -41,6 +41,15 @@ absl::StatusOr<std::vector<Item>> AllPages(Request request, int limit, Call call
   return result;
 }
 
+// The status of a call without streams. Nobody cancels such a call here: CANCELLED comes from a server that ends and does
+// not wait for it any longer, or has not even looked at it.
+absl::Status StatusOfCall(const grpc::Status& status) {
+  absl::Status result = ToAbslStatus(status);
+  return absl::IsCancelled(result)
+             ? absl::UnavailableError("the server has ended before it answered")
+             : result;
+}
+
 }  // namespace
 
 Client::Client(ClientOptions options)
@@ -61,7 +70,7 @@ auto Client::Call(Stub& stub, Method method, const Request& request) {
         grpc::ClientContext context;
         context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
         Response response;
-        MERCER_RETURN_IF_ERROR(ToAbslStatus((stub.*method)(&context, request, &response)));
+        MERCER_RETURN_IF_ERROR(StatusOfCall((stub.*method)(&context, request, &response)));
         return response;
       });
 }
@@ -114,7 +123,7 @@ absl::Status Client::CallDelete(Stub& stub, Method method, const Request& reques
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(absl::Now() + options_.timeout));
     google::protobuf::Empty response;
-    const absl::Status status = ToAbslStatus((stub.*method)(&context, request, &response));
+    const absl::Status status = StatusOfCall((stub.*method)(&context, request, &response));
     if (may_be_done && absl::IsNotFound(status)) {
       return absl::OkStatus();
     }

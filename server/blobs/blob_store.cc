@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -151,6 +152,9 @@ absl::Status DiskBlobStore::Prepare() {
   for (const std::string& name : leftovers) {
     MERCER_RETURN_IF_ERROR(files_->Remove(absl::StrCat(TemporaryFolder(), "/", name)));
   }
+  // The folder's own name is in the folder above: without it all that is synced below is lost with the power.
+  MERCER_RETURN_IF_ERROR(
+      files_->SyncFolder(std::filesystem::absolute(folder_).parent_path().string()));
   MERCER_RETURN_IF_ERROR(files_->SyncFolder(folder_));
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> folders, files_->List(folder_));
   absl::MutexLock lock(&folders_mutex_);

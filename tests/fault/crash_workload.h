@@ -1,4 +1,4 @@
-// What the crash test asks of a server: rounds of one upload and three trainings on real data.
+// What the clients of the crash suite send: a few data sets, a few ways to train on each.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace mercer::server {
 
-// Every request carries a request_id, so that it can be made again after a crash.
-struct Round {
-  v1::UploadHeader header;
-  std::string csv;
-  std::vector<v1::TrainRequest> trainings;
-};
+inline constexpr int kContents = 3;
+inline constexpr int kRecipes = 4;
 
-// `count` rounds, each on other rows of the demonstration's data.
-std::vector<Round> MakeRounds(int count);
+// CSV with the target "label": other rows of the demonstration's data for each `content`.
+std::vector<std::string> MakeContents();
+
+// Everything about an upload of a content but its names.
+v1::UploadHeader MakeUploadHeader();
+
+// Everything about a training but its names; the same recipe on the same content gives the same model.
+v1::TrainRequest MakeRecipe(int recipe);
 
 }  // namespace mercer::server

@@ -84,16 +84,17 @@ v1::TrainRequest FaultTest::CloudsRequest() {
 std::string FaultTest::TrainToEnd(client::Client& client, const v1::TrainRequest& request) {
   const absl::StatusOr<v1::Job> job = client.Train(request);
   EXPECT_TRUE(job.ok()) << job.status();
-  if (!job.ok()) {
-    return "";
-  }
+  return job.ok() ? WatchToEnd(client, job->name()) : "";
+}
+
+std::string FaultTest::WatchToEnd(client::Client& client, const std::string& job) {
   std::string model;
   client::WatchOptions watch;
   watch.on_event = [&model](const v1::ProgressEvent& event) {
     model = event.state_change().model();
     EXPECT_NE(event.state_change().state(), v1::JOB_STATE_FAILED) << event.ShortDebugString();
   };
-  const absl::Status watched = client.WatchJob(job->name(), watch);
+  const absl::Status watched = client.WatchJob(job, watch);
   EXPECT_TRUE(watched.ok()) << watched;
   EXPECT_NE(model, "");
   return model;

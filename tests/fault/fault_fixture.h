@@ -15,6 +15,10 @@ namespace mercer::server {
 client::ClientOptions OneTry(const std::string& address);
 
 class FaultTest : public testing::Test {
+ public:
+  // Expects a model; its name.
+  static std::string WatchToEnd(client::Client& client, const std::string& job);
+
  protected:
   FaultTest();
   ~FaultTest() override;

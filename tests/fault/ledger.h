@@ -1,67 +1,83 @@
-// What a server has acknowledged, and the check that it still says so, byte by byte.
+// What a server has said about its jobs, over all its lives, and the check that it still says so, byte by byte.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 
-#include "client/cpp/client.h"
-#include "mercer/v1/training_service.grpc.pb.h"
+#include "tests/fault/connection.h"
 
 namespace mercer::server {
 
-// One connection to one life of a server.
-struct Connection {
-  explicit Connection(const std::string& address);
+using Random = std::mt19937_64;
+// A number in [0, count).
+size_t Draw(Random& random, size_t count);
 
-  client::Client client;
-  std::unique_ptr<v1::TrainingService::Stub> training;
+// What has changed; empty when nothing has.
+std::string Difference(const google::protobuf::Message& before,
+                       const google::protobuf::Message& now);
+
+// What may become of a job.
+struct Prospects {
+  bool may_succeed = true;
+  bool may_be_cancelled = false;
+  bool same_bits = true;  // its model is that of an uninterrupted run
 };
 
-// Thread-safe.
+struct KnownJob {
+  v1::Job created;
+  std::string combination;  // of content and recipe: decides the model
+  Prospects prospects;
+  std::vector<std::string> events;  // serialised; event i has sequence i + 1
+  v1::JobState final_state = v1::JOB_STATE_UNSPECIFIED;
+  std::string model;         // SUCCEEDED: name of the version
+  bool watched_now = false;  // by one thread, so that the events come in order
+
+  bool is_final() const { return final_state != v1::JOB_STATE_UNSPECIFIED; }
+};
+
+// Thread-safe. Methods that ask a server return its status when it is lost on the way; what it says wrongly fails the
+// test.
 class Ledger {
  public:
-  // What the server answered to the upload or training with that request_id. Expects the same
-  // answer as at the first time.
-  void AddDataset(const std::string& request_id, const v1::Dataset& dataset);
-  void AddJob(const v1::TrainRequest& request, const v1::Job& job);
+  // What the server answered to a training; the same answer is expected to the same `operation`.
+  void Add(const std::string& operation, const std::string& combination, const v1::Job& job);
+  void Change(const std::string& job, const std::function<void(Prospects&)>& change);
+  KnownJob Get(const std::string& job) const;
+  std::vector<std::string> Names() const;
+  size_t CountUnfinished(const std::set<std::string>& jobs) const;
 
-  // Hears the job to its end, from the last event heard on. Expects each event once and in order.
-  // Unavailable when the server died before.
-  absl::Status Watch(Connection& connection, const std::string& job,
-                     const std::function<void(const v1::ProgressEvent&)>& on_event);
-  // Expects that all that was heard is still there.
-  void Check(Connection& connection) const;
+  // Hears a job that nobody else hears now from the last event heard on, until its end or `may_go_on` says no. OK also
+  // when there is no such job.
+  absl::Status WatchSome(Connection& connection, Random& random,
+                         const std::function<bool(const v1::ProgressEvent&)>& may_go_on);
+  // Hears the job to its end.
+  absl::Status Await(Connection& connection, const std::string& job);
+  // Expects that all that is known of the job is still true.
+  absl::Status Check(Connection& connection, const std::string& job);
 
-  // By request_id: the digest of the exported model of each job that has ended.
-  std::map<std::string, std::string> ModelDigests(Connection& connection) const;
   // Events that told of a continuation from a checkpoint.
-  int CountResumptions() const;
+  int num_resumptions() const;
   size_t num_events() const;
 
  private:
-  struct JobEntry {
-    std::string request_id;
-    v1::Job created;
-    std::vector<std::string> events;  // serialised; event i has sequence i + 1
-    std::string model;                // once the last event was heard
-    int resumptions = 0;
-  };
-
-  // False after the event of a final state.
+  // False when it was the last event.
   bool AddEvent(const std::string& job, const v1::ProgressEvent& event);
-  void CheckJob(Connection& connection, const std::string& name, const JobEntry& entry) const;
+  absl::Status Watch(Connection& connection, const std::string& job,
+                     const std::function<bool(const v1::ProgressEvent&)>& may_go_on);
+  // Marks an unfinished job that nobody watches; empty when there is none.
+  std::string TakeUnwatched(Random& random);
 
   mutable std::mutex mutex_;
-  std::map<std::string, v1::Dataset> datasets_;         // by request_id
-  std::map<std::string, std::string> jobs_by_request_;  // names of jobs by request_id
-  std::map<std::string, JobEntry> jobs_;                // by name
+  std::map<std::string, std::string> jobs_by_operation_;
+  std::map<std::string, KnownJob> jobs_;  // by name
+  int num_resumptions_ = 0;
 };
 
 }  // namespace mercer::server

@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
+#include "tests/fault/connection.h"
 #include "tests/fault/fault_fixture.h"
-#include "tests/fault/ledger.h"
 
 namespace mercer::server {
 namespace {

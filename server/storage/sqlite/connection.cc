@@ -1,5 +1,6 @@
 #include "server/storage/sqlite/connection.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,12 +11,37 @@
 
 namespace mercer::server {
 
+namespace {
+
+// SQLite has one code for whatever goes wrong with a file: what the system said makes the difference between a full disk, a
+// missing right and a broken disk.
+int RefinedCode(sqlite3* database, int code) {
+  const int primary = code & 0xff;
+  if (database == nullptr || (primary != SQLITE_IOERR && primary != SQLITE_CANTOPEN)) {
+    return primary;
+  }
+  switch (sqlite3_system_errno(database)) {
+    case ENOSPC:
+    case EDQUOT:
+      return SQLITE_FULL;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return SQLITE_READONLY;
+    default:
+      // Having failed to make a file, SQLite tries to open it for reading; why it failed is forgotten by then.
+      return SQLITE_IOERR;
+  }
+}
+
+}  // namespace
+
 absl::Status SqliteError(sqlite3* database, int code, const std::string& what) {
   const bool damaged = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
   const std::string message =
       absl::StrCat("database: ", damaged ? "damaged: " : "", what, ": ",
                    database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
-  switch (code & 0xff) {
+  switch (RefinedCode(database, code)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return WithReason(absl::UnavailableError(message), "DATABASE_BUSY");

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -38,18 +39,29 @@ std::string ReadHolder(int descriptor) {
   return digits.empty() ? "unknown" : digits;
 }
 
-absl::Status Lock(int descriptor, const std::string& folder) {
-  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
-    return absl::OkStatus();
+// False with errno. A disk that is nearly full may take a part of the text only.
+bool WriteHolder(int descriptor, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t size =
+        pwrite(descriptor, text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (size < 0 && errno != EINTR) {
+      return false;
+    }
+    done += size > 0 ? static_cast<size_t>(size) : 0;
   }
-  if (errno != EWOULDBLOCK) {
-    return SystemError(errno, "cannot lock", absl::StrCat(folder, "/lock"));
+  return true;
+}
+
+// The folder's own name is in the folder above, and may have been made just now. Whoever may not read that one has to make
+// the folder durable himself.
+void SyncFolderAbove(const std::string& folder) {
+  const std::string above = std::filesystem::absolute(folder).lexically_normal().parent_path();
+  const int descriptor = open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor >= 0) {
+    fsync(descriptor);
+    close(descriptor);
   }
-  const std::string holder = ReadHolder(descriptor);
-  return WithReason(
-      absl::FailedPreconditionError(absl::StrCat("the data folder '", folder,
-                                                 "' is used by another server, process ", holder)),
-      "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
 }
 
 }  // namespace
@@ -66,10 +78,10 @@ absl::StatusOr<std::unique_ptr<FolderLock>> FolderLock::Acquire(const std::strin
   std::unique_ptr<FolderLock> lock(new FolderLock(descriptor));
   MERCER_RETURN_IF_ERROR(Lock(descriptor, folder));
   const std::string content = absl::StrCat(getpid(), "\n");
-  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, content.data(), content.size(), 0) !=
-                                           static_cast<ssize_t>(content.size())) {
+  if (ftruncate(descriptor, 0) != 0 || !WriteHolder(descriptor, content)) {
     return SystemError(errno, "cannot write", path);
   }
+  SyncFolderAbove(folder);
   return lock;
 }
 

@@ -37,6 +37,16 @@ TEST_F(ClientTest, CallsAgainWhileTheServerIsUnavailable) {
   }
 }
 
+TEST_F(ClientTest, CallsAgainWhenAServerThatEndsHasCancelledTheCall) {
+  state().failure = grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED");
+  state().failures = 1;
+  const auto job = client_.Train(v1::TrainRequest());
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(sleeps_, 1);
+  state().failures = 1;
+  EXPECT_TRUE(client_.DeleteDataset("datasets/d1").ok());
+}
+
 TEST_F(ClientTest, GivesUpAfterTheLastAttempt) {
   state().failures = 100;
   EXPECT_EQ(client_.Train(v1::TrainRequest()).status().code(), absl::StatusCode::kUnavailable);

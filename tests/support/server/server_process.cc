@@ -26,6 +26,7 @@ constexpr int kCannotExecute = 127;
 struct Launch {
   int program;
   std::vector<char*> arguments;
+  std::vector<char*> environment;
   int output;
   int log;
   bool drop_privileges;
@@ -40,14 +41,14 @@ struct Launch {
     _exit(kCannotDropPrivileges);
   }
   // By descriptor: nobody may not be allowed into the folder of the program.
-  fexecve(launch.program, launch.arguments.data(), environ);
+  fexecve(launch.program, launch.arguments.data(), launch.environment.data());
   _exit(kCannotExecute);
 }
 
-int OpenProgram() {
+int OpenProgram(const std::string& name) {
   const char* folder = std::getenv("MERCER_BIN");
   EXPECT_NE(folder, nullptr) << "MERCER_BIN must name the folder of the programs";
-  const std::string path = std::string(folder != nullptr ? folder : ".") + "/mercer-server";
+  const std::string path = std::string(folder != nullptr ? folder : ".") + "/" + name;
   const int program = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   EXPECT_GE(program, 0) << "there is no " << path;
   return program;
@@ -64,11 +65,19 @@ ServerProcess::ServerProcess(const ServerProcessOptions& options) {
     launch.arguments.push_back(word.data());
   }
   launch.arguments.push_back(nullptr);
+  std::vector<std::string> settings = options.environment;
+  for (std::string& setting : settings) {
+    launch.environment.push_back(setting.data());
+  }
+  for (char** setting = environ; *setting != nullptr; ++setting) {
+    launch.environment.push_back(*setting);
+  }
+  launch.environment.push_back(nullptr);
   int pipe_ends[2] = {-1, -1};
   EXPECT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
   output_ = pipe_ends[0];
   log_ = memfd_create("mercer-server.log", MFD_CLOEXEC);
-  launch.program = OpenProgram();
+  launch.program = OpenProgram(options.program);
   launch.output = pipe_ends[1];
   launch.log = log_;
   launch.drop_privileges = options.unprivileged && geteuid() == 0;

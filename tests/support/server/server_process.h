@@ -12,7 +12,9 @@ namespace mercer::server {
 struct ServerProcessOptions {
   std::filesystem::path data_dir;
   std::string listen = "127.0.0.1:0";
-  std::vector<std::string> flags = {};  // further ones
+  std::vector<std::string> flags = {};        // further ones
+  std::string program = "mercer-server";      // in the folder of the programs
+  std::vector<std::string> environment = {};  // "NAME=VALUE", besides what this process has
   // For what root may do and users may not: run by root, the server becomes the user "nobody".
   bool unprivileged = false;
 };

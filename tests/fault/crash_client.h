@@ -1,0 +1,118 @@
+// One client of the crash suite: random operations on names of its own, and what it expects of them. What it uploads and
+// trains has the same content as that of the other clients, so that they share blobs.
+//
+// It does one thing at a time, so when the server is lost at most one operation is in doubt: both outcomes are allowed
+// until the next life has said which it was. An operation is a method and a line in kOperations:
+//   - it calls the server and hands the status to Lost; when that says yes, it leaves a Doubt, which asks the next life;
+//   - otherwise it notes what was acknowledged, or expects the refusal that what it knows calls for.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "tests/fault/connection.h"
+#include "tests/fault/crash_moments.h"
+#include "tests/fault/ledger.h"
+
+namespace mercer::server {
+
+// What an uninterrupted server makes of the contents and recipes.
+struct Reference {
+  std::vector<std::string> contents;                 // CSV
+  std::vector<std::string> dataset_digests;          // by content
+  std::map<std::string, std::string> model_digests;  // by combination
+  std::map<std::string, std::string> predictions;    // by PredictionKey
+};
+std::string CombinationOf(size_t content, size_t recipe);
+std::string PredictionKey(const std::string& combination, size_t content);
+// The bits of a model's predictions of a data set.
+absl::StatusOr<std::string> PredictBits(Connection& connection, const std::string& model,
+                                        const std::string& dataset);
+
+class CrashClient {
+ public:
+  CrashClient(std::string name, uint64_t seed, const Reference& reference, Ledger& ledger);
+
+  // Settles the doubt that the life before has left, then does operations until the server is lost.
+  void Live(Connection& connection, const OnMoment& on_moment);
+  // The same without operations.
+  void SettleAll(Connection& connection);
+  // Checks everything that this client has ever known. Nothing is in doubt, all jobs are final.
+  void CheckAll(Connection& connection);
+
+  int64_t operations() const { return operations_; }
+  // Labels "op" of all jobs that there are.
+  const std::set<std::string>& job_operations() const { return job_operations_; }
+  // Digests of what must be there.
+  void AddExpectedBlobs(std::set<std::string>& datasets, std::set<std::string>& models) const;
+
+ private:
+  // A name for a data set, which comes and goes.
+  struct Slot {
+    std::string id;
+    std::optional<v1::Dataset> dataset;  // none: it is not there
+    size_t content = 0;
+    std::string request_id;  // may be empty
+  };
+  struct Operation {
+    void (CrashClient::*run)();
+    int weight;
+  };
+  static const std::vector<Operation> kOperations;
+  // Asks the server what became of an operation.
+  using Doubt = std::function<void()>;
+
+  // Whether the server has died; then nothing is known of the call.
+  bool Lost(const absl::Status& status);
+  void Settle();
+  bool OneIn(size_t count) { return Draw(random_, count) == 0; }
+  Slot& AnySlot() { return slots_[Draw(random_, slots_.size())]; }
+  // One of its jobs with a property; empty when there is none.
+  std::string AnyJob(const std::function<bool(const KnownJob&)>& is_wanted);
+
+  void Upload();
+  void UploadHalf();
+  void DeleteDataset();
+  void Train();
+  void TrainAgain();
+  void Cancel();
+  void DeleteModel();
+  void Predict();
+  void CheckDatasets();
+  void CheckAJob();
+  void CheckModels();
+
+  v1::UploadHeader HeaderOf(const Slot& slot, size_t content) const;
+  void NoteUpload(Slot& slot, size_t content, const v1::Dataset& dataset);
+  void ExpectDatasetTaken(const Slot& slot, const absl::Status& refusal);
+  // Reads the data set; what it expects of it when the last operation on it is in doubt is either.
+  void ReadDataset(Slot& slot, bool in_doubt, size_t content);
+  void NoteJob(const v1::TrainRequest& request, const v1::Job& job);
+  void FindJob(const v1::TrainRequest& request);
+  // Of a job that has succeeded.
+  void ReadVersion(const std::string& job, bool in_doubt);
+
+  const std::string name_;
+  const Reference& reference_;
+  Ledger& ledger_;
+  Random random_;
+  std::vector<Slot> slots_;
+  std::set<std::string> jobs_;
+  std::set<std::string> job_operations_;
+  std::set<std::string> deleted_;  // jobs whose version of the model was deleted
+  Doubt doubt_;
+  int last_operation_ = 0;
+  int64_t operations_ = 0;
+  // Of this life.
+  Connection* connection_ = nullptr;
+  OnMoment on_moment_ = [](Moment) {};
+  bool lost_ = false;
+};
+
+}  // namespace mercer::server
