@@ -61,12 +61,16 @@ std::string HostName() {
 absl::Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "the folder '", path, "' cannot be made: ", error.message())),
-                      "STORAGE_READ_ONLY");
+  const std::string message =
+      absl::StrCat("the folder '", path, "' cannot be made: ", error.message());
+  if (error == std::errc::no_space_on_device) {
+    return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
   }
-  return absl::OkStatus();
+  if (error == std::errc::io_error) {
+    return absl::InternalError(message);
+  }
+  return error ? WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY")
+               : absl::OkStatus();
 }
 
 // A new database would leave every blob without reference, and such blobs are deleted.
