@@ -203,6 +203,11 @@ int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
 
 absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
   MERCER_ASSIGN_OR_RETURN(int64_t version, FindVersion(connection));
+  if (version < 0) {
+    return WithReason(absl::DataLossError(
+                          absl::StrCat("database: damaged: its schema has the version ", version)),
+                      "DATABASE_DAMAGED");
+  }
   if (version > CurrentSchemaVersion()) {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
