@@ -14,7 +14,7 @@
 namespace mercer::fuzz {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 20;
+constexpr size_t kMaxBytes = size_t{1} << 16;
 
 std::string Compress(std::string_view text, int level) {
   z_stream stream = {};
