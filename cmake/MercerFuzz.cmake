@@ -1,8 +1,8 @@
 # Fuzz targets: every tests/fuzz/<name>.cc defines TestOneInput and Seeds (tests/fuzz/support/fuzz_target.h) and becomes a program.
 # With MERCER_BUILD_FUZZ it is linked with libFuzzer: bin/fuzz/<name>, which `./dev fuzz` runs. Else it is linked with
 # tests/fuzz/replay and becomes the test fuzz/<name>: seeds, tests/fuzz/corpus/<name>, and a fixed number of mutations.
-set(mercer_fuzz_mutations 1000)
-set(mercer_fuzz_mutations_slow 60)
+set(mercer_fuzz_mutations 500)
+set(mercer_fuzz_mutations_slow 30)
 set(mercer_fuzz_slow blob_store checkpoint database learner_state upload)  # files, or training, for each input
 
 if(NOT TARGET mercer_template_learner)
