@@ -19,6 +19,9 @@ function(mercer_proto_library name folder)
   add_library(${name} STATIC ${generated})
   # -O1 -w: three quarters of the compile time of -O2 for code that only shuffles fields, and its warnings are protoc's business.
   target_compile_options(${name} PRIVATE -w -O1)
+  if(MERCER_BUILD_FUZZ)
+    target_compile_options(${name} PRIVATE -fno-sanitize=all)  # not what is fuzzed, and instrumented it takes minutes to compile
+  endif()
   target_include_directories(${name} SYSTEM PUBLIC ${out})
   target_link_libraries(${name} PUBLIC mercer_settings gRPC::grpc++ protobuf::libprotobuf)
 endfunction()

@@ -53,3 +53,6 @@ if(MERCER_SANITIZE)
     add_compile_options(-fno-sanitize-recover=undefined)
   endif()
 endif()
+if(MERCER_BUILD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # counts which branches an input reaches; only the targets link libFuzzer's main
+endif()

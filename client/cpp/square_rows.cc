@@ -34,11 +34,14 @@ class SquareLines {
     CsvCells cells(record, delimiter_);
     int64_t count = 0;
     for (; !cells.AtEnd(); ++count) {
-      MERCER_ASSIGN_OR_RETURN(const CsvCell cell, cells.Next());
+      const absl::StatusOr<CsvCell> cell = cells.Next();
+      if (!cell.ok()) {
+        return RowError(reader_.row(), std::string(cell.status().message()));
+      }
       double value = 0.0;
-      if (!ParseWholeNumber(cell.text, &value)) {
+      if (!ParseWholeNumber(cell->text, &value)) {
         return RowError(reader_.row(),
-                        absl::StrCat("column ", count + 1, ": not a number: ", Quoted(cell.text)));
+                        absl::StrCat("column ", count + 1, ": not a number: ", Quoted(cell->text)));
       }
       char raw[sizeof(double)];
       std::memcpy(raw, &value, sizeof(double));

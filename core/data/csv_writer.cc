@@ -24,6 +24,10 @@ bool NeedsQuotes(std::string_view text, char delimiter) {
       return true;  // unquoted it would mean "missing"
     }
   }
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    return true;  // unquoted it would be dropped at the beginning of the file
+  }
   const auto is_space = [](char c) { return c == ' ' || c == '\t'; };
   return text.empty() || is_space(text.front()) || is_space(text.back()) ||
          text.find(delimiter) != std::string_view::npos ||

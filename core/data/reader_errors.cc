@@ -31,12 +31,18 @@ size_t Utf8Length(std::string_view text) {
   return overlong || surrogate || too_large ? 0 : length;
 }
 
+// A name as a value of an error, whose texts must be UTF-8.
+std::string Plain(std::string_view text) {
+  return IsCleanText(text) ? std::string(text)
+                           : absl::CEscape(absl::string_view(text.data(), text.size()));
+}
+
 }  // namespace
 
 absl::Status CellError(Index row, std::string_view column, std::string_view what) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat(
                         "row ", row, ", column ", Quoted(column), ": ", std::string(what))),
-                    "BAD_CELL", {{"row", absl::StrCat(row)}, {"column", std::string(column)}});
+                    "BAD_CELL", {{"row", absl::StrCat(row)}, {"column", Plain(column)}});
 }
 
 absl::Status RowError(Index row, std::string_view what) {
@@ -47,7 +53,7 @@ absl::Status RowError(Index row, std::string_view what) {
 absl::Status HeaderError(std::string_view column, std::string_view what) {
   ErrorMetadata metadata;
   if (!column.empty()) {
-    metadata.emplace_back("column", std::string(column));
+    metadata.emplace_back("column", Plain(column));
   }
   return WithReason(absl::InvalidArgumentError(absl::StrCat("header: ", std::string(what))),
                     "BAD_HEADER", metadata);

@@ -74,9 +74,13 @@ inline constexpr Index kTypeRows = 1000;
 // only.
 absl::StatusOr<Dataset> ReadCsv(ByteSource& source, const CsvOptions& options);
 
+// Training makes blocks dense within 8 GiB and keeps 256 bytes for each column: more columns than this could be stored
+// and never used.
+inline constexpr Index kMaxSvmlightColumns = Index{1} << 25;
+
 struct SvmlightOptions {
-  // Number of columns, at most 2^25; 0 takes the largest index seen. A larger index in the file is
-  // an error.
+  // Number of columns, at most kMaxSvmlightColumns; 0 takes the largest index seen. A larger index
+  // in the file is an error.
   Index num_columns = 0;
   std::string target_name = "label";
   // Memory that the numbers may take; more are kResourceExhausted.

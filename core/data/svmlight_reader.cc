@@ -16,10 +16,6 @@
 namespace mercer {
 namespace {
 
-// Training makes blocks dense within 8 GiB and keeps 256 bytes for each column: more columns than
-// this could be stored and never used.
-constexpr Index kMaxIndex = Index{1} << 25;
-
 // The columns of a row's entries, as the bytes of the steps from one to the next: seven bits each,
 // the lowest first, the highest bit set when more follow. A step of zero ends the row. A file with
 // every cell set then takes one byte per cell beside its value.
@@ -147,7 +143,7 @@ absl::Status SvmlightParser::ParseEntry(std::string_view token) {
     return RowError(rows_, absl::StrCat("not of the form index:value: ", Quoted(token)));
   }
   const std::string_view name(token.data(), static_cast<size_t>(colon - token.data()));
-  const Index largest = options_.num_columns > 0 ? options_.num_columns : kMaxIndex;
+  const Index largest = options_.num_columns > 0 ? options_.num_columns : kMaxSvmlightColumns;
   if (error == std::errc::result_out_of_range || index > largest) {
     return CellError(rows_, name, absl::StrCat("the index is above ", largest));
   }
@@ -270,9 +266,9 @@ absl::StatusOr<Dataset> SvmlightParser::Finish() && {
 }  // namespace
 
 absl::StatusOr<Dataset> ReadSvmlight(ByteSource& source, const SvmlightOptions& options) {
-  if (options.num_columns < 0 || options.num_columns > kMaxIndex) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("num_columns must be in [0, ", kMaxIndex, "], is ", options.num_columns));
+  if (options.num_columns < 0 || options.num_columns > kMaxSvmlightColumns) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_columns must be in [0, ", kMaxSvmlightColumns, "], is ", options.num_columns));
   }
   RecordReader lines(source, /*quotes=*/false, ' ');
   SvmlightParser parser(options);

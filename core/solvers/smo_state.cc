@@ -29,6 +29,8 @@ void ReadCertificate(ByteReader& reader, SvmCertificate& certificate) {
 // More than any run makes; counters up to here can be added to a limit.
 constexpr int64_t kMostIterations = int64_t{1} << 60;
 
+bool IsCount(int64_t value) { return value >= 0 && value <= kMostIterations; }
+
 // Ascending samples of 0 .. n - 1.
 bool IsActiveSet(const std::vector<Index>& active, Index n) {
   for (size_t t = 0; t < active.size(); ++t) {
@@ -89,7 +91,8 @@ absl::Status SmoSolver::RestoreState(const SmoProblem& problem, std::string_view
   if (!reader.AtEnd() || diagonal.size() != n || state.dual.size() != n ||
       state.base_dual.size() != n || state.base_scores.size() != n ||
       static_cast<Index>(state.active.size()) != state.residual.size() ||
-      !IsActiveSet(state.active, n) || state.iterations < 0 || state.iterations > kMostIterations ||
+      !IsActiveSet(state.active, n) || !IsCount(state.iterations) || !IsCount(state.next_shrink) ||
+      !IsCount(state.next_estimate) || !IsCount(state.stalled_rounds) ||
       stop > static_cast<uint8_t>(SmoStop::kPrecision)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the state is damaged or not of a problem of ", n, " samples"));

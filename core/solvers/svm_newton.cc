@@ -14,6 +14,8 @@ constexpr int64_t kMaxSubproblemIterations = 30;
 constexpr int64_t kRefreshInterval = 40;  // Newton steps between products computed anew
 constexpr double kPreciseGap = 1e-4;      // below, products are computed anew at every centre
 constexpr int64_t kMaxStalls = 30;        // proximal steps without progress
+// More than any run makes; a counter up to here can be added to.
+constexpr int64_t kMostIterations = int64_t{1} << 60;
 constexpr double kSubproblemShare = 0.1;
 constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
 constexpr double kGoalShare = 0.05;
@@ -380,6 +382,17 @@ absl::Status SvmNewtonSolver::RestoreState(const SvmNewtonProblem& problem,
   for (const Vector* vector : {&read.center, &read.center_scores, &read.eta, &read.scores,
                                &read.dual, &read.dual_scores}) {
     if (vector->size() != n || !vector->allFinite()) {
+      reader.Fail();
+    }
+  }
+  for (const Vector* vector : {&read.best_dual, &read.best_scores}) {
+    if (vector->size() != 0 && vector->size() != n) {
+      reader.Fail();
+    }
+  }
+  for (const int64_t count :
+       {read.iterations, read.subproblem_iterations, read.since_refresh, read.stalls}) {
+    if (count < 0 || count > kMostIterations) {
       reader.Fail();
     }
   }

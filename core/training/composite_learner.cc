@@ -115,6 +115,14 @@ class CompositeLearner : public Learner {
     if (!reader.AtEnd() || position >= parts_.size()) {
       return damaged;
     }
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const bool at_rest = !parts_[p].state.empty();
+      const bool has_model =
+          at_rest ? parts_[p].point.function.num_outputs() == 1 : live && p == position;
+      if (parts_[p].report.has_model && !has_model) {
+        return damaged;
+      }
+    }
     live_ = static_cast<size_t>(position);
     learner_.reset();
     return live ? Restore(live_, live_state, context) : absl::OkStatus();

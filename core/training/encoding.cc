@@ -56,7 +56,7 @@ Eigen::SparseMatrix<double> ReadSparse(ByteReader& reader) {
   const std::vector<double> values = reader.ReadDoubles();
   const Index count = static_cast<Index>(rows.size());
   bool sane = reader.ok() && num_rows >= 0 && num_rows <= std::numeric_limits<int>::max() &&
-              static_cast<Index>(starts.size()) - 1 == num_columns &&
+              !starts.empty() && static_cast<Index>(starts.size()) - 1 == num_columns &&
               values.size() == rows.size() && starts.front() == 0 && starts.back() == count;
   for (size_t i = 0; sane && i + 1 < starts.size(); ++i) {
     sane = starts[i] <= starts[i + 1] && starts[i + 1] <= count;

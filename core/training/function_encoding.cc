@@ -1,5 +1,7 @@
 #include "core/training/function_encoding.h"
 
+#include <algorithm>
+
 #include "core/training/basis.h"
 #include "core/training/encoding.h"
 
@@ -60,6 +62,37 @@ void ReadTerms(ByteReader& reader, ModelFunction& function) {
     term.coefficients = ReadSparse(reader);
   }
   function.bias = reader.ReadVector();
+}
+
+bool TermFits(const KernelTerm& term, const ModelFunction& function) {
+  if (term.basis < 0 || static_cast<size_t>(term.basis) >= function.bases.size()) {
+    return false;
+  }
+  const auto num_outputs = static_cast<Index>(term.outputs.size());
+  int previous = -1;
+  for (const int output : term.outputs) {
+    if (output <= previous || output >= function.num_outputs()) {
+      return false;
+    }
+    previous = output;
+  }
+  return num_outputs > 0 && term.weights.cols() == num_outputs &&
+         term.weights.rows() == static_cast<Index>(term.kernels.size()) &&
+         term.coefficients.cols() == num_outputs &&
+         term.coefficients.rows() == function.bases[static_cast<size_t>(term.basis)].data->rows;
+}
+
+// What MergeOutputs relies on.
+bool FunctionFits(const ModelFunction& function) {
+  for (const Basis& basis : function.bases) {
+    for (const PreparedBlock& block : basis.data->blocks) {
+      if (basis.training_rows.empty() && block.values.rows() != basis.data->rows) {
+        return false;
+      }
+    }
+  }
+  return std::all_of(function.kernel_terms.begin(), function.kernel_terms.end(),
+                     [&](const KernelTerm& term) { return TermFits(term, function); });
 }
 
 }  // namespace
@@ -133,7 +166,7 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   ReadTerms(reader, point.function);
   point.summary = ReadSummary(reader);
   absl::StatusOr<Witness> witness = LoadWitness(reader.ReadString());
-  if (!witness.ok()) {
+  if (!reader.ok() || !witness.ok() || !FunctionFits(point.function)) {
     reader.Fail();
     return {};
   }

@@ -189,9 +189,10 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
 SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::string& path,
                                    FieldViolations& violations) {
   SvmlightOptions options;
-  if (format.num_columns() < 0) {
-    violations.Add(absl::StrCat(path, ".num_columns"),
-                   absl::StrCat("must be >= 0, is ", format.num_columns()));
+  if (format.num_columns() < 0 || format.num_columns() > kMaxSvmlightColumns) {
+    violations.Add(
+        absl::StrCat(path, ".num_columns"),
+        absl::StrCat("must be in [0, ", kMaxSvmlightColumns, "], is ", format.num_columns()));
   }
   options.num_columns = format.num_columns();
   if (!format.target_name().empty()) {

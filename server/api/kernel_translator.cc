@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "server/api/enum_translator.h"
+
 namespace mercer::server {
 namespace {
 
@@ -22,7 +24,7 @@ KernelNormalization ReadNormalization(const v1::KernelNormalization& normalizati
   KernelNormalization result;
   result.unit_diagonal = normalization.unit_diagonal();
   if (normalization.scaling() != v1::KERNEL_SCALING_UNSPECIFIED) {
-    result.scaling = static_cast<KernelScaling>(normalization.scaling() - 1);
+    result.scaling = ToCoreEnum<KernelScaling>(normalization.scaling(), v1::KernelScaling_IsValid);
   }
   return result;
 }
@@ -68,7 +70,7 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   }
   RefuseUnusedFields(grid, path, violations);
   KernelSpec& spec = result.prototype;
-  spec.type = static_cast<KernelType>(grid.type() - 1);
+  spec.type = ToCoreEnum<KernelType>(grid.type(), v1::KernelType_IsValid);
   if (grid.has_bandwidth()) {
     spec.bandwidth = grid.bandwidth();
   }
@@ -85,7 +87,7 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   spec.columns.assign(grid.columns().begin(), grid.columns().end());
   spec.normalization = ReadNormalization(grid.normalization());
   if (grid.rule() != v1::BANDWIDTH_RULE_UNSPECIFIED) {
-    result.rule = static_cast<BandwidthRule>(grid.rule() - 1);
+    result.rule = ToCoreEnum<BandwidthRule>(grid.rule(), v1::BandwidthRule_IsValid);
   }
   result.bandwidths.assign(grid.bandwidths().begin(), grid.bandwidths().end());
   if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty()) {

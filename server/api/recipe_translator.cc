@@ -11,6 +11,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/shorten.h"
+#include "server/api/enum_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/option_translator.h"
 #include "server/api/resource_names.h"
@@ -70,13 +71,14 @@ void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOpt
                 static_cast<int>(Imputation::kMeanOrMostFrequent) + 1);
   static_assert(v1::UNSEEN_CATEGORY_ALL_ZEROS == static_cast<int>(UnseenCategory::kAllZeros) + 1);
   if (message.scaling() != v1::SCALING_UNSPECIFIED) {
-    options.scaling = static_cast<Scaling>(message.scaling() - 1);
+    options.scaling = ToCoreEnum<Scaling>(message.scaling(), v1::Scaling_IsValid);
   }
   if (message.imputation() != v1::IMPUTATION_UNSPECIFIED) {
-    options.imputation = static_cast<Imputation>(message.imputation() - 1);
+    options.imputation = ToCoreEnum<Imputation>(message.imputation(), v1::Imputation_IsValid);
   }
   if (message.unseen_category() != v1::UNSEEN_CATEGORY_UNSPECIFIED) {
-    options.unseen_category = static_cast<UnseenCategory>(message.unseen_category() - 1);
+    options.unseen_category =
+        ToCoreEnum<UnseenCategory>(message.unseen_category(), v1::UnseenCategory_IsValid);
   }
   options.blocks.assign(message.blocks().begin(), message.blocks().end());
 }
@@ -125,7 +127,7 @@ void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
   if (weighting == v1::CLASS_WEIGHTING_EXPLICIT && message.weights().empty()) {
     violations.Add("class_weights.weights", "is missing");
   }
-  recipe.class_weighting = static_cast<ClassWeighting>(weighting - 1);
+  recipe.class_weighting = ToCoreEnum<ClassWeighting>(weighting, v1::ClassWeighting_IsValid);
 }
 
 void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolations& violations) {
@@ -336,7 +338,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   recipe.kind = request.target_kind() == v1::TARGET_KIND_REGRESSION ? TargetKind::kRegression
                                                                     : TargetKind::kClassification;
   if (request.coding() != v1::CODING_CHOICE_UNSPECIFIED) {
-    recipe.coding = static_cast<CodingChoice>(request.coding() - 1);
+    recipe.coding = ToCoreEnum<CodingChoice>(request.coding(), v1::CodingChoice_IsValid);
   }
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);

@@ -10,9 +10,11 @@ namespace mercer::server {
 // In whole microseconds, as times are stored: the answer to a call and what is read later agree.
 inline void SetTimestamp(absl::Time time, google::protobuf::Timestamp* timestamp) {
   const int64_t microseconds = absl::ToUnixMicros(time);
-  const int64_t seconds = absl::ToUnixSeconds(time);
-  timestamp->set_seconds(seconds);
-  timestamp->set_nanos(static_cast<int32_t>(microseconds - seconds * 1'000'000) * 1000);
+  // Rounded down, without a product: the microseconds of an infinite time are the smallest or largest number there is.
+  const int64_t rest = microseconds % 1'000'000;
+  const int64_t fraction = rest < 0 ? rest + 1'000'000 : rest;
+  timestamp->set_seconds(microseconds / 1'000'000 - (rest < 0 ? 1 : 0));
+  timestamp->set_nanos(static_cast<int32_t>(fraction) * 1000);
 }
 
 inline void SetDuration(absl::Duration duration, google::protobuf::Duration* message) {

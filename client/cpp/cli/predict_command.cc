@@ -134,7 +134,7 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
     if (session.json()) {
       out << Session::JsonLine(response);
     } else {
-      csv.Write(response);
+      MERCER_RETURN_IF_ERROR(csv.Write(response));
     }
     return out.good() ? absl::OkStatus() : absl::DataLossError("the predictions cannot be written");
   };

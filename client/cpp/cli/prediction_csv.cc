@@ -1,5 +1,7 @@
 #include "client/cpp/cli/prediction_csv.h"
 
+#include <algorithm>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,9 +22,27 @@ std::string Exact(double value) {
   return absl::StrFormat("%.17g", value);
 }
 
+// By division: rows x columns may not fit.
+bool HasRows(const v1::Matrix& matrix, int64_t rows) {
+  const int64_t values = matrix.values_size();
+  return matrix.rows() == rows && matrix.columns() >= 0 &&
+         (rows <= 0 ? values == 0 : values % rows == 0 && values / rows == matrix.columns());
+}
+
+bool IsConsistent(const v1::PredictResponse& response) {
+  const int64_t rows = response.decision_values().rows();
+  const bool has_labels = response.labels_size() > 0;
+  return rows >= 0 && HasRows(response.decision_values(), rows) &&
+         (has_labels ? response.labels_size() == rows
+                     : rows == 0 || response.decision_values().columns() > 0) &&
+         std::all_of(response.contributions().begin(), response.contributions().end(),
+                     [&](const v1::Contribution& contribution) {
+                       return HasRows(contribution.values(), rows);
+                     });
+}
+
 double At(const v1::Matrix& matrix, int64_t row, int64_t column) {
-  const int64_t position = row * matrix.columns() + column;
-  return position < matrix.values_size() ? matrix.values(static_cast<int>(position)) : 0.0;
+  return matrix.values(static_cast<int>(row * matrix.columns() + column));
 }
 
 void AppendRow(const v1::Matrix& matrix, int64_t row, std::string& line) {
@@ -60,7 +80,10 @@ void PredictionCsv::WriteHeader(const v1::PredictResponse& response) {
   out_ << line << "\n";
 }
 
-void PredictionCsv::Write(const v1::PredictResponse& response) {
+absl::Status PredictionCsv::Write(const v1::PredictResponse& response) {
+  if (!IsConsistent(response)) {
+    return absl::DataLossError("the server's answer holds other numbers than it says");
+  }
   if (!has_header_) {
     WriteHeader(response);
     has_header_ = true;
@@ -77,6 +100,7 @@ void PredictionCsv::Write(const v1::PredictResponse& response) {
     }
     out_ << line << "\n";
   }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer::client

@@ -4,6 +4,8 @@
 #include <ostream>
 #include <string>
 
+#include "absl/status/status.h"
+
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::client {
@@ -14,8 +16,9 @@ class PredictionCsv {
  public:
   PredictionCsv(std::ostream& out, bool values) : out_(out), values_(values) {}
 
-  // The first response also gives the header.
-  void Write(const v1::PredictResponse& response);
+  // The first response also gives the header. Errors: kDataLoss, before anything is written (the response contradicts
+  // itself: other numbers than rows x columns, or labels).
+  absl::Status Write(const v1::PredictResponse& response);
 
  private:
   void WriteHeader(const v1::PredictResponse& response);

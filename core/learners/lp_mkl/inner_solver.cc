@@ -104,7 +104,9 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   const std::string state = reader.ReadString();
   smo_ = nullptr;
   newton_ = nullptr;
-  if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr)) {
+  constexpr int64_t kMostIterations = int64_t{1} << 60;  // counters up to here can be added
+  if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr) || finished_iterations_ < 0 ||
+      finished_iterations_ > kMostIterations) {
     return absl::InvalidArgumentError("not a state of the inner solver");
   }
   if (solver == 1) {

@@ -1,4 +1,5 @@
 // What an interrupted run needs to go on with the same bits.
+#include <cmath>
 #include <utility>
 
 #include "core/base/bytes.h"
@@ -9,6 +10,14 @@ namespace mercer::lp_mkl {
 namespace {
 
 constexpr uint64_t kStateVersion = 1;
+// More than any run makes; a counter up to here can be added to.
+constexpr int64_t kMostSteps = int64_t{1} << 60;
+
+bool IsEmptyOr(const Vector& vector, Index size) {
+  return vector.size() == 0 || vector.size() == size;
+}
+
+bool IsCount(int64_t value) { return value >= 0 && value <= kMostSteps; }
 
 }  // namespace
 
@@ -67,12 +76,16 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   const uint8_t reason = reader.ReadUint8();
   const Index kernels = static_cast<Index>(problem_->kernels.size());
   const Index rows = svm_.targets.size();
-  const auto fits = [](const Vector& vector, Index size) {
-    return vector.size() == 0 || vector.size() == size;
-  };
+  // Weights that were left are whole, or none were: then no optimum is above their bound.
+  const bool left = state.last.weights.size() == kernels && state.last.dual.size() == rows &&
+                    state.last.energies.size() == kernels;
+  const bool first = state.last.weights.size() + state.last.dual.size() == 0 &&
+                     state.last.energies.size() == 0 && state.last.upper == kInfinity;
+  const bool has_best = state.best.weights.size() == kernels && state.best.dual.size() == rows;
   if (!reader.ok() || !known || state.weights.size() != kernels || state.dual.size() != rows ||
-      !fits(state.last.weights, kernels) || !fits(state.last.dual, rows) ||
-      !fits(state.best.weights, kernels) || !fits(state.best.dual, rows) ||
+      !(left || first) || !IsEmptyOr(state.best.weights, kernels) ||
+      !IsEmptyOr(state.best.dual, rows) || (std::isfinite(state.best.gap) && !has_best) ||
+      !IsCount(state.outer) || !IsCount(state.fruitless) || !IsCount(state.last.reductions) ||
       reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
     return damaged;
   }
@@ -82,7 +95,8 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   state_ = std::move(state);
   MERCER_RETURN_IF_ERROR(Prepare(context));
   const absl::Status inner = inner_->Load(reader, kernel_.get());
-  return inner.ok() && reader.AtEnd() ? absl::OkStatus() : damaged;
+  const bool solver_fits = !state_.solving || inner_->has_point();
+  return inner.ok() && reader.AtEnd() && solver_fits ? absl::OkStatus() : damaged;
 }
 
 absl::Status LpMklLearner::RestoreState(const TrainingProblem& problem, std::string_view state,

@@ -181,7 +181,7 @@ absl::Status SvmLearner::Deserialize(std::string_view bytes, RunContext& context
   const std::string solver_state = reader.ReadString();
   const Index carried = state.first_dual.size();
   if (!reader.AtEnd() || !known || (carried != 0 && carried != svm_.targets.size()) ||
-      reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
+      reason > static_cast<uint8_t>(StopReason::kObjectiveZero) || (stopped && !state.begun)) {
     return absl::DataLossError("not a state of svm for this problem");
   }
   if (stopped) {

@@ -196,16 +196,20 @@ absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) 
 
 int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
 
-absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection) {
-  {
-    MERCER_ASSIGN_OR_RETURN(
-        Statement tables,
-        connection.Prepare(
-            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_versions'"));
-    MERCER_ASSIGN_OR_RETURN(const bool there, tables.Step());
-    if (!there) {
-      return 0;
-    }
+absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
+  MERCER_ASSIGN_OR_RETURN(int64_t version, FindVersion(connection));
+  if (version < 0) {
+    return WithReason(absl::DataLossError(
+                          absl::StrCat("database: damaged: its schema has the version ", version)),
+                      "DATABASE_DAMAGED");
+  }
+  if (version > CurrentSchemaVersion()) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the database has schema ", version, ", written by a newer version; this one supports ",
+            CurrentSchemaVersion())),
+        "NEWER_SCHEMA",
+        {{"found", absl::StrCat(version)}, {"supported", absl::StrCat(CurrentSchemaVersion())}});
   }
   MERCER_ASSIGN_OR_RETURN(
       Statement select,

@@ -243,6 +243,10 @@ TEST(SquareTextTest, NamesTheRowOfAMistake) {
   const auto long_word = MakeMemorySource("1," + std::string(50, 'x') + "\n");
   EXPECT_EQ(ReadSquareText(*long_word, ',').status().message(),
             "row 1: column 2: not a number: '" + std::string(40, 'x') + "'...");
+  const auto open_quote = MakeMemorySource("1,2\n\"3,4\n");
+  const absl::Status unclosed = ReadSquareText(*open_quote, ',').status();
+  EXPECT_EQ(unclosed.message(), "row 2: a quote is not closed");
+  EXPECT_EQ(GetReason(unclosed), "BAD_ROW");
 }
 
 // Messages are UTF-8, whatever the file holds.

@@ -85,6 +85,18 @@ TEST_F(SqliteTest, NewerSchemaIsRefused) {
   EXPECT_EQ(GetReason(refused), "NEWER_SCHEMA");
 }
 
+TEST_F(SqliteTest, SchemaOfANegativeVersionIsDataLoss) {
+  ASSERT_TRUE(Open().ok());
+  {
+    auto connection = Connection::Open(path(), Connection::Mode::kReadWrite);
+    ASSERT_TRUE((*connection)->Execute("DELETE FROM schema_versions").ok());
+    ASSERT_TRUE((*connection)->Execute("INSERT INTO schema_versions VALUES (-1, 0)").ok());
+  }
+  const absl::Status refused = Open().status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+  EXPECT_EQ(GetReason(refused), "DATABASE_DAMAGED");
+}
+
 TEST_F(SqliteTest, MigrationIsDoneOnce) {
   ASSERT_TRUE(Open().ok());
   auto connection = Connection::Open(path(), Connection::Mode::kReadWrite);

@@ -22,14 +22,14 @@ v1::PredictResponse Classes() {
 TEST(PredictionCsvTest, LabelsAloneByDefault) {
   std::ostringstream out;
   PredictionCsv csv(out, false);
-  csv.Write(Classes());
-  csv.Write(Classes());
+  EXPECT_TRUE(csv.Write(Classes()).ok());
+  EXPECT_TRUE(csv.Write(Classes()).ok());
   EXPECT_EQ(out.str(), "label\n1\n\"a,\"\"b\"\"\"\n1\n\"a,\"\"b\"\"\"\n");
 }
 
 TEST(PredictionCsvTest, ValuesComeBackExactly) {
   std::ostringstream out;
-  PredictionCsv(out, true).Write(Classes());
+  EXPECT_TRUE(PredictionCsv(out, true).Write(Classes()).ok());
   EXPECT_EQ(out.str(), "label,value spam\n1,0.1\n\"a,\"\"b\"\"\",-0.3333333333333333\n");
 }
 
@@ -40,7 +40,7 @@ TEST(PredictionCsvTest, ContributionsFollowTheValues) {
   *contribution.mutable_values() = response.decision_values();
   contribution.mutable_values()->set_values(0, 5e-324);
   std::ostringstream out;
-  PredictionCsv(out, false).Write(response);
+  EXPECT_TRUE(PredictionCsv(out, false).Write(response).ok());
   EXPECT_EQ(out.str(),
             "label,gaussian(bandwidth=1)\n1,4.94065645841247e-324\n\"a,\"\"b\"\"\","
             "-0.3333333333333333\n");
@@ -50,8 +50,23 @@ TEST(PredictionCsvTest, RegressionPredictsNumbers) {
   v1::PredictResponse response = Classes();
   response.clear_labels();
   std::ostringstream out;
-  PredictionCsv(out, false).Write(response);
+  EXPECT_TRUE(PredictionCsv(out, false).Write(response).ok());
   EXPECT_EQ(out.str(), "prediction\n0.1\n-0.3333333333333333\n");
+}
+
+// Of a foreign or damaged server: nothing is made up for what is missing.
+TEST(PredictionCsvTest, ResponseThatContradictsItselfIsRefused) {
+  std::ostringstream out;
+  v1::PredictResponse columns = Classes();
+  columns.mutable_decision_values()->set_columns(int64_t{1} << 62);
+  EXPECT_EQ(PredictionCsv(out, true).Write(columns).code(), absl::StatusCode::kDataLoss);
+  v1::PredictResponse labels = Classes();
+  labels.mutable_labels()->RemoveLast();
+  EXPECT_EQ(PredictionCsv(out, false).Write(labels).code(), absl::StatusCode::kDataLoss);
+  v1::PredictResponse shares = Classes();
+  shares.add_contributions()->mutable_values()->set_columns(3);
+  EXPECT_EQ(PredictionCsv(out, false).Write(shares).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(out.str(), "");
 }
 
 }  // namespace

@@ -1,0 +1,148 @@
+// Uploads: a sequence of messages, header and chunks in whatever order. A refused upload leaves nothing behind.
+#include <filesystem>
+#include <string>
+
+#include "core/base/errors.h"
+#include "core/data/dataset_file.h"
+#include "mercer/v1/dataset_service.pb.h"
+#include "server/api/dataset_upload.h"
+#include "server/storage/memory/memory_storage.h"
+#include "tests/fuzz/support/checks.h"
+#include "tests/fuzz/support/fuzz_target.h"
+#include "tests/fuzz/support/scratch_folder.h"
+#include "tests/fuzz/support/server/answers.h"
+#include "tests/fuzz/support/server/message_mutator.h"
+
+namespace mercer::fuzz {
+namespace {
+
+constexpr int64_t kMaxDatasetBytes = int64_t{1} << 20;
+
+// A server's part that takes uploads, anew for each input.
+class Uploads {
+ public:
+  Uploads() : folder_("upload"), storage_(server::MakeMemoryStorage()) {
+    std::filesystem::create_directories(folder_.PathOf("uploads"));
+    auto blobs = server::OpenBlobStore(folder_.PathOf("blobs"));
+    Require(blobs.ok(), "a blob store can be opened");
+    blobs_ = *std::move(blobs);
+    context_.storage = storage_.get();
+    context_.blobs = blobs_.get();
+    context_.upload_folder = folder_.PathOf("uploads");
+    context_.limits.dataset_bytes = kMaxDatasetBytes;
+  }
+
+  absl::StatusOr<v1::Dataset> Send(const std::vector<std::string>& messages) {
+    server::DatasetUpload upload(context_);
+    for (const std::string& bytes : messages) {
+      v1::UploadDatasetRequest message;
+      if (!message.ParseFromString(bytes)) {
+        continue;  // gRPC refuses it
+      }
+      const absl::Status added = upload.Add(message);
+      if (!added.ok()) {
+        return added;
+      }
+    }
+    return upload.Finish([] { return false; });
+  }
+
+  void RequireNothingLeft() {
+    Require(std::filesystem::is_empty(context_.upload_folder), "no file of an upload stays");
+    const auto blobs = blobs_->List();
+    const auto datasets = storage_->datasets().ListDatasets({});
+    Require(blobs.ok() && blobs->empty() && datasets.ok() && datasets->items.empty(),
+            "a refused upload has changed nothing");
+  }
+
+  void RequireStored(const v1::Dataset& dataset) {
+    Require(std::filesystem::is_empty(context_.upload_folder), "no file of an upload stays");
+    const auto path = blobs_->VerifiedPath(dataset.digest());
+    Require(path.ok(), "the content is stored");
+    const absl::StatusOr<Dataset> content = OpenDataset(*path);
+    Require(content.ok() && content->rows == dataset.rows(), "the content has the rows");
+  }
+
+ private:
+  ScratchFolder folder_;
+  std::unique_ptr<server::Storage> storage_;
+  std::unique_ptr<server::BlobStore> blobs_;
+  server::ApiContext context_;
+};
+
+}  // namespace
+
+void TestOneInput(std::string_view bytes) {
+  SilenceProtobuf();
+  const std::vector<std::string> messages = SplitMessages(bytes);
+  Uploads uploads;
+  const absl::StatusOr<v1::Dataset> dataset = uploads.Send(messages);
+  if (!dataset.ok()) {
+    RequireRefusal(dataset.status(),
+                   {absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted});
+    RequireTold(dataset.status());
+    uploads.RequireNothingLeft();
+    return;
+  }
+  RequireSendable(*dataset);
+  uploads.RequireStored(*dataset);
+  const absl::StatusOr<v1::Dataset> again = uploads.Send(messages);
+  Require(again.ok() ? again->digest() == dataset->digest() : absl::IsAlreadyExists(again.status()),
+          "the same upload gives the same data set");
+}
+
+std::vector<std::string> Seeds() {
+  v1::UploadDatasetRequest csv_header;
+  v1::UploadHeader& header = *csv_header.mutable_header();
+  header.set_dataset_id("clouds");
+  header.set_request_id("once");
+  (*header.mutable_labels())["team"] = "blue";
+  v1::CsvFormat& csv = *header.add_parts()->mutable_csv();
+  (*csv.mutable_roles())["y"] = v1::COLUMN_ROLE_TARGET;
+  csv.add_categorical("a");
+  v1::BlockColumns& block = *csv.add_blocks();
+  block.set_name("left");
+  block.add_columns("a");
+  v1::UploadDatasetRequest csv_chunk;
+  csv_chunk.mutable_chunk()->set_data("a,b,y\nred,1,0\nblue,2,1\n");
+
+  v1::UploadDatasetRequest dense_header;
+  v1::DenseFormat& dense = *dense_header.mutable_header()->add_parts()->mutable_dense();
+  dense.set_rows(2);
+  dense.add_columns()->set_name("x");
+  v1::DenseColumn& target = *dense.add_columns();
+  target.set_name("y");
+  target.set_role(v1::COLUMN_ROLE_TARGET);
+  target.add_categories("no");
+  target.add_categories("yes");
+  v1::SquareFormat& square = *dense_header.mutable_header()->add_parts()->mutable_square();
+  square.set_name("gram");
+  square.set_kind(v1::SQUARE_KIND_KERNEL);
+  square.set_columns(2);
+  const double numbers[] = {1.5, 0, -2, 1};
+  const std::string raw(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  v1::UploadDatasetRequest first;
+  first.mutable_chunk()->set_data(raw);
+  v1::UploadDatasetRequest second;
+  second.mutable_chunk()->set_part(1);
+  second.mutable_chunk()->set_data(raw);
+
+  v1::UploadDatasetRequest svmlight_header;
+  svmlight_header.mutable_header()->add_parts()->mutable_svmlight()->set_num_columns(9);
+  v1::UploadDatasetRequest svmlight_chunk;
+  svmlight_chunk.mutable_chunk()->set_data("1 1:0.5 9:2\n-1 3:1\n");
+  return {
+      JoinMessages({csv_header.SerializeAsString(), csv_chunk.SerializeAsString()}),
+      JoinMessages({dense_header.SerializeAsString(), first.SerializeAsString(),
+                    second.SerializeAsString()}),
+      JoinMessages({svmlight_header.SerializeAsString(), svmlight_chunk.SerializeAsString()}),
+  };
+}
+
+}  // namespace mercer::fuzz
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned int seed) {
+  return mercer::fuzz::MutateSequence(mercer::v1::UploadDatasetRequest::default_instance(), data,
+                                      size, max_size, seed);
+}
