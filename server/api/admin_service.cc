@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "mercer/v1/admin_service.grpc.pb.h"
 #include "server/api/dataset_upload.h"
+#include "server/api/open_stream.h"
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
 
@@ -28,14 +29,14 @@ absl::Status BackupRunning() {
 // pins, not memory. Deletes itself.
 class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> {
  public:
-  BackupReactor(const RpcEnvironment& environment, const ApiContext& api,
+  BackupReactor(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
                 grpc::CallbackServerContext* context, const v1::BackupRequest* request,
                 std::shared_ptr<std::atomic<bool>> busy)
       : environment_(environment),
         api_(api),
         context_(context),
         request_(request),
-        call_(environment, "AdminService/Backup"),
+        call_(std::move(call)),
         busy_(std::move(busy)),
         tracked_(*environment.calls, {nullptr, [this] { context_->TryCancel(); }}) {
     environment.io->Post([this] { Step(&BackupReactor::Begin); });
@@ -107,7 +108,7 @@ class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> 
   const ApiContext& api_;
   grpc::CallbackServerContext* context_;
   const v1::BackupRequest* request_;
-  const CallRecord call_;
+  CallRecord call_;
   const std::shared_ptr<std::atomic<bool>> busy_;  // a backup is under way
   bool holds_busy_ = false;                        // and it is this one
   std::unique_ptr<BackupArchive> archive_;
@@ -122,7 +123,11 @@ class AdminServiceImpl final : public v1::AdminService::CallbackService {
 
   grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext* context,
                                                        const v1::BackupRequest* request) override {
-    return new BackupReactor(environment_, context_, context, request, busy_);
+    return OpenStream<grpc::ServerWriteReactor<v1::BackupResponse>>(
+        environment_, context, "AdminService/Backup", [&](CallRecord call) {
+          return new BackupReactor(environment_, context_, std::move(call), context, request,
+                                   busy_);
+        });
   }
 
  private:

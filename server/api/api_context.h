@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 #include "core/base/errors.h"
 #include "core/training/learner.h"
 #include "server/api/parse_budget.h"
@@ -14,6 +16,8 @@
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_guard.h"
 #include "server/blobs/disk_reserve.h"
+#include "server/jobs/clock.h"
+#include "server/jobs/job_feed.h"
 #include "server/jobs/job_manager.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -38,11 +42,13 @@ struct ApiContext {
   BlobStore* blobs = nullptr;
   JobManager* jobs = nullptr;
   ProgressHub* hub = nullptr;
+  JobFeed* feed = nullptr;
   const DiskGuard* disk = nullptr;  // may be null: uploads are taken however full the disk is
   DiskReserve* reserve = nullptr;   // may be null
   std::vector<const LearnerEntry*> learners;
   std::string code_version;   // of this server
   std::string upload_folder;  // for the bytes of unfinished uploads; exists
+  std::shared_ptr<UnfinishedUploads> uploads = std::make_shared<UnfinishedUploads>();
   std::string backup_folder;  // for the copy of the database while a backup is made; exists
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
@@ -51,6 +57,7 @@ struct ApiContext {
   const Clock* clock = &RealClock();
 };
 
+UploadPolicy PolicyOfUploads(const ApiContext& context);
 // Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
 absl::Status CheckDiskRoom(const ApiContext& context);
 

@@ -59,8 +59,17 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
     const v1::DeleteDatasetRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
-  const absl::StatusOr<DatasetRecord> record =
-      ChangeThatFrees(context_, [&] { return context_.storage->datasets().DeleteDataset(id); });
+  DatasetStore& datasets = context_.storage->datasets();
+  const absl::StatusOr<DatasetRecord> present = datasets.GetDataset(id);
+  if (present.ok() && present->hidden) {
+    return ResourceNotFound("data set", DatasetName(id));
+  }
+  absl::StatusOr<DatasetRecord> record =
+      ChangeThatFrees(context_, [&] { return datasets.DeleteDataset(id); });
+  if (request.when_unused() && absl::IsFailedPrecondition(record.status())) {
+    // Housekeeping of the jobs deletes it, soon if the last one that needs it has ended just now.
+    record = datasets.HideDataset(id);
+  }
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
   }

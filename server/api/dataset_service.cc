@@ -56,8 +56,14 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   }
 
   void AddMessage() {
-    const absl::Status status =
-        RunSafely(call_.method(), [this] { return upload_->Add(message_); });
+    const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(call_.CheckCaller());
+      if (message_.has_header()) {
+        subject_.resource = message_.header().dataset_id();
+        subject_.request_id = message_.header().request_id();
+      }
+      return upload_->Add(message_);
+    });
     if (status.ok() && upload_->finished() != nullptr) {
       *response_ = *upload_->finished();
       End(absl::OkStatus());

@@ -98,7 +98,11 @@ absl::Status DatasetUpload::Add(const v1::UploadDatasetRequest& message) {
   if (!message.has_chunk()) {
     return BadOrder("a message holds neither header nor chunk");
   }
-  return finished_.has_value() ? absl::OkStatus() : session_->Append(ticket_, message.chunk());
+  if (finished_.has_value()) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
+  return session_->Append(ticket_, message.chunk());
 }
 
 absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
@@ -114,6 +118,9 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   CheckSizeAndDigest(header, violations);
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
+  if (header.total_bytes() > context_.limits.dataset_bytes) {
+    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
+  }
   MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   header_ = header;
   has_header_ = true;
@@ -142,10 +149,13 @@ absl::Status DatasetUpload::BeginResumable() {
   if (finished_.has_value()) {
     context_.uploads->Remove(session_);
   }
-  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
-  bytes_ += static_cast<int64_t>(chunk.data().size());
-  if (bytes_ > context_.limits.dataset_bytes) {
-    return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
+  return absl::OkStatus();
+}
+
+// Better now than after all its bytes. One of the same request_id may be this upload, which its content will tell.
+absl::Status DatasetUpload::CheckIdIsFree() const {
+  if (header_.dataset_id().empty()) {
+    return absl::OkStatus();
   }
   const absl::StatusOr<DatasetRecord> record =
       context_.storage->datasets().GetDataset(header_.dataset_id());

@@ -13,11 +13,25 @@ namespace mercer::server {
 namespace {
 
 constexpr int kRetrySeconds = 2;
+constexpr int kQuotaRetrySeconds = 30;  // jobs take a while
 constexpr int kDiskRetrySeconds = 60;  // somebody must make room first
 // Of ErrorInfo, so that there is always room for the rest.
 constexpr size_t kMaxInfoBytes = 1200;
 // For the last violation, which counts the others, and for the framing of the whole.
 constexpr size_t kReservedBytes = 64;
+
+// When the same call may succeed; 0: it will not by itself.
+int RetrySeconds(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  if (reason == "QUOTA_EXCEEDED") {
+    return kQuotaRetrySeconds;
+  }
+  if (reason == "DISK_NEARLY_FULL") {
+    return kDiskRetrySeconds;
+  }
+  const bool passes = status.code() == absl::StatusCode::kUnavailable || reason == "TOO_MANY_CALLS";
+  return passes ? kRetrySeconds : 0;
+}
 
 std::string ShortText(std::string_view text) { return Shorten(text, kMaxErrorDescriptionBytes); }
 
@@ -118,10 +132,9 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
     AddPreconditionFailure(status, metadata, result);
   }
-  const bool disk_nearly_full = GetReason(status) == "DISK_NEARLY_FULL";
-  if (status.code() == absl::StatusCode::kUnavailable || disk_nearly_full) {
+  if (const int seconds = RetrySeconds(status); seconds > 0) {
     google::rpc::RetryInfo retry;
-    retry.mutable_retry_delay()->set_seconds(disk_nearly_full ? kDiskRetrySeconds : kRetrySeconds);
+    retry.mutable_retry_delay()->set_seconds(seconds);
     result.add_details()->PackFrom(retry);
   }
   if (const auto violations = GetFieldViolations(status); !violations.empty()) {

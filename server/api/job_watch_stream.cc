@@ -10,9 +10,10 @@
 namespace mercer::server {
 
 JobWatchStream::JobWatchStream(const RpcEnvironment& environment, const ApiContext& api,
-                               grpc::CallbackServerContext* context, JobFilter filter)
+                               CallRecord call, grpc::CallbackServerContext* context,
+                               JobFilter filter)
     : environment_(environment),
-      call_(environment, "TrainingService/WatchJobs"),
+      call_(std::move(call)),
       tracked_(*environment.calls, {[this] { Note(&JobWatchStream::draining_); },
                                     [context] { context->TryCancel(); }}) {
   watch_ = api.feed->Watch(std::move(filter), [this] { Pump(); });
@@ -85,6 +86,11 @@ JobWatchStream::Action JobWatchStream::Decide() {
   }
   if (draining_) {
     return EndWith(DrainingError());
+  }
+  if (heartbeat_due_) {
+    if (absl::Status admitted = call_.CheckCaller(); !admitted.ok()) {
+      return EndWith(std::move(admitted));
+    }
   }
   const NextJob next = watch_->Next();
   switch (next.kind) {

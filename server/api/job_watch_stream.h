@@ -18,7 +18,7 @@ namespace mercer::server {
 // one write is in flight, and the next job is taken when the last was written.
 class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsResponse> {
  public:
-  JobWatchStream(const RpcEnvironment& environment, const ApiContext& api,
+  JobWatchStream(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
                  grpc::CallbackServerContext* context, JobFilter filter);
   ~JobWatchStream() override = default;
 
@@ -41,7 +41,7 @@ class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsRespon
   void Note(bool JobWatchStream::*flag) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const RpcEnvironment& environment_;
-  const CallRecord call_;
+  CallRecord call_;
   std::unique_ptr<JobWatch> watch_;  // set by the constructor, reset by OnDone
   int64_t heartbeat_ = 0;            // the ticker's key
   v1::WatchJobsResponse response_;   // of whoever has set busy_

@@ -1,6 +1,7 @@
 // Unary calls that may run for long. They end soon after their client has gone or a drain has begun.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -27,30 +28,35 @@ class LongUnary final : public grpc::ServerUnaryReactor {
   TrackedCall tracked_;
 };
 
-// Runs `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), on `executor`.
+// Runs `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), on `executor`; a
+// call that the door refuses never gets there.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Executor& executor,
                                        grpc::CallbackServerContext* context, const char* method,
                                        const Request* request, Response* response,
                                        Handler handler) {
+  grpc::Status refusal;
+  std::optional<CallRecord> call = CallRecord::Admit(environment, *context, method, &refusal);
+  if (!call.has_value()) {
+    return FailUnary(environment, refusal);
+  }
   auto* reactor = new LongUnary(environment);
-  const CallRecord call(environment, method);
-  executor.Post(
-      [&environment, reactor, call, context, request, response, handler = std::move(handler)] {
-        const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
-          const CancellationToken& cancellation = reactor->cancellation();
-          absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
-          if (!cancellation.cancelled()) {
-            answer = handler(message, cancellation);
-          }
-          if (!absl::IsCancelled(answer.status())) {
-            return answer;
-          }
-          return environment.calls->draining() ? DrainingError()
-                                               : WithReason(answer.status(), "CALL_CANCELLED");
-        };
-        reactor->Finish(AnswerUnary(call, *context, *request, response, work));
-      });
+  executor.Post([&environment, reactor, call = *std::move(call), context, request, response,
+                 handler = std::move(handler)]() mutable {
+    const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
+      const CancellationToken& cancellation = reactor->cancellation();
+      absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+      if (!cancellation.cancelled()) {
+        answer = handler(message, cancellation);
+      }
+      if (!absl::IsCancelled(answer.status())) {
+        return answer;
+      }
+      return environment.calls->draining() ? DrainingError()
+                                           : WithReason(answer.status(), "CALL_CANCELLED");
+    };
+    reactor->Finish(AnswerUnary(call, *context, *request, response, work));
+  });
   return reactor;
 }
 

@@ -168,7 +168,11 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
     const v1::DeleteModelRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
-  MERCER_RETURN_IF_ERROR(RefuseAlias(request.name(), reference.alias));
+  FieldViolations violations;
+  violations.Check(reference.alias.empty(), "name",
+                   "must be of the form models/{model} or models/{model}/versions/{n}; an alias is "
+                   "removed by SetAlias without a version");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
     return context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
   });
@@ -202,8 +206,10 @@ absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(
   violations.Check(request.keep_newest() >= 0, "keep_newest",
                    absl::StrCat("must be >= 0, is ", request.keep_newest()));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const absl::StatusOr<DeletedVersions> deleted =
-      models().SetRetention({model, request.keep_newest(), request.validate_only(), absl::Now()});
+  const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
+    return models().SetRetention(
+        {model, request.keep_newest(), request.validate_only(), absl::Now()});
+  });
   if (!deleted.ok()) {
     return AboutModel(deleted.status(), request.name());
   }

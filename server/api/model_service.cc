@@ -6,6 +6,9 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "mercer/v1/model_service.grpc.pb.h"
+#include "server/api/alias_handlers.h"
+#include "server/api/assessment_handlers.h"
+#include "server/api/long_unary.h"
 #include "server/api/model_handlers.h"
 #include "server/api/open_stream.h"
 #include "server/api/services.h"
@@ -16,13 +19,6 @@ namespace {
 constexpr size_t kExportChunkBytes = size_t{1} << 20;
 // Evaluations and verifications at the same time; others wait, and no other call waits for them.
 constexpr int kLongCalls = 2;
-
-// The name of who calls, where the call knows it.
-std::string CallerOf() { return ""; }
-template <typename Info>
-std::string CallerOf(const Info& info) {
-  return info.caller;
-}
 
 // Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
 // from the disk, so each is read there too. Deletes itself.
@@ -145,8 +141,8 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
                                      const v1::SetAliasRequest* request,
                                      v1::Alias* response) override {
     return RunUnary(environment_, environment_.io, context, "ModelService/SetAlias", request,
-                    response, [this](const auto& message, const auto&... info) {
-                      return aliases_.SetAlias(message, CallerOf(info...));
+                    response, [this](const auto& message, const CallInfo& info) {
+                      return aliases_.SetAlias(message, info.caller);
                     });
   }
 
@@ -154,8 +150,8 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
                                           const v1::RollbackAliasRequest* request,
                                           v1::Alias* response) override {
     return RunUnary(environment_, environment_.io, context, "ModelService/RollbackAlias", request,
-                    response, [this](const auto& message, const auto&... info) {
-                      return aliases_.RollbackAlias(message, CallerOf(info...));
+                    response, [this](const auto& message, const CallInfo& info) {
+                      return aliases_.RollbackAlias(message, info.caller);
                     });
   }
 

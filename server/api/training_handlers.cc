@@ -98,7 +98,6 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
                        {"got_bytes", absl::StrCat(submission.request.size())}});
   }
   submission.request_id = request.request_id();
-  submission.caller = info.caller;
   if (!request.model().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ModelReference model, ParseModelName(request.model(), "model"));
     submission.model_name = model.model;
@@ -108,8 +107,10 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
   return submission;
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request) const {
-  MERCER_ASSIGN_OR_RETURN(const JobSubmission submission, MakeSubmission(request));
+absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
+                                                const CallInfo& info) const {
+  MERCER_ASSIGN_OR_RETURN(JobSubmission submission, MakeSubmission(request));
+  submission.caller = info.caller;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
     return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);
@@ -157,6 +158,18 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
     // Cancelling what is cancelled is no error, so that the call may be repeated.
     absl::StatusOr<v1::Job> job = ReadJob(id);
     const bool done = job.ok() && job->state() == v1::JOB_STATE_CANCELLED;
+    return done ? std::move(job) : AboutJob(record.status(), id);
+  }
+  return ReadJob(id);
+}
+
+absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request) const {
+  MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const absl::StatusOr<JobRecord> record = context_.jobs->Stop(id);
+  if (!record.ok()) {
+    // Stopping what a stop has ended is no error, so that the call may be repeated.
+    absl::StatusOr<v1::Job> job = ReadJob(id);
+    const bool done = job.ok() && job->stop_requested();
     return done ? std::move(job) : AboutJob(record.status(), id);
   }
   return ReadJob(id);

@@ -24,6 +24,7 @@ class TrainingHandlers {
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
   absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request) const;
+  absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request) const;
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
       const v1::EstimateCostRequest& request) const;
   absl::StatusOr<v1::ListLearnersResponse> ListLearners(

@@ -4,8 +4,8 @@
 
 #include "core/base/errors.h"
 #include "mercer/v1/training_service.grpc.pb.h"
-#include "server/api/failed_stream.h"
 #include "server/api/job_watch_stream.h"
+#include "server/api/open_stream.h"
 #include "server/api/progress_stream.h"
 #include "server/api/resource_names.h"
 #include "server/api/services.h"
@@ -113,12 +113,16 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
 
   grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
       grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) override {
-    absl::StatusOr<JobFilter> filter = CheckWatchRequest(*request);
-    if (!filter.ok()) {
-      return FailStream<v1::WatchJobsResponse>(environment_, "TrainingService/WatchJobs",
-                                               filter.status());
-    }
-    return new JobWatchStream(environment_, context_, context, *std::move(filter));
+    using Base = grpc::ServerWriteReactor<v1::WatchJobsResponse>;
+    return OpenStream<Base>(
+        environment_, context, "TrainingService/WatchJobs", [&](CallRecord call) -> Base* {
+          absl::StatusOr<JobFilter> filter = CheckWatchRequest(*request);
+          if (!filter.ok()) {
+            return FailStream<Base>(environment_, std::move(call), filter.status());
+          }
+          return new JobWatchStream(environment_, context_, std::move(call), context,
+                                    *std::move(filter));
+        });
   }
 
  private:

@@ -45,7 +45,7 @@ absl::Status CheckQuota(DatasetStore& datasets, const DatasetRecord& record,
       absl::ResourceExhaustedError(absl::StrCat(
           "the data set needs ", record.size_bytes, " bytes, the others have ", stored,
           ", and all together may have ", max_stored_bytes, " (mercer-server --max-stored-bytes)")),
-      "QUOTA_EXCEEDED",
+      "STORAGE_QUOTA_EXCEEDED",
       {{"needed_bytes", absl::StrCat(record.size_bytes)},
        {"used_bytes", absl::StrCat(stored)},
        {"limit_bytes", absl::StrCat(max_stored_bytes)}});

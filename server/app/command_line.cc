@@ -86,6 +86,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   ServerOptions& options = result.options;
   int64_t cache_megabytes = options.cache_bytes >> 20;
   double checkpoint_seconds = absl::ToDoubleSeconds(options.checkpoint_interval);
+  double upload_expiry_seconds = absl::ToDoubleSeconds(options.upload_expiry);
   double collect_seconds = absl::ToDoubleSeconds(options.collect_interval);
   CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
                "mercer-server");
@@ -113,6 +114,18 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option(
          "--max-upload", options.max_upload_bytes,
          "bytes of the largest data set, also in memory; 0: the memory budget, at most 16GB")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--upload-space", options.upload_space_bytes,
+                 "bytes that all unfinished uploads together may take; 0: four times --max-upload")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  app.add_option("--upload-expiry", upload_expiry_seconds,
+                 "seconds after its last byte that an unfinished upload can be resumed")
+      ->check(CLI::Range(1.0, 31'536'000.0))
+      ->capture_default_str();
+  app.add_option("--max-stored-bytes", options.max_stored_bytes,
+                 "bytes of all data sets together, equal ones counted once; 0: no limit")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
   app.add_option(
@@ -153,17 +166,26 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();
+  app.add_flag("--reproducible", options.reproducible,
+               "compute the same bits on every x86-64 processor, several times slower");
+  AddAccessFlags(app, options.access);
+  std::function<int(std::ostream&, std::ostream&)> run_command;
+  AddTokenCommand(app, &run_command);
   AddTasks(app, result);
   try {
     app.parse(argc, argv);
     if (result.repair && result.task != ServerTask::kCheck) {
       throw CLI::RequiresError("--repair", "check");
     }
+    if (run_command) {
+      result.exit_code = run_command(std::cout, std::cerr);
+    }
   } catch (const CLI::ParseError& error) {
     result.exit_code = app.exit(error);
   }
   options.cache_bytes = cache_megabytes << 20;
   options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
+  options.upload_expiry = absl::Seconds(upload_expiry_seconds);
   options.collect_interval = absl::Seconds(collect_seconds);
   return result;
 }

@@ -16,7 +16,8 @@ struct CommandLine {
   ServerTask task = ServerTask::kServe;
   bool repair = false;  // kCheck
   std::string archive;  // kRestore
-  // Set when the program is to end at once: --help, --version, or a mistake (explained on stderr).
+  // Set when the program is to end at once: --help, --version, a mistake (explained on stderr), or a
+  // command, which has been done.
   std::optional<int> exit_code;
 };
 

@@ -13,6 +13,7 @@
 #include "core/base/crash_note.h"
 #include "server/app/command_line.h"
 #include "server/app/maintenance_commands.h"
+#include "server/app/reproducible.h"
 #include "server/app/server.h"
 
 namespace {
@@ -82,6 +83,12 @@ int main(int argc, char** argv) {
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
   }
+  if (command_line.options.reproducible) {
+    if (const absl::Status status = mercer::server::ComputeReproducibly(argv); !status.ok()) {
+      std::fprintf(stderr, "mercer-server: %s\n", std::string(status.message()).c_str());
+      return 1;
+    }
+  }
   switch (command_line.task) {
     case mercer::server::ServerTask::kServe:
       break;
@@ -92,7 +99,7 @@ int main(int argc, char** argv) {
       return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
                                         std::cout, std::cerr);
   }
-  if (!CatchSignals()) {
+  if (!CatchSignals() || (command_line.options.access.has_files() && !CatchHangUp())) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }

@@ -363,6 +363,7 @@ class Server::Impl {
 
   const ServerOptions options_;
   const std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<AccessControl> access_;
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<DiskGuard> disk_;

@@ -27,6 +27,9 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.cache_bytes >= 0, "--cache-mb", "must be >= 0");
   violations.Check(options.access.max_calls_per_caller >= 0, "--max-calls", "must be >= 0");
   violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");
+  violations.Check(options.upload_space_bytes >= 0, "--upload-space", "must be >= 0");
+  violations.Check(options.max_stored_bytes >= 0, "--max-stored-bytes", "must be >= 0");
+  violations.Check(options.upload_expiry > absl::ZeroDuration(), "--upload-expiry", "must be > 0");
   violations.Check(options.min_free_disk_bytes >= 0, "--min-free-disk", "must be >= 0");
   violations.Check(options.collect_interval > absl::ZeroDuration(), "--collect-interval",
                    "must be > 0");

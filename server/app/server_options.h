@@ -24,6 +24,10 @@ struct ServerOptions {
   // Largest data set: what is sent, what it inflates to, and its cells as numbers; 0: the memory
   // budget, at most 16 GiB.
   int64_t max_upload_bytes = 0;
+  // All unfinished uploads together; 0: four times the largest data set.
+  int64_t upload_space_bytes = 0;
+  absl::Duration upload_expiry = absl::Hours(24);  // of an upload that can be resumed, > 0
+  int64_t max_stored_bytes = 0;                    // all data sets together; 0: no limit
   int64_t min_free_disk_bytes =
       0;  // below it new work is refused; 0: the smaller of 1 GiB and 2 % of the disk
   absl::Duration collect_interval =

@@ -20,6 +20,22 @@ absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
   return deleted;
 }
 
+absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> hidden,
+                          storage.datasets().HiddenDatasets());
+  int64_t deleted = 0;
+  for (const std::string& id : hidden) {
+    const absl::StatusOr<DatasetRecord> record = storage.datasets().DeleteDataset(id);
+    if (absl::IsFailedPrecondition(record.status())) {
+      continue;  // a job needs it
+    }
+    MERCER_RETURN_IF_ERROR(record.status());
+    ++deleted;
+    MERCER_RETURN_IF_ERROR(DeleteReleasedBlobs(storage, blobs, {record->blob}).status());
+  }
+  return deleted;
+}
+
 absl::StatusOr<int64_t> CollectUnreferencedBlobs(Storage& storage, BlobStore& blobs,
                                                  const std::function<bool()>& is_stopped) {
   // Only candidates: each is looked up again before it is deleted.

@@ -17,6 +17,7 @@
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/training/machine_rates.h"
+#include "core/training/no_model.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_admission.h"
@@ -25,8 +26,10 @@
 #include "server/jobs/memory_shares.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/orphans.h"
+#include "server/jobs/queue_signal.h"
 #include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
+#include "server/jobs/steady_sleep.h"
 #include "server/storage/refusals.h"
 
 namespace mercer::server {
@@ -39,7 +42,6 @@ constexpr absl::Duration kClaimPause = absl::Seconds(1);
 // refused. Afterwards the next start recovers the jobs.
 constexpr absl::Duration kSettleLimit = absl::Seconds(3);
 constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
-
 // Between looks at whether memory is free by now, and whether anybody still wants it.
 constexpr absl::Duration kMemoryPause = absl::Milliseconds(50);
 
@@ -55,7 +57,8 @@ class JobManager::Impl {
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
       : datasets_(dependencies.storage, dependencies.blobs),
         environment_{std::move(options), std::move(dependencies), &datasets_, nullptr},
-        worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")) {
+        worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
+        signal_(environment_.options.num_workers) {
     environment_.cache =
         std::make_shared<SharedCache>(static_cast<size_t>(environment_.options.cache_bytes));
   }
@@ -72,15 +75,11 @@ class JobManager::Impl {
   absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
   void Drain() { Stop(&JobAttempt::Drain); }
   void RunHousekeeping();
-  void WaitUntilIdle();
-
-  bool draining() const {
-    absl::MutexLock lock(&mutex_);
-    return stopping_;
-  }
+  void WaitUntilIdle() { signal_.WaitUntilIdle(); }
+  bool draining() const { return signal_.stopped(); }
   absl::StatusOr<std::shared_ptr<const void>> TakeMemory(int64_t bytes,
                                                          const CancellationToken& cancellation)
-      ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
+      ABSL_LOCKS_EXCLUDED(claim_mutex_);
   const AttemptEnvironment& environment() const { return environment_; }
   DatasetCache& datasets() { return datasets_; }
   const JobPlanner& planner() const { return *environment_.dependencies.planner; }
@@ -97,39 +96,25 @@ class JobManager::Impl {
 
   void Work(int worker);
   // Claims the next job; null when there is none to run now. Errors: those of the storage.
-  absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_, mutex_);
-  AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Remembers when the next delayed job becomes ready.
-  absl::Status LookAhead() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has the workers look at the queue when that time has come, or when the clock says that it was wrong.
-  void WakeForDelayedJobs() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
   // Ends the attempt at a job that was claimed and could not be begun.
   void GiveUp(const JobRecord& job, const absl::Status& why);
   void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
-  // Waits until there may be something new to claim; false when the worker must end.
-  bool WaitForWork(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
-  void TellWorkers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepHouse();
-  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopping_ || idle_workers_ == environment_.options.num_workers;
-  }
 
   DatasetCache datasets_;
   MachineRates rates_;
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
-  absl::Mutex claim_mutex_ ABSL_ACQUIRED_BEFORE(
-      mutex_);  // one claim at a time, so that two do not count on the same memory
+  absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
   RunningJobs running_;
   MemoryShares shares_;  // asked for under claim_mutex_
-  mutable absl::Mutex mutex_;
-  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts reasons to look at the queue
-  int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;    // that found nothing in this generation
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Time next_ready_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  void (JobAttempt::*stop_action_)()
-      ABSL_GUARDED_BY(mutex_) = nullptr;  // for attempts that begin while stopping_
-  SteadySleep rest_;                      // of the housekeeping; ended by Stop
+  QueueSignal signal_;
+  absl::Mutex stop_mutex_;
+  void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
+      nullptr;  // for attempts that begin after the end was asked for
+  SteadySleep rest_;  // of the housekeeping; ended by Stop
   absl::Mutex threads_mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
 };
@@ -184,8 +169,7 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   NewJob job = MakeJob(submission, digest, plan, estimate, clock().Now());
   job.limits = environment_.options.queue_limits;
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
-  absl::MutexLock lock(&mutex_);
-  TellWorkers();
+  signal_.Tell();
   return created;
 }
 
@@ -204,10 +188,7 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
       EndedAttempt ended,
       storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
                                   StateEvent(JobState::kCancelled)}));
-  {
-    absl::MutexLock lock(&mutex_);
-    TellWorkers();  // the head of the queue may be another now
-  }
+  signal_.Tell();  // the head of the queue may be another now
   hub().Publish(job_id, ended.events);
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
     attempt->Cancel();
@@ -236,10 +217,7 @@ absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id) {
       attempt != nullptr && stopped.job.stop_requested) {
     attempt->Stop();
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    TellWorkers();  // the head of the queue may be another now
-  }
+  signal_.Tell();  // the head of the queue may be another now
   hub().Publish(job_id, stopped.events);
   return std::move(stopped.job);
 }
@@ -248,23 +226,15 @@ void JobManager::Impl::Work(int worker) {
   EnterBackground();
   pthread_setname_np(pthread_self(), absl::StrCat("mercer-job-", worker).c_str());
   const CrashStack crash_stack;
-  while (true) {
-    int64_t generation = 0;
-    {
-      absl::MutexLock lock(&mutex_);
-      if (stopping_) {
-        return;
-      }
-      generation = generation_;
-    }
+  while (!signal_.stopped()) {
+    const int64_t generation = signal_.generation();
     const absl::StatusOr<AttemptPointer> attempt =
         RunSafely("claiming a job", [this, worker] { return Claim(worker); });
     if (attempt.ok() && *attempt != nullptr) {
       (*attempt)->Run();
       running_.Finish(**attempt);
-      absl::MutexLock lock(&mutex_);
-      TellWorkers();  // memory is free
-    } else if (!WaitForWork(generation, attempt.ok() ? absl::InfiniteDuration() : kClaimPause)) {
+      signal_.Tell();  // memory is free
+    } else if (!signal_.Wait(generation, attempt.ok() ? absl::InfiniteDuration() : kClaimPause)) {
       return;
     }
   }
@@ -272,13 +242,10 @@ void JobManager::Impl::Work(int worker) {
 
 absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   absl::MutexLock claim_lock(&claim_mutex_);
-  ClaimRequest request;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (stopping_) {
-      return nullptr;
-    }
+  if (signal_.stopped()) {
+    return nullptr;
   }
+  ClaimRequest request;
   request.free_memory_bytes =
       environment_.options.memory_budget_bytes - running_.bytes() - shares_.bytes();
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
@@ -291,7 +258,8 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> job,
                           storage().jobs().ClaimJob(std::move(request)));
   if (!job.has_value()) {
-    MERCER_RETURN_IF_ERROR(LookAhead());
+    MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
+    signal_.SetNextReady(next);
     return nullptr;
   }
   absl::StatusOr<AttemptPointer> begun = RunSafely(
@@ -316,8 +284,7 @@ absl::StatusOr<std::shared_ptr<const void>> JobManager::Impl::TakeMemory(
   }
   const std::shared_ptr<const void> result(this, [this, share](const void*) {
     shares_.GiveBack(share);
-    absl::MutexLock lock(&mutex_);
-    TellWorkers();  // memory is free
+    signal_.Tell();  // memory is free
   });
   while (!shares_.Fits(share, budget - running_.bytes())) {
     if (cancellation.cancelled()) {
@@ -333,11 +300,9 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
   // One that exceeds the whole budget ends at once, without taking memory.
   const bool fits = job.memory_bytes <= environment_.options.memory_budget_bytes;
   running_.Add(attempt, fits ? job.memory_bytes : 0);
-  {
-    absl::MutexLock lock(&mutex_);
-    if (stopping_) {  // Stop may have looked at running_ before
-      ((*attempt).*stop_action_)();
-    }
+  if (signal_.stopped()) {  // Stop may have looked at running_ before
+    absl::MutexLock lock(&stop_mutex_);
+    ((*attempt).*stop_action_)();
   }
   const absl::Status told = RunSafely("telling of an attempt", [&] {
     if (job.last_event.has_value()) {
@@ -385,39 +350,20 @@ void JobManager::Impl::Warn(const std::string& job_id, const char* what,
   }
 }
 
-bool JobManager::Impl::WaitForWork(int64_t seen_generation, absl::Duration limit) {
-  absl::MutexLock lock(&mutex_);
-  if (generation_ == seen_generation) {
-    ++idle_workers_;
-    const auto news = [this, seen_generation]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return stopping_ || generation_ != seen_generation;
-    };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&news), limit)) {
-      --idle_workers_;  // still the same generation
-    }
-  }
-  return !stopping_;
-}
-
-void JobManager::Impl::TellWorkers() {
-  ++generation_;
-  idle_workers_ = 0;
-}
-
 void JobManager::Impl::RunHousekeeping() {
   for (const AttemptPointer& attempt : running_.All()) {
     attempt->RunHousekeeping();
   }
-  running_.ForgetEnded();
+  if (running_.ForgetEnded()) {
+    signal_.Tell();  // a job is queued again, or its caller has one less
+  }
+  signal_.TellIfReady(clock().Now());
   // What fails is found again by the next round.
   DeleteUnusedDatasets(storage(), *environment_.dependencies.blobs).IgnoreError();
 }
 
 void JobManager::Impl::KeepHouse() {
-  while (true) {
-    if (rest_.For(kHousekeepingPeriod)) {
-      return;
-    }
+  while (!rest_.For(kHousekeepingPeriod)) {
     const absl::Status kept = RunSafely("housekeeping", [this] {
       RunHousekeeping();
       return absl::OkStatus();
@@ -426,17 +372,12 @@ void JobManager::Impl::KeepHouse() {
   }
 }
 
-void JobManager::Impl::WaitUntilIdle() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(this, &Impl::IsIdle));
-}
-
 void JobManager::Impl::Stop(void (JobAttempt::*end_attempt)()) {
   {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
+    absl::MutexLock lock(&stop_mutex_);
     stop_action_ = end_attempt;
   }
+  signal_.Stop();
   rest_.End();
   for (const AttemptPointer& attempt : running_.All()) {
     ((*attempt).*end_attempt)();
@@ -479,6 +420,10 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
 
 absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id) {
   return impl_->Cancel(job_id);
+}
+
+absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
+  return impl_->StopJob(job_id);
 }
 
 absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {

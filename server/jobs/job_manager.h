@@ -80,6 +80,12 @@ struct JobEstimate {
   int64_t memory_bytes = 0;
 };
 
+// What a job would cost, without waiting for its turn.
+struct JobCost {
+  int64_t memory_bytes = 0;  // upper bound
+  absl::Duration time;  // on this machine, when nothing else runs; about right within a factor of 3
+  int64_t memory_budget_bytes = 0;  // of all running jobs; one that needs more is refused
+};
 struct StoredModel;  // model_verification.h
 
 // Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
@@ -104,15 +110,19 @@ class JobManager {
 
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
-  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reason DISK_NEARLY_FULL);
-  // kUnavailable (reason DRAINING).
+  // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reasons QUOTA_EXCEEDED,
+  // DISK_NEARLY_FULL); kUnavailable (reason DRAINING).
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
 
   // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL). A running job ends soon after;
   // its state says CANCELLING at once.
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
 
-  // Makes no job; also while draining. The first call measures the machine, for about 100 ms. Errors: those of
+  // Ends the job with the best model so far, or CANCELLED (reason NO_MODEL) when there is none; see JobStore::StopJob. The
+  // request survives the process. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
+  absl::StatusOr<JobRecord> Stop(const std::string& job_id);
+
+  // Makes no job; also while draining. The first call measures the machine, for about 80 ms. Errors: those of
   // Submit that are about the request and its data.
   absl::StatusOr<JobCost> Estimate(std::string_view request);
 

@@ -51,8 +51,13 @@ class WatchedJobStore final : public JobStore {
     store_->CancelJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
   }
 
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
+    const std::string id = request.job_id;
+    store_->StopJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
+  }
+
   // Leases and checkpoints are no part of what a job shows.
-  void RenewLease(Lease lease, absl::Time lease_until, Done<JobState> done) override {
+  void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override {
     store_->RenewLease(std::move(lease), lease_until, std::move(done));
   }
   void SaveCheckpoint(Lease lease, NewCheckpoint checkpoint,
@@ -64,6 +69,7 @@ class WatchedJobStore final : public JobStore {
                                                        const std::string& request_digest) override {
     return store_->FindRequest(request_id, request_digest);
   }
+  absl::StatusOr<absl::Time> NextReadyTime() override { return store_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return store_->GetJob(id); }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override {

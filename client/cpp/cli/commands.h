@@ -10,14 +10,16 @@
 
 namespace mercer::client {
 
-void AddDataCommands(CommandLine& line);     // data upload, list, show, rm
-void AddTrainCommand(CommandLine& line);     // train
-void AddJobCommands(CommandLine& line);      // jobs, watch, cancel
-void AddPredictCommand(CommandLine& line);   // predict
-void AddModelCommands(CommandLine& line);    // models, show, export, rm
-void AddLearnersCommand(CommandLine& line);  // learners
-void AddAdminCommands(CommandLine& line);    // admin backup
-void AddVersionCommand(CommandLine& line);   // version
+void AddDataCommands(CommandLine& line);      // data upload, list, show, rm
+void AddTrainCommand(CommandLine& line);      // train
+void AddJobCommands(CommandLine& line);       // jobs, watch, stop, cancel
+void AddPredictCommand(CommandLine& line);    // predict
+void AddModelCommands(CommandLine& line);     // models, show, export, rm
+void AddAliasCommands(CommandLine& line);     // alias set, rm, list, history, rollback
+void AddRegistryCommands(CommandLine& line);  // update, retention, evaluate, verify
+void AddLearnersCommand(CommandLine& line);   // learners
+void AddAdminCommands(CommandLine& line);     // admin backup
+void AddVersionCommand(CommandLine& line);    // version
 
 // Shows a job's events until its final state, then its end; the exit code says which.
 absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job);

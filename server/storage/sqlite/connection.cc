@@ -1,6 +1,5 @@
 #include "server/storage/sqlite/connection.h"
 
-#include <cerrno>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -39,6 +39,20 @@ std::string ReadHolder(int descriptor) {
   return digits.empty() ? "unknown" : digits;
 }
 
+absl::Status Lock(int descriptor, const std::string& folder) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EWOULDBLOCK) {
+    return SystemError(errno, "cannot lock", absl::StrCat(folder, "/lock"));
+  }
+  const std::string holder = ReadHolder(descriptor);
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat("the data folder '", folder,
+                                                 "' is used by another server, process ", holder)),
+      "DATA_FOLDER_LOCKED", {{"folder", folder}, {"holder", holder}});
+}
+
 // False with errno. A disk that is nearly full may take a part of the text only.
 bool WriteHolder(int descriptor, const std::string& text) {
   size_t done = 0;

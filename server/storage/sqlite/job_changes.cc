@@ -125,6 +125,23 @@ absl::StatusOr<std::vector<BlobDigest>> DropCheckpoint(Connection& connection, i
   return blobs;
 }
 
+absl::StatusOr<bool> HasCheckpoint(Connection& connection, int64_t job_number) {
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare("SELECT 1 FROM checkpoints WHERE job = ?"));
+  return select.Bind(job_number).Step();
+}
+
+absl::Status CancelWithError(Connection& connection, int64_t job_number,
+                             const StopRequest& request) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement update,
+      connection.Prepare("UPDATE jobs SET state = 7, end_time = ?, error_code = ?, "
+                         "error_message = ?, error_details = ? WHERE number = ?"));
+  const StoredError& error = request.no_model;
+  update.BindTime(request.now).Bind(error.code).Bind(error.message).BindBlob(error.details);
+  return update.Bind(job_number).Run();
+}
+
 // Answers the versions that the model no longer keeps.
 absl::StatusOr<DeletedVersions> SetModelVersion(Connection& connection, int64_t job_number,
                                                 const AttemptEnd& end) {

@@ -163,6 +163,46 @@ CREATE TABLE aliases(
 ) WITHOUT ROWID;
 )sql";
 
+// Aliases with their history, what UpdateModel changes, retention. The table `aliases` was there but
+// never written; a row that somebody has put into it becomes the first change of its alias.
+constexpr char kSchemaRegistry[] = R"sql(
+ALTER TABLE models ADD COLUMN keep_newest INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN description TEXT NOT NULL DEFAULT '';
+ALTER TABLE versions ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX version_labels_by_value ON version_labels(key, value, owner);
+CREATE INDEX aliases_by_version ON aliases(model, version);
+CREATE TABLE alias_changes(
+  model INTEGER NOT NULL REFERENCES models(number),
+  alias TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  time INTEGER NOT NULL,
+  caller TEXT NOT NULL,
+  from_version INTEGER NOT NULL,
+  to_version INTEGER NOT NULL,
+  is_rollback INTEGER NOT NULL DEFAULT 0,
+  request_id TEXT UNIQUE,
+  request_digest TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY(model, alias, sequence)
+) WITHOUT ROWID;
+CREATE INDEX alias_changes_by_time ON alias_changes(model, alias, time, sequence);
+INSERT INTO alias_changes(model, alias, sequence, time, caller, from_version, to_version)
+  SELECT model, alias, 1, update_time, '', 0, version FROM aliases;
+UPDATE aliases SET etag = '1';
+)sql";
+
+// The order of the queue (job_store.h) in three seeks per caller, and who was served when.
+constexpr char kSchemaFairQueue[] = R"sql(
+DROP INDEX jobs_queue;
+CREATE INDEX jobs_ready ON jobs(caller, priority DESC, number) WHERE state = 1 AND not_before = 0;
+CREATE INDEX jobs_delayed ON jobs(not_before) WHERE state = 1 AND not_before > 0;
+CREATE INDEX jobs_open ON jobs(caller, state) WHERE state < 5;
+-- A claim replaces the row of its caller, which gets a turn after all others.
+CREATE TABLE queue_turns(
+  turn INTEGER PRIMARY KEY AUTOINCREMENT,
+  caller TEXT NOT NULL UNIQUE
+);
+)sql";
+
 // Data sets that are to be deleted when the last job that needs them has ended.
 constexpr char kSchemaHiddenDatasets[] = R"sql(
 ALTER TABLE datasets ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
@@ -171,7 +211,8 @@ CREATE INDEX datasets_hidden ON datasets(number) WHERE hidden = 1;
 
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1, kSchemaHiddenDatasets};
+  static const std::vector<const char*> steps = {kSchema1, kSchemaRegistry, kSchemaFairQueue,
+                                                kSchemaHiddenDatasets};
   return steps;
 }
 
@@ -196,20 +237,16 @@ absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) 
 
 int64_t CurrentSchemaVersion() { return static_cast<int64_t>(Steps().size()); }
 
-absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
-  MERCER_ASSIGN_OR_RETURN(int64_t version, FindVersion(connection));
-  if (version < 0) {
-    return WithReason(absl::DataLossError(
-                          absl::StrCat("database: damaged: its schema has the version ", version)),
-                      "DATABASE_DAMAGED");
-  }
-  if (version > CurrentSchemaVersion()) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the database has schema ", version, ", written by a newer version; this one supports ",
-            CurrentSchemaVersion())),
-        "NEWER_SCHEMA",
-        {{"found", absl::StrCat(version)}, {"supported", absl::StrCat(CurrentSchemaVersion())}});
+absl::StatusOr<int64_t> ReadSchemaVersion(Connection& connection) {
+  {
+    MERCER_ASSIGN_OR_RETURN(
+        Statement tables,
+        connection.Prepare(
+            "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_versions'"));
+    MERCER_ASSIGN_OR_RETURN(const bool there, tables.Step());
+    if (!there) {
+      return 0;
+    }
   }
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
@@ -220,6 +257,11 @@ absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
 
 absl::Status CheckSchemaVersion(Connection& connection) {
   MERCER_ASSIGN_OR_RETURN(const int64_t version, ReadSchemaVersion(connection));
+  if (version < 0) {
+    return WithReason(absl::DataLossError(
+                          absl::StrCat("database: damaged: its schema has the version ", version)),
+                      "DATABASE_DAMAGED");
+  }
   if (version <= CurrentSchemaVersion()) {
     return absl::OkStatus();
   }

@@ -10,6 +10,7 @@
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/job_changes.h"
 #include "server/storage/sqlite/job_list.h"
+#include "server/storage/sqlite/queue_changes.h"
 #include "server/storage/sqlite/tables.h"
 
 namespace mercer::server {

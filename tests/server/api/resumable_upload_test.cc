@@ -397,7 +397,7 @@ TEST_F(ResumableUploadTest, StoredBytesAreBoundedAndEqualContentCountsOnce) {
   bytes.mutable_chunk()->set_data("a\n1\n");
   const auto refused = Upload({other, bytes});
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(GetReason(refused.status()), "QUOTA_EXCEEDED");
+  EXPECT_EQ(GetReason(refused.status()), "STORAGE_QUOTA_EXCEEDED");
   EXPECT_EQ(FilesIn("blobs"), 1u);
 }
 

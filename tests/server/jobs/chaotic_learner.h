@@ -172,6 +172,7 @@ inline LearnerEntry MakeChaoticEntry(StepControl* control) {
     verification.values = Vector::Constant(problem.tasks[0].costs.size(), witness.tasks[0].bias(0));
     return verification;
   };
+  entry.estimate_work = [](const OptionValues&, const ProblemShape&) { return LearnerWork(); };
   entry.estimate_memory = [control](const OptionValues&, const ProblemShape&) {
     return static_cast<size_t>(control->memory_bytes.load());
   };

@@ -43,7 +43,7 @@ class HookedJobStore final : public JobStore {
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     real_->ClaimJob(std::move(request), std::move(done));
   }
-  void RenewLease(Lease lease, absl::Time until, Done<JobState> done) override {
+  void RenewLease(Lease lease, absl::Time until, Done<RenewedLease> done) override {
     real_->RenewLease(std::move(lease), until, std::move(done));
   }
   void BeginVerifying(Lease lease, EventDraft event, absl::Time now,
@@ -60,6 +60,10 @@ class HookedJobStore final : public JobStore {
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
     real_->CancelJob(std::move(request), std::move(done));
   }
+  void StopJob(StopRequest request, Done<EndedAttempt> done) override {
+    real_->StopJob(std::move(request), std::move(done));
+  }
+  absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
     if (hooks_->failing_gets > 0) {
       --hooks_->failing_gets;

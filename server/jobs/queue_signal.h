@@ -1,0 +1,49 @@
+// What workers wait for: something new in the queue, the time of a delayed job, or the end.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace mercer::server {
+
+// Thread-safe.
+class QueueSignal {
+ public:
+  explicit QueueSignal(int num_workers) : num_workers_(num_workers) {}
+
+  // There may be something new to claim.
+  void Tell() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Counts calls of Tell. A worker remembers it before it looks at the queue.
+  int64_t generation() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits until there has been a Tell since `seen_generation`, for at most `limit`; false when the worker must end.
+  bool Wait(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // When the first of the jobs that are queued and delayed becomes ready.
+  void SetNextReady(absl::Time next) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells when that time has come, or when the clock says that it was wrong.
+  void TellIfReady(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool stopped() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Waits until all workers have found nothing since the last Tell, or the end.
+  void WaitUntilIdle() ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void TellLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopped_ || idle_workers_ == num_workers_;
+  }
+
+  const int num_workers_;
+  mutable absl::Mutex mutex_;
+  int64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
+  int idle_workers_ ABSL_GUARDED_BY(mutex_) = 0;  // that found nothing in this generation
+  absl::Time next_ready_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace mercer::server
