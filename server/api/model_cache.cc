@@ -1,5 +1,6 @@
 #include "server/api/model_cache.h"
 
+#include <malloc.h>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -9,6 +10,11 @@
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
+namespace {
+
+constexpr int64_t kTrimBytes = int64_t{32} << 20;
+
+}  // namespace
 absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
     const VersionRecord& record) {
   const absl::StatusOr<std::unique_ptr<MappedFile>> file = blobs_.Read(record.model_blob);
@@ -103,14 +109,30 @@ ModelCache::LoadedOr ModelCache::ReadAndKeep(const VersionRecord& record) {
 void ModelCache::Insert(std::shared_ptr<const LoadedModel> loaded) {
   const int64_t bytes = static_cast<int64_t>(loaded->predictor->MemoryBytes());
   Entries removed;
-  absl::MutexLock lock(&mutex_);
-  if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
-    return;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (bytes > budget_bytes_ || by_name_.contains(loaded->name)) {
+      return;
+    }
+    Evict(bytes, removed);
+    bytes_ += bytes;
+    entries_.emplace_front(std::move(loaded), bytes);
+    by_name_[entries_.front().loaded->name] = entries_.begin();
   }
-  Evict(bytes, removed);
-  bytes_ += bytes;
-  entries_.emplace_front(std::move(loaded), bytes);
-  by_name_[entries_.front().loaded->name] = entries_.begin();
+  Free(std::move(removed));
+}
+
+void ModelCache::Free(Entries removed) {
+  int64_t bytes = 0;
+  for (const Entry& entry : removed) {
+    bytes += entry.bytes;
+  }
+  removed.clear();
+  // The allocator keeps what lies between blocks that are in use, in every thread's arena.
+  if (freed_bytes_.fetch_add(bytes) + bytes >= kTrimBytes) {
+    freed_bytes_ = 0;
+    malloc_trim(0);
+  }
 }
 
 void ModelCache::Evict(int64_t bytes, Entries& removed) {
@@ -132,14 +154,17 @@ void ModelCache::Erase(Entries::iterator entry, Entries& removed) {
 
 void ModelCache::Remove(const std::string& model, int64_t version) {
   Entries removed;
-  absl::MutexLock lock(&mutex_);
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const auto next = std::next(entry);
-    if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
-      Erase(entry, removed);
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+      const auto next = std::next(entry);
+      if (entry->loaded->model == model && (version == 0 || entry->loaded->version == version)) {
+        Erase(entry, removed);
+      }
+      entry = next;
     }
-    entry = next;
   }
+  Free(std::move(removed));
 }
 
 int64_t ModelCache::resident_bytes() const {

@@ -77,6 +77,8 @@ class ModelCache {
   // Reads the version and keeps it, unless it is deleted meanwhile.
   LoadedOr ReadAndKeep(const VersionRecord& record) ABSL_LOCKS_EXCLUDED(mutex_);
   void Insert(std::shared_ptr<const LoadedModel> loaded) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Frees what was moved there, and gives the memory back to the system when it has become much. Without the lock.
+  void Free(Entries removed) ABSL_LOCKS_EXCLUDED(mutex_);
   // Moves to `removed` what has not been used lately, until `bytes` more fit into the budget.
   void Evict(int64_t bytes, Entries& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the entry to `removed`, whose memory is to be freed without the lock.
@@ -94,6 +96,7 @@ class ModelCache {
   absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<int64_t> freed_bytes_{0};  // since the last time that memory went back to the system
 };
 
 }  // namespace mercer::server

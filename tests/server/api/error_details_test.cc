@@ -169,7 +169,7 @@ std::string ReadFile(const std::filesystem::path& path) {
 }
 
 // Every literal of two or more capital words in core and server is a reason or another word that
-// clients see.
+// clients see, or the name of an environment variable.
 std::set<std::string> WordsInSources() {
   const std::regex literal("\"([A-Z][A-Z0-9]*(_[A-Z0-9]+)+)\"");
   std::set<std::string> words = {"DRAINING"};
@@ -187,6 +187,8 @@ std::set<std::string> WordsInSources() {
       }
     }
   }
+  words.erase("OPENBLAS_CORETYPE");
+  words.erase("GLIBC_TUNABLES");
   return words;
 }
 
