@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_event.h"
+#include "server/storage/refusals.h"
 
 namespace mercer::server {
 
@@ -30,6 +31,9 @@ absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, Datas
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
   MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets.Open(plan.dataset_ids[0]));
+  if (opened.record.hidden) {
+    return DatasetNotFound(plan.dataset_ids[0]);
+  }
   MERCER_ASSIGN_OR_RETURN(const size_t bytes,
                           EstimateRecipeMemory(*entry, plan.recipe, *opened.dataset));
   return JobEstimate{static_cast<int64_t>(bytes)};

@@ -145,7 +145,12 @@ absl::StatusOr<std::string> JobAttempt::LoadState() {
   if (!checkpoint.ok() && !IsForGood(checkpoint.status())) {
     return checkpoint.status();
   }
-  if (!checkpoint.ok() || !checkpoint->has_value()) {
+  if (!checkpoint.ok()) {
+    Log("cannot look for the checkpoint", checkpoint.status());
+    TellResumed(0, "the checkpoint cannot be looked for");
+    return "";
+  }
+  if (!checkpoint->has_value()) {
     TellResumed(0, "there is no checkpoint yet");
     return "";
   }

@@ -19,7 +19,7 @@
 // the watch began, as it is now. Changes get numbers, and of one job only the newest are kept: at most one of
 // its state and one of its progress. So a watch is a cursor, and one that lags behind skips what is obsolete.
 // What was changed before the watch is in the pages, because these are read later; what is changed while they
-// are read comes after them, perhaps a second time.
+// are read comes after them, perhaps a second time, and first perhaps in an older state than the page has shown.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "server/jobs/job_manager.h"
 
+#include <optional>
 #include <pthread.h>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "core/training/no_model.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/given_up_jobs.h"
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_errors.h"
@@ -27,7 +29,6 @@
 #include "server/jobs/model_verification.h"
 #include "server/jobs/orphans.h"
 #include "server/jobs/queue_signal.h"
-#include "server/jobs/retry_policy.h"
 #include "server/jobs/running_jobs.h"
 #include "server/jobs/steady_sleep.h"
 #include "server/storage/refusals.h"
@@ -44,6 +45,14 @@ constexpr absl::Duration kSettleLimit = absl::Seconds(3);
 constexpr absl::Duration kSettlePause = absl::Milliseconds(100);
 // Between looks at whether memory is free by now, and whether anybody still wants it.
 constexpr absl::Duration kMemoryPause = absl::Milliseconds(50);
+
+absl::Status PauseForMemory(const CancellationToken& cancellation) {
+  if (cancellation.cancelled()) {
+    return absl::CancelledError("cancelled before there was enough memory");
+  }
+  absl::SleepFor(kMemoryPause);
+  return absl::OkStatus();
+}
 
 absl::Status Draining() {
   return WithReason(absl::UnavailableError("the server is shutting down and takes no new jobs"),
@@ -97,9 +106,11 @@ class JobManager::Impl {
   void Work(int worker);
   // Claims the next job; null when there is none to run now. Errors: those of the storage.
   absl::StatusOr<AttemptPointer> Claim(int worker) ABSL_LOCKS_EXCLUDED(claim_mutex_);
+  // Whether shares of so many bytes are a reason why no job was claimed, as far as one can tell.
+  absl::StatusOr<bool> MayKeepMemoryFromJobs(int64_t shared_bytes) const;
+  // Empty while no shares are granted.
+  std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
-  // Ends the attempt at a job that was claimed and could not be begun.
-  void GiveUp(const JobRecord& job, const absl::Status& why);
   void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
   void KeepHouse();
 
@@ -108,12 +119,16 @@ class JobManager::Impl {
   AttemptEnvironment environment_;
   const std::string worker_prefix_;
   absl::Mutex claim_mutex_;  // one claim at a time, so that two do not count on the same memory
+  // The last claim found that shares keep memory from the head of the queue, perhaps: no more are granted until a claim
+  // finds a job or no share, so that verifications which overlap without end starve no job.
+  bool shares_closed_ ABSL_GUARDED_BY(claim_mutex_) = false;
   RunningJobs running_;
+  GivenUpJobs given_up_{&environment_};
   MemoryShares shares_;  // asked for under claim_mutex_
   QueueSignal signal_;
   absl::Mutex stop_mutex_;
   void (JobAttempt::*stop_action_)() ABSL_GUARDED_BY(stop_mutex_) =
-      nullptr;  // for attempts that begin after the end was asked for
+      nullptr;        // for attempts that begin after the end was asked for
   SteadySleep rest_;  // of the housekeeping; ended by Stop
   absl::Mutex threads_mutex_;
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(threads_mutex_);
@@ -245,9 +260,10 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   if (signal_.stopped()) {
     return nullptr;
   }
+  const int64_t shared_bytes = shares_.bytes();
   ClaimRequest request;
   request.free_memory_bytes =
-      environment_.options.memory_budget_bytes - running_.bytes() - shares_.bytes();
+      environment_.options.memory_budget_bytes - running_.bytes() - shared_bytes;
   request.memory_budget_bytes = environment_.options.memory_budget_bytes;
   request.worker = absl::StrCat(worker_prefix_, worker);
   request.host = environment_.options.host;
@@ -260,14 +276,34 @@ absl::StatusOr<AttemptPointer> JobManager::Impl::Claim(int worker) {
   if (!job.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const absl::Time next, storage().jobs().NextReadyTime());
     signal_.SetNextReady(next);
+    MERCER_ASSIGN_OR_RETURN(shares_closed_, MayKeepMemoryFromJobs(shared_bytes));
     return nullptr;
   }
+  shares_closed_ = false;
   absl::StatusOr<AttemptPointer> begun = RunSafely(
       "beginning an attempt", [&]() -> absl::StatusOr<AttemptPointer> { return Begin(*job); });
   if (!begun.ok()) {
-    GiveUp(*job, begun.status());
+    given_up_.GiveUp(*job, begun.status());
   }
   return begun;
+}
+
+absl::StatusOr<bool> JobManager::Impl::MayKeepMemoryFromJobs(int64_t shared_bytes) const {
+  if (shared_bytes == 0) {
+    return false;
+  }
+  JobFilter queued;
+  queued.states = {JobState::kQueued};
+  MERCER_ASSIGN_OR_RETURN(const Page<JobRecord> jobs, storage().jobs().ListJobs(queued, {1, ""}));
+  return !jobs.items.empty();
+}
+
+std::optional<MemoryShares::Share> JobManager::Impl::AskForShare(int64_t bytes) {
+  absl::MutexLock claim_lock(&claim_mutex_);
+  if (shares_closed_ && !signal_.stopped()) {
+    return std::nullopt;
+  }
+  return shares_.Ask(bytes);  // every job is running by now, or will count the share
 }
 
 absl::StatusOr<std::shared_ptr<const void>> JobManager::Impl::TakeMemory(
@@ -276,21 +312,17 @@ absl::StatusOr<std::shared_ptr<const void>> JobManager::Impl::TakeMemory(
   if (bytes > budget) {
     return JobTooLarge(bytes, budget);
   }
-  MemoryShares::Share share;
-  {
-    absl::MutexLock claim_lock(
-        &claim_mutex_);  // every job is running by now, or will count the share
-    share = shares_.Ask(bytes);
+  std::optional<MemoryShares::Share> asked = AskForShare(bytes);
+  for (; !asked.has_value(); asked = AskForShare(bytes)) {
+    MERCER_RETURN_IF_ERROR(PauseForMemory(cancellation));
   }
+  const MemoryShares::Share share = *asked;
   const std::shared_ptr<const void> result(this, [this, share](const void*) {
     shares_.GiveBack(share);
     signal_.Tell();  // memory is free
   });
   while (!shares_.Fits(share, budget - running_.bytes())) {
-    if (cancellation.cancelled()) {
-      return absl::CancelledError("cancelled before there was enough memory");
-    }
-    absl::SleepFor(kMemoryPause);
+    MERCER_RETURN_IF_ERROR(PauseForMemory(cancellation));
   }
   return result;
 }
@@ -322,27 +354,6 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
   return attempt;
 }
 
-void JobManager::Impl::GiveUp(const JobRecord& job, const absl::Status& why) {
-  const absl::Status ended = RunSafely("giving a job up", [&]() -> absl::Status {
-    MERCER_ASSIGN_OR_RETURN(AttemptEnd end,
-                            EndOfFailedServer({&storage().jobs(), clock().Now(),
-                                               environment_.options.max_lost_attempts},
-                                              job.id, why));
-    end.lease = {job.id, job.lease_worker, job.epoch};
-    end.now = clock().Now();
-    MERCER_ASSIGN_OR_RETURN(const EndedAttempt stored, storage().jobs().EndAttempt(std::move(end)));
-    if (environment_.dependencies.log != nullptr) {
-      environment_.dependencies.log->error("job={} attempt={} could not be begun: {}", job.id,
-                                           job.attempt, LogTextOf(why));
-    }
-    hub().Publish(job.id, stored.events);
-    return absl::OkStatus();
-  });
-  if (!ended.ok()) {
-    Warn(job.id, "cannot end a job that could not be begun", ended);
-  }
-}
-
 void JobManager::Impl::Warn(const std::string& job_id, const char* what,
                             const absl::Status& status) const {
   if (environment_.dependencies.log != nullptr) {
@@ -352,9 +363,14 @@ void JobManager::Impl::Warn(const std::string& job_id, const char* what,
 
 void JobManager::Impl::RunHousekeeping() {
   for (const AttemptPointer& attempt : running_.All()) {
-    attempt->RunHousekeeping();
+    // What one of them cannot do now is no reason to leave out the others.
+    RunSafely("housekeeping of an attempt", [&] {
+      attempt->RunHousekeeping();
+      return absl::OkStatus();
+    }).IgnoreError();
   }
-  if (running_.ForgetEnded()) {
+  const bool tried_again = given_up_.TryAgain();
+  if (running_.ForgetEnded() || tried_again) {
     signal_.Tell();  // a job is queued again, or its caller has one less
   }
   signal_.TellIfReady(clock().Now());

@@ -86,6 +86,7 @@ struct JobCost {
   absl::Duration time;  // on this machine, when nothing else runs; about right within a factor of 3
   int64_t memory_budget_bytes = 0;  // of all running jobs; one that needs more is refused
 };
+
 struct StoredModel;  // model_verification.h
 
 // Thread-safe. Methods block on SQL and files: call them from a pool of I/O threads. Common errors:
@@ -130,7 +131,7 @@ class JobManager {
   absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id);
 
   // Recomputes the certificate of a model. Waits until its memory is free, before jobs that are queued
-  // later. Errors: those of VerifyStoredModel.
+  // later; and while the memory of verifications keeps a queued job from its turn. Errors: those of VerifyStoredModel.
   absl::StatusOr<Certificate> Verify(const StoredModel& stored,
                                      const CancellationToken& cancellation);
 

@@ -19,6 +19,7 @@ class QueueSignal {
   // Counts calls of Tell. A worker remembers it before it looks at the queue.
   int64_t generation() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until there has been a Tell since `seen_generation`, for at most `limit`; false when the worker must end.
+  // A finite limit follows the wall clock: set that back meanwhile, and the wait lasts as much longer, unless a Tell ends it.
   bool Wait(int64_t seen_generation, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // When the first of the jobs that are queued and delayed becomes ready.

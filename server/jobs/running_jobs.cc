@@ -6,13 +6,18 @@ namespace mercer::server {
 
 void RunningJobs::Add(AttemptPointer attempt, int64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  jobs_[attempt->job().id] = {attempt, bytes};
-  bytes_ += bytes;
+  // The attempt before at the same job may not have been finished yet: its memory goes to this one.
+  Job& job = jobs_[attempt->job().id];
+  bytes_ += bytes - job.bytes;
+  job = {std::move(attempt), bytes};
 }
 
 void RunningJobs::Finish(const JobAttempt& attempt) {
   absl::MutexLock lock(&mutex_);
   const auto found = jobs_.find(attempt.job().id);
+  if (found == jobs_.end() || found->second.attempt.get() != &attempt) {
+    return;  // the job has a later attempt
+  }
   bytes_ -= std::exchange(found->second.bytes, 0);
   found->second.working = false;
   if (attempt.ended()) {

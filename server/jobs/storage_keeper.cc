@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include <spdlog/logger.h>
 
 #include "core/base/background.h"
 #include "core/base/run_safely.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/clock.h"
 
 namespace mercer::server {
 
@@ -16,36 +16,26 @@ StorageKeeper::StorageKeeper(StorageKeeperOptions options)
     : options_(std::move(options)), thread_([this] { Run(); }) {}
 
 StorageKeeper::~StorageKeeper() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stopping_ = true;
-  }
+  rest_.End();
   thread_.join();
-}
-
-bool StorageKeeper::stopping() {
-  absl::MutexLock lock(&mutex_);
-  return stopping_;
 }
 
 void StorageKeeper::Run() {
   EnterBackground();
-  absl::Time next_collection = absl::Now() + options_.collect_interval;
-  absl::Time next_look = absl::Now();
+  const auto now = [] { return RealClock().Monotonic(); };
+  absl::Duration next_collection = now() + options_.collect_interval;
+  absl::Duration next_look = now();
   while (true) {
-    if (absl::Now() >= next_look) {
+    if (now() >= next_look) {
       KeepReserve();
-      next_look = absl::Now() + options_.reserve_interval;
+      next_look = now() + options_.reserve_interval;
     }
-    if (absl::Now() >= next_collection) {
+    if (now() >= next_collection) {
       Collect();
-      next_collection = absl::Now() + options_.collect_interval;
+      next_collection = now() + options_.collect_interval;
     }
-    // By a duration, so that a clock that jumps delays nothing for long.
-    const absl::Duration pause = std::min(
-        {next_look - absl::Now(), next_collection - absl::Now(), options_.reserve_interval});
-    absl::MutexLock lock(&mutex_);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), pause)) {
+    const absl::Duration pause = std::min(next_look, next_collection) - now();
+    if (rest_.For(std::max(pause, absl::ZeroDuration()))) {
       return;
     }
   }
@@ -54,7 +44,7 @@ void StorageKeeper::Run() {
 void StorageKeeper::Collect() {
   const absl::StatusOr<int64_t> deleted = RunSafely("collecting files that nothing names", [this] {
     return CollectUnreferencedBlobs(*options_.storage, *options_.blobs,
-                                    [this] { return stopping(); });
+                                    [this] { return rest_.For(absl::ZeroDuration()); });
   });
   if (options_.log != nullptr && !deleted.ok()) {
     options_.log->warn("cannot collect files that nothing names: {}", deleted.status().ToString());

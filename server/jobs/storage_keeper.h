@@ -6,13 +6,12 @@
 #include <memory>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_reserve.h"
+#include "server/jobs/steady_sleep.h"
 #include "server/storage/storage.h"
 
 namespace spdlog {
@@ -47,12 +46,10 @@ class StorageKeeper {
   void Run();
   void Collect();
   void KeepReserve();
-  bool stopping() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const StorageKeeperOptions options_;
   bool reserve_lacks_ = false;  // and the log says so already
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadySleep rest_;
   std::thread thread_;
 };
 

@@ -52,6 +52,10 @@ class WatchedStorage final : public Storage {
   absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
     return storage_->ReferencedBlobs();
   }
+  absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
+      const std::string& path, const std::function<bool()>& is_cancelled) override {
+    return storage_->WriteSnapshot(path, is_cancelled);
+  }
 
   // Empty: nobody listens.
   void SetListener(JobListener listener) { slot_->Set(std::move(listener)); }

@@ -23,10 +23,11 @@ struct DeletedVersions {
 struct AliasMove {
   std::string model;
   std::string alias;
-  int64_t version = 0;         // 0: the alias is removed
-  bool rollback = false;       // `version` must be the one before the last change
-  std::string etag;            // the alias must still have it; empty: any
-  std::string request_id;      // may be empty; a repeated one moves nothing
+  int64_t version = 0;    // 0: the alias is removed
+  bool rollback = false;  // `version` must be the one before the last change
+  std::string etag;       // the alias must still have it; empty: any
+  // May be empty; a repeated one moves nothing. A call that found the alias there already is not remembered: give an etag.
+  std::string request_id;
   std::string request_digest;  // with request_id: of what was asked
   std::string caller;          // for the history
   absl::Time now;

@@ -214,6 +214,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Cancel(const CancelRequest& request
   EndedAttempt result;
   if (job.record.state == JobState::kQueued) {
     job.record.state = JobState::kCancelled;
+    job.record.not_before = absl::InfinitePast();
     job.record.error.reset();
     job.record.end_time = request.now;
     result.released_blobs = DropCheckpoint(job);

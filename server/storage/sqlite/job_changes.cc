@@ -305,8 +305,9 @@ absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelR
   {
     MERCER_ASSIGN_OR_RETURN(
         Statement update,
-        connection.Prepare("UPDATE jobs SET state = ?, end_time = ?, error_code = NULL, "
-                           "error_message = NULL, error_details = NULL WHERE number = ?"));
+        connection.Prepare(
+            "UPDATE jobs SET state = ?, end_time = ?, not_before = 0, error_code = NULL, "
+            "error_message = NULL, error_details = NULL WHERE number = ?"));
     MERCER_RETURN_IF_ERROR(update.Bind(Number(next))
                                .BindTime(queued ? request.now : absl::InfinitePast())
                                .Bind(number)

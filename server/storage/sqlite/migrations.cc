@@ -212,7 +212,7 @@ CREATE INDEX datasets_hidden ON datasets(number) WHERE hidden = 1;
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {kSchema1, kSchemaRegistry, kSchemaFairQueue,
-                                                kSchemaHiddenDatasets};
+                                                 kSchemaHiddenDatasets};
   return steps;
 }
 

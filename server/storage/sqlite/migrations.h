@@ -12,6 +12,9 @@
 
 namespace mercer::server {
 
+// The newest schema of a release, whose databases tests/fixtures/database holds; a release with a newer one raises it.
+inline constexpr int64_t kReleasedSchema = 1;
+
 // The schema that this program reads and writes.
 int64_t CurrentSchemaVersion();
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -12,10 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
+#include "server/jobs/clock.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -190,6 +193,29 @@ TEST_F(StorageKeeperTest, CollectsAgainAndAgainAndEndsAtOnce) {
   }
   options.collect_interval = absl::Hours(1);
   const StorageKeeper idle(options);  // its destructor does not wait for an hour
+}
+
+TEST_F(StorageKeeperTest, ReserveIsMadeAndMadeAgainAfterItsUse) {
+  const std::string path = folder_ / "reserve";
+  DiskReserve reserve(path);
+  StorageKeeperOptions options;
+  options.storage = storage_.get();
+  options.blobs = blobs_.get();
+  options.reserve = &reserve;
+  options.reserve_interval = absl::Milliseconds(1);
+  const StorageKeeper keeper(options);
+  const absl::Duration limit = RealClock().Monotonic() + absl::Seconds(20);
+  for (int round = 0; round < 2; ++round) {
+    while (!reserve.Release() && RealClock().Monotonic() < limit) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  std::error_code error;
+  while (std::filesystem::file_size(path, error) != DiskReserve::kBytes &&
+         RealClock().Monotonic() < limit) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(std::filesystem::file_size(path, error), DiskReserve::kBytes);
 }
 
 }  // namespace

@@ -109,8 +109,11 @@ class MigrationsTest : public ::testing::Test {
 
 TEST_F(MigrationsTest, EveryReleasedSchemaIsStored) {
   const std::vector<StoredSchema> schemas = StoredSchemas();
-  EXPECT_GE(schemas.size(), 2u) << "schema 1 was released";
-  EXPECT_LE(schemas.back().version, CurrentSchemaVersion());
+  for (size_t i = 0; i < schemas.size(); ++i) {
+    EXPECT_EQ(schemas[i].version, static_cast<int64_t>(i));
+  }
+  EXPECT_EQ(schemas.back().version, kReleasedSchema);
+  EXPECT_LE(kReleasedSchema, CurrentSchemaVersion());
 }
 
 TEST_F(MigrationsTest, EveryStoredDatabaseIsReadableAfterwards) {

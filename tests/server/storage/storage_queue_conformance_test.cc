@@ -186,6 +186,7 @@ TEST_P(QueueConformance, DelayedJobThatIsCancelledIsNoError) {
   Requeue("a1", At(100));
   ASSERT_TRUE(storage_->jobs().CancelJob({"a1", At(40), {0, "a"}, {0, "b"}}).ok());
   EXPECT_FALSE(Job("a1").error.has_value());
+  EXPECT_EQ(Job("a1").not_before, absl::InfinitePast());
   EXPECT_EQ(*storage_->jobs().NextReadyTime(), absl::InfiniteFuture());
 }
 
