@@ -113,17 +113,31 @@ absl::Status CompareSparse(const FeatureBlock& block, const std::vector<ColumnSc
     suspect.equal = column.nonzeros == first.nonzeros && column.missing == first.missing;
     suspect_of[static_cast<size_t>(suspect.column.column)] = &suspect;
   }
-  BlockRows rows(block, block.num_columns());
-  const double* expanded = nullptr;
+  // Only of the columns looked at: a block of a few bytes may have very many.
+  std::vector<double> expanded(columns.size(), 0.0);
+  const auto set_row = [&](Index row, bool filled) {
+    const auto end = static_cast<size_t>(block.sparse.row_starts[static_cast<size_t>(row) + 1]);
+    for (auto entry = static_cast<size_t>(block.sparse.row_starts[static_cast<size_t>(row)]);
+         entry < end; ++entry) {
+      const auto column = static_cast<size_t>(block.sparse.column_indices[entry]);
+      if (column < expanded.size()) {
+        expanded[column] = filled ? block.sparse.values[entry] : 0.0;
+      }
+    }
+  };
   return ForEachCell(
       block, is_cancelled,
       [&](Index row) {
-        expanded = rows.Row(row);
+        if (row > 0) {
+          set_row(row - 1, false);
+        }
+        set_row(row, true);
         return true;
       },
       [&](Index, Index column, double value) {
         Suspect* suspect = suspect_of[static_cast<size_t>(column)];
-        if (suspect != nullptr && !SameValue(value, expanded[suspect->first.column])) {
+        if (suspect != nullptr &&
+            !SameValue(value, expanded[static_cast<size_t>(suspect->first.column)])) {
           suspect->equal = false;
         }
       });

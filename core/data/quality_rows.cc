@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/status_macros.h"
 #include "core/data/quality_scan.h"
 
 namespace mercer::quality {
@@ -72,11 +73,26 @@ void Report(const DataQuality::DuplicateRow& duplicate, DataQuality& quality) {
   }
 }
 
-// The rows of one hash, in their order.
-void CompareGroup(const Dataset& dataset, const std::pair<uint64_t, int64_t>* begin,
-                  const std::pair<uint64_t, int64_t>* end, DataQuality& quality) {
+using HashedRow = std::pair<uint64_t, int64_t>;
+
+// How many rows are compared between two questions whether to go on.
+Index ComparedRowsPerPoll(const Dataset& dataset) {
+  Index width = 1;
+  for (const FeatureBlock& block : dataset.blocks) {
+    width += block.is_sparse ? 64 : block.values.cols();
+  }
+  return RowsPerPoll(width);
+}
+
+// The rows of one hash, in their order; they are more than one. Errors: kCancelled.
+absl::Status CompareGroup(const Dataset& dataset, const HashedRow* begin, const HashedRow* end,
+                          const CancelCheck& is_cancelled, DataQuality& quality) {
+  const Index poll = ComparedRowsPerPoll(dataset);
   std::vector<int64_t> different;
   for (const auto* entry = begin; entry != end; ++entry) {
+    if ((entry - begin) % poll == 0 && is_cancelled()) {
+      return Cancelled();
+    }
     const int64_t row = entry->second;
     const auto first = std::find_if(different.begin(), different.end(), [&](int64_t earlier) {
       return HasSameFeatures(dataset, earlier, row);
@@ -87,13 +103,14 @@ void CompareGroup(const Dataset& dataset, const std::pair<uint64_t, int64_t>* be
       different.push_back(row);
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status FindDuplicateRows(const Dataset& dataset, Scan& scan, const CancelCheck& is_cancelled,
                                DataQuality& quality) {
-  std::vector<std::pair<uint64_t, int64_t>> rows;
+  std::vector<HashedRow> rows;
   rows.reserve(scan.row_hashes.size());
   for (const uint64_t hash : scan.row_hashes) {
     rows.emplace_back(hash, static_cast<int64_t>(rows.size()));
@@ -108,11 +125,10 @@ absl::Status FindDuplicateRows(const Dataset& dataset, Scan& scan, const CancelC
       ++group_end;
     }
     constexpr size_t kGroupsPerPoll = 4096;
-    if ((group_end - begin > 1 || groups++ % kGroupsPerPoll == 0) && is_cancelled()) {
-      return Cancelled();
-    }
     if (group_end - begin > 1) {
-      CompareGroup(dataset, begin, group_end, quality);
+      MERCER_RETURN_IF_ERROR(CompareGroup(dataset, begin, group_end, is_cancelled, quality));
+    } else if (groups++ % kGroupsPerPoll == 0 && is_cancelled()) {
+      return Cancelled();
     }
     begin = group_end;
   }

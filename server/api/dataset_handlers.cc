@@ -68,7 +68,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
       ChangeThatFrees(context_, [&] { return datasets.DeleteDataset(id); });
   if (request.when_unused() && absl::IsFailedPrecondition(record.status())) {
     // Housekeeping of the jobs deletes it, soon if the last one that needs it has ended just now.
-    record = datasets.HideDataset(id);
+    record = ChangeThatFrees(context_, [&] { return datasets.HideDataset(id); });
   }
   if (!record.ok()) {
     return AboutDataset(record.status(), id);

@@ -49,9 +49,10 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
     }
   }
 
+  // Not at once: the files are synced at the end, and the thread that drains has other calls to tell.
   void OnDrain() {
     if (steps_.Interrupt()) {
-      End(DrainingError());
+      environment_.io->Post([this] { End(DrainingError()); });
     }
   }
 
@@ -109,11 +110,9 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
  public:
   DatasetServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
-      : environment_(environment),
-        context_(context),
-        handlers_(context),
-        ticker_key_(environment.ticker->Add([this] { RemoveExpiredUploads(); })) {}
-  ~DatasetServiceImpl() override { environment_.ticker->Remove(ticker_key_); }
+      : environment_(environment), context_(context), handlers_(context) {
+    expiry_.Add([this] { context_.uploads->RemoveExpired(PolicyOfUploads(context_)); });
+  }
 
   grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
       grpc::CallbackServerContext* context, v1::Dataset* response) override {
@@ -163,21 +162,11 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
   }
 
  private:
-  // On the ticker's thread, one call after the other.
-  void RemoveExpiredUploads() {
-    constexpr absl::Duration kPeriod = absl::Minutes(1);
-    const absl::Duration now = context_.clock->Monotonic();
-    if (now - last_removal_ >= kPeriod) {
-      last_removal_ = now;
-      context_.uploads->RemoveExpired(PolicyOfUploads(context_));
-    }
-  }
-
   const RpcEnvironment& environment_;
   const ApiContext& context_;
   DatasetHandlers handlers_;
-  absl::Duration last_removal_ = absl::ZeroDuration();
-  const int64_t ticker_key_;  // last: the callback uses all above
+  // A thread of its own, as heartbeats must not wait for the removal of large files. Last: it uses all above.
+  Ticker expiry_{absl::Minutes(1)};
 };
 
 }  // namespace

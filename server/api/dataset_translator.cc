@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/shorten.h"
+#include "core/base/status_macros.h"
+#include "core/data/block_rows.h"
 #include "core/training/output_coding.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
@@ -30,55 +34,92 @@ v1::ColumnRole RoleToProto(ColumnRole role) {
   return static_cast<v1::ColumnRole>(static_cast<int>(role) + 1);
 }
 
-void DescribeNumbers(const ConstVectorRef& values, v1::Column& column) {
+using CancelCheck = std::function<bool()>;
+using ConstRows = Eigen::Map<const RowMatrix>;
+
+// What is known of a column after two passes over its cells.
+struct Summary {
+  int64_t missing = 0;
+  std::vector<int64_t> counts;  // of the categories; the rest is of numbers
+  int64_t known = 0;
   double minimum = kInfinity;
   double maximum = -kInfinity;
   double sum = 0;
-  int64_t known = 0;
-  for (Index i = 0; i < values.size(); ++i) {
-    if (std::isnan(values(i))) {
-      continue;
+  double squares = 0;  // of the distances from the mean
+
+  double mean() const { return sum / static_cast<double>(known); }
+  void Add(const ColumnSchema& schema, double value) {
+    if (std::isnan(value)) {
+      ++missing;
+    } else if (schema.categorical) {
+      ++counts[static_cast<size_t>(value)];
+    } else {
+      minimum = std::min(minimum, value);
+      maximum = std::max(maximum, value);
+      sum += value;
+      ++known;
     }
-    minimum = std::min(minimum, values(i));
-    maximum = std::max(maximum, values(i));
-    sum += values(i);
-    ++known;
   }
-  v1::NumericStatistics& statistics = *column.mutable_statistics();
-  if (known == 0) {
+};
+
+// Calls visit(column, value) for the cells of the first `width` columns, row by row: the table may be a file that is larger
+// than the memory. Errors: kCancelled.
+template <typename Visit>
+absl::Status ForEachCell(const ConstRows& values, size_t width, const CancelCheck& is_cancelled,
+                         const Visit& visit) {
+  const Index poll = RowsPerPoll(static_cast<Index>(width));
+  for (Index row = 0; row < values.rows(); ++row) {
+    if (row % poll == 0 && is_cancelled()) {
+      return absl::CancelledError("the client has gone");
+    }
+    const double* cells = values.data() + row * values.cols();
+    for (size_t column = 0; column < width; ++column) {
+      visit(column, cells[column]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Of the columns that have schemas, the first ones. Errors: kCancelled.
+absl::StatusOr<std::vector<Summary>> Summarize(const ConstRows& values,
+                                               const std::vector<const ColumnSchema*>& schemas,
+                                               const CancelCheck& is_cancelled) {
+  std::vector<Summary> summaries(schemas.size());
+  for (size_t c = 0; c < schemas.size(); ++c) {
+    summaries[c].counts.assign(schemas[c]->categories.size(), 0);
+  }
+  MERCER_RETURN_IF_ERROR(
+      ForEachCell(values, schemas.size(), is_cancelled,
+                  [&](size_t c, double value) { summaries[c].Add(*schemas[c], value); }));
+  std::vector<double> means;
+  for (const Summary& summary : summaries) {
+    means.push_back(summary.known > 0 ? summary.mean() : 0.0);
+  }
+  MERCER_RETURN_IF_ERROR(
+      ForEachCell(values, schemas.size(), is_cancelled, [&](size_t c, double value) {
+        if (!schemas[c]->categorical && !std::isnan(value)) {
+          summaries[c].squares += (value - means[c]) * (value - means[c]);
+        }
+      }));
+  return summaries;
+}
+
+void DescribeNumbers(const Summary& summary, v1::NumericStatistics& statistics) {
+  if (summary.known == 0) {
     return;
   }
-  const double mean = sum / static_cast<double>(known);
-  double squares = 0;
-  for (Index i = 0; i < values.size(); ++i) {
-    if (!std::isnan(values(i))) {
-      squares += (values(i) - mean) * (values(i) - mean);
-    }
-  }
-  statistics.set_min(minimum);
-  statistics.set_max(maximum);
-  statistics.set_mean(mean);
-  statistics.set_standard_deviation(std::sqrt(squares / static_cast<double>(known)));
-  statistics.set_constant(minimum == maximum);
+  statistics.set_min(summary.minimum);
+  statistics.set_max(summary.maximum);
+  statistics.set_mean(summary.mean());
+  statistics.set_standard_deviation(
+      std::sqrt(summary.squares / static_cast<double>(summary.known)));
+  statistics.set_constant(summary.minimum == summary.maximum);
 }
 
 void AddCount(const std::string& value, int64_t count, v1::Column& column) {
   v1::ValueCount& entry = *column.add_value_counts();
   entry.set_value(Shorten(value, kMaxValueBytes));
   entry.set_count(count);
-}
-
-void CountCategories(const ConstVectorRef& values, const std::vector<std::string>& categories,
-                     v1::Column& column) {
-  std::vector<int64_t> counts(categories.size(), 0);
-  for (Index i = 0; i < values.size(); ++i) {
-    if (!std::isnan(values(i))) {
-      ++counts[static_cast<size_t>(values(i))];
-    }
-  }
-  for (size_t i = 0; i < std::min(counts.size(), kMaxValueCounts); ++i) {
-    AddCount(categories[i], counts[i], column);
-  }
 }
 
 // The classes of a numeric target; nothing when it has too many different values to be one.
@@ -97,20 +138,33 @@ void CountNumbers(const ConstVectorRef& values, v1::Column& column) {
   }
 }
 
-void DescribeColumn(const ColumnSchema& schema, ColumnRole role, const ConstVectorRef& values,
-                    v1::Column& column) {
+v1::Column DescribeColumn(const ColumnSchema& schema, ColumnRole role, const Summary& summary) {
+  v1::Column column;
   column.set_name(schema.name);
   column.set_role(RoleToProto(role));
   column.set_type(schema.categorical ? v1::COLUMN_TYPE_CATEGORICAL : v1::COLUMN_TYPE_NUMERIC);
-  column.set_missing(values.array().isNaN().count());
-  if (schema.categorical) {
-    CountCategories(values, schema.categories, column);
-    return;
+  column.set_missing(summary.missing);
+  if (!schema.categorical) {
+    DescribeNumbers(summary, *column.mutable_statistics());
+    return column;
   }
-  DescribeNumbers(values, column);
-  if (role == ColumnRole::kTarget || role == ColumnRole::kTask) {
-    CountNumbers(values, column);
+  for (size_t i = 0; i < std::min(summary.counts.size(), kMaxValueCounts); ++i) {
+    AddCount(schema.categories[i], summary.counts[i], column);
   }
+  return column;
+}
+
+absl::StatusOr<v1::Column> DescribeRoleColumn(const RoleColumn& column,
+                                              const CancelCheck& is_cancelled) {
+  const ConstRows values(column.values.data(), column.values.size(), 1);
+  MERCER_ASSIGN_OR_RETURN(const std::vector<Summary> summaries,
+                          Summarize(values, {&column.schema}, is_cancelled));
+  v1::Column described = DescribeColumn(column.schema, column.role, summaries.front());
+  const bool has_classes = column.role == ColumnRole::kTarget || column.role == ColumnRole::kTask;
+  if (has_classes && !column.schema.categorical) {
+    CountNumbers(column.values, described);
+  }
+  return described;
 }
 
 // Adds the description unless it is too large; then the counts are the first to be left out. False
@@ -129,26 +183,31 @@ bool AddColumn(v1::Column column, size_t* free_bytes,
   return true;
 }
 
-void DescribeBlock(const FeatureBlock& block, size_t* free_bytes, v1::Block& message) {
+absl::Status DescribeBlock(const FeatureBlock& block, const CancelCheck& is_cancelled,
+                           size_t* free_bytes, v1::Block& message) {
   message.set_name(block.name);
   message.set_sparse(block.is_sparse);
   message.set_num_columns(block.num_columns());
   if (block.is_sparse) {
     message.set_stored_values(static_cast<int64_t>(block.sparse.values.size()));
-    return;
+    return absl::OkStatus();
   }
-  const auto values = block.values.view();
-  for (Index c = 0; c < std::min(values.cols(), kMaxDescribedColumns); ++c) {
-    const Vector column = values.col(c);
-    const size_t position = static_cast<size_t>(c);
-    const ColumnSchema schema =
-        position < block.columns.size() ? block.columns[position] : ColumnSchema();
-    v1::Column described;
-    DescribeColumn(schema, ColumnRole::kFeature, column, described);
-    if (!AddColumn(std::move(described), free_bytes, message.mutable_columns())) {
-      return;
+  const ConstRows values = block.values.view();
+  const ColumnSchema unnamed;
+  std::vector<const ColumnSchema*> schemas(
+      static_cast<size_t>(std::min(values.cols(), kMaxDescribedColumns)), &unnamed);
+  for (size_t c = 0; c < std::min(schemas.size(), block.columns.size()); ++c) {
+    schemas[c] = &block.columns[c];
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::vector<Summary> summaries,
+                          Summarize(values, schemas, is_cancelled));
+  for (size_t c = 0; c < schemas.size(); ++c) {
+    if (!AddColumn(DescribeColumn(*schemas[c], ColumnRole::kFeature, summaries[c]), free_bytes,
+                   message.mutable_columns())) {
+      return absl::OkStatus();
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -201,19 +260,20 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
   return options;
 }
 
-v1::Dataset DescribeDataset(const Dataset& dataset) {
+absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset,
+                                            const std::function<bool()>& is_cancelled) {
   v1::Dataset description;
   description.set_rows(dataset.rows);
   size_t free_bytes = kMaxDescriptionBytes;
   // Clients choose a target by them: they come first.
   for (const RoleColumn& column : dataset.role_columns) {
-    v1::Column described;
-    DescribeColumn(column.schema, column.role, column.values, described);
+    MERCER_ASSIGN_OR_RETURN(v1::Column described, DescribeRoleColumn(column, is_cancelled));
     AddColumn(std::move(described), &free_bytes, description.mutable_role_columns());
   }
   int64_t columns = 0;
   for (const FeatureBlock& block : dataset.blocks) {
-    DescribeBlock(block, &free_bytes, *description.add_blocks());
+    MERCER_RETURN_IF_ERROR(
+        DescribeBlock(block, is_cancelled, &free_bytes, *description.add_blocks()));
     columns += block.num_columns();
   }
   description.set_num_columns(columns);

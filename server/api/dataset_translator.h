@@ -1,6 +1,7 @@
 // Data sets between the API and the core.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,9 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
                                    FieldViolations& violations);
 
 // Schema, statistics and counts (view FULL): blocks, squares, role_columns, rows, num_columns.
-v1::Dataset DescribeDataset(const Dataset& dataset);
+// `is_cancelled` is asked again and again. Errors: kCancelled.
+absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset,
+                                            const std::function<bool()>& is_cancelled);
 
 // What a data set's row keeps besides its columns: the description, and what makes an upload
 // idempotent.

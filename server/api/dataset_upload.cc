@@ -1,5 +1,8 @@
 #include "server/api/dataset_upload.h"
 
+#include <numeric>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -46,8 +49,14 @@ absl::Status BadOrder(const std::string& message) {
   return WithReason(absl::InvalidArgumentError(message), "BAD_UPLOAD_ORDER");
 }
 
-absl::Status Exists(const std::string& dataset_id) {
-  return WithReason(DatasetExists(dataset_id), "DATASET_EXISTS",
+absl::Status Exists(const std::string& dataset_id, bool hidden) {
+  const absl::Status status =
+      hidden ? absl::AlreadyExistsError(
+                   absl::StrCat("the data set '", dataset_id,
+                                "' is deleted as soon as the last job that needs it has ended; "
+                                "take another id until then"))
+             : DatasetExists(dataset_id);
+  return WithReason(status, "DATASET_EXISTS",
                     {{"resource_type", "data set"}, {"resource_name", DatasetName(dataset_id)}});
 }
 
@@ -162,9 +171,12 @@ absl::Status DatasetUpload::CheckIdIsFree() const {
   if (!record.ok()) {
     return absl::IsNotFound(record.status()) ? absl::OkStatus() : record.status();
   }
+  if (record->hidden) {
+    return Exists(header_.dataset_id(), true);
+  }
   MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(record->info));
   const bool same = !info.request_id.empty() && info.request_id == header_.request_id();
-  return same ? absl::OkStatus() : Exists(header_.dataset_id());
+  return same ? absl::OkStatus() : Exists(header_.dataset_id(), false);
 }
 
 absl::Status DatasetUpload::FindFinished() {
@@ -211,9 +223,18 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Read(const std::function<bool()>& is_
   return Store(UploadDigest(header_, content_digest), is_cancelled);
 }
 
+// A table that is too large for the memory is split into a second file, and all is written once more as the content that is
+// kept.
+absl::Status DatasetUpload::CheckRoomToStore() const {
+  const std::vector<int64_t>& sizes = session_->files().sizes();
+  const int64_t received = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
+  return context_.disk != nullptr ? context_.disk->CheckRoom(2 * received) : absl::OkStatus();
+}
+
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
                                                  const std::function<bool()>& is_cancelled) {
   const int64_t limit = context_.limits.dataset_bytes;
+  MERCER_RETURN_IF_ERROR(CheckRoomToStore());
   MERCER_ASSIGN_OR_RETURN(const int64_t bytes,
                           ParseBytes(header_.parts(), session_->files(), limit));
   MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share share,
@@ -223,7 +244,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
       ReadUploadedParts(header_.parts(), session_->files(), limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, *context_.blobs, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, is_cancelled));
-  v1::Dataset description = DescribeDataset(dataset);
+  MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, is_cancelled));
   WriteQuality(dataset, quality, *description.mutable_quality());
   DatasetRecord record;
   record.id = dataset_id_;
@@ -259,7 +280,9 @@ absl::StatusOr<CreatedDataset> DatasetUpload::Create(
 absl::StatusOr<v1::Dataset> DatasetUpload::Answer(const absl::StatusOr<CreatedDataset>& created,
                                                   const std::string& upload_digest) const {
   if (created.status().code() == absl::StatusCode::kAlreadyExists) {
-    return Exists(dataset_id_);
+    const absl::StatusOr<DatasetRecord> record =
+        context_.storage->datasets().GetDataset(dataset_id_);
+    return Exists(dataset_id_, record.ok() && record->hidden);
   }
   MERCER_RETURN_IF_ERROR(created.status());
   if (!created->created) {

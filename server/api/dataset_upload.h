@@ -30,7 +30,7 @@ class DatasetUpload {
   // Reads all parts, stores the data set. `is_cancelled` is asked all the while, last before the data
   // set is stored. Errors: those of the readers; kInvalidArgument (CHECKSUM_MISMATCH, BAD_SIZE);
   // kAlreadyExists (DATASET_EXISTS, REQUEST_ID_REUSED); kResourceExhausted (DATASET_TOO_LARGE,
-  // RESPONSE_TOO_LARGE); kCancelled.
+  // RESPONSE_TOO_LARGE, DISK_NEARLY_FULL); kCancelled.
   absl::StatusOr<v1::Dataset> Finish(const std::function<bool()>& is_cancelled);
 
  private:
@@ -41,6 +41,8 @@ class DatasetUpload {
   // Sets finished_ if it is. Errors: kAlreadyExists (UPLOAD_ID_REUSED).
   absl::Status FindFinished();
   absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
+  // Errors: kResourceExhausted (DISK_NEARLY_FULL).
+  absl::Status CheckRoomToStore() const;
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,
                                     const std::function<bool()>& is_cancelled);
   absl::StatusOr<CreatedDataset> Create(DatasetRecord record,

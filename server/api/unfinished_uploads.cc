@@ -44,6 +44,14 @@ UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::strin
           policy.clock, policy.files};
 }
 
+absl::Status TooManyUploads() {
+  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                        "there are ", kMaxUploads,
+                        " unfinished uploads that can be resumed, and there may be no more; "
+                        "finish, delete or await the others")),
+                    "UPLOAD_SPACE_EXCEEDED", {{"limit_uploads", absl::StrCat(kMaxUploads)}});
+}
+
 bool IsSameUpload(const v1::UploadHeader& a, const v1::UploadHeader& b) {
   return UploadDigest(a, absl::AsciiStrToLower(a.sha256())) ==
          UploadDigest(b, absl::AsciiStrToLower(b.sha256()));
@@ -83,7 +91,7 @@ absl::Status UnfinishedUploads::Load(const std::string& id, const UploadPolicy& 
   if (upload->header().upload_id() != id) {
     return absl::DataLossError("the journal of an upload has the name of another one");
   }
-  if (upload->RemoveIfIdleSince(policy.clock->Now() - policy.expiry)) {
+  if (upload->RemoveIfIdleFor(policy.expiry)) {
     return absl::NotFoundError("too old");
   }
   UploadSpace::Share space = space_->NewShare(-1);
@@ -109,7 +117,10 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
                : UploadIdReused(header.upload_id());
   }
   UploadSpace::Share space = space_->NewShare(policy.space_bytes);
-  if (uploads_.size() >= kMaxUploads || !space.Grow(header.total_bytes())) {
+  if (uploads_.size() >= kMaxUploads) {
+    return TooManyUploads();
+  }
+  if (!space.Grow(header.total_bytes())) {
     return UploadSpaceExceeded(policy.space_bytes);
   }
   MERCER_ASSIGN_OR_RETURN(
@@ -140,10 +151,10 @@ bool UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
 }
 
 void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
-  const absl::Time time = policy.clock->Now() - policy.expiry;
   absl::MutexLock lock(&mutex_);
   for (auto entry = uploads_.begin(); entry != uploads_.end();) {
-    entry = entry->second->RemoveIfIdleSince(time) ? uploads_.erase(entry) : std::next(entry);
+    const bool removed = entry->second->RemoveIfIdleFor(policy.expiry);
+    entry = removed ? uploads_.erase(entry) : std::next(entry);
   }
 }
 

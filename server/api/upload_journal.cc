@@ -40,10 +40,9 @@ bool TakeRecord(std::string_view bytes, JournalContent& content) {
       part >= kMaxParts || size < 0) {
     return false;
   }
-  if (part == begun) {
-    content.sizes.push_back(0);
-  }
-  content.sizes[static_cast<size_t>(part)] = size;
+  // Parts behind this one were taken back.
+  content.sizes.resize(static_cast<size_t>(part) + 1);
+  content.sizes.back() = size;
   content.last_time = absl::FromUnixMicros(time);
   return true;
 }

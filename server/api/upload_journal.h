@@ -3,7 +3,8 @@
 // A file "<stem>.journal": the magic, a version, the length of the header and the CRC-32C of what follows up to there, 8
 // bytes each but the magic's 8; the header; then records of 32 bytes, each written after the bytes that it vouches for: the
 // part, its size, the time in microseconds since 1970, and the CRC-32C of these 24 bytes. The last whole record of a part
-// holds. Whatever follows a record that is not whole was torn by a crash and is cut off.
+// holds, and there is no part behind that of the last whole record. Whatever follows a record that is not whole was torn by
+// a crash and is cut off.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ class UploadRequests {
  public:
   // Creates `record` (whose info names the ids) unless an upload with its request_id or its upload_id has made a data set
   // that is still there. With neither it always creates. `max_stored_bytes` is the limit for all data sets together, 0:
-  // none. Errors: those of DatasetStore::CreateDataset; kResourceExhausted (QUOTA_EXCEEDED).
+  // none. Errors: those of DatasetStore::CreateDataset; kResourceExhausted (STORAGE_QUOTA_EXCEEDED).
   absl::StatusOr<CreatedDataset> CreateOnce(DatasetStore& datasets, DatasetRecord record,
                                             int64_t max_stored_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // The data set that the upload with this upload_id has made.

@@ -74,6 +74,8 @@ UploadSession::UploadSession(v1::UploadHeader header, UploadSessionOptions optio
       journal_(std::move(journal)),
       vouched_(content.sizes),
       last_time_(content.last_time),
+      last_bytes_at_(options.clock->Monotonic() -
+                     std::max(options.clock->Now() - content.last_time, absl::ZeroDuration())),
       vouched_at_(options.clock->Monotonic()) {
   files_.set_kept(resumable());
   if (content.sizes.empty()) {
@@ -94,8 +96,8 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Create(const v1::U
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSessionOptions options) {
   JournalContent content;
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<UploadJournal> journal,
-                          UploadJournal::Open(JournalPath(options.stem), *options.files, &content));
+  MERCER_RETURN_IF_ERROR(
+      UploadJournal::Open(JournalPath(options.stem), *options.files, &content).status());
   v1::UploadHeader header;
   if (!header.ParseFromString(content.header) || header.upload_id().empty()) {
     return absl::DataLossError("the header of an unfinished upload cannot be read");
@@ -109,8 +111,8 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   if (content.last_time == absl::InfinitePast()) {
     content.last_time = options.clock->Now();  // it was begun in its last moment
   }
-  return std::shared_ptr<UploadSession>(new UploadSession(std::move(header), std::move(options),
-                                                          std::move(journal), std::move(content)));
+  return std::shared_ptr<UploadSession>(
+      new UploadSession(std::move(header), std::move(options), nullptr, std::move(content)));
 }
 
 UploadSession::~UploadSession() = default;
@@ -136,15 +138,34 @@ absl::StatusOr<int64_t> UploadSession::Attach() {
   if (finishing_) {
     return UploadFinishing();
   }
-  if (resumable() && journal_ == nullptr) {
-    JournalContent ignored;
-    MERCER_ASSIGN_OR_RETURN(
-        journal_, UploadJournal::Open(JournalPath(options_.stem), *options_.files, &ignored));
-  }
+  MERCER_RETURN_IF_ERROR(OpenJournal());
   if (files_.parts() == 0) {
     MERCER_RETURN_IF_ERROR(Rewind(BeginPart()));
   }
   return ++owner_;
+}
+
+absl::Status UploadSession::OpenJournal() {
+  if (!resumable() || journal_ != nullptr) {
+    return absl::OkStatus();
+  }
+  JournalContent content;
+  MERCER_ASSIGN_OR_RETURN(
+      journal_, UploadJournal::Open(JournalPath(options_.stem), *options_.files, &content));
+  if (vouched_.empty() || content.sizes == vouched_) {
+    return absl::OkStatus();
+  }
+  // A record whose sync failed may be there all the same; its bytes were taken back.
+  for (size_t part = std::min(content.sizes.size(), vouched_.size() - 1); part < vouched_.size();
+       ++part) {
+    const absl::Status recorded =
+        journal_->Record(static_cast<int>(part), vouched_[part], last_time_);
+    if (!recorded.ok()) {
+      journal_.reset();
+      return recorded;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UploadSession::BadOffset(const v1::UploadChunk& chunk) const {
@@ -241,8 +262,9 @@ absl::Status UploadSession::Write(int part, std::string_view bytes) {
     return absl::OkStatus();
   }
   last_time_ = options_.clock->Now();
+  last_bytes_at_ = options_.clock->Monotonic();
   const int64_t fresh = files_.sizes().back() - vouched_.back();
-  const bool late = options_.clock->Monotonic() - vouched_at_ >= kVouchInterval;
+  const bool late = last_bytes_at_ - vouched_at_ >= kVouchInterval;
   return fresh >= kVouchBytes || late ? Vouch() : absl::OkStatus();
 }
 
@@ -287,6 +309,9 @@ void UploadSession::Detach(int64_t ticket) {
   absl::MutexLock lock(&mutex_);
   if (CheckOwner(ticket).ok() && resumable() && !finishing_ && journal_ != nullptr) {
     Rewind(Vouch()).IgnoreError();  // the next stream asks where to begin
+    files_.Close().IgnoreError();   // what is vouched for is on the disk
+    journal_.reset();
+    ++owner_;
   }
 }
 
@@ -350,9 +375,9 @@ bool UploadSession::Remove() {
   return !finishing_;
 }
 
-bool UploadSession::RemoveIfIdleSince(absl::Time time) {
+bool UploadSession::RemoveIfIdleFor(absl::Duration time) {
   absl::MutexLock lock(&mutex_);
-  if (!finishing_ && !removed_ && last_time_ <= time) {
+  if (!finishing_ && !removed_ && options_.clock->Monotonic() - last_bytes_at_ >= time) {
     RemoveFiles();
   }
   return removed_;

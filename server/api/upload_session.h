@@ -56,7 +56,7 @@ class UploadSession {
   // Errors: kAborted (UPLOAD_TAKEN_OVER), kInvalidArgument (BAD_FIELDS, BAD_UPLOAD_ORDER, BAD_UPLOAD_OFFSET, BAD_SIZE),
   // kDataLoss (CHUNK_CHECKSUM), kResourceExhausted.
   absl::Status Append(int64_t ticket, const v1::UploadChunk& chunk) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The stream has ended, however: vouches for what it has brought.
+  // The stream has ended, however: vouches for what it has brought, and holds no file open until the next one comes.
   void Detach(int64_t ticket) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // All bytes are there; no stream may attach until EndFinish. Errors: as Append; BAD_SIZE.
@@ -69,8 +69,9 @@ class UploadSession {
 
   // Removes all there is on the disk; every stream is out. False when it is being finished.
   bool Remove() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same, unless it is being finished or something has come since `time`.
-  bool RemoveIfIdleSince(absl::Time time) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same, unless it is being finished or something has come within the last `time`. How long the upload has been idle is
+  // measured by the monotonic clock; only the time before it was loaded is told by the wall clock.
+  bool RemoveIfIdleFor(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The fields of v1::Upload that are about its bytes.
   void Describe(absl::Duration expiry, v1::Upload& upload) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -89,6 +90,8 @@ class UploadSession {
   absl::Status CheckRoom(int64_t more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Write(int part, std::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginPart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The journal is open and says what is vouched for.
+  absl::Status OpenJournal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What has come is on the disk and in the journal.
   absl::Status Vouch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a failure: back to what is vouched for.
@@ -101,9 +104,10 @@ class UploadSession {
   UploadSpace::Share space_ ABSL_GUARDED_BY(mutex_);
   UploadFiles files_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<UploadJournal> journal_
-      ABSL_GUARDED_BY(mutex_);                            // null: after a failure, or not resumable
+      ABSL_GUARDED_BY(mutex_);  // null: no stream, after a failure, or not resumable
   std::vector<int64_t> vouched_ ABSL_GUARDED_BY(mutex_);  // sizes of the parts
   absl::Time last_time_ ABSL_GUARDED_BY(mutex_);          // of the last bytes
+  absl::Duration last_bytes_at_ ABSL_GUARDED_BY(mutex_);  // monotonic
   absl::Duration vouched_at_ ABSL_GUARDED_BY(mutex_);     // monotonic
   std::optional<Sha256> hash_ ABSL_GUARDED_BY(mutex_);    // of all that has come; none: not known
   std::string digest_ ABSL_GUARDED_BY(mutex_);            // of the whole, once it was computed

@@ -1,6 +1,7 @@
 #include "server/blobs/disk_guard.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -14,14 +15,15 @@ constexpr int64_t kShareByDefault = 50;  // one of so many parts
 
 }  // namespace
 
-absl::Status DiskGuard::CheckRoom() const {
+absl::Status DiskGuard::CheckRoom(int64_t more) const {
   const absl::StatusOr<DiskSpace> space = files_.Space(folder_);
   if (!space.ok()) {
     return absl::OkStatus();
   }
-  const int64_t needed = min_free_bytes_ > 0
-                             ? min_free_bytes_
-                             : std::min(kMostByDefault, space->total_bytes / kShareByDefault);
+  const int64_t kept = min_free_bytes_ > 0
+                           ? min_free_bytes_
+                           : std::min(kMostByDefault, space->total_bytes / kShareByDefault);
+  const int64_t needed = kept + std::min(more, std::numeric_limits<int64_t>::max() - kept);
   if (space->free_bytes >= needed) {
     return absl::OkStatus();
   }

@@ -18,9 +18,9 @@ class DiskGuard {
   DiskGuard(std::string folder, int64_t min_free_bytes, FileSystem& files = PosixFileSystem())
       : folder_(std::move(folder)), min_free_bytes_(min_free_bytes), files_(files) {}
 
-  // Errors: kResourceExhausted (reason DISK_NEARLY_FULL, metadata free_bytes and needed_bytes). A disk that cannot be
-  // asked is taken for one with room: writing to it says what is wrong.
-  absl::Status CheckRoom() const;
+  // Whether so much stays free after `more` bytes were written. Errors: kResourceExhausted (reason DISK_NEARLY_FULL, metadata
+  // free_bytes and needed_bytes). A disk that cannot be asked is taken for one with room: writing to it says what is wrong.
+  absl::Status CheckRoom(int64_t more = 0) const;
 
  private:
   const std::string folder_;

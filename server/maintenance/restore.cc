@@ -35,23 +35,30 @@ absl::Status Damaged(const std::string& what) {
 // Made by the file systems of disks at their top.
 bool IsForeign(const std::filesystem::path& name) { return name == "lost+found"; }
 
-absl::Status MakeEmptyFolder(const std::string& folder) {
+// `locked`: by this process, so that the file of the lock is no content.
+absl::Status CheckIsEmpty(const std::string& folder, bool locked) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
   std::filesystem::directory_iterator entry(folder, error);
   if (error) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
                           "the folder '", folder, "' cannot be used: ", error.message())),
                       "STORAGE_READ_ONLY");
   }
-  const bool empty = std::all_of(begin(entry), end(entry), [](const auto& found) {
-    return IsForeign(found.path().filename());
+  const bool empty = std::all_of(begin(entry), end(entry), [&](const auto& found) {
+    const std::filesystem::path name = found.path().filename();
+    return IsForeign(name) || (locked && name == "lock");
   });
   return empty ? absl::OkStatus()
                : WithReason(absl::FailedPreconditionError(absl::StrCat(
                                 "the folder '", folder,
                                 "' is not empty: a backup is restored into an empty one")),
                             "RESTORE_FOLDER_NOT_EMPTY", {{"folder", folder}});
+}
+
+absl::Status MakeEmptyFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);  // that it is not there is said below
+  return CheckIsEmpty(folder, false);
 }
 
 // Removes what an unsuccessful restore has made.
@@ -223,6 +230,8 @@ absl::StatusOr<BackupManifest> RestoreBackup(const RestoreOptions& options) {
   MERCER_RETURN_IF_ERROR(MakeEmptyFolder(options.data_dir));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<FolderLock> lock,
                           FolderLock::Acquire(options.data_dir));
+  // A server may have begun to use the folder between the two.
+  MERCER_RETURN_IF_ERROR(CheckIsEmpty(options.data_dir, true));
   absl::StatusOr<BackupManifest> restored = Restore(options, input).Run();
   if (!restored.ok()) {
     EmptyFolder(options.data_dir);

@@ -13,7 +13,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
+#include "client/cpp/upload.h"
 #include "core/base/random.h"
+#include "tests/fault/connection.h"
 #include "tests/fault/fault_fixture.h"
 #include "tests/support/server/cutting_proxy.h"
 
@@ -122,6 +124,22 @@ class Gate {
   int64_t position_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
+// Until the server has bytes of the upload that it does not lose when it is killed.
+void WaitUntilVouched(const std::string& address, const std::string& upload_id) {
+  const Connection connection(address);
+  v1::GetUploadRequest request;
+  request.set_name(absl::StrCat("uploads/", upload_id));
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  v1::Upload upload;
+  while (upload.received_bytes() == 0 && absl::Now() < deadline) {
+    grpc::ClientContext context;
+    const grpc::Status status = connection.datasets->GetUpload(&context, request, &upload);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    absl::SleepFor(absl::Milliseconds(1));  // the server does not say when it has vouched for more
+  }
+  EXPECT_GT(upload.received_bytes(), 0);
+}
+
 TEST_F(ResumedUploadTest, KilledServersLoseNothing) {
   constexpr int kKills = 4;
   const auto size = static_cast<int64_t>(bytes_.size());
@@ -132,13 +150,20 @@ TEST_F(ResumedUploadTest, KilledServersLoseNothing) {
   CuttingProxy proxy([&] { return port.load(); }, [] { return int64_t{-1}; });
   Gate gate(size / (kKills + 1));
   absl::StatusOr<v1::Dataset> dataset = absl::UnknownError("not finished");
+  const auto content = client::DigestSources({client::MemorySource(bytes_)});
+  ASSERT_TRUE(content.ok()) << content.status();
+  v1::UploadHeader header = header_;
+  client::MakeResumable(*content, header);
   std::thread uploading([&] {
     client::Client client(Patient(proxy.address()));
-    dataset = client.UploadDataset(header_, {client::MemorySource(bytes_)},
+    dataset = client.UploadDataset(header, {client::MemorySource(bytes_)},
                                    [&](int64_t sent) { gate.Pass(sent); });
   });
   for (int kill = 1; kill <= kKills; ++kill) {
     gate.WaitForUpload();
+    if (kill == kKills) {
+      WaitUntilVouched(server->address(), header.upload_id());
+    }
     server->Kill();
     server->WaitForExit();
     server = std::make_unique<ServerProcess>(options);
@@ -148,6 +173,7 @@ TEST_F(ResumedUploadTest, KilledServersLoseNothing) {
   }
   uploading.join();
   ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_LT(proxy.passed().back(), size) << "it was not resumed";
   EXPECT_EQ(dataset->digest(), PlainDigest(server->address(), header_, bytes_));
   EXPECT_EQ(CountFiles("data/uploads"), 0u);
 }

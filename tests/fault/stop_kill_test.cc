@@ -38,9 +38,13 @@ TEST_F(StopKillTest, StopIsDoneByTheNextServer) {
     v1::TrainRequest request = CloudsRequest();
     request.mutable_learner()->mutable_lp_mkl()->set_c(10'000);
     request.mutable_stopping()->set_relative_gap(1e-10);
-    job = client.Train(request)->name();
+    const absl::StatusOr<v1::Job> begun = client.Train(request);
+    ASSERT_TRUE(begun.ok()) << begun.status();
+    job = begun->name();
     WaitForASavedModel(client, job);
-    ASSERT_TRUE(client.StopJob(job)->stop_requested());
+    const absl::StatusOr<v1::Job> stopped = client.StopJob(job);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    ASSERT_TRUE(stopped->stop_requested());
     server.Kill();
     server.WaitForExit();
   }
@@ -53,8 +57,9 @@ TEST_F(StopKillTest, StopIsDoneByTheNextServer) {
   const absl::StatusOr<v1::Job> ended = client.GetJob(job);
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_EQ(ended->state(), v1::JOB_STATE_SUCCEEDED);
-  EXPECT_EQ(client.GetModel(ended->model(), v1::MODEL_VIEW_SUMMARY)->stop_reason(),
-            v1::STOP_REASON_STOP_REQUESTED);
+  const absl::StatusOr<v1::Model> model = client.GetModel(ended->model(), v1::MODEL_VIEW_SUMMARY);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->stop_reason(), v1::STOP_REASON_STOP_REQUESTED);
 }
 
 }  // namespace

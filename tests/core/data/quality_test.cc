@@ -1,6 +1,7 @@
 // Against a description of the same in words, cell by cell, on random data full of oddities.
 #include "core/data/quality.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
+#include "core/data/quality_scan.h"
 
 namespace mercer {
 namespace {
@@ -233,9 +235,11 @@ TEST_P(QualityOnRandomData, FindsWhatTheDefinitionsSay) {
     found.push_back(entry.row);
     found_first.push_back(entry.equal_to);
   }
+  EXPECT_EQ(quality.num_duplicate_rows, static_cast<int64_t>(duplicates.size()));
+  duplicates.resize(std::min(duplicates.size(), DataQuality::kMaxListed));
+  first_rows.resize(duplicates.size());
   EXPECT_EQ(found, duplicates);
   EXPECT_EQ(found_first, first_rows);
-  EXPECT_EQ(quality.num_duplicate_rows, static_cast<int64_t>(duplicates.size()));
   EXPECT_EQ(quality.num_conflicting_rows, conflicting);
 }
 
@@ -331,6 +335,15 @@ TEST(QualityTest, EndsSoonAfterItIsCancelled) {
   int asked = 0;
   const auto quality = AssessQuality(dataset, [&] { return ++asked > 3; });
   EXPECT_EQ(quality.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 4) << "it goes on after the fourth";
+  // Also within the last step, among rows that are all alike.
+  quality::Scan scan;
+  scan.row_hashes.assign(2'000'000, 1);
+  DataQuality found;
+  asked = 0;
+  const absl::Status late = quality::FindDuplicateRows(
+      dataset, scan, [&] { return ++asked > 3; }, found);
+  EXPECT_EQ(late.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(asked, 4) << "it goes on after the fourth";
 }
 

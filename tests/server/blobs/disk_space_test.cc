@@ -1,6 +1,7 @@
 // The guard that refuses work on a nearly full disk, and the reserve for deletions.
 #include <atomic>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <unistd.h>
 
@@ -65,6 +66,11 @@ TEST(DiskGuardTest, RefusesBelowTheLimitAndSaysHowMuchIsMissing) {
   EXPECT_THAT(GetErrorMetadata(refused), Contains(Pair("needed_bytes", "1000")));
   disk.space.free_bytes = 1000;
   EXPECT_TRUE(guard.CheckRoom().ok()) << "by itself, when there is room again";
+  disk.space.free_bytes = 1499;
+  EXPECT_THAT(GetErrorMetadata(guard.CheckRoom(500)), Contains(Pair("needed_bytes", "1500")));
+  EXPECT_FALSE(guard.CheckRoom(std::numeric_limits<int64_t>::max()).ok());
+  disk.space.free_bytes = 1500;
+  EXPECT_TRUE(guard.CheckRoom(500).ok());
 }
 
 TEST(DiskGuardTest, DefaultIsTheSmallerOfOneGigabyteAndTwoPercent) {
