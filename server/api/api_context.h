@@ -28,7 +28,6 @@ struct ApiLimits {
   int64_t message_bytes = int64_t{64} << 20;  // of one request or response
   // Of one data set: of what is sent, of what it inflates to, and of its cells as numbers.
   int64_t dataset_bytes = int64_t{16} << 30;
-  int64_t model_cache_bytes = int64_t{512} << 20;  // of models kept in memory for predictions
   int default_threads = 1;                         // of a job that does not say
   int64_t upload_space_bytes = int64_t{64} << 30;  // of all unfinished uploads together
   absl::Duration upload_expiry =
@@ -73,8 +72,8 @@ auto ChangeThatFrees(const ApiContext& context, const Change& change) {
   return result;
 }
 
-// Deletes the blobs that a deletion has released. What fails is found again by the collection at
-// the next start.
+// Deletes the blobs that a deletion has released. What fails is found again by the next collection:
+// there is one at each start, and one every --collect-interval.
 void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& released);
 
 }  // namespace mercer::server

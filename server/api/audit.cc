@@ -21,6 +21,16 @@ std::string TextOf(const google::protobuf::Message& message, const char* name) {
   return is_text ? message.GetReflection()->GetString(message, field) : "";
 }
 
+// The field `model`, or the name in it where it is a message; empty when there is no such field.
+std::string ModelOf(const google::protobuf::Message& request) {
+  const google::protobuf::FieldDescriptor* field =
+      request.GetDescriptor()->FindFieldByName("model");
+  const bool is_message = field != nullptr && !field->is_repeated() &&
+                          field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE;
+  return is_message ? TextOf(request.GetReflection()->GetMessage(request, field), "name")
+                    : TextOf(request, "model");
+}
+
 // On one line, whatever the client has written.
 std::string Escaped(const std::string& text) {
   return absl::CHexEscape(text.substr(0, kMaxTextBytes));
@@ -41,7 +51,7 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
                        const google::protobuf::Message& response) {
   AuditSubject subject;
   for (const std::string& name :
-       {TextOf(response, "name"), TextOf(request, "name"), TextOf(request, "model")}) {
+       {TextOf(response, "name"), TextOf(request, "name"), ModelOf(request)}) {
     if (subject.resource.empty()) {
       subject.resource = name;
     }

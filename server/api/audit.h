@@ -19,8 +19,8 @@ struct AuditSubject {
   std::string request_id;  // as the client gave it
 };
 
-// By the fields `name` (of the answer, else of the request), `model` and `request_id`, where the
-// messages have them.
+// By the fields `name` (of the answer, else of the request), `model` (or the name in it) and
+// `request_id`, where the messages have them.
 AuditSubject SubjectOf(const google::protobuf::Message& request,
                        const google::protobuf::Message& response);
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRetrySeconds = 2;
 constexpr int kQuotaRetrySeconds = 30;  // jobs take a while
-constexpr int kDiskRetrySeconds = 60;  // somebody must make room first
+constexpr int kDiskRetrySeconds = 60;   // somebody must make room first
 // Of ErrorInfo, so that there is always room for the rest.
 constexpr size_t kMaxInfoBytes = 1200;
 // For the last violation, which counts the others, and for the framing of the whole.

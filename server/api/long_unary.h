@@ -1,4 +1,5 @@
-// Unary calls that may run for long. They end soon after their client has gone or a drain has begun.
+// Unary calls that may run for long. They end soon after their client has gone, its token is admitted no
+// longer, or a drain has begun.
 #pragma once
 
 #include <optional>
@@ -16,15 +17,19 @@ namespace mercer::server {
 // Deletes itself.
 class LongUnary final : public grpc::ServerUnaryReactor {
  public:
-  explicit LongUnary(const RpcEnvironment& environment)
-      : tracked_(*environment.calls, {[this] { cancellation_.Cancel(); }, nullptr}) {}
+  LongUnary(const RpcEnvironment& environment, CallRecord call)
+      : call_(std::move(call)),
+        tracked_(*environment.calls, {[this] { cancellation_.Cancel(); }, nullptr}) {}
 
   void OnCancel() override { cancellation_.Cancel(); }
   void OnDone() override { delete this; }
   const CancellationToken& cancellation() const { return cancellation_; }
+  CallRecord& call() { return call_; }
 
  private:
   const CancellationToken cancellation_;
+  CallRecord
+      call_;  // here and not with the work, which may outlive gRPC's context: it watches that
   TrackedCall tracked_;
 };
 
@@ -40,23 +45,27 @@ grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Execut
   if (!call.has_value()) {
     return FailUnary(environment, refusal);
   }
-  auto* reactor = new LongUnary(environment);
-  executor.Post([&environment, reactor, call = *std::move(call), context, request, response,
-                 handler = std::move(handler)]() mutable {
-    const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
-      const CancellationToken& cancellation = reactor->cancellation();
-      absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
-      if (!cancellation.cancelled()) {
-        answer = handler(message, cancellation);
-      }
-      if (!absl::IsCancelled(answer.status())) {
-        return answer;
-      }
-      return environment.calls->draining() ? DrainingError()
-                                           : WithReason(answer.status(), "CALL_CANCELLED");
-    };
-    reactor->Finish(AnswerUnary(call, *context, *request, response, work));
-  });
+  call->WatchCaller();
+  auto* reactor = new LongUnary(environment, *std::move(call));
+  executor.Post(
+      [&environment, reactor, context, request, response, handler = std::move(handler)]() mutable {
+        const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
+          const CancellationToken& cancellation = reactor->cancellation();
+          absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+          if (!cancellation.cancelled()) {
+            answer = handler(message, cancellation);
+          }
+          if (!absl::IsCancelled(answer.status())) {
+            return answer;
+          }
+          if (environment.calls->draining()) {
+            return DrainingError();
+          }
+          MERCER_RETURN_IF_ERROR(reactor->call().CheckCaller());
+          return WithReason(answer.status(), "CALL_CANCELLED");
+        };
+        reactor->Finish(AnswerUnary(reactor->call(), *context, *request, response, work));
+      });
   return reactor;
 }
 

@@ -17,8 +17,9 @@ namespace mercer::server {
 namespace {
 
 constexpr size_t kExportChunkBytes = size_t{1} << 20;
-// Evaluations and verifications at the same time; others wait, and no other call waits for them.
-constexpr int kLongCalls = 2;
+// Evaluations at the same time, and as many verifications; others of their kind wait, and no other call
+// waits for them.
+constexpr int kLongCallsOfAKind = 2;
 
 // Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
 // from the disk, so each is read there too. Deletes itself.
@@ -197,7 +198,7 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   grpc::ServerUnaryReactor* EvaluateModel(grpc::CallbackServerContext* context,
                                           const v1::EvaluateModelRequest* request,
                                           v1::EvaluateModelResponse* response) override {
-    return RunLongUnary(environment_, long_calls_, context, "ModelService/EvaluateModel", request,
+    return RunLongUnary(environment_, evaluations_, context, "ModelService/EvaluateModel", request,
                         response,
                         [this](const auto& message, const CancellationToken& cancellation) {
                           return assessments_.EvaluateModel(message, cancellation);
@@ -207,7 +208,7 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   grpc::ServerUnaryReactor* VerifyModel(grpc::CallbackServerContext* context,
                                         const v1::VerifyModelRequest* request,
                                         v1::VerifyModelResponse* response) override {
-    return RunLongUnary(environment_, long_calls_, context, "ModelService/VerifyModel", request,
+    return RunLongUnary(environment_, verifications_, context, "ModelService/VerifyModel", request,
                         response,
                         [this](const auto& message, const CancellationToken& cancellation) {
                           return assessments_.VerifyModel(message, cancellation);
@@ -219,7 +220,9 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
   ModelHandlers handlers_;
   AliasHandlers aliases_;
   AssessmentHandlers assessments_;
-  ThreadPool long_calls_{kLongCalls};  // last: its calls use the rest
+  // Last: their calls use the rest.
+  ThreadPool evaluations_{kLongCallsOfAKind};
+  ThreadPool verifications_{kLongCallsOfAKind};
 };
 
 }  // namespace

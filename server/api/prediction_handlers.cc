@@ -47,9 +47,7 @@ v1::PredictionStatistics WriteStatistics(const PredictionStatistics& statistics)
   message.set_rows(statistics.rows());
   message.set_batches(statistics.batches());
   message.set_coalesced(statistics.coalesced());
-  if (statistics.succeeded() + statistics.failed() > 0) {
-    SetTimestamp(statistics.last_call(), message.mutable_last_call_time());
-  }
+  SetTimestamp(statistics.last_call(), message.mutable_last_call_time());
   const LatencyHistogram& latency = statistics.latency();
   SetDuration(latency.sum(), message.mutable_total_latency());
   SetDuration(latency.Quantile(0.5), message.mutable_median_latency());
@@ -169,7 +167,8 @@ absl::StatusOr<v1::ListPredictionStatisticsResponse> PredictionHandlers::ListSta
   }
   v1::ListPredictionStatisticsResponse response;
   for (const auto& statistics : cache_.statistics().All()) {
-    if (absl::StartsWith(statistics->model(), versions)) {
+    const bool was_called = statistics->succeeded() + statistics->failed() > 0;
+    if (was_called && absl::StartsWith(statistics->model(), versions)) {
       *response.add_statistics() = WriteStatistics(*statistics);
     }
   }

@@ -19,7 +19,7 @@ void LatencyHistogram::Add(absl::Duration duration) {
       microseconds <= kSmallest ? 0 : std::ceil(2 * std::log2(microseconds / kSmallest));
   const auto last = static_cast<double>(kClasses - 1);
   counts_[static_cast<size_t>(std::min(position, last))].fetch_add(1, std::memory_order_relaxed);
-  sum_.fetch_add(absl::ToInt64Microseconds(duration), std::memory_order_relaxed);
+  sum_.fetch_add(static_cast<int64_t>(microseconds), std::memory_order_relaxed);
 }
 
 int64_t LatencyHistogram::count() const {
@@ -70,10 +70,17 @@ std::shared_ptr<PredictionStatistics> PredictionStatisticsTable::Of(const std::s
   if (const auto found = by_model_.find(model); found != by_model_.end()) {
     return found->second;
   }
-  if (by_model_.size() >= capacity_) {
-    const auto oldest = std::min_element(
-        by_model_.begin(), by_model_.end(),
-        [](const auto& a, const auto& b) { return a.second->last_call() < b.second->last_call(); });
+  while (by_model_.size() >= capacity_ && !by_model_.empty()) {
+    // Who does not hold one yet gets it under the lock: what nobody holds now, nobody does before it is erased.
+    const auto key = [](const auto& entry) {
+      return std::pair(entry.second.use_count() > 1, entry.second->last_call());
+    };
+    const auto oldest =
+        std::min_element(by_model_.begin(), by_model_.end(),
+                         [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    if (oldest->second.use_count() > 1) {
+      break;
+    }
     by_model_.erase(oldest);
   }
   return by_model_[model] = std::make_shared<PredictionStatistics>(model);

@@ -69,7 +69,8 @@ class PredictionStatistics {
 };
 
 // The statistics of all versions that were called, also of those that have left the cache. Keeps those
-// of at most `capacity` versions: the one whose last call is longest ago leaves first. Thread-safe.
+// of at most `capacity` versions: of those that nobody holds, the one whose last call is longest ago
+// leaves first; those that are held all stay, however many they are. Thread-safe.
 class PredictionStatisticsTable {
  public:
   explicit PredictionStatisticsTable(size_t capacity = 1000) : capacity_(capacity) {}

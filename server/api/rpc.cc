@@ -84,7 +84,8 @@ class CallRecord::CallerWatch {
     const absl::Status status = RunSafely("the look at a stream's caller", [this] {
       return gate_->Admit(AuthorizationOf(*context_), rule_.scope, absl::Now()).status();
     });
-    if (!status.ok() && std::exchange(refused_, true)) {
+    const bool before = std::exchange(refused_, !status.ok());
+    if (before && refused_) {
       context_->TryCancel();
     }
   }

@@ -62,7 +62,7 @@ absl::Status CallCancelledError();
 
 // What a handler may want to know of its call beyond the request.
 struct CallInfo {
-  std::string caller;  // the name of the token's holder; "anyone" when no tokens are asked for
+  std::string caller;    // the name of the token's holder; "anyone" when no tokens are asked for
   std::string trace_id;  // of the trace that the client's call belongs to; empty: it names none
 };
 

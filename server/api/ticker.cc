@@ -11,6 +11,7 @@ Ticker::~Ticker() {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
+  rest_.End();
   thread_.join();
 }
 
@@ -26,13 +27,7 @@ void Ticker::Remove(int64_t key) {
 }
 
 void Ticker::Run() {
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) {
-        return;
-      }
-    }
+  while (!rest_.For(interval_)) {
     CallAll();
   }
 }

@@ -10,6 +10,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
+#include "server/jobs/steady_sleep.h"
+
 namespace mercer::server {
 
 // Thread-safe. All callbacks must be removed before it is destroyed.
@@ -32,6 +34,7 @@ class Ticker {
   std::map<int64_t, std::function<void()>> callbacks_ ABSL_GUARDED_BY(mutex_);
   int64_t next_key_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadySleep rest_;
   std::thread thread_;
 };
 

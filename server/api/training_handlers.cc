@@ -165,7 +165,8 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
 
 absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const absl::StatusOr<JobRecord> record = context_.jobs->Stop(id);
+  const absl::StatusOr<JobRecord> record =
+      ChangeThatFrees(context_, [&] { return context_.jobs->Stop(id); });
   if (!record.ok()) {
     // Stopping what a stop has ended is no error, so that the call may be repeated.
     absl::StatusOr<v1::Job> job = ReadJob(id);

@@ -22,11 +22,8 @@ namespace {
 int signal_pipe[2];
 volatile std::sig_atomic_t end_requested = 0;
 
-extern "C" void PassOn(int signal) {
+extern "C" void PassOn(int) {
   const int error = errno;
-  if (signal != SIGHUP) {
-    end_requested = 1;
-  }
   const char byte = 0;
   // A pipe that is full wakes its reader too.
   if (write(signal_pipe[1], &byte, 1) < 0) {
@@ -34,26 +31,40 @@ extern "C" void PassOn(int signal) {
   }
 }
 
+extern "C" void AskForEnd(int signal) {
+  end_requested = 1;
+  PassOn(signal);
+}
+
+// SIGHUP means "read the files of the door again" where there are some. Without them the program ends as for
+// SIGTERM, as when a terminal is closed; unless nohup has told it not to. A second one is no other wish, as a
+// closed terminal may send several.
+bool CatchHangUp(bool has_files) {
+  struct sigaction action = {};
+  if (sigaction(SIGHUP, nullptr, &action) != 0) {
+    return false;
+  }
+  if (!has_files && action.sa_handler == SIG_IGN) {
+    return true;
+  }
+  action = {};
+  action.sa_handler = has_files ? PassOn : AskForEnd;
+  action.sa_flags = SA_RESTART;
+  return sigaction(SIGHUP, &action, nullptr) == 0;
+}
+
 // A handler and not sigwait: OpenBLAS has started its threads before main, they block no signal,
 // and would take it while nobody waits. A second signal ends the program the hard way.
-bool CatchSignals() {
+bool CatchSignals(bool has_files) {
   if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
     return false;
   }
   struct sigaction action = {};
-  action.sa_handler = PassOn;
+  action.sa_handler = AskForEnd;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
   signal(SIGPIPE, SIG_IGN);
-  return sigaction(SIGTERM, &action, nullptr) == 0 && sigaction(SIGINT, &action, nullptr) == 0;
-}
-
-// SIGHUP means "read the files of the door again" where there are some; without them it ends the program,
-// as it does when a terminal is closed.
-bool CatchHangUp() {
-  struct sigaction action = {};
-  action.sa_handler = PassOn;
-  action.sa_flags = SA_RESTART;
-  return sigaction(SIGHUP, &action, nullptr) == 0;
+  return sigaction(SIGTERM, &action, nullptr) == 0 && sigaction(SIGINT, &action, nullptr) == 0 &&
+         CatchHangUp(has_files);
 }
 
 // As many files as the system lets it have: connections take half of them at most.
@@ -99,7 +110,7 @@ int main(int argc, char** argv) {
       return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
                                         std::cout, std::cerr);
   }
-  if (!CatchSignals() || (command_line.options.access.has_files() && !CatchHangUp())) {
+  if (!CatchSignals(command_line.options.access.has_files())) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }

@@ -100,6 +100,13 @@ absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
   return absl::OkStatus();
 }
 
+// The folder without what an earlier process has left there.
+absl::Status MakeEmptyFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return MakeFolder(path);
+}
+
 JobManagerOptions JobOptions(const ServerOptions& options) {
   JobManagerOptions jobs;
   jobs.host = HostName();
@@ -233,7 +240,9 @@ class Server::Impl {
     context_.backup_folder = options_.data_dir + "/backup";
     MERCER_RETURN_IF_ERROR(MakeEmptyFolder(context_.backup_folder));
     context_.upload_folder = options_.data_dir + "/uploads";
-    return MakeFolder(context_.upload_folder);
+    MERCER_RETURN_IF_ERROR(MakeFolder(context_.upload_folder));
+    // Uploads that the server has vouched for would go with a folder that has not reached the disk.
+    return PosixFileSystem().SyncFolder(options_.data_dir);
   }
 
   // Without them the server does its work all the same; only the blame for a crash gets lost.
@@ -301,7 +310,6 @@ class Server::Impl {
     context_.limits.upload_space_bytes = options_.upload_space_bytes;
     context_.limits.upload_expiry = options_.upload_expiry;
     context_.limits.stored_bytes = options_.max_stored_bytes;
-    context_.limits.model_cache_bytes = options_.cache_bytes;
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);

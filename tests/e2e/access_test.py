@@ -115,6 +115,21 @@ class AccessTest(unittest.TestCase):
             self.assertIn("new tokens are in use", server.log())
             self.assertEqual(server.stop(), 0)
 
+    def test_a_hang_up_without_files_drains(self):
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        with Server() as server:
+            os.kill(server.process.pid, signal.SIGHUP)
+            self.assertEqual(server.process.wait(timeout=COMMAND_SECONDS), 0)
+            server.process.stdout.close()
+            self.assertIn("drain ended", server.log())
+
+    def test_a_hang_up_under_nohup_changes_nothing(self):
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        with Server() as server:
+            os.kill(server.process.pid, signal.SIGHUP)
+            self.assertEqual(mercer(server, "data", "list")[0], 0)
+            self.assertEqual(server.stop(), 0)
+
     def test_a_broken_file_is_refused_at_the_start(self):
         self.tokens.write_text("reader read nonsense\n")
         done = subprocess.run(

@@ -1,4 +1,6 @@
 // Data sets that are deleted when the last job that needs them has ended.
+#include <gmock/gmock.h>
+
 #include "core/base/errors.h"
 #include "server/api/dataset_handlers.h"
 #include "tests/server/api/api_fixture.h"
@@ -51,6 +53,24 @@ TEST_F(DeferredDeletionTest, HidesTheDataSetAtOnceAndDeletesItAfterItsLastJob) {
   EXPECT_EQ(real_storage_->datasets().GetDataset("clouds").status().code(),
             absl::StatusCode::kNotFound);
   EXPECT_EQ(Blobs(), 0u);
+}
+
+TEST_F(DeferredDeletionTest, IdIsFreeAgainAfterTheLastJob) {
+  ASSERT_TRUE(Delete(true).ok());
+  v1::UploadDatasetRequest message;
+  v1::UploadHeader& header = *message.mutable_header();
+  header.set_dataset_id("clouds");
+  header.set_upload_id("u");
+  header.set_sha256(std::string(64, '0'));
+  header.set_total_bytes(10);
+  header.add_parts()->mutable_csv();
+  const absl::Status refused = DatasetUpload(context_).Add(message);
+  EXPECT_EQ(GetReason(refused), "DATASET_EXISTS") << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              testing::HasSubstr("as soon as the last job that needs it has ended"));
+  ASSERT_TRUE(jobs_->Cancel("waiting").ok());
+  jobs_->RunHousekeeping();
+  EXPECT_TRUE(DatasetUpload(context_).Add(message).ok());
 }
 
 TEST_F(DeferredDeletionTest, DeletesAtOnceWhatNoJobNeeds) {

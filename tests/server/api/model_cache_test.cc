@@ -76,11 +76,36 @@ class EveryVersion final : public ModelStore {
     record.model_blob = std::to_string(version);
     return record;
   }
-  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest&) override {
+  absl::StatusOr<Page<ModelRecord>> ListModels(const PageRequest&, const VersionFilter&) override {
     return absl::UnknownError("");
   }
-  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string&,
-                                                   const PageRequest&) override {
+  absl::StatusOr<Page<VersionRecord>> ListVersions(const std::string&, const PageRequest&,
+                                                   const VersionFilter&) override {
+    return absl::UnknownError("");
+  }
+  void UpdateVersion(VersionUpdate, Done<VersionRecord> done) override {
+    done(absl::UnknownError(""));
+  }
+  void SetRetention(RetentionChange, Done<DeletedVersions> done) override {
+    done(absl::UnknownError(""));
+  }
+  void MoveAlias(AliasMove, Done<AliasRecord> done) override { done(absl::UnknownError("")); }
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string&,
+                                                      const std::string&) override {
+    return absl::UnknownError("");
+  }
+  absl::StatusOr<AliasRecord> GetAlias(const std::string&, const std::string&) override {
+    return absl::UnknownError("");
+  }
+  absl::StatusOr<AliasRecord> GetAliasAt(const std::string&, const std::string&,
+                                         absl::Time) override {
+    return absl::UnknownError("");
+  }
+  absl::StatusOr<Page<AliasRecord>> ListAliases(const std::string&, const PageRequest&) override {
+    return absl::UnknownError("");
+  }
+  absl::StatusOr<Page<AliasChange>> ListAliasChanges(const std::string&, const std::string&,
+                                                     const PageRequest&) override {
     return absl::UnknownError("");
   }
 };

@@ -7,6 +7,7 @@
 #include "server/api/model_handlers.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/prediction_runner.h"
+#include "server/api/prediction_work.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
@@ -64,6 +65,23 @@ class PredictionBatchTest : public ApiTest {
     return response.ok() ? *response : v1::PredictResponse();
   }
 
+  // Of which a call is more work than is always done on the thread that it came in on.
+  int RowsBeyondTinyWork() const {
+    const Model& content = model_->predictor->model();
+    const int64_t rows = kMillisecondOfWork / 32 / WorkPerRow(content, /*contributions=*/false) + 1;
+    return static_cast<int>(rows);
+  }
+  // Nobody waits, and as many calls may run as ever.
+  void ExpectFree(PredictionQueue& queue) {
+    Call calls[2];
+    for (Call& call : calls) {
+      call.request = Rows(1);
+      EXPECT_EQ(queue.Add(Pending(call)).size(), 1u);
+    }
+    EXPECT_TRUE(queue.Next().empty());
+    EXPECT_TRUE(queue.Next().empty());
+  }
+
   std::shared_ptr<const LoadedModel> model_;
 
  private:
@@ -119,31 +137,76 @@ TEST_F(PredictionBatchTest, BatchWithoutAGoodCallEnds) {
   EXPECT_EQ(calls[1].status->code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Two calls of a model that may run twice at a time are held in the pool; those that come meanwhile
-// are answered together.
+// A call that comes while another is computed on the thread that took it in goes to the pool; those beyond the
+// two that the model may run at a time wait, and are answered together.
 TEST_F(PredictionBatchTest, CallsThatComeWhileOthersRunAreComputedTogether) {
   Load();
   HeldExecutor pool;
   PredictionRunner runner(pool, context_.limits.message_bytes);
-  // As if two calls ran.
-  Call running[2];
-  for (Call& call : running) {
-    call.request = Rows(1);
-    EXPECT_FALSE(model_->queue->Add(Pending(call)).empty());
-  }
+  const int rows = RowsBeyondTinyWork();
   std::vector<Call> calls(5);
   for (Call& call : calls) {
-    call.request = Rows(3);
-    PredictionBatch waits = model_->queue->Add(Pending(call));
-    EXPECT_TRUE(waits.empty());
-    EXPECT_FALSE(call.status.has_value());
+    call.request = Rows(rows);
   }
-  PredictionBatch next = model_->queue->Next();
-  EXPECT_EQ(next.size(), 5u);
-  AnswerBatch(*model_, next, context_.limits.message_bytes);
+  std::vector<Call> small(2);  // fit into one batch whatever the model
+  for (Call& call : small) {
+    call.request = Rows(1);
+  }
+  Call first;
+  first.request = Rows(rows);
+  PredictionBatch pending = Pending(first);
+  pending.front().end = [&](const absl::Status& status) {
+    first.status = status;
+    for (Call& call : calls) {
+      runner.Run(model_, Pending(call));
+    }
+    for (Call& call : small) {
+      EXPECT_TRUE(model_->queue->Add(Pending(call)).empty());
+    }
+  };
+  runner.Run(model_, std::move(pending));
+  ASSERT_TRUE(first.status.has_value()) << "answered on the thread it came in on";
+  EXPECT_TRUE(first.status->ok()) << *first.status;
   for (const Call& call : calls) {
+    EXPECT_FALSE(call.status.has_value()) << "the pool does nothing yet";
+  }
+  EXPECT_EQ(model_->statistics->batches(), 1);
+  for (size_t i = 0; i < calls.size() + small.size(); ++i) {
+    pool.RunAll();  // each posts the next
+  }
+  calls.insert(calls.end(), small.begin(), small.end());
+  EXPECT_EQ(first.response.SerializeAsString(), Alone(first.request).SerializeAsString());
+  for (const Call& call : calls) {
+    ASSERT_TRUE(call.status.has_value());
+    EXPECT_TRUE(call.status->ok()) << *call.status;
     EXPECT_EQ(call.response.SerializeAsString(), Alone(call.request).SerializeAsString());
   }
+  EXPECT_LT(model_->statistics->batches(), 8) << "eight calls";
+  EXPECT_GE(model_->statistics->coalesced(), 2);
+  ExpectFree(*model_->queue);
+}
+
+// More than a thread that takes calls in may be kept for.
+TEST_F(PredictionBatchTest, LargeCallRunsInThePoolAndTheNextWhereItCameIn) {
+  Load();
+  HeldExecutor pool;
+  PredictionRunner runner(pool, context_.limits.message_bytes);
+  Call large;
+  large.request = Rows(static_cast<int>(
+      kMillisecondOfWork / WorkPerRow(model_->predictor->model(), /*contributions=*/false) + 1));
+  runner.Run(model_, Pending(large));
+  EXPECT_FALSE(large.status.has_value());
+  Call next;
+  next.request = Rows(RowsBeyondTinyWork());
+  runner.Run(model_, Pending(next));
+  EXPECT_TRUE(next.status.has_value());
+  pool.RunAll();
+  for (const Call* call : {&large, &next}) {
+    ASSERT_TRUE(call->status.has_value());
+    EXPECT_TRUE(call->status->ok()) << *call->status;
+    EXPECT_EQ(call->response.SerializeAsString(), Alone(call->request).SerializeAsString());
+  }
+  ExpectFree(*model_->queue);
 }
 
 TEST_F(PredictionBatchTest, ConcurrentClientsGetTheirOwnAnswers) {

@@ -30,6 +30,7 @@ TEST(LatencyHistogramTest, ExtremeDurationsFindAClass) {
   LatencyHistogram histogram;
   histogram.Add(absl::Seconds(-1));  // a clock that was set back
   EXPECT_EQ(histogram.Quantile(1), absl::Microseconds(10));
+  EXPECT_EQ(histogram.sum(), absl::ZeroDuration());
   histogram.Add(absl::Hours(24 * 365));
   EXPECT_EQ(histogram.count(), 2);
   EXPECT_GT(histogram.Quantile(1), absl::Minutes(7));
@@ -79,6 +80,25 @@ TEST(PredictionStatisticsTableTest, VersionThatWasCalledLongestAgoLeaves) {
   EXPECT_EQ(all[0]->model(), "b");
   EXPECT_EQ(all[0]->succeeded(), 2);
   EXPECT_EQ(all[1]->model(), "c");
+}
+
+TEST(PredictionStatisticsTableTest, VersionInUseStaysHoweverLongAgoItsLastCallIs) {
+  PredictionStatisticsTable table(/*capacity=*/2);
+  const auto held = table.Of("held");
+  table.Of("a")->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
+  auto other = table.Of("b");  // in the place of "a", which nobody holds
+  EXPECT_EQ(table.All().size(), 2u);
+  const auto third = table.Of("c");  // all are held: beyond the capacity
+  EXPECT_EQ(table.All().size(), 3u);
+  held->RecordCall(absl::StatusCode::kOk, 1, absl::Seconds(1), kNow);
+  EXPECT_EQ(table.Of("held")->succeeded(), 1) << "what is recorded later is not lost";
+  other.reset();
+  const auto fourth = table.Of("d");
+  std::vector<std::string> models;
+  for (const auto& statistics : table.All()) {
+    models.push_back(statistics->model());
+  }
+  EXPECT_EQ(models, (std::vector<std::string>{"c", "d", "held"}));
 }
 
 }  // namespace
