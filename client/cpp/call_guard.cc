@@ -13,10 +13,15 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 365);  // what clocks can a
 
 CallGuard::CallGuard(grpc::ClientContext& context, absl::Duration patience, std::stop_token stop)
     : context_(context),
-      patience_(absl::ToChronoNanoseconds(std::min(patience, kLongest))),
+      patience_(ToClock(patience)),
+      step_patience_(patience_),
       stop_(stop),
       on_stop_(std::move(stop), [this] { context_.TryCancel(); }),
       watcher_([this](const std::stop_token& ended) { Watch(ended); }) {}
+
+CallGuard::Clock::duration CallGuard::ToClock(absl::Duration duration) {
+  return absl::ToChronoNanoseconds(std::min(duration, kLongest));
+}
 
 CallGuard::~CallGuard() {
   watcher_.request_stop();
@@ -56,7 +61,7 @@ absl::Status CallGuard::Explain(const absl::Status& status) const {
     return absl::CancelledError("interrupted");
   }
   if (expired()) {
-    const absl::Duration patience = absl::FromChrono(patience_);
+    const absl::Duration patience = absl::FromChrono(step_patience_);
     return absl::DeadlineExceededError(
         absl::StrCat("the server has not answered within ", absl::FormatDuration(patience)));
   }

@@ -26,10 +26,12 @@ class CallGuard {
   CallGuard(const CallGuard&) = delete;
   CallGuard& operator=(const CallGuard&) = delete;
 
-  // Runs one blocking step of the call and returns its result. Between steps the caller may take any time.
+  // Runs one blocking step of the call and returns its result. Between steps the caller may take any time. A step that is
+  // known to be long is given `more` time than the others.
   template <typename Step>
-  auto Run(Step step) {
-    SetDeadline(Clock::now() + patience_);
+  auto Run(Step step, absl::Duration more = absl::ZeroDuration()) {
+    step_patience_ = patience_ + ToClock(more);
+    SetDeadline(Clock::now() + step_patience_);
     auto result = step();
     SetDeadline(std::nullopt);
     return result;
@@ -42,11 +44,14 @@ class CallGuard {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // At most what clocks can add.
+  static Clock::duration ToClock(absl::Duration duration);
   void SetDeadline(std::optional<Clock::time_point> deadline);
   void Watch(const std::stop_token& ended);
 
   grpc::ClientContext& context_;
   const Clock::duration patience_;
+  Clock::duration step_patience_;  // with the last step
   const std::stop_token stop_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -41,15 +41,6 @@ absl::StatusOr<std::vector<Item>> AllPages(Request request, int limit, Call call
   return result;
 }
 
-// The status of a call without streams. Nobody cancels such a call here: CANCELLED comes from a server that ends and does
-// not wait for it any longer, or has not even looked at it.
-absl::Status StatusOfCall(const grpc::Status& status) {
-  absl::Status result = ToAbslStatus(status);
-  return absl::IsCancelled(result)
-             ? absl::UnavailableError("the server has ended before it answered")
-             : result;
-}
-
 }  // namespace
 
 Client::Client(ClientOptions options)
@@ -84,7 +75,8 @@ auto Client::CallLong(Stub& stub, Method method, const Request& request,
         grpc::ClientContext context;
         const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
         Response response;
-        MERCER_RETURN_IF_ERROR(ToAbslStatus((stub.*method)(&context, request, &response)));
+        const grpc::Status status = (stub.*method)(&context, request, &response);
+        MERCER_RETURN_IF_ERROR(stop.stop_requested() ? ToAbslStatus(status) : StatusOfCall(status));
         return response;
       });
 }

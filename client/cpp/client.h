@@ -135,12 +135,14 @@ class Client {
   absl::StatusOr<v1::VerifyModelResponse> VerifyModel(const v1::VerifyModelRequest& request,
                                                       const std::stop_token& stop = {});
   // Writes the stored file to `path`, which has its old content until all bytes are there and have
-  // the announced SHA-256. Errors: kDataLoss when they do not; kCancelled when stop is requested.
+  // the announced SHA-256. Errors: kDataLoss when they do not, or a pipe or device has got a part and no more; kCancelled
+  // when stop is requested.
   absl::StatusOr<v1::ExportHeader> ExportModel(const std::string& name, const std::string& path,
                                                const std::stop_token& stop = {});
 
   // Writes a backup of everything that the server stores to `path`, which has its old content until the whole archive is
-  // there and on the disk; answers its size in bytes. Errors: kCancelled when stop is requested.
+  // there and on the disk; answers its size in bytes. A new file is its owner's alone. Errors: kDataLoss (a pipe or device has
+  // got a part of it and no more); kCancelled when stop is requested.
   absl::StatusOr<int64_t> Backup(const std::string& path, const std::stop_token& stop = {});
 
   // Predicts batch after batch; all answers come from one version of the model, also when the

@@ -100,6 +100,13 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
   return result;
 }
 
+absl::Status StatusOfCall(const grpc::Status& status) {
+  absl::Status result = ToAbslStatus(status);
+  return absl::IsCancelled(result)
+             ? absl::UnavailableError("the server has ended before it answered")
+             : result;
+}
+
 absl::Status ToAbslStatus(const google::rpc::Status& status) {
   if (status.code() == 0) {
     return absl::OkStatus();

@@ -20,6 +20,10 @@ namespace mercer::client {
 // DEADLINE_EXCEEDED that come without details are the transport's.
 absl::Status ToAbslStatus(const grpc::Status& status);
 
+// The status of a call that nobody cancels here: CANCELLED comes from a server that ends and does not wait for it any
+// longer, or has not even looked at it. That is UNAVAILABLE then.
+absl::Status StatusOfCall(const grpc::Status& status);
+
 // An error that arrived inside a message: the error of a job.
 absl::Status ToAbslStatus(const google::rpc::Status& status);
 

@@ -13,12 +13,12 @@
 namespace mercer::client {
 namespace {
 
-constexpr mode_t kMode = 0666;  // less the user's umask
 constexpr int kNameTrials = 100;
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path,
+                                                               mode_t mode) {
   std::error_code error;
   const std::filesystem::file_status found = std::filesystem::status(path, error);
   // Behind a symbolic link, so that the link stays.
@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
     file->stream_.open(path, std::ios::binary);
     open = file->stream_.is_open();
   } else {
-    open = file->OpenTemporary();
+    open = file->OpenTemporary(mode);
   }
   if (!open) {
     return absl::InvalidArgumentError(absl::StrCat("cannot write the file '", path, "'"));
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   return file;
 }
 
-bool OutputFile::OpenTemporary() {
+bool OutputFile::OpenTemporary(mode_t mode) {
   struct stat old {};
   const bool replaces = stat(path_.c_str(), &old) == 0;
   if (replaces && access(path_.c_str(), W_OK) != 0) {
@@ -47,7 +47,7 @@ bool OutputFile::OpenTemporary() {
   std::random_device device;
   for (int i = 0; i < kNameTrials; ++i) {
     const std::string name = absl::StrCat(path_, ".", absl::Hex(device()), ".part");
-    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (descriptor < 0 && errno == EEXIST) {
       continue;
     }

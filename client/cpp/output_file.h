@@ -5,6 +5,8 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <sys/types.h>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,13 +18,19 @@ namespace mercer::client {
 // that it replaces. What is no regular file (a pipe, a device) is written at once.
 class OutputFile {
  public:
-  // Errors: kInvalidArgument when the file cannot be written.
-  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  static constexpr mode_t kEverybody = 0666;  // less the user's umask
+  static constexpr mode_t kOwnerOnly = 0600;
+
+  // `mode`: of a new file. Errors: kInvalidArgument when the file cannot be written.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path,
+                                                            mode_t mode = kEverybody);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
   std::ostream& stream() { return stream_; }
+  // What was written is where it belongs already, and cannot be taken back.
+  bool in_place() const { return temporary_.empty(); }
   // Puts what was written on the disk, as far as the file is one. Before Commit(). Errors: kDataLoss.
   absl::Status Sync();
   // Errors: kDataLoss when not all of it could be written.
@@ -30,7 +38,7 @@ class OutputFile {
 
  private:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
-  bool OpenTemporary();
+  bool OpenTemporary(mode_t mode);
 
   std::string path_;
   std::string temporary_;  // empty when `path_` itself is written

@@ -57,7 +57,7 @@ class PredictCall {
   }
   absl::Status Finish() {
     finished_ = true;
-    return guard_.Explain(ToAbslStatus(guard_.Run([&] { return stream_->Finish(); })));
+    return guard_.Explain(StatusOfCall(guard_.Run([&] { return stream_->Finish(); })));
   }
 
  private:

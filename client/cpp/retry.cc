@@ -7,6 +7,12 @@
 #include "client/cpp/errors.h"
 
 namespace mercer::client {
+namespace {
+
+// A full queue or disk asks for a minute: a caller would hear nothing for as long as all attempts take.
+constexpr absl::Duration kLongestWaitAtALimit = absl::Seconds(5);
+
+}  // namespace
 
 void SleepUnlessStopped(absl::Duration duration, std::stop_token stop) {
   std::mutex mutex;
@@ -16,8 +22,9 @@ void SleepUnlessStopped(absl::Duration duration, std::stop_token stop) {
 }
 
 bool IsWorthAnother(const absl::Status& failure) {
-  return absl::IsUnavailable(failure) ||
-         (absl::IsResourceExhausted(failure) && ReadErrorReport(failure).retry_delay.has_value());
+  const std::optional<absl::Duration> delay = ReadErrorReport(failure).retry_delay;
+  return absl::IsUnavailable(failure) || (absl::IsResourceExhausted(failure) && delay.has_value() &&
+                                          *delay <= kLongestWaitAtALimit);
 }
 
 Backoff::Backoff(const RetryPolicy& policy, uint64_t seed)

@@ -27,7 +27,7 @@ struct RetryPolicy {
 using Sleeper = std::function<void(absl::Duration, std::stop_token)>;
 void SleepUnlessStopped(absl::Duration duration, std::stop_token stop);
 
-// UNAVAILABLE, and a limit of the server that asks for another attempt later. Nothing else: a token that
+// UNAVAILABLE, and a limit of the server that asks for another attempt within seconds. Nothing else: a token that
 // is refused once is refused again.
 bool IsWorthAnother(const absl::Status& failure);
 

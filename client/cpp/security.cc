@@ -75,6 +75,9 @@ absl::StatusOr<Security> LoadSecurity(const SecurityFiles& files) {
   }
   security.server_name = files.server_name;
   security.tls = files.tls || !security.authorities.empty() || !security.certificate.empty();
+  if (!security.tls && !security.server_name.empty()) {
+    return absl::InvalidArgumentError("--server-name is for TLS: add --tls or --ca FILE");
+  }
   return security;
 }
 

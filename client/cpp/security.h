@@ -29,8 +29,8 @@ struct SecurityFiles {
   std::string server_name = {};
 };
 
-// Errors: kNotFound (a file cannot be read), kInvalidArgument (a certificate without its key, an empty
-// file, a token that no header can hold). No message quotes a token.
+// Errors: kNotFound (a file cannot be read), kInvalidArgument (a certificate without its key, a
+// server_name without TLS, an empty file, a token that no header can hold). No message quotes a token.
 absl::StatusOr<Security> LoadSecurity(const SecurityFiles& files);
 
 // Errors: kInvalidArgument when a token would travel in plain text to another machine, where everybody on

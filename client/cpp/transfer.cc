@@ -1,6 +1,5 @@
 // Downloads, in pieces.
 #include <memory>
-#include <ostream>
 #include <string>
 #include <utility>
 
@@ -12,14 +11,23 @@
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/output_file.h"
+#include "client/cpp/retry.h"
 #include "client/cpp/sha256.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
 namespace {
 
+// What a pipe or a device has got cannot be taken back: another attempt would write it twice.
+absl::Status UnlessWritten(const absl::Status& status, const OutputFile& file, int64_t written) {
+  return written > 0 && file.in_place() && IsWorthAnother(status)
+             ? absl::DataLossError(
+                   absl::StrCat("broken off after ", written, " bytes: ", status.message()))
+             : status;
+}
+
 absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, CallGuard& guard,
-                         std::ostream& file, v1::ExportHeader& header) {
+                         OutputFile& file, v1::ExportHeader& header) {
   v1::ExportModelResponse response;
   int64_t written = 0;
   Sha256 sha256;
@@ -27,12 +35,14 @@ absl::Status WriteChunks(grpc::ClientReader<v1::ExportModelResponse>& reader, Ca
     if (response.has_header()) {
       header = response.header();
     } else {
-      file.write(response.chunk().data(), static_cast<std::streamsize>(response.chunk().size()));
+      file.stream().write(response.chunk().data(),
+                          static_cast<std::streamsize>(response.chunk().size()));
       written += static_cast<int64_t>(response.chunk().size());
       sha256.Add(response.chunk());
     }
   }
-  MERCER_RETURN_IF_ERROR(guard.Explain(ToAbslStatus(reader.Finish())));
+  const absl::Status end = guard.Explain(StatusOfCall(reader.Finish()));
+  MERCER_RETURN_IF_ERROR(UnlessWritten(end, file, written));
   if (written != header.size_bytes()) {
     return absl::DataLossError(
         absl::StrCat("received ", written, " of ", header.size_bytes(), " bytes"));
@@ -63,7 +73,7 @@ absl::StatusOr<v1::ExportHeader> Client::TryExport(const std::string& name, cons
   const auto reader = stubs_->models->ExportModel(&context, request);
   CallGuard guard(context, options_.stream_timeout, stop);
   v1::ExportHeader header;
-  MERCER_RETURN_IF_ERROR(WriteChunks(*reader, guard, file->stream(), header));
+  MERCER_RETURN_IF_ERROR(WriteChunks(*reader, guard, *file, header));
   MERCER_RETURN_IF_ERROR(file->Commit());
   return header;
 }
@@ -74,7 +84,9 @@ absl::StatusOr<int64_t> Client::Backup(const std::string& path, const std::stop_
 }
 
 absl::StatusOr<int64_t> Client::TryBackup(const std::string& path, const std::stop_token& stop) {
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file, OutputFile::Create(path));
+  // It holds everything, whoever may read it on the server.
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                          OutputFile::Create(path, OutputFile::kOwnerOnly));
   grpc::ClientContext context;
   const auto reader = stubs_->admin->Backup(&context, v1::BackupRequest());
   CallGuard guard(context, options_.stream_timeout, stop);
@@ -90,7 +102,8 @@ absl::StatusOr<int64_t> Client::TryBackup(const std::string& path, const std::st
     reader->Finish();
     return file->Commit();
   }
-  MERCER_RETURN_IF_ERROR(guard.Explain(ToAbslStatus(reader->Finish())));
+  const absl::Status end = guard.Explain(StatusOfCall(reader->Finish()));
+  MERCER_RETURN_IF_ERROR(UnlessWritten(end, *file, bytes));
   MERCER_RETURN_IF_ERROR(file->Sync());
   MERCER_RETURN_IF_ERROR(file->Commit());
   return bytes;

@@ -120,6 +120,13 @@ struct UploadJob {
   const Progress& on_progress;
 };
 
+// How long the server may need, besides, to read all bytes once they are there. One that is not given it begins to read anew
+// at each attempt.
+absl::Duration TimeToRead(const v1::UploadHeader& header) {
+  constexpr int64_t kBytesPerSecond = int64_t{16} << 20;
+  return absl::Seconds(header.total_bytes() / kBytesPerSecond);
+}
+
 // One stream, which sends what is behind `begin`; none: all, as an upload that cannot be resumed.
 absl::StatusOr<v1::Dataset> Send(const UploadJob& job, std::optional<Position> begin) {
   // Before the call: what cannot be read is not begun.
@@ -147,8 +154,8 @@ absl::StatusOr<v1::Dataset> Send(const UploadJob& job, std::optional<Position> b
   } else {
     context.TryCancel();
   }
-  const absl::Status status =
-      guard.Explain(ToAbslStatus(guard.Run([&] { return writer->Finish(); })));
+  const absl::Status status = guard.Explain(
+      StatusOfCall(guard.Run([&] { return writer->Finish(); }, TimeToRead(job.header))));
   MERCER_RETURN_IF_ERROR(local);
   MERCER_RETURN_IF_ERROR(status);
   return dataset;
@@ -164,21 +171,24 @@ absl::StatusOr<Position> FindPosition(const UploadJob& job) {
   v1::GetUploadRequest request;
   request.set_name(absl::StrCat("uploads/", job.header.upload_id()));
   v1::Upload upload;
-  const absl::Status status = ToAbslStatus(job.stub.GetUpload(&context, request, &upload));
-  if (absl::IsNotFound(status)) {
+  const absl::Status status = StatusOfCall(job.stub.GetUpload(&context, request, &upload));
+  // Who may upload need not be allowed to ask: what is there already is sent again, and the server compares.
+  if (absl::IsNotFound(status) || absl::IsPermissionDenied(status)) {
     return Position();
   }
   MERCER_RETURN_IF_ERROR(status);
   return upload.dataset().empty() ? Position{upload.part(), upload.offset()} : kFinished;
 }
 
-// What another attempt may mend although its code is not UNAVAILABLE: a damaged chunk, and a position that was outdated
-// when the first chunk came.
-absl::Status AsRetryable(const absl::Status& status) {
+// What another attempt may mend although its code is not UNAVAILABLE: a damaged chunk; a position that was outdated when
+// the first chunk came; another client that uploads the same, which the delays set apart until one of them has finished;
+// a stream that stalled although the server had said where the upload is.
+absl::Status AsRetryable(const absl::Status& status, bool server_answers) {
   const std::string reason = ReadErrorReport(status).reason;
-  return reason == "CHUNK_CHECKSUM" || reason == "BAD_UPLOAD_OFFSET"
-             ? absl::UnavailableError(status.message())
-             : status;
+  const bool may_mend = reason == "CHUNK_CHECKSUM" || reason == "BAD_UPLOAD_OFFSET" ||
+                        reason == "UPLOAD_TAKEN_OVER" ||
+                        (server_answers && absl::IsDeadlineExceeded(status));
+  return may_mend ? absl::UnavailableError(status.message()) : status;
 }
 
 absl::StatusOr<v1::Dataset> SendOnce(const UploadJob& job, std::optional<Position>& position) {
@@ -202,7 +212,8 @@ absl::StatusOr<v1::Dataset> SendResumable(const UploadJob& job, Backoff backoff)
       furthest = *position;
       backoff.Reset();  // the attempt before got somewhere
     }
-    const std::optional<absl::Duration> delay = backoff.Next(AsRetryable(dataset.status()));
+    const std::optional<absl::Duration> delay =
+        backoff.Next(AsRetryable(dataset.status(), position.has_value()));
     if (!delay.has_value()) {
       return dataset;
     }

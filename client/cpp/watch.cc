@@ -43,6 +43,9 @@ absl::Status Client::WatchJobs(const v1::WatchJobsRequest& filter,
     if (options.stop.stop_requested()) {
       return absl::CancelledError("no longer watched");
     }
+    if (status.ok()) {
+      status = absl::UnavailableError("the server has ended the stream");
+    }
     if (got_anything) {
       backoff.Reset();
     }
@@ -72,7 +75,7 @@ absl::Status Client::TryWatchJobs(const v1::WatchJobsRequest& filter,
       options.on_message(response);
     }
   }
-  const absl::Status status = guard.Explain(ToAbslStatus(reader->Finish()));
+  const absl::Status status = guard.Explain(StatusOfCall(reader->Finish()));
   return guard.expired() ? absl::UnavailableError(status.message()) : status;
 }
 
@@ -95,7 +98,7 @@ absl::Status Client::TryWatch(const std::string& name, const WatchOptions& optio
       options.on_event(response.event());
     }
   }
-  const absl::Status status = guard.Explain(ToAbslStatus(reader->Finish()));
+  const absl::Status status = guard.Explain(StatusOfCall(reader->Finish()));
   // Without events and heartbeats for so long the connection is as good as broken.
   return guard.expired() ? absl::UnavailableError(status.message()) : status;
 }

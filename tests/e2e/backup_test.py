@@ -42,6 +42,7 @@ class BackupTest(unittest.TestCase):
             self.run_ok(server, "data", "upload", self.path("data.csv"), "--target", "label", "--id", "numbers")
             self.run_ok(server, "train", "numbers", "svm", "--kernel", "linear", "--model", "line", "--watch")
             self.assertIn("backup written", self.run_ok(server, "admin", "backup", "--output", self.archive))
+            self.assertEqual(os.stat(self.archive).st_mode & 0o777, 0o600, "it holds what others may not read")
 
         with tarfile.open(self.archive) as archive:
             members = archive.getmembers()

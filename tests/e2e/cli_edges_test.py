@@ -82,6 +82,10 @@ class SilentServerTest(unittest.TestCase):
                 ["data", "list"], ["data", "show", "d"], ["data", "rm", "d"], ["data", "upload", rows], ["learners"], ["jobs"],
                 ["train", "d", "svm"], ["stop", "j"], ["cancel", "j"], ["models"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
                 ["predict", "m", "datasets/d"], ["export", "m", os.path.join(folder, "model")], ["watch", "j"],
+                ["train", "d", "svm", "--dry-run"], ["learners", "svm"], ["jobs", "--state", "running"], ["show", "m@live"],
+                ["alias", "set", "m", "live", "1"], ["alias", "rm", "m", "live"], ["alias", "list", "m"],
+                ["alias", "history", "m", "live"], ["alias", "rollback", "m", "live"], ["update", "m/versions/1", "--description", "x"],
+                ["retention", "m"], ["retention", "m", "--keep", "1"], ["admin", "backup", "--output", os.path.join(folder, "backup")],
             ]
             running = [
                 subprocess.Popen([PROGRAM, *command, "--timeout", "2"], env=environment(address), text=True,
@@ -168,6 +172,15 @@ class EdgesTest(unittest.TestCase):
             self.assertEqual(out, "")
             self.assertEqual(len(err.splitlines()), 1, err)
             self.assertIn("message", json.loads(err))
+
+    def test_nothing_follows_a_file_that_is_the_standard_output(self):
+        self.run_ok("export", "wide", self.path("whole.model"))
+        done = subprocess.run([PROGRAM, "export", "wide", "/dev/stdout"], env=environment(self.server.address),
+                              capture_output=True, timeout=SECONDS, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("whole.model"), "rb") as file:
+            self.assertEqual(done.stdout, file.read())
+        self.assertIn(b"written to /dev/stdout", done.stderr)
 
     # ---------------------------------------------------------------------------------------------------- terminals
 

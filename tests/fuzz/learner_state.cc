@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/base/status_macros.h"
+#include "core/base/steady_clock.h"
 #include "core/training/composite_learner.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
@@ -61,7 +62,8 @@ std::unique_ptr<Learner> Make(const Case& chosen) {
 class Interrupted {
  public:
   explicit Interrupted(RunContext& context)
-      : interruption_(absl::Now() + absl::Milliseconds(20), [] { return false; }),
+      : interruption_(SystemSteadyClock().Monotonic() + absl::Milliseconds(20),
+                      [] { return false; }),
         scope_(context, interruption_) {}
 
  private:

@@ -1,9 +1,11 @@
-// Short texts of requests: names of resources, page tokens, labels, texts for headers.
+// Short texts of requests: names of resources, page tokens, labels, texts for headers, traces.
+#include <optional>
 #include <string>
 
 #include "core/base/shorten.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
+#include "server/api/trace_context.h"
 #include "server/storage/page_token.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
@@ -76,12 +78,23 @@ void CheckTexts(std::string_view text) {
   }
 }
 
+void CheckTrace(std::string_view header) {
+  const std::optional<std::string> trace = server::ParseTraceParent(header);
+  if (!trace.has_value()) {
+    return;
+  }
+  Require(trace->size() == 32 && trace->find_first_not_of("0123456789abcdef") == std::string::npos,
+          "a trace id is 32 hexadecimal digits");
+  Require(header.substr(3, trace->size()) == *trace, "a trace id stands behind the version");
+}
+
 }  // namespace
 
 void TestOneInput(std::string_view bytes) {
   Input input(bytes);
   const std::string_view first = input.Line();
   CheckTokens(first, input.rest());
+  CheckTrace(bytes);
   if (IsUtf8(bytes)) {
     CheckNames(bytes);
     CheckTexts(bytes);
@@ -94,6 +107,8 @@ std::vector<std::string> Seeds() {
           "models/clouds/versions/12",
           "models/clouds@best",
           "models/clouds",
+          "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+          "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
           "jobs\n" + server::MakePageToken("jobs", 17),
           "a text of several words \xC3\xA9\xF0\x9F\x98\x80"};
 }

@@ -35,9 +35,10 @@ std::vector<std::string> Arguments(Input& input) {
   }
   std::vector<std::string> arguments = {"mercer-server"};
   while (!input.empty()) {
-    // A file that an argument names would be another input.
+    // A file that an argument names would be another input, or be written.
     std::string argument(input.Line());
-    if (argument.find("--c") == std::string::npos) {
+    if (argument.find("--c") == std::string::npos &&
+        argument.find("--token-out") == std::string::npos) {
       arguments.push_back(std::move(argument));
     }
   }
@@ -69,7 +70,8 @@ void TestOneInput(std::string_view bytes) {
   Require(options->workers >= 1 && options->threads >= 1 && options->memory_budget_bytes > 0 &&
               options->max_upload_bytes > 0 && options->cache_bytes >= 0,
           "what is accepted can be worked with");
-  Require(server::CheckListenAddress(options->listen).ok(), "the address was checked");
+  Require(server::CheckListenAddress(options->listen, options->access).ok(),
+          "the address was checked");
 }
 
 std::vector<std::string> Seeds() {

@@ -167,7 +167,8 @@ std::vector<std::string> Seeds() {
       error_seed,
       job_seed + server::EncodeTrainRequest(request),
       std::string(1, '\3') +
-          server::EncodeDatasetInfo({server::DescribeDataset(dataset), "once", "digest"}),
+          server::EncodeDatasetInfo(
+              {*server::DescribeDataset(dataset, [] { return false; }), "once", "digest", ""}),
       std::string(1, '\4') + server::SummarizeModel(model).SerializeAsString(),
       std::string(1, '\5') + SaveModel(model),
   };

@@ -1,11 +1,15 @@
-// Uploads: a sequence of messages, header and chunks in whatever order. A refused upload leaves nothing behind.
+// Uploads: a sequence of messages, header and chunks in whatever order. A refused upload leaves nothing behind but the
+// bytes of one that can be resumed.
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
+#include "core/base/crc32c.h"
 #include "core/base/errors.h"
 #include "core/data/dataset_file.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_upload.h"
+#include "server/blobs/sha256.h"
 #include "server/storage/memory/memory_storage.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
@@ -47,8 +51,9 @@ class Uploads {
     return upload.Finish([] { return false; });
   }
 
-  void RequireNothingLeft() {
-    Require(std::filesystem::is_empty(context_.upload_folder), "no file of an upload stays");
+  void RequireNothingLeft(bool may_be_resumed) {
+    Require(may_be_resumed || std::filesystem::is_empty(context_.upload_folder),
+            "no file of an upload stays");
     const auto blobs = blobs_->List();
     const auto datasets = storage_->datasets().ListDatasets({});
     Require(blobs.ok() && blobs->empty() && datasets.ok() && datasets->items.empty(),
@@ -70,6 +75,36 @@ class Uploads {
   server::ApiContext context_;
 };
 
+bool HasUploadId(const std::vector<std::string>& messages) {
+  return std::any_of(messages.begin(), messages.end(), [](const std::string& bytes) {
+    v1::UploadDatasetRequest message;
+    return message.ParseFromString(bytes) && !message.header().upload_id().empty();
+  });
+}
+
+std::string ResumableSeed() {
+  const std::string text = "a,y\n1,0\n2,1\n";
+  v1::UploadDatasetRequest first;
+  v1::UploadHeader& header = *first.mutable_header();
+  header.set_upload_id("again");
+  header.set_sha256(server::Sha256Hex(text));
+  header.set_total_bytes(static_cast<int64_t>(text.size()));
+  v1::CsvFormat& csv = *header.add_parts()->mutable_csv();
+  (*csv.mutable_roles())["y"] = v1::COLUMN_ROLE_TARGET;
+  std::vector<std::string> messages = {first.SerializeAsString()};
+  const size_t half = text.size() / 2;
+  for (const auto& [from, size] :
+       {std::pair(size_t{0}, half), std::pair(half, text.size() - half)}) {
+    v1::UploadDatasetRequest message;
+    v1::UploadChunk& chunk = *message.mutable_chunk();
+    chunk.set_data(text.substr(from, size));
+    chunk.set_offset(static_cast<int64_t>(from));
+    chunk.set_crc32c(Crc32c(chunk.data()));
+    messages.push_back(message.SerializeAsString());
+  }
+  return JoinMessages(messages);
+}
+
 }  // namespace
 
 void TestOneInput(std::string_view bytes) {
@@ -79,9 +114,11 @@ void TestOneInput(std::string_view bytes) {
   const absl::StatusOr<v1::Dataset> dataset = uploads.Send(messages);
   if (!dataset.ok()) {
     RequireRefusal(dataset.status(),
-                   {absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted});
+                   {absl::StatusCode::kInvalidArgument, absl::StatusCode::kResourceExhausted,
+                    absl::StatusCode::kDataLoss, absl::StatusCode::kAlreadyExists,
+                    absl::StatusCode::kAborted});
     RequireTold(dataset.status());
-    uploads.RequireNothingLeft();
+    uploads.RequireNothingLeft(HasUploadId(messages));
     return;
   }
   RequireSendable(*dataset);
@@ -136,6 +173,7 @@ std::vector<std::string> Seeds() {
       JoinMessages({dense_header.SerializeAsString(), first.SerializeAsString(),
                     second.SerializeAsString()}),
       JoinMessages({svmlight_header.SerializeAsString(), svmlight_chunk.SerializeAsString()}),
+      ResumableSeed(),
   };
 }
 

@@ -82,8 +82,8 @@ TEST_F(StopTest, EndsTheWorkAtOnceAndKeepsTheModel) {
   watch.set_job(job.name());
   const auto reader = training_->StreamProgress(&context, watch);
   ASSERT_TRUE(ReadUntil(*reader, [](const auto& event) { return event.progress().has_model(); }));
-  const v1::Job stopping = StopOk(job.name());
   const double begin = ProcessorSeconds();
+  const v1::Job stopping = StopOk(job.name());
   EXPECT_TRUE(stopping.stop_requested());
   ASSERT_TRUE(ReadUntil(*reader, [](const auto& event) {
     return event.state_change().state() == v1::JOB_STATE_VERIFYING;

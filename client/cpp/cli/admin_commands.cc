@@ -17,10 +17,11 @@ absl::StatusOr<ExitCode> WriteBackup(Session& session, const BackupFlags& flags)
     return ExitCode::kInterrupted;
   }
   MERCER_RETURN_IF_ERROR(bytes.status());
+  std::ostream& out = session.BesideFile(flags.file);
   if (session.json()) {
-    session.out() << "{\"sizeBytes\":\"" << *bytes << "\"}" << std::endl;
+    out << "{\"sizeBytes\":\"" << *bytes << "\"}" << std::endl;
   } else {
-    session.out() << "backup written to " << flags.file << "  " << FormatBytes(*bytes) << std::endl;
+    out << "backup written to " << flags.file << "  " << FormatBytes(*bytes) << std::endl;
   }
   return ExitCode::kOk;
 }

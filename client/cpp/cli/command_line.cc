@@ -48,8 +48,10 @@ void CommandLine::AddCommonFlags(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--json", options.json, "One JSON object per line (protobuf's JSON mapping)");
   command
-      .add_option("--timeout", options.timeout_seconds,
-                  "Seconds to wait for an answer; ten times that for a step of a stream")
+      .add_option(
+          "--timeout", options.timeout_seconds,
+          "Seconds to wait for an answer; ten times that for a step of a stream; evaluate and "
+          "verify take as long as they take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   AddSecurityFlags(command, options.security);

@@ -93,12 +93,12 @@ absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
     return ExitCode::kInterrupted;
   }
   MERCER_RETURN_IF_ERROR(header.status());
+  std::ostream& out = session.BesideFile(flags.file);
   if (session.json()) {
-    session.PrintJson(*header);
+    out << Session::JsonLine(*header) << std::flush;
   } else {
-    session.out() << header->model() << " written to " << flags.file << "  "
-                  << FormatBytes(header->size_bytes()) << "  sha256 " << header->digest()
-                  << std::endl;
+    out << header->model() << " written to " << flags.file << "  "
+        << FormatBytes(header->size_bytes()) << "  sha256 " << header->digest() << std::endl;
   }
   return ExitCode::kOk;
 }

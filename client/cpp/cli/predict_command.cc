@@ -151,8 +151,8 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   if (file != nullptr) {
     MERCER_RETURN_IF_ERROR(file->Commit());
     if (!session.json()) {
-      session.out() << rows << " rows predicted by " << model << ", written to " << flags.output
-                    << std::endl;
+      session.BesideFile(flags.output)
+          << rows << " rows predicted by " << model << ", written to " << flags.output << std::endl;
     }
   }
   return ExitCode::kOk;

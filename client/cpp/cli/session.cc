@@ -94,6 +94,10 @@ void Session::PrintNote(const std::string& text) {
   }
 }
 
+std::ostream& Session::BesideFile(const std::string& file) {
+  return IsStandardOutput(file) ? err_ : out_;
+}
+
 void Session::PrintError(const absl::Status& status) {
   if (json()) {
     err_ << JsonLine(ToRpcStatus(status)) << std::flush;

@@ -57,6 +57,8 @@ class Session {
   void PrintDeleted(const std::string& name);
   // A remark beside the output; with --json as a google.rpc.Status of code CANCELLED.
   void PrintNote(const std::string& text);
+  // Where to say what became of `file`: not behind its bytes when it is the standard output itself.
+  std::ostream& BesideFile(const std::string& file);
   // "error: ..." with what is wrong, where and what is allowed; with --json the google.rpc.Status.
   void PrintError(const absl::Status& status);
 

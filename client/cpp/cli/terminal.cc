@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +34,13 @@ Terminal Terminal::Inspect(int fd) {
     terminal.width = size.ws_col;
   }
   return terminal;
+}
+
+bool IsStandardOutput(const std::string& path) {
+  struct stat named {};
+  struct stat standard {};
+  return stat(path.c_str(), &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+         named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
 }
 
 std::string Paint(const Terminal& terminal, Colour colour, const std::string& text) {

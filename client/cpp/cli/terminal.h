@@ -17,6 +17,9 @@ struct Terminal {
   static Terminal Inspect(int fd);
 };
 
+// Whether `path` ("/dev/stdout") is what the program's standard output goes to.
+bool IsStandardOutput(const std::string& path);
+
 enum class Colour { kGreen, kYellow, kRed, kBold, kDim };
 // `text` in a colour, or as it is on terminals without.
 std::string Paint(const Terminal& terminal, Colour colour, const std::string& text);

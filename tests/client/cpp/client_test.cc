@@ -45,6 +45,9 @@ TEST_F(ClientTest, CallsAgainWhenAServerThatEndsHasCancelledTheCall) {
   EXPECT_EQ(sleeps_, 1);
   state().failures = 1;
   EXPECT_TRUE(client_.DeleteDataset("datasets/d1").ok());
+  state().failures = 1;
+  EXPECT_TRUE(client_.EvaluateModel({}).ok());
+  EXPECT_EQ(sleeps_, 3);
 }
 
 TEST_F(ClientTest, GivesUpAfterTheLastAttempt) {
@@ -96,6 +99,43 @@ TEST_F(ClientTest, RepeatsAnUploadFromItsStart) {
   EXPECT_EQ(state().uploads[0].request_id(), state().uploads[2].request_id());
   ASSERT_EQ(state().uploaded_bytes.size(), 1u);
   EXPECT_EQ(state().uploaded_bytes[0], bytes + "square");
+}
+
+TEST_F(ClientTest, AnUploadThatMayNotAskWhereItIsBeginsAtItsStart) {
+  state().get_upload = grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "needs the scope read");
+  v1::UploadHeader header;
+  header.set_upload_id("u");
+  header.add_parts()->mutable_csv();
+  const auto dataset = client_.UploadDataset(header, {MemorySource("abc")});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(sleeps_, 0);
+  EXPECT_EQ(state().uploads[0].upload_id(), "u");
+  EXPECT_EQ(state().uploaded_bytes, (std::vector<std::string>{"abc"}));
+}
+
+TEST_F(ClientTest, AResumableUploadGoesOnAfterWhatAnotherAttemptMends) {
+  google::rpc::ErrorInfo taken;
+  taken.set_domain("mercer");
+  taken.set_reason("UPLOAD_TAKEN_OVER");
+  state().get_upload = NotFoundStatus("uploads/u");
+  v1::UploadHeader header;
+  header.set_upload_id("u");
+  header.add_parts()->mutable_csv();
+  for (const grpc::Status& failure :
+       {MakeGrpcStatus(grpc::StatusCode::ABORTED, "another stream", {&taken}),
+        grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"),
+        grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "stalled")}) {
+    sleeps_ = 0;
+    state().failure = failure;
+    state().failures = 2;
+    const auto dataset = client_.UploadDataset(header, {MemorySource("abc")});
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_EQ(sleeps_, 2);
+  }
+  // Who cannot even be asked where the upload is does not answer at all.
+  state().get_upload = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "silence");
+  EXPECT_TRUE(
+      absl::IsDeadlineExceeded(client_.UploadDataset(header, {MemorySource("abc")}).status()));
 }
 
 TEST(MemorySourceTest, ReadsFromTheStartEachTime) {
@@ -192,6 +232,7 @@ TEST_F(ClientTest, WatchingJobsBeginsAnewAfterBrokenStreams) {
   state().watch_ends = {
       grpc::Status(grpc::StatusCode::UNAVAILABLE, "draining"),
       MakeGrpcStatus(grpc::StatusCode::ABORTED, "too slow", {&too_slow}),
+      grpc::Status::OK,
       grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such state"),
   };
   v1::WatchJobsRequest filter;
@@ -207,10 +248,11 @@ TEST_F(ClientTest, WatchingJobsBeginsAnewAfterBrokenStreams) {
        .on_interruption = [&](const absl::Status& why,
                               absl::Duration) { seen.push_back(std::string(why.message())); }});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(seen,
-            (std::vector<std::string>{"jobs/old", "|", "jobs/new", "draining", "jobs/old", "|",
-                                      "jobs/new", "too slow", "jobs/old", "|", "jobs/new"}));
-  ASSERT_EQ(state().job_watches.size(), 3u);
+  EXPECT_EQ(seen, (std::vector<std::string>{"jobs/old", "|", "jobs/new", "draining", "jobs/old",
+                                            "|", "jobs/new", "too slow", "jobs/old", "|",
+                                            "jobs/new", "the server has ended the stream",
+                                            "jobs/old", "|", "jobs/new"}));
+  ASSERT_EQ(state().job_watches.size(), 4u);
   EXPECT_EQ(state().job_watches[2].states(0), v1::JOB_STATE_RUNNING);
 }
 
@@ -384,6 +426,13 @@ TEST_F(ClientTest, AnExportOfOtherBytesIsRefused) {
   EXPECT_NE(std::string(status.message()).find("SHA-256"), std::string::npos) << status;
   EXPECT_EQ(ReadFile(path), "old");
   std::filesystem::remove(path);
+}
+
+TEST_F(ClientTest, WhatWentIntoADeviceIsNotWrittenTwice) {
+  state().failures = 1;
+  const absl::Status status = client_.ExportModel("models/m", "/dev/null").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_EQ(sleeps_, 0);
 }
 
 TEST_F(ClientTest, AnExportThatBreaksLeavesNoHalfFile) {

@@ -51,6 +51,7 @@ struct FakeState {
   int batches_per_stream = 1000;
   size_t rows_per_answer = 1'000'000;  // the answer to more is too large
   v1::JobState final_state = v1::JOB_STATE_SUCCEEDED;
+  grpc::Status get_upload{grpc::StatusCode::UNIMPLEMENTED, "no such call"};  // its answer
   grpc::Status train_status;  // unless OK, the answer of Train
   grpc::Status failure{grpc::StatusCode::UNAVAILABLE, "try again"};  // while `failures` > 0
   grpc::Status predict_end;   // the end of a PredictStream whose rows are all answered
@@ -139,6 +140,10 @@ class FakeDatasets : public v1::DatasetService::Service {
     dataset->set_name("datasets/" + header.dataset_id());
     dataset->set_rows(3);
     return status;
+  }
+
+  grpc::Status GetUpload(grpc::ServerContext*, const v1::GetUploadRequest*, v1::Upload*) override {
+    return state_.get_upload;
   }
 
   grpc::Status ListDatasets(grpc::ServerContext*, const v1::ListDatasetsRequest* request,
@@ -282,6 +287,11 @@ class FakeModels : public v1::ModelService::Service {
     }
     *model = state_.model;
     model->set_name(request->name());
+    return state_.NextStatus();
+  }
+
+  grpc::Status EvaluateModel(grpc::ServerContext*, const v1::EvaluateModelRequest*,
+                             v1::EvaluateModelResponse*) override {
     return state_.NextStatus();
   }
 

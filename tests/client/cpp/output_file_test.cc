@@ -69,9 +69,21 @@ TEST_F(OutputFileTest, KeepsPermissionsAndLinks) {
   EXPECT_EQ(fs::status(Path("a")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST_F(OutputFileTest, ANewFileMayBeOfItsOwnerAlone) {
+  auto file = OutputFile::Create(Path("a"), OutputFile::kOwnerOnly);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_FALSE((*file)->in_place());
+  for (const auto& part : fs::directory_iterator(folder_)) {
+    EXPECT_EQ(part.status().permissions() & ~fs::perms::owner_all, fs::perms::none);
+  }
+  ASSERT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(fs::status(Path("a")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(OutputFileTest, WritesToDevicesAtOnce) {
   auto file = OutputFile::Create("/dev/null");
   ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE((*file)->in_place());
   (*file)->stream() << "gone";
   EXPECT_TRUE((*file)->Commit().ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));

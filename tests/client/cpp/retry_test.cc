@@ -70,6 +70,18 @@ TEST(BackoffTest, ALimitThatAsksForAnotherAttemptGetsIt) {
   EXPECT_EQ(backoff.Next(status), absl::Seconds(2));
 }
 
+TEST(BackoffTest, ALimitThatAsksForALongWaitIsAnError) {
+  google::rpc::RetryInfo retry;
+  retry.mutable_retry_delay()->set_seconds(6);
+  Backoff backoff(RetryPolicy(), 1);
+  EXPECT_EQ(backoff.Next(ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                                     "the disk is nearly full", {&retry}))),
+            std::nullopt);
+  EXPECT_EQ(backoff.Next(
+                ToAbslStatus(MakeGrpcStatus(grpc::StatusCode::UNAVAILABLE, "draining", {&retry}))),
+            absl::Seconds(6));
+}
+
 TEST(BackoffTest, ResetBeginsAnew) {
   Backoff backoff({.max_attempts = 2, .jitter = 0.0}, 1);
   EXPECT_EQ(backoff.Next(kUnavailable), absl::Milliseconds(100));

@@ -64,6 +64,19 @@ TEST_F(SecurityTest, WhatIsNoTokenIsRefusedAndNotQuoted) {
   EXPECT_EQ(LoadSecurity(files).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(SecurityTest, AServerNameNeedsTls) {
+  SecurityFiles files;
+  files.server_name = "mercer.test";
+  const absl::Status refused = LoadSecurity(files).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--server-name"));
+  files.tls = true;
+  EXPECT_EQ(LoadSecurity(files)->server_name, "mercer.test");
+  files.tls = false;
+  files.authorities = File("pem");
+  EXPECT_TRUE(LoadSecurity(files).ok());
+}
+
 TEST_F(SecurityTest, AnyFileOfTlsSwitchesItOn) {
   SecurityFiles files;
   files.tls = true;

@@ -121,18 +121,26 @@ std::string Mutated(std::string input) {
   return input;
 }
 
-void ReadFolder(const std::filesystem::path& folder) {
+// A file, or all files of a folder. A folder of the corpus that is not there yet holds nothing; false for another path
+// that is not there.
+bool ReadInputs(const std::filesystem::path& named) {
   std::vector<std::filesystem::path> paths;
-  if (std::filesystem::is_directory(folder)) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  if (std::filesystem::is_directory(named)) {
+    for (const auto& entry : std::filesystem::directory_iterator(named)) {
       paths.push_back(entry.path());
     }
+  } else if (std::filesystem::exists(named)) {
+    paths.push_back(named);
+  } else {
+    return std::filesystem::is_directory(named.parent_path()) &&
+           named.parent_path().filename() == "corpus";
   }
   std::sort(paths.begin(), paths.end());
   for (const std::filesystem::path& path : paths) {
     std::ifstream file(path, std::ios::binary);
     corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
+  return true;
 }
 
 void LimitMemory() {
@@ -166,8 +174,9 @@ int main(int argc, char** argv) {
       mutations = std::atol(argument.c_str() + kMutations.size());
     } else if (argument.rfind(kKeep, 0) == 0) {
       keep = std::fopen(argument.c_str() + kKeep.size(), "wb");
-    } else {
-      ReadFolder(argument);
+    } else if (!ReadInputs(argument)) {
+      std::fprintf(stderr, "there is no file or folder %s\n", argument.c_str());
+      return 1;
     }
   }
   corpus.emplace_back();
