@@ -11,30 +11,15 @@
 #include "core/base/errors.h"
 #include "core/data/dataset_file.h"
 #include "server/api/dataset_handlers.h"
-#include "server/storage/memory/memory_storage.h"
+#include "tests/server/api/upload_fixture.h"
 
 namespace mercer::server {
 namespace {
 
 using testing::HasSubstr;
 
-class DatasetUploadTest : public testing::Test {
+class DatasetUploadTest : public UploadFolderTest {
  protected:
-  DatasetUploadTest() : storage_(MakeMemoryStorage()) {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("upload_test_" + std::to_string(getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_ / "uploads");
-    auto blobs = OpenBlobStore(folder_ / "blobs");
-    EXPECT_TRUE(blobs.ok()) << blobs.status();
-    blobs_ = *std::move(blobs);
-    context_.storage = storage_.get();
-    context_.blobs = blobs_.get();
-    context_.upload_folder = folder_ / "uploads";
-  }
-  ~DatasetUploadTest() override { std::filesystem::remove_all(folder_); }
-
   static v1::UploadDatasetRequest Header(const std::string& text) {
     v1::UploadDatasetRequest message;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, message.mutable_header()))
@@ -62,19 +47,6 @@ class DatasetUploadTest : public testing::Test {
     }
     return upload.Finish([cancelled] { return cancelled; });
   }
-
-  size_t FilesIn(const char* name) const {
-    size_t count = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / name)) {
-      count += entry.is_regular_file() ? 1 : 0;
-    }
-    return count;
-  }
-
-  std::filesystem::path folder_;
-  std::unique_ptr<Storage> storage_;
-  std::unique_ptr<BlobStore> blobs_;
-  ApiContext context_;
 };
 
 constexpr char kCsvHeader[] = "parts { csv { roles { key: 'y' value: COLUMN_ROLE_TARGET } } }";

@@ -10,34 +10,13 @@
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
 #include "server/api/dataset_upload.h"
-#include "server/storage/memory/memory_storage.h"
+#include "tests/server/api/upload_fixture.h"
 #include "tests/support/peak_growth.h"
 
 namespace mercer::server {
 namespace {
 
-class LargeTableTest : public testing::Test {
- protected:
-  LargeTableTest() : storage_(MakeMemoryStorage()) {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("large_table_test_" + std::to_string(getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_ / "uploads");
-    auto blobs = OpenBlobStore(folder_ / "blobs");
-    EXPECT_TRUE(blobs.ok()) << blobs.status();
-    blobs_ = *std::move(blobs);
-    context_.storage = storage_.get();
-    context_.blobs = blobs_.get();
-    context_.upload_folder = folder_ / "uploads";
-  }
-  ~LargeTableTest() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
-  std::unique_ptr<Storage> storage_;
-  std::unique_ptr<BlobStore> blobs_;
-  ApiContext context_;
-};
+using LargeTableTest = UploadFolderTest;
 
 // 8 columns in the order of the file, the rest in a block before them, and a target in the middle.
 constexpr int kWideColumns = 64;

@@ -14,7 +14,7 @@
 #include "core/base/status_macros.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"
-#include "server/storage/memory/memory_storage.h"
+#include "tests/server/api/upload_fixture.h"
 
 namespace mercer::server {
 namespace {
@@ -28,27 +28,17 @@ class StillClock final : public Clock {
   absl::Duration jump = absl::ZeroDuration();  // of the wall clock
 };
 
-class ResumableUploadTest : public testing::Test {
+class ResumableUploadTest : public UploadFolderTest {
  protected:
-  ResumableUploadTest() : storage_(MakeMemoryStorage()) {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("resumable_test_" + std::to_string(getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_ / "uploads");
-    auto blobs = OpenBlobStore(folder_ / "blobs");
-    EXPECT_TRUE(blobs.ok()) << blobs.status();
-    blobs_ = *std::move(blobs);
-    context_.storage = storage_.get();
-    context_.blobs = blobs_.get();
-    context_.upload_folder = folder_ / "uploads";
+  ResumableUploadTest() {
     context_.clock = &clock_;
     header_.set_upload_id("u1");
     header_.set_sha256(Sha256Hex(kCsv));
     header_.set_total_bytes(static_cast<int64_t>(kCsv.size()));
     header_.add_parts()->mutable_csv();
   }
-  ~ResumableUploadTest() override { std::filesystem::remove_all(folder_); }
+  // Its uploads look at the clock to the end.
+  ~ResumableUploadTest() override { context_ = ApiContext(); }
 
   // What a new process finds of the uploads.
   void StartAgain() {
@@ -93,13 +83,6 @@ class ResumableUploadTest : public testing::Test {
     const auto upload = Get();
     return upload.ok() ? upload->received_bytes() : -1;
   }
-  size_t FilesIn(const char* name) const {
-    size_t count = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_ / name)) {
-      count += entry.is_regular_file() ? 1 : 0;
-    }
-    return count;
-  }
   void AppendToFile(const std::string& name, const std::string& bytes) const {
     std::ofstream(folder_ / "uploads" / name, std::ios::app | std::ios::binary) << bytes;
   }
@@ -107,10 +90,6 @@ class ResumableUploadTest : public testing::Test {
   static inline const std::string kCsv = "a,b,y\n1,red,0\n2,blue,1\n3,red,1\n";
 
   StillClock clock_;
-  std::filesystem::path folder_;
-  std::unique_ptr<Storage> storage_;
-  std::unique_ptr<BlobStore> blobs_;
-  ApiContext context_;
   v1::UploadHeader header_;
 };
 
