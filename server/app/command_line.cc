@@ -196,8 +196,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   app.add_option("--log-level", options.log_level, "how much is logged to stderr")
       ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
       ->capture_default_str();
-  app.add_flag("--reproducible", options.reproducible,
-               "compute the same bits on every x86-64 processor, several times slower");
+  app.add_flag(
+      "--reproducible", options.reproducible,
+      "keep to the instructions of every x86-64 processor, for the same bits on all; slower");
   AddAccessFlags(app, options.access);
   std::function<int(std::ostream&, std::ostream&)> run_command;
   AddTokenCommand(app, &run_command);

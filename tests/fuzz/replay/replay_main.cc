@@ -35,6 +35,7 @@ constexpr unsigned kSecondsPerInput = 60;
 constexpr rlim_t kMaxMemoryBytes = rlim_t{2} << 30;
 #endif
 
+// Of the process, because LLVMFuzzerMutate, which the mutators of the targets call, takes no context.
 std::mt19937_64 random_bits;  // NOLINT(cert-msc51-cpp): the same inputs in every run
 std::vector<std::string> corpus;
 

@@ -283,7 +283,7 @@ TEST_P(AliasConformance, TenThousandMovesAreListedInPages) {
 
 TEST_P(AliasConformance, RestartKeepsAliasesAndHistory) {
   if (GetParam().name == "memory") {
-    GTEST_SKIP() << "it forgets";
+    GTEST_SKIP() << "the memory store keeps nothing beyond its life";
   }
   AliasMove move = Move("live", 1, "none", 100);
   move.request_id = "once";
