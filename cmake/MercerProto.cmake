@@ -17,6 +17,7 @@ function(mercer_proto_library name folder)
     return()
   endif()
   add_library(${name} STATIC ${generated})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # generated files define the same names
   # -O1 -w: three quarters of the compile time of -O2 for code that only shuffles fields, and its warnings are protoc's business.
   target_compile_options(${name} PRIVATE -w -O1)
   if(MERCER_BUILD_FUZZ)

@@ -13,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr unsigned char kMagic[2] = {0x1F, 0x8B};
+constexpr unsigned char kGzipMagic[2] = {0x1F, 0x8B};
 
 class InflatingSource : public ByteSource {
  public:
@@ -39,11 +39,12 @@ class InflatingSource : public ByteSource {
   static constexpr size_t kInputBytes = size_t{1} << 16;
 
   absl::Status ChooseMode() {
-    while (available_ < sizeof(kMagic) && !ended_) {
+    while (available_ < sizeof(kGzipMagic) && !ended_) {
       MERCER_RETURN_IF_ERROR(ReadMore());
     }
-    const bool is_gzip = available_ >= 2 && std::memcmp(input_.data(), kMagic, sizeof(kMagic)) == 0;
-    if (available_ == 1 && static_cast<unsigned char>(input_[0]) == kMagic[0]) {
+    const bool is_gzip =
+        available_ >= 2 && std::memcmp(input_.data(), kGzipMagic, sizeof(kGzipMagic)) == 0;
+    if (available_ == 1 && static_cast<unsigned char>(input_[0]) == kGzipMagic[0]) {
       return GzipError("the stream is cut off");  // no text begins with this byte
     }
     mode_ = is_gzip ? Mode::kInflate : Mode::kPassThrough;

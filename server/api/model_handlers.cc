@@ -76,7 +76,7 @@ absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) 
                                     model.description().size()));
       update.description = model.description();
     } else {
-      violations.Add("update_mask", absl::StrCat("there is no path '", Shorten(path, 100),
+      violations.Add("update_mask", absl::StrCat("there is no path '", Shorten(path, kQuotedBytes),
                                                  "'; labels and description can be changed"));
     }
   }

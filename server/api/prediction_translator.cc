@@ -19,7 +19,6 @@ namespace {
 
 // Where the named columns of a model with several blocks go; the core finds them by name.
 constexpr char kNamedColumns[] = "named columns";
-constexpr size_t kQuotedBytes = 100;
 
 absl::Status BadField(const std::string& field, const std::string& description) {
   FieldViolations violations;

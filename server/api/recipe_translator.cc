@@ -27,7 +27,6 @@ constexpr int kMaxThreads = 256;
 constexpr int kMaxPriority = 100;
 constexpr size_t kMaxLabels = 64;
 constexpr size_t kMaxTextBytes = 200;
-constexpr size_t kQuotedBytes = 100;
 constexpr size_t kMaxRequestIdBytes = 36;
 
 const FieldDescriptor* ChosenField(const v1::TrainRequest& request) {

@@ -9,8 +9,6 @@
 namespace mercer::server {
 namespace {
 
-constexpr size_t kQuotedBytes = 100;
-
 absl::Status BadName(std::string_view field, std::string_view form, std::string_view name) {
   FieldViolations violations;
   const std::string must = absl::StrCat("must be of the form ", std::string(form));

@@ -186,8 +186,8 @@ absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::Upl
   for (int i = 1; i < parts.size(); ++i) {
     const v1::SquareFormat& square = parts[i].square();
     if (square.columns() == 0 && exceeds(table.rows(), table.rows())) {
-      return DatasetTooLarge(absl::StrCat("the square '", Shorten(square.name(), 100), "' of ",
-                                          table.rows(), " x ", table.rows(), " numbers"),
+      return DatasetTooLarge(absl::StrCat("the square '", Shorten(square.name(), kQuotedBytes),
+                                          "' of ", table.rows(), " x ", table.rows(), " numbers"),
                              limit_bytes);
     }
   }

@@ -37,7 +37,7 @@ constexpr int64_t kMaxUstarSize = (int64_t{1} << 33) - 1;
 // Of the size alone; far more than it takes.
 constexpr int64_t kMaxPaxBytes = 8 * kTarBlockBytes;
 
-absl::Status Damaged(const std::string& what) {
+absl::Status DamagedArchive(const std::string& what) {
   return WithReason(absl::DataLossError(absl::StrCat("the archive is damaged: ", what)),
                     "BACKUP_DAMAGED");
 }
@@ -87,7 +87,7 @@ absl::StatusOr<int64_t> Octal(const std::string& block, Field field) {
   int64_t value = 0;
   for (const char c : text) {
     if (c < '0' || c > '7') {
-      return Damaged("a header is no header of tar");
+      return DamagedArchive("a header is no header of tar");
     }
     value = value * 8 + (c - '0');
   }
@@ -136,7 +136,7 @@ absl::StatusOr<std::optional<TarFile>> TarReader::Next() {
     MERCER_RETURN_IF_ERROR(ReadExactly(skipped.data(), static_cast<size_t>(padding_)));
     const std::string padding(skipped.data(), static_cast<size_t>(std::exchange(padding_, 0)));
     if (padding.find_first_not_of('\0') != std::string::npos) {
-      return Damaged("there are bytes between two files");
+      return DamagedArchive("there are bytes between two files");
     }
     Add(padding);
   }
@@ -149,7 +149,7 @@ absl::StatusOr<std::optional<TarFile>> TarReader::Next() {
     }
     MERCER_ASSIGN_OR_RETURN(const int64_t checksum, Octal(block, kChecksum));
     if (checksum != Checksum(block) || Text(block, kMagic) != "ustar") {
-      return Damaged("a header has a wrong checksum");
+      return DamagedArchive("a header has a wrong checksum");
     }
     TarFile file;
     file.name = Text(block, kName);
@@ -164,7 +164,7 @@ absl::StatusOr<std::optional<TarFile>> TarReader::Next() {
       continue;
     }
     if (type != kRegularFile) {
-      return Damaged(absl::StrCat("'", file.name, "' is no regular file"));
+      return DamagedArchive(absl::StrCat("'", file.name, "' is no regular file"));
     }
     file.size = pax_size.value_or(file.size);
     left_ = file.size;
@@ -189,7 +189,8 @@ absl::StatusOr<std::string> TarReader::ReadBlock() {
 
 absl::Status TarReader::ReadExactly(char* buffer, size_t size) {
   input_.read(buffer, static_cast<std::streamsize>(size));
-  return static_cast<size_t>(input_.gcount()) == size ? absl::OkStatus() : Damaged("it is cut off");
+  return static_cast<size_t>(input_.gcount()) == size ? absl::OkStatus()
+                                                      : DamagedArchive("it is cut off");
 }
 
 void TarReader::Add(std::string_view bytes) {
@@ -200,7 +201,7 @@ void TarReader::Add(std::string_view bytes) {
 
 absl::StatusOr<int64_t> TarReader::ReadPaxSize(int64_t header_bytes) {
   if (header_bytes <= 0 || header_bytes > kMaxPaxBytes) {
-    return Damaged("an extended header has a strange size");
+    return DamagedArchive("an extended header has a strange size");
   }
   std::string text(static_cast<size_t>(header_bytes + PaddingBytes(header_bytes)), '\0');
   MERCER_RETURN_IF_ERROR(ReadExactly(text.data(), text.size()));
@@ -211,7 +212,7 @@ absl::StatusOr<int64_t> TarReader::ReadPaxSize(int64_t header_bytes) {
   if (begin == std::string::npos || end == std::string::npos || end < begin + 6 ||
       !absl::SimpleAtoi(text.substr(begin + 6, end - begin - 6), &size) || size < 0 ||
       text.substr(0, end + 1) != PaxSizeRecord(size)) {
-    return Damaged("an extended header says something else than a size");
+    return DamagedArchive("an extended header says something else than a size");
   }
   return size;
 }
@@ -219,10 +220,10 @@ absl::StatusOr<int64_t> TarReader::ReadPaxSize(int64_t header_bytes) {
 absl::Status TarReader::ExpectEnd() {
   MERCER_ASSIGN_OR_RETURN(const std::string block, ReadBlock());
   if (block != std::string(kTarBlockBytes, '\0')) {
-    return Damaged("its end is wrong");
+    return DamagedArchive("its end is wrong");
   }
   if (input_.peek() != std::istream::traits_type::eof()) {
-    return Damaged("something follows its end");
+    return DamagedArchive("something follows its end");
   }
   return absl::OkStatus();
 }

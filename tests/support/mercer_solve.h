@@ -14,6 +14,9 @@ struct Answer {
   double gap_relative = 0;  // the worst certified one
 };
 
+// The gap to solve to, as a part of the gap that the fixture asks for.
+inline constexpr double kTighter = 0.5;
+
 // One function per kind. A refused input is an error, whose text names the meaning
 // (mercer_solve_json.h).
 absl::StatusOr<Answer> SolveLowRank(const nlohmann::json& fixture);

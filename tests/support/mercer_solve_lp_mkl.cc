@@ -15,7 +15,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTighter = 0.5;  // of the gap that the fixture asks for
 constexpr double kDefaultGap = 1e-9;
 
 double AskedGap(const json& fixture) {

@@ -17,8 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kTighter = 0.5;  // of the gap that the fixture asks for
-
 class QuietObserver : public RunObserver {
  public:
   void OnProgress(const ProgressEvent& /*event*/) override {}

@@ -42,7 +42,7 @@ struct RemoveFlags {
   bool when_unused = false;
 };
 
-struct ListFlags {
+struct DatasetListFlags {
   int limit = 50;
 };
 
@@ -182,7 +182,7 @@ absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
+absl::StatusOr<ExitCode> List(Session& session, const DatasetListFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(std::vector<v1::Dataset> datasets,
                           session.client().ListDatasets(flags.limit + 1));
   const bool more = CutToLimit(flags.limit, datasets);
@@ -269,7 +269,7 @@ void AddDataCommands(CommandLine& line) {
   CLI::App* data = line.app.add_subcommand("data", "Store, list, describe and delete data sets");
   data->require_subcommand(1);
   AddUpload(line, *data);
-  auto list = std::make_shared<ListFlags>();
+  auto list = std::make_shared<DatasetListFlags>();
   line.Add(*data, "list", "List data sets, newest first", list, &List)
       ->add_option("--limit", list->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))

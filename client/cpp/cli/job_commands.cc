@@ -19,7 +19,7 @@ struct JobFlags {
   std::string job;
 };
 
-struct ListFlags {
+struct JobListFlags {
   std::vector<std::string> states;
   std::vector<std::string> labels;
   int limit = 50;
@@ -71,7 +71,7 @@ absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job) {
   }
 }
 
-absl::StatusOr<ExitCode> ListJobs(Session& session, const ListFlags& flags) {
+absl::StatusOr<ExitCode> ListJobs(Session& session, const JobListFlags& flags) {
   v1::ListJobsRequest filter;
   for (const std::string& word : flags.states) {
     const int state = EnumNumber(*v1::JobState_descriptor(), word);
@@ -172,7 +172,7 @@ absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job_
 }
 
 void AddJobCommands(CommandLine& line) {
-  auto list = std::make_shared<ListFlags>();
+  auto list = std::make_shared<JobListFlags>();
   CLI::App* jobs = line.Add(line.app, "jobs", "List jobs, newest first", list, &ListJobs);
   jobs->add_option("--state", list->states,
                    "Only in this state: queued, running, cancelling, verifying, succeeded, failed, "

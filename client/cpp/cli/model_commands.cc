@@ -8,7 +8,7 @@
 namespace mercer::client {
 namespace {
 
-struct ListFlags {
+struct ModelListFlags {
   std::string model;
   std::vector<std::string> labels;
   std::string learner;
@@ -33,7 +33,7 @@ std::string MainMetric(const v1::Model& model) {
              : absl::StrCat(model.metrics(0).name(), " ", FormatNumber(model.metrics(0).value()));
 }
 
-absl::StatusOr<ExitCode> List(Session& session, const ListFlags& flags) {
+absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
   v1::ListModelsRequest filter;
   filter.set_model(flags.model.empty() ? "" : FullName("models", flags.model));
   filter.set_learner(flags.learner);
@@ -103,7 +103,7 @@ absl::StatusOr<ExitCode> Export(Session& session, const ExportFlags& flags) {
   return ExitCode::kOk;
 }
 
-absl::StatusOr<ExitCode> Remove(Session& session, const ListFlags& flags) {
+absl::StatusOr<ExitCode> Remove(Session& session, const ModelListFlags& flags) {
   const std::string name = FullName("models", flags.model);
   MERCER_RETURN_IF_ERROR(session.client().DeleteModel(name));
   session.PrintDeleted(name);
@@ -113,7 +113,7 @@ absl::StatusOr<ExitCode> Remove(Session& session, const ListFlags& flags) {
 }  // namespace
 
 void AddModelCommands(CommandLine& line) {
-  auto listed = std::make_shared<ListFlags>();
+  auto listed = std::make_shared<ModelListFlags>();
   CLI::App* list =
       line.Add(line.app, "models", "List models, or the versions of one", listed, &List);
   list->add_option("MODEL", listed->model, "List the versions of this model, newest first");
@@ -143,7 +143,7 @@ void AddModelCommands(CommandLine& line) {
   command->add_option("MODEL", exported->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
   command->add_option("FILE", exported->file, "File to write")->required();
 
-  auto removed = std::make_shared<ListFlags>();
+  auto removed = std::make_shared<ModelListFlags>();
   line.Add(line.app, "rm", "Delete a version of a model, or a model with all versions", removed,
            &Remove)
       ->add_option("MODEL", removed->model, "NAME/versions/N, or NAME for all versions")

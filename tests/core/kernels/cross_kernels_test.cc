@@ -10,7 +10,7 @@
 namespace mercer {
 namespace {
 
-constexpr Index kRows = 300;
+constexpr Index kBasisRows = 300;
 
 std::vector<KernelSpec> UnscaledKernels() {
   std::vector<KernelSpec> kernels = MixedKernels();
@@ -21,18 +21,18 @@ std::vector<KernelSpec> UnscaledKernels() {
 }
 
 TEST(CrossKernelsTest, TrainingRowsReproduceTheFamily) {
-  const auto data = MixedData(kRows, 5);
+  const auto data = MixedData(kBasisRows, 5);
   RunContext context;
   auto family = MakeExactKernelFamily(data, {}, MixedKernels(), context);
   ASSERT_TRUE(family.ok()) << family.status();
   auto cross = CrossKernels::Make(data, MixedKernels(), {});
   ASSERT_TRUE(cross.ok()) << cross.status();
-  EXPECT_EQ(cross->num_basis(), kRows);
+  EXPECT_EQ(cross->num_basis(), kBasisRows);
   const Index m = (*family)->num_kernels();
   for (Index k = 0; k < m; ++k) {
     const auto gram = (*family)->Combine(Vector::Unit(m, k), context);
     ASSERT_TRUE(gram.ok()) << gram.status();
-    Matrix values(kRows, kRows);
+    Matrix values(kBasisRows, kBasisRows);
     const Vector weights = Vector::Unit(m, k) * (*family)->scales()(k);
     ASSERT_TRUE(cross->Combine(*data, weights, values, context).ok());
     const double error = (values - *(*gram)->Dense()).cwiseAbs().maxCoeff();
@@ -41,13 +41,13 @@ TEST(CrossKernelsTest, TrainingRowsReproduceTheFamily) {
 }
 
 TEST(CrossKernelsTest, NewRowsAgainstABasisOfSelectedRows) {
-  const auto training = MixedData(kRows, 5);
+  const auto training = MixedData(kBasisRows, 5);
   const std::vector<Index> selected = {4, 250, 17, 0, 299};
   auto basis = std::make_shared<PreparedData>(SelectRows(*training, selected));
   basis->squares.clear();
   auto test = MixedData(70, 6);
   test->squares.clear();
-  const RowMatrix square = RandomRows(70, kRows, 8, true);
+  const RowMatrix square = RandomRows(70, kBasisRows, 8, true);
   test->squares.push_back({"K", SquareKind::kKernel, SharedMatrix(square)});
   test->squares.push_back({"D", SquareKind::kDistance, SharedMatrix(square)});
   auto cross = CrossKernels::Make(basis, UnscaledKernels(), selected);
@@ -78,18 +78,18 @@ TEST(CrossKernelsTest, NewRowsAgainstABasisOfSelectedRows) {
 }
 
 TEST(CrossKernelsTest, ARowHasTheSameBitsAloneAndInABatch) {
-  const auto basis = MixedData(kRows, 5);
+  const auto basis = MixedData(kBasisRows, 5);
   const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kGaussian, "wide", 9.0),
                                            MakeSpec(KernelType::kLinear, "x")};
   auto cross = CrossKernels::Make(basis, kernels, {});
   ASSERT_TRUE(cross.ok()) << cross.status();
   RunContext context;
   const auto test = MixedData(90, 6);
-  Matrix batch(90, kRows);
+  Matrix batch(90, kBasisRows);
   ASSERT_TRUE(cross->Combine(*test, Vector::Ones(2), batch, context).ok());
   for (const Index row : {0, 31, 89}) {
     const PreparedData alone = SelectRows(*test, {row});
-    Matrix single(1, kRows);
+    Matrix single(1, kBasisRows);
     ASSERT_TRUE(cross->Combine(alone, Vector::Ones(2), single, context).ok());
     EXPECT_TRUE((single.array() == batch.row(row).array()).all()) << "row " << row;
   }
@@ -111,10 +111,10 @@ double DifferenceOfTrainingAndPrediction(const std::shared_ptr<const PreparedDat
 
 TEST(CrossKernelsTest, OneLargeEntryCostsTheOtherRowsNoDigits) {
   for (const Index columns : {17, 40, 200}) {  // from norms, and by matrix products
-    RowMatrix values = RandomRows(kRows, columns, 11);
+    RowMatrix values = RandomRows(kBasisRows, columns, 11);
     values(123, 3) = 1e12;
     const auto data = std::make_shared<PreparedData>();
-    data->rows = kRows;
+    data->rows = kBasisRows;
     data->blocks.push_back(MakeBlock("x", values));
     for (const KernelType type : {KernelType::kGaussian, KernelType::kEuclidean}) {
       EXPECT_LE(DifferenceOfTrainingAndPrediction(data, MakeSpec(type, "x", 6.0)), 1e-13)
@@ -125,13 +125,13 @@ TEST(CrossKernelsTest, OneLargeEntryCostsTheOtherRowsNoDigits) {
 
 TEST(CrossKernelsTest, NearDuplicatesKeepTheirDigits) {
   for (const Index columns : {17, 40, 200}) {
-    RowMatrix values = RandomRows(kRows, columns, 12);
-    for (Index i = 0; i < kRows / 2; ++i) {
-      values.row(i + kRows / 2) = values.row(i) + 1e-7 * RandomRows(1, columns, 13);
+    RowMatrix values = RandomRows(kBasisRows, columns, 12);
+    for (Index i = 0; i < kBasisRows / 2; ++i) {
+      values.row(i + kBasisRows / 2) = values.row(i) + 1e-7 * RandomRows(1, columns, 13);
     }
     const auto data = std::make_shared<PreparedData>();
-    data->rows = kRows;
-    data->blocks.push_back(MakeBlock("other", RandomRows(kRows, 2, 14)));
+    data->rows = kBasisRows;
+    data->blocks.push_back(MakeBlock("other", RandomRows(kBasisRows, 2, 14)));
     data->blocks.push_back(MakeBlock("x", values));
     KernelSpec some = MakeSpec(KernelType::kGaussian, "x", 1e-6);
     for (Index c = 0; c < columns; ++c) {

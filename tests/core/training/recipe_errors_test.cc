@@ -5,19 +5,10 @@
 
 #include "core/base/errors.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/field_violation.h"
 
 namespace mercer {
 namespace {
-
-// The violation of `field`; empty when there is none.
-std::string Violation(const absl::Status& status, const std::string& field) {
-  for (const FieldViolation& violation : GetFieldViolations(status)) {
-    if (violation.field == field) {
-      return violation.description;
-    }
-  }
-  return "";
-}
 
 void ExpectViolation(const absl::Status& status, const std::string& field) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;

@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "tests/core/training/trained_models.h"
+#include "tests/support/field_violation.h"
 
 namespace mercer {
 namespace {
@@ -41,16 +42,7 @@ TrainingRecipe WithValidation(ValidationKind kind) {
   return recipe;
 }
 
-std::string Violation(const absl::Status& status, const std::string& field) {
-  for (const FieldViolation& violation : GetFieldViolations(status)) {
-    if (violation.field == field) {
-      return violation.description;
-    }
-  }
-  return "";
-}
-
-double Metric(const Model& model, const std::string& name) {
+double MetricOf(const Model& model, const std::string& name) {
   for (const auto& metric : model.metrics) {
     if (metric.name == name) {
       return metric.value;
@@ -104,8 +96,8 @@ TEST(RecipeSplitsTest, MetricsDoNotLookIntoGroups) {
   data.role_columns.push_back(NumericColumn(ColumnRole::kGroup, "twins", groups));
   const auto whole = TrainExample(recipe, data);
   ASSERT_TRUE(whole.ok()) << whole.status();
-  EXPECT_GT(Metric(divided->model, "folds.accuracy"), 0.75);
-  EXPECT_LT(Metric(whole->model, "folds.accuracy"), 0.65);
+  EXPECT_GT(MetricOf(divided->model, "folds.accuracy"), 0.75);
+  EXPECT_LT(MetricOf(whole->model, "folds.accuracy"), 0.65);
 }
 
 TEST(RecipeSplitsTest, FewerGroupsThanFolds) {
@@ -129,7 +121,7 @@ TEST(RecipeSplitsTest, TheGivenSplitIsUsed) {
   const auto trained = TrainExample(WithValidation(ValidationKind::kHoldOut), SplitData(13));
   ASSERT_TRUE(trained.ok()) << trained.status();
   EXPECT_EQ(trained->model.num_training_rows, 47);
-  EXPECT_FALSE(std::isnan(Metric(trained->model, "held_out.accuracy")));
+  EXPECT_FALSE(std::isnan(MetricOf(trained->model, "held_out.accuracy")));
   const auto all = TrainExample(WithValidation(ValidationKind::kNone), SplitData(13));
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_EQ(all->model.num_training_rows, 60);

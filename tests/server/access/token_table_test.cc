@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 // SHA-256 of "abc": FIPS 180-2, appendix B.1.
 constexpr char kAbcDigest[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
-const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15T08:00:00Z
+const absl::Time kJanuary2027 = absl::FromUnixSeconds(1'800'000'000);  // 2027-01-15T08:00:00Z
 
 std::string ErrorOf(const std::string& text) {
   const absl::StatusOr<TokenTable> table = TokenTable::Parse(text);
@@ -64,27 +64,27 @@ TEST(TokenTableTest, FindsTheHolderByDigest) {
       absl::StrCat("# who may call\n\n  ada\tread,predict   ", kAbcDigest, "  \r\n"));
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->size(), 1);
-  const absl::StatusOr<Caller> caller = table->Find("abc", kNow);
+  const absl::StatusOr<Caller> caller = table->Find("abc", kJanuary2027);
   ASSERT_TRUE(caller.ok()) << caller.status();
   EXPECT_EQ(caller->name, "ada");
   EXPECT_EQ(FormatScopes(caller->scopes), "read,predict");
-  EXPECT_EQ(GetReason(table->Find("abd", kNow).status()), "TOKEN_UNKNOWN");
-  EXPECT_EQ(GetReason(table->Find("", kNow).status()), "TOKEN_UNKNOWN");
-  EXPECT_EQ(table->Find("abd", kNow).status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(GetReason(table->Find("abd", kJanuary2027).status()), "TOKEN_UNKNOWN");
+  EXPECT_EQ(GetReason(table->Find("", kJanuary2027).status()), "TOKEN_UNKNOWN");
+  EXPECT_EQ(table->Find("abd", kJanuary2027).status().code(), absl::StatusCode::kUnauthenticated);
 }
 
 TEST(TokenTableTest, ADigestIsNoToken) {
   const absl::StatusOr<TokenTable> table = TokenTable::Parse(absl::StrCat("a read ", kAbcDigest));
   ASSERT_TRUE(table.ok());
-  EXPECT_FALSE(table->Find(kAbcDigest, kNow).ok());
+  EXPECT_FALSE(table->Find(kAbcDigest, kJanuary2027).ok());
 }
 
 TEST(TokenTableTest, ATokenEndsAtItsExpiry) {
   const absl::StatusOr<TokenTable> table =
       TokenTable::Parse(absl::StrCat("ada read ", kAbcDigest, " 2027-01-15T08:00:00Z"));
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->Find("abc", kNow - absl::Nanoseconds(1)).ok());
-  const absl::Status expired = table->Find("abc", kNow).status();
+  EXPECT_TRUE(table->Find("abc", kJanuary2027 - absl::Nanoseconds(1)).ok());
+  const absl::Status expired = table->Find("abc", kJanuary2027).status();
   EXPECT_EQ(GetReason(expired), "TOKEN_EXPIRED");
   EXPECT_THAT(std::string(expired.message()), HasSubstr("2027-01-15T08:00:00"));
 }
@@ -109,7 +109,7 @@ TEST(TokenTableTest, AnErrorNeverQuotesADigestOrToken) {
 TEST(TokenTableTest, AnEmptyFileKnowsNobody) {
   const absl::StatusOr<TokenTable> table = TokenTable::Parse("# nobody yet\n");
   ASSERT_TRUE(table.ok());
-  EXPECT_EQ(GetReason(table->Find("abc", kNow).status()), "TOKEN_UNKNOWN");
+  EXPECT_EQ(GetReason(table->Find("abc", kJanuary2027).status()), "TOKEN_UNKNOWN");
 }
 
 TEST(MakeTokenTest, TokensDifferAndTheirLineAdmitsThem) {
@@ -123,19 +123,19 @@ TEST(MakeTokenTest, TokensDifferAndTheirLineAdmitsThem) {
   EXPECT_THAT(*line, ::testing::Not(HasSubstr(*token)));
   const absl::StatusOr<TokenTable> table = TokenTable::Parse(*line);
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->Find(*token, kNow).ok());
-  EXPECT_FALSE(table->Find(*other, kNow).ok());
+  EXPECT_TRUE(table->Find(*token, kJanuary2027).ok());
+  EXPECT_FALSE(table->Find(*other, kJanuary2027).ok());
 }
 
 TEST(MakeTokenTest, ALineHoldsItsExpiry) {
   const absl::StatusOr<std::string> line =
-      TokenLine("ada", *ParseScopes("read"), "abc", kNow + absl::Milliseconds(300));
+      TokenLine("ada", *ParseScopes("read"), "abc", kJanuary2027 + absl::Milliseconds(300));
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(*line, absl::StrCat("ada read ", kAbcDigest, " 2027-01-15T08:00:00Z"));
   const absl::StatusOr<TokenTable> table = TokenTable::Parse(*line);
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_TRUE(table->Find("abc", kNow - absl::Seconds(1)).ok());
-  EXPECT_EQ(GetReason(table->Find("abc", kNow).status()), "TOKEN_EXPIRED");
+  EXPECT_TRUE(table->Find("abc", kJanuary2027 - absl::Seconds(1)).ok());
+  EXPECT_EQ(GetReason(table->Find("abc", kJanuary2027).status()), "TOKEN_EXPIRED");
 }
 
 TEST(MakeTokenTest, ATokenForNothingIsRefused) {

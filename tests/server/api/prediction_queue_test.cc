@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-PredictionBatch Call(int64_t rows) {
+PredictionBatch CallOfRows(int64_t rows) {
   PredictionBatch call;
   call.emplace_back();
   call.back().rows = rows;
@@ -28,29 +28,29 @@ std::vector<int64_t> RowsOf(const PredictionBatch& batch) {
 
 TEST(PredictionQueueTest, CallsBeginAtOnceWhileThreadsAreFree) {
   PredictionQueue queue(/*max_running=*/2, /*max_rows=*/8);
-  EXPECT_THAT(RowsOf(queue.Add(Call(1))), ElementsAre(1));
-  EXPECT_THAT(RowsOf(queue.Add(Call(2))), ElementsAre(2));
-  EXPECT_THAT(RowsOf(queue.Add(Call(3))), IsEmpty());
+  EXPECT_THAT(RowsOf(queue.Add(CallOfRows(1))), ElementsAre(1));
+  EXPECT_THAT(RowsOf(queue.Add(CallOfRows(2))), ElementsAre(2));
+  EXPECT_THAT(RowsOf(queue.Add(CallOfRows(3))), IsEmpty());
 }
 
 TEST(PredictionQueueTest, CallsThatWaitedRunTogetherInTheirOrder) {
   PredictionQueue queue(1, 8);
-  queue.Add(Call(1));
+  queue.Add(CallOfRows(1));
   for (const int64_t rows : {2, 3, 3, 1}) {
-    EXPECT_THAT(RowsOf(queue.Add(Call(rows))), IsEmpty());
+    EXPECT_THAT(RowsOf(queue.Add(CallOfRows(rows))), IsEmpty());
   }
   EXPECT_THAT(RowsOf(queue.Next()), ElementsAre(2, 3, 3)) << "at most eight rows";
-  EXPECT_THAT(RowsOf(queue.Add(Call(4))), IsEmpty());
+  EXPECT_THAT(RowsOf(queue.Add(CallOfRows(4))), IsEmpty());
   EXPECT_THAT(RowsOf(queue.Next()), ElementsAre(1, 4));
   EXPECT_THAT(RowsOf(queue.Next()), IsEmpty());
-  EXPECT_THAT(RowsOf(queue.Add(Call(5))), ElementsAre(5)) << "nobody runs any more";
+  EXPECT_THAT(RowsOf(queue.Add(CallOfRows(5))), ElementsAre(5)) << "nobody runs any more";
 }
 
 TEST(PredictionQueueTest, CallWithManyRowsIsNotHeldBack) {
   PredictionQueue queue(1, 8);
-  queue.Add(Call(1));
-  queue.Add(Call(100));
-  queue.Add(Call(1));
+  queue.Add(CallOfRows(1));
+  queue.Add(CallOfRows(100));
+  queue.Add(CallOfRows(1));
   EXPECT_THAT(RowsOf(queue.Next()), ElementsAre(100));
   EXPECT_THAT(RowsOf(queue.Next()), ElementsAre(1));
 }
