@@ -86,7 +86,7 @@ class PhaseEstimate {
   WorkCount Preparation(const ProblemShape& shape) const {
     WorkCount work;
     work[WorkKind::kEntries] = kPassesOfTable * static_cast<double>(dataset_.rows) *
-                               static_cast<double>(shape.columns + 1);
+                               (static_cast<double>(shape.columns) + 1);
     if (UsesMedian(entry_, recipe_)) {
       const double pairs = Pairs(std::min(static_cast<double>(shape.rows), kMedianRows));
       WorkCount median = shape.pair_columns;
