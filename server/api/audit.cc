@@ -11,7 +11,7 @@
 namespace mercer::server {
 namespace {
 
-constexpr size_t kMaxTextBytes = 128;
+constexpr size_t kMaxAuditTextBytes = 128;
 
 // The text of the field `name`; empty when there is no such field.
 std::string TextOf(const google::protobuf::Message& message, const char* name) {
@@ -33,7 +33,7 @@ std::string ModelOf(const google::protobuf::Message& request) {
 
 // On one line, whatever the client has written.
 std::string Escaped(const std::string& text) {
-  return absl::CHexEscape(text.substr(0, kMaxTextBytes));
+  return absl::CHexEscape(text.substr(0, kMaxAuditTextBytes));
 }
 
 std::string MetadataOf(const absl::Status& status, std::string_view key) {

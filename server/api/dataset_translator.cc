@@ -24,7 +24,7 @@ constexpr Index kMaxDescribedColumns = 10'000;
 constexpr size_t kMaxValueCounts = 1000;
 constexpr size_t kMaxValueBytes = 200;
 // Of the columns' statistics and counts. Whatever the columns hold, the description fits an answer.
-constexpr size_t kMaxDescriptionBytes = size_t{4} << 20;
+constexpr size_t kMaxReplyBytes = size_t{4} << 20;
 
 static_assert(v1::COLUMN_ROLE_FEATURE == static_cast<int>(ColumnRole::kFeature) + 1);
 static_assert(v1::COLUMN_ROLE_IGNORED == static_cast<int>(ColumnRole::kIgnored) + 1);
@@ -264,7 +264,7 @@ absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset,
                                             const std::function<bool()>& is_cancelled) {
   v1::Dataset description;
   description.set_rows(dataset.rows);
-  size_t free_bytes = kMaxDescriptionBytes;
+  size_t free_bytes = kMaxReplyBytes;
   // Clients choose a target by them: they come first.
   for (const RoleColumn& column : dataset.role_columns) {
     MERCER_ASSIGN_OR_RETURN(v1::Column described, DescribeRoleColumn(column, is_cancelled));

@@ -24,7 +24,7 @@ constexpr absl::Duration kVouchInterval = absl::Seconds(2);
 
 std::string JournalPath(const std::string& stem) { return stem + ".journal"; }
 
-absl::Status BadOrder(const std::string& message) {
+absl::Status BadPartOrder(const std::string& message) {
   return WithReason(absl::InvalidArgumentError(message), "BAD_UPLOAD_ORDER");
 }
 
@@ -230,8 +230,8 @@ absl::Status UploadSession::Append(int64_t ticket, const v1::UploadChunk& chunk)
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const int last = files_.parts() - 1;
   if (chunk.part() < (resumable() ? 0 : last) || chunk.part() >= header_.parts_size()) {
-    return BadOrder(absl::StrCat("a chunk of part ", chunk.part(), " does not come after part ",
-                                 last, " of ", header_.parts_size()));
+    return BadPartOrder(absl::StrCat("a chunk of part ", chunk.part(), " does not come after part ",
+                                     last, " of ", header_.parts_size()));
   }
   if (chunk.has_crc32c() && Crc32c(chunk.data()) != chunk.crc32c()) {
     return WithReason(

@@ -16,8 +16,8 @@ namespace {
 using EventPointer = std::shared_ptr<const JobEvent>;
 
 // One watcher; guarded by the mutex of its channel, `wake` excepted.
-struct Watcher {
-  Watcher(int64_t after, std::function<void()> callback)
+struct ProgressWatcher {
+  ProgressWatcher(int64_t after, std::function<void()> callback)
       : cursor(after), wake(std::move(callback)) {}
 
   int64_t cursor;
@@ -30,7 +30,7 @@ struct Watcher {
   std::optional<absl::Status> end;
   WakeSlot wake;
 };
-using WatcherPointer = std::shared_ptr<Watcher>;
+using ProgressWatcherPointer = std::shared_ptr<ProgressWatcher>;
 
 // The watchers of one job. The tail holds consecutive events that were published since somebody
 // watches.
@@ -40,7 +40,7 @@ struct Channel {
   const std::string job_id;
   absl::Mutex mutex;
   std::deque<EventPointer> tail ABSL_GUARDED_BY(mutex);
-  std::vector<WatcherPointer> watchers ABSL_GUARDED_BY(mutex);
+  std::vector<ProgressWatcherPointer> watchers ABSL_GUARDED_BY(mutex);
   bool closed ABSL_GUARDED_BY(mutex) = false;
 
   bool TailReaches(int64_t cursor) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -63,9 +63,9 @@ struct Channel {
   }
 
   // Those that wait, which are then no longer waiting.
-  std::vector<WatcherPointer> TakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    std::vector<WatcherPointer> waiting;
-    for (const WatcherPointer& watcher : watchers) {
+  std::vector<ProgressWatcherPointer> TakeWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::vector<ProgressWatcherPointer> waiting;
+    for (const ProgressWatcherPointer& watcher : watchers) {
       if (std::exchange(watcher->waiting, false)) {
         waiting.push_back(watcher);
       }
@@ -75,7 +75,7 @@ struct Channel {
 };
 using ChannelPointer = std::shared_ptr<Channel>;
 
-NextEvent Deliver(Watcher& watcher, EventPointer event) {
+NextEvent Deliver(ProgressWatcher& watcher, EventPointer event) {
   watcher.cursor = event->sequence;
   if (event->is_terminal()) {
     watcher.end = absl::OkStatus();
@@ -157,13 +157,13 @@ class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl>
   void WaitForWork();
   int64_t num_subscriptions() const;
 
-  NextEvent Next(const ChannelPointer& channel, const WatcherPointer& watcher);
-  void Unsubscribe(const ChannelPointer& channel, const WatcherPointer& watcher);
+  NextEvent Next(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
+  void Unsubscribe(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
 
  private:
   void Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Fetch(const ChannelPointer& channel, const WatcherPointer& watcher);
-  void Wake(std::vector<WatcherPointer> watchers);
+  void Fetch(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
+  void Wake(std::vector<ProgressWatcherPointer> watchers);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
 
   Storage* const storage_;
@@ -178,17 +178,17 @@ class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl>
 
 namespace {
 
-class Subscription final : public ProgressSubscription {
+class HubSubscription final : public ProgressSubscription {
  public:
-  Subscription(std::shared_ptr<ProgressHub::Impl> hub, ChannelPointer channel,
-               WatcherPointer watcher)
+  HubSubscription(std::shared_ptr<ProgressHub::Impl> hub, ChannelPointer channel,
+                  ProgressWatcherPointer watcher)
       : hub_(std::move(hub)), channel_(std::move(channel)), watcher_(std::move(watcher)) {}
-  ~Subscription() override {
+  ~HubSubscription() override {
     hub_->Unsubscribe(channel_, watcher_);
     watcher_->wake.Close();
   }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
+  HubSubscription(const HubSubscription&) = delete;
+  HubSubscription& operator=(const HubSubscription&) = delete;
 
   NextEvent Next() override { return hub_->Next(channel_, watcher_); }
 
@@ -200,7 +200,7 @@ class Subscription final : public ProgressSubscription {
  private:
   const std::shared_ptr<ProgressHub::Impl> hub_;
   const ChannelPointer channel_;
-  const WatcherPointer watcher_;
+  const ProgressWatcherPointer watcher_;
 };
 
 }  // namespace
@@ -208,7 +208,7 @@ class Subscription final : public ProgressSubscription {
 std::unique_ptr<ProgressSubscription> ProgressHub::Impl::Subscribe(const std::string& job_id,
                                                                    int64_t after_sequence,
                                                                    std::function<void()> wake) {
-  auto watcher = std::make_shared<Watcher>(after_sequence, std::move(wake));
+  auto watcher = std::make_shared<ProgressWatcher>(after_sequence, std::move(wake));
   if (after_sequence < 0) {
     watcher->end = WithReason(absl::InvalidArgumentError(absl::StrCat(
                                   "after_sequence: must be >= 0, is ", after_sequence)),
@@ -223,10 +223,11 @@ std::unique_ptr<ProgressSubscription> ProgressHub::Impl::Subscribe(const std::st
   absl::MutexLock channel_lock(&channel->mutex);
   channel->closed = closed_;
   channel->watchers.push_back(watcher);
-  return std::make_unique<Subscription>(shared_from_this(), channel, std::move(watcher));
+  return std::make_unique<HubSubscription>(shared_from_this(), channel, std::move(watcher));
 }
 
-void ProgressHub::Impl::Unsubscribe(const ChannelPointer& channel, const WatcherPointer& watcher) {
+void ProgressHub::Impl::Unsubscribe(const ChannelPointer& channel,
+                                    const ProgressWatcherPointer& watcher) {
   absl::MutexLock lock(&mutex_);
   --num_subscriptions_;
   absl::MutexLock channel_lock(&channel->mutex);
@@ -238,7 +239,8 @@ void ProgressHub::Impl::Unsubscribe(const ChannelPointer& channel, const Watcher
   }
 }
 
-NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel, const WatcherPointer& watcher) {
+NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel,
+                                  const ProgressWatcherPointer& watcher) {
   bool fetch = false;
   {
     absl::MutexLock lock(&channel->mutex);
@@ -270,7 +272,8 @@ NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel, const WatcherPo
   return {};
 }
 
-void ProgressHub::Impl::Fetch(const ChannelPointer& channel, const WatcherPointer& watcher) {
+void ProgressHub::Impl::Fetch(const ChannelPointer& channel,
+                              const ProgressWatcherPointer& watcher) {
   int64_t cursor = 0;
   {
     absl::MutexLock lock(&channel->mutex);
@@ -319,7 +322,7 @@ void ProgressHub::Impl::Publish(const std::string& job_id, const std::vector<Eve
       decoded.push_back(std::make_shared<const JobEvent>(*std::move(event)));
     }
   }
-  std::vector<WatcherPointer> waiting;
+  std::vector<ProgressWatcherPointer> waiting;
   {
     absl::MutexLock lock(&channel->mutex);
     for (EventPointer& event : decoded) {
@@ -331,14 +334,14 @@ void ProgressHub::Impl::Publish(const std::string& job_id, const std::vector<Eve
 }
 
 void ProgressHub::Impl::Close() {
-  std::vector<WatcherPointer> waiting;
+  std::vector<ProgressWatcherPointer> waiting;
   {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
     for (const auto& [job_id, channel] : channels_) {
       absl::MutexLock channel_lock(&channel->mutex);
       channel->closed = true;
-      const std::vector<WatcherPointer> more = channel->TakeWaiting();
+      const std::vector<ProgressWatcherPointer> more = channel->TakeWaiting();
       waiting.insert(waiting.end(), more.begin(), more.end());
     }
   }
@@ -346,14 +349,15 @@ void ProgressHub::Impl::Close() {
 }
 
 // In portions, so that several threads of the executor share the work.
-void ProgressHub::Impl::Wake(std::vector<WatcherPointer> watchers) {
+void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
   constexpr size_t kPortion = 128;
   for (size_t begin = 0; begin < watchers.size(); begin += kPortion) {
     const size_t end = std::min(watchers.size(), begin + kPortion);
-    std::vector<WatcherPointer> portion(watchers.begin() + static_cast<std::ptrdiff_t>(begin),
-                                        watchers.begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<ProgressWatcherPointer> portion(
+        watchers.begin() + static_cast<std::ptrdiff_t>(begin),
+        watchers.begin() + static_cast<std::ptrdiff_t>(end));
     Post([portion = std::move(portion)] {
-      for (const WatcherPointer& watcher : portion) {
+      for (const ProgressWatcherPointer& watcher : portion) {
         RunSafely("telling a watcher", [&watcher] {
           watcher->wake.Run();
           return absl::OkStatus();

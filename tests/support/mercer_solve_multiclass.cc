@@ -11,16 +11,12 @@
 #include "core/training/recipe.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
+#include "tests/support/mercer_solve_training.h"
 
 namespace mercer::solve {
 namespace {
 
 using nlohmann::json;
-
-class QuietObserver : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
 
 Dataset MakeDataset(const Matrix& values) {
   Dataset dataset;

@@ -14,11 +14,6 @@
 namespace mercer::solve {
 namespace {
 
-class QuietObserver : public RunObserver {
- public:
-  void OnProgress(const ProgressEvent& /*event*/) override {}
-};
-
 TrainingProblem MakeProblem(PreparedData inputs, const Vector& targets) {
   TrainingProblem problem;
   TaskData& task = problem.tasks.emplace_back();

@@ -13,6 +13,7 @@
 #include "core/training/certificate.h"
 #include "core/training/learner.h"
 #include "core/training/problem.h"
+#include "core/training/run_training.h"
 
 namespace mercer::solve {
 
@@ -26,6 +27,12 @@ PreparedData FeatureData(const Matrix& values);
 TrainingProblem GramProblem(const std::vector<Matrix>& grams, const Vector& targets);
 TrainingProblem GaussianProblem(const Matrix& values, const Vector& bandwidths,
                                 const Vector& targets);
+
+// Nobody watches a run of mercer-solve.
+class QuietObserver : public RunObserver {
+ public:
+  void OnProgress(const ProgressEvent& /*event*/) override {}
+};
 
 struct Solution {
   TrainedPoint point;

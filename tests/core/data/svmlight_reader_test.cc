@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::string ErrorOf(const std::string& text, const SvmlightOptions& options = {}) {
+std::string SvmlightErrorOf(const std::string& text, const SvmlightOptions& options = {}) {
   return Describe(ReadSvmlightText(text, options).status());
 }
 
@@ -52,28 +52,29 @@ TEST(SvmlightReaderTest, QueriesBecomeTheGroupColumn) {
   const auto dataset = ReadSvmlightText("3 qid:1 1:1\n2 qid:1 1:2\n1 qid:7 1:3\n");
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(dataset->FindColumn(ColumnRole::kGroup)->values, Eigen::Vector3d(1, 1, 7));
-  EXPECT_EQ(ErrorOf("3 qid:1 1:1\n2 1:2\n"), "BAD_ROW row=2");
-  EXPECT_EQ(ErrorOf("3 1:1\n2 qid:1 1:2\n"), "BAD_ROW row=2");
-  EXPECT_EQ(ErrorOf("3 qid:x 1:1\n"), "BAD_CELL row=1 column=qid");
+  EXPECT_EQ(SvmlightErrorOf("3 qid:1 1:1\n2 1:2\n"), "BAD_ROW row=2");
+  EXPECT_EQ(SvmlightErrorOf("3 1:1\n2 qid:1 1:2\n"), "BAD_ROW row=2");
+  EXPECT_EQ(SvmlightErrorOf("3 qid:x 1:1\n"), "BAD_CELL row=1 column=qid");
 }
 
 TEST(SvmlightReaderTest, StatedNumberOfColumns) {
   SvmlightOptions options;
   options.num_columns = 5;
   EXPECT_EQ(ReadSvmlightText("1 2:1\n", options)->blocks[0].num_columns(), 5);
-  EXPECT_EQ(ErrorOf("1 2:1\n1 6:1\n", options), "BAD_CELL row=2 column=6");
+  EXPECT_EQ(SvmlightErrorOf("1 2:1\n1 6:1\n", options), "BAD_CELL row=2 column=6");
   options.num_columns = -1;
   EXPECT_FALSE(ReadSvmlightText("1 2:1\n", options).ok());
 }
 
 TEST(SvmlightReaderTest, RefusesBadIndices) {
-  EXPECT_EQ(ErrorOf("1 0:1\n"), "BAD_CELL row=1 column=0");
-  EXPECT_EQ(ErrorOf("1 -3:1\n"), "BAD_CELL row=1 column=-3");
-  EXPECT_EQ(ErrorOf("1 1:1\n1 2:1 2:3\n"), "BAD_CELL row=2 column=2");
-  EXPECT_EQ(ErrorOf("1 5:1 2:3\n"), "BAD_CELL row=1 column=2");
-  EXPECT_EQ(ErrorOf("1 1:1\n1 33554433:1\n"), "BAD_CELL row=2 column=33554433");
-  EXPECT_EQ(ErrorOf("1 2147483647:1\n"), "BAD_CELL row=1 column=2147483647");
-  EXPECT_EQ(ErrorOf("1 99999999999999999999:1\n"), "BAD_CELL row=1 column=99999999999999999999");
+  EXPECT_EQ(SvmlightErrorOf("1 0:1\n"), "BAD_CELL row=1 column=0");
+  EXPECT_EQ(SvmlightErrorOf("1 -3:1\n"), "BAD_CELL row=1 column=-3");
+  EXPECT_EQ(SvmlightErrorOf("1 1:1\n1 2:1 2:3\n"), "BAD_CELL row=2 column=2");
+  EXPECT_EQ(SvmlightErrorOf("1 5:1 2:3\n"), "BAD_CELL row=1 column=2");
+  EXPECT_EQ(SvmlightErrorOf("1 1:1\n1 33554433:1\n"), "BAD_CELL row=2 column=33554433");
+  EXPECT_EQ(SvmlightErrorOf("1 2147483647:1\n"), "BAD_CELL row=1 column=2147483647");
+  EXPECT_EQ(SvmlightErrorOf("1 99999999999999999999:1\n"),
+            "BAD_CELL row=1 column=99999999999999999999");
 }
 
 TEST(SvmlightReaderTest, ReadsTheLargestIndexAndLongSteps) {
@@ -94,17 +95,17 @@ TEST(SvmlightReaderTest, RowsWithoutEntriesHaveNoColumns) {
 }
 
 TEST(SvmlightReaderTest, RefusesBadText) {
-  EXPECT_EQ(ErrorOf(""), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf("# nothing\n"), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf("yes 1:1\n"), "BAD_CELL row=1 column=label");
-  EXPECT_EQ(ErrorOf("inf 1:1\n"), "BAD_CELL row=1 column=label");
-  EXPECT_EQ(ErrorOf("1 1:1\n1 3:x\n"), "BAD_CELL row=2 column=3");
-  EXPECT_EQ(ErrorOf("1 3:\n"), "BAD_CELL row=1 column=3");
-  EXPECT_EQ(ErrorOf("1 3:1e999\n"), "BAD_CELL row=1 column=3");
-  EXPECT_EQ(ErrorOf("1 3:nan\n"), "BAD_CELL row=1 column=3");
-  EXPECT_EQ(ErrorOf("1 3\n"), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf("1 a:3\n"), "BAD_ROW row=1");
-  EXPECT_EQ(ErrorOf(std::string("1 1:1\n\0\0:\x01\n", 12)), "BAD_CELL row=2 column=label");
+  EXPECT_EQ(SvmlightErrorOf(""), "BAD_ROW row=1");
+  EXPECT_EQ(SvmlightErrorOf("# nothing\n"), "BAD_ROW row=1");
+  EXPECT_EQ(SvmlightErrorOf("yes 1:1\n"), "BAD_CELL row=1 column=label");
+  EXPECT_EQ(SvmlightErrorOf("inf 1:1\n"), "BAD_CELL row=1 column=label");
+  EXPECT_EQ(SvmlightErrorOf("1 1:1\n1 3:x\n"), "BAD_CELL row=2 column=3");
+  EXPECT_EQ(SvmlightErrorOf("1 3:\n"), "BAD_CELL row=1 column=3");
+  EXPECT_EQ(SvmlightErrorOf("1 3:1e999\n"), "BAD_CELL row=1 column=3");
+  EXPECT_EQ(SvmlightErrorOf("1 3:nan\n"), "BAD_CELL row=1 column=3");
+  EXPECT_EQ(SvmlightErrorOf("1 3\n"), "BAD_ROW row=1");
+  EXPECT_EQ(SvmlightErrorOf("1 a:3\n"), "BAD_ROW row=1");
+  EXPECT_EQ(SvmlightErrorOf(std::string("1 1:1\n\0\0:\x01\n", 12)), "BAD_CELL row=2 column=label");
 }
 
 TEST(SvmlightReaderTest, AgreesWithTheMatrixItWasWrittenFrom) {

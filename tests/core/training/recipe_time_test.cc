@@ -30,8 +30,8 @@ RunningConditions OnlyRate(WorkKind kind) {
   return conditions;
 }
 
-double Estimate(const TrainingRecipe& recipe, const Dataset& data,
-                const RunningConditions& conditions = EqualRates()) {
+double EstimateSeconds(const TrainingRecipe& recipe, const Dataset& data,
+                       const RunningConditions& conditions = EqualRates()) {
   const auto seconds = EstimateRecipeSeconds(ExampleEntry(), recipe, data, conditions);
   EXPECT_TRUE(seconds.ok()) << seconds.status();
   return seconds.value_or(-1);
@@ -40,8 +40,8 @@ double Estimate(const TrainingRecipe& recipe, const Dataset& data,
 TEST(RecipeTimeTest, GrowsWithTheSquareOfTheRows) {
   const TrainingRecipe recipe = ExampleRecipe();
   const RunningConditions values = OnlyRate(WorkKind::kKernelValues);
-  const double small = Estimate(recipe, ClassificationData(500, 3, 2, 1), values);
-  EXPECT_NEAR(Estimate(recipe, ClassificationData(1000, 3, 2, 1), values) / small, 4, 1e-9);
+  const double small = EstimateSeconds(recipe, ClassificationData(500, 3, 2, 1), values);
+  EXPECT_NEAR(EstimateSeconds(recipe, ClassificationData(1000, 3, 2, 1), values) / small, 4, 1e-9);
   // Two kernels of n^2 / 2 pairs, in the training and in the verification.
   EXPECT_NEAR(small, 2 * 2 * 0.5 * 500 * 500 * 1e-9, 1e-12);
 }
@@ -51,12 +51,12 @@ TEST(RecipeTimeTest, CountsTheColumnsOfTheDistances) {
   recipe.kernels = {OneKernel(1.0)};
   const Dataset data = ClassificationData(500, 30, 2, 1);
   const double pairs = 0.5 * 500 * 500;
-  EXPECT_NEAR(Estimate(recipe, data, OnlyRate(WorkKind::kProductColumns)), 2 * 30 * pairs * 1e-9,
-              1e-12);
-  EXPECT_EQ(Estimate(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 0);
+  EXPECT_NEAR(EstimateSeconds(recipe, data, OnlyRate(WorkKind::kProductColumns)),
+              2 * 30 * pairs * 1e-9, 1e-12);
+  EXPECT_EQ(EstimateSeconds(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 0);
   recipe.kernels[0].prototype.type = KernelType::kLaplacian;
-  EXPECT_NEAR(Estimate(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)), 2 * 30 * pairs * 1e-9,
-              1e-12);
+  EXPECT_NEAR(EstimateSeconds(recipe, data, OnlyRate(WorkKind::kAbsoluteColumns)),
+              2 * 30 * pairs * 1e-9, 1e-12);
 }
 
 // As those of a family per column; what they cost, lp_mkl counts.
@@ -78,26 +78,26 @@ TEST(RecipeTimeTest, DistancesThatFitTheCacheAreCountedOnce) {
   const Dataset data = ClassificationData(600, 30, 3, 1);
   RunningConditions conditions = OnlyRate(WorkKind::kProductColumns);
   const double once = 30 * 0.5 * 600 * 600 * 1e-9;
-  EXPECT_NEAR(Estimate(recipe, data, conditions), 3 * 2 * once, 1e-12);
+  EXPECT_NEAR(EstimateSeconds(recipe, data, conditions), 3 * 2 * once, 1e-12);
   conditions.cache_bytes = 600 * 600 / 2 * sizeof(double);
-  EXPECT_NEAR(Estimate(recipe, data, conditions), once, 1e-12);
+  EXPECT_NEAR(EstimateSeconds(recipe, data, conditions), once, 1e-12);
 }
 
 TEST(RecipeTimeTest, GrowsWithKernelsClassesAndFolds) {
   TrainingRecipe recipe = ExampleRecipe();
   const Dataset data = ClassificationData(600, 3, 2, 1);
-  const double base = Estimate(recipe, data);
+  const double base = EstimateSeconds(recipe, data);
   EXPECT_GT(base, 0);
-  EXPECT_GT(Estimate(recipe, ClassificationData(600, 3, 10, 1)), 5 * base);
+  EXPECT_GT(EstimateSeconds(recipe, ClassificationData(600, 3, 10, 1)), 5 * base);
   recipe.validation = {ValidationKind::kFolds, std::nullopt, 5};
   // Five trainings on four fifths of the rows each, with the square of the rows.
-  EXPECT_GT(Estimate(recipe, data), 3.5 * base);
-  EXPECT_LT(Estimate(recipe, data), 6 * base);
+  EXPECT_GT(EstimateSeconds(recipe, data), 3.5 * base);
+  EXPECT_LT(EstimateSeconds(recipe, data), 6 * base);
   recipe.validation = {ValidationKind::kHoldOut, 0.5, std::nullopt};
-  EXPECT_LT(Estimate(recipe, data), base);
+  EXPECT_LT(EstimateSeconds(recipe, data), base);
   recipe.validation = {};
   recipe.kernels.push_back(OneKernel(7.0));
-  EXPECT_GT(Estimate(recipe, data), base);
+  EXPECT_GT(EstimateSeconds(recipe, data), base);
 }
 
 TEST(RecipeTimeTest, ThreadsShareTheWork) {
@@ -105,8 +105,8 @@ TEST(RecipeTimeTest, ThreadsShareTheWork) {
   const Dataset data = ClassificationData(600, 3, 2, 1);
   RunningConditions conditions = EqualRates();
   conditions.threads = 4;
-  const double shared = Estimate(recipe, data, conditions);
-  const double alone = Estimate(recipe, data);
+  const double shared = EstimateSeconds(recipe, data, conditions);
+  const double alone = EstimateSeconds(recipe, data);
   EXPECT_LT(shared, 0.3 * alone);
   EXPECT_GE(shared, 0.25 * alone);
   WorkCount steps;
@@ -117,12 +117,12 @@ TEST(RecipeTimeTest, ThreadsShareTheWork) {
 TEST(RecipeTimeTest, KeepsWithinTheTimeLimitButForTheVerification) {
   TrainingRecipe recipe = ExampleRecipe();
   const Dataset data = ClassificationData(600, 3, 2, 1);
-  const double base = Estimate(recipe, data);
+  const double base = EstimateSeconds(recipe, data);
   recipe.limits.max_time = absl::Seconds(1000);
-  EXPECT_EQ(Estimate(recipe, data), base);
+  EXPECT_EQ(EstimateSeconds(recipe, data), base);
   recipe.limits.max_time = absl::Nanoseconds(1);
-  EXPECT_LT(Estimate(recipe, data), base);
-  EXPECT_GT(Estimate(recipe, data), 1e-9);
+  EXPECT_LT(EstimateSeconds(recipe, data), base);
+  EXPECT_GT(EstimateSeconds(recipe, data), 1e-9);
 }
 
 TEST(RecipeTimeTest, AnAbsurdShapeTakesAbsurdlyLong) {
@@ -131,7 +131,7 @@ TEST(RecipeTimeTest, AnAbsurdShapeTakesAbsurdlyLong) {
   data.blocks[0].is_sparse = true;
   data.blocks[0].columns.clear();
   data.blocks[0].sparse.columns = std::numeric_limits<Index>::max();
-  const double seconds = Estimate(ExampleRecipe(), data);
+  const double seconds = EstimateSeconds(ExampleRecipe(), data);
   EXPECT_GT(seconds, 1e12);
   EXPECT_FALSE(std::isnan(seconds));
 }

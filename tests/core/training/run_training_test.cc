@@ -215,8 +215,8 @@ TEST_F(RunTrainingTest, CancelledVerificationIsDoneAgainWithoutAnotherStep) {
                                                  const TrainingProblem& problem,
                                                  const Witness& witness, RunContext& context) {
       token_.Cancel();
-      using Result = decltype(verify(options, problem, witness, context));
-      return Result(absl::CancelledError("in the middle of the verification"));
+      using Verified = decltype(verify(options, problem, witness, context));
+      return Verified(absl::CancelledError("in the middle of the verification"));
     };
     ScriptedLearner learner(script);
     RunContext context(token_, 1, nullptr);

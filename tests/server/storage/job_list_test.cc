@@ -19,7 +19,7 @@
 namespace mercer::server {
 namespace {
 
-constexpr int kJobs = 6000;
+constexpr int kStoredJobs = 6000;
 
 // More jobs than are counted before a list decides which index it walks along; every plan must give the same answer as
 // a look at every job.
@@ -33,8 +33,8 @@ TEST(JobListTest, AnswersDoNotDependOnWhatIsRare) {
   ASSERT_TRUE(MigrateDatabase(connection, absl::Now()).ok());
   // State 5 but for one of 7; labels: a=1 on all, a second key on every second, a rare one.
   const std::string series = absl::StrCat(
-      "WITH RECURSIVE series(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ", kJobs,
-      ") ");
+      "WITH RECURSIVE series(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < ",
+      kStoredJobs, ") ");
   ASSERT_TRUE(
       connection
           .Execute(absl::StrCat(
@@ -66,10 +66,11 @@ TEST(JobListTest, AnswersDoNotDependOnWhatIsRare) {
         filter.labels[key] = value;
       }
     }
-    const int64_t before = round % 3 == 0 ? std::numeric_limits<int64_t>::max() : 1 + one_of(kJobs);
+    const int64_t before =
+        round % 3 == 0 ? std::numeric_limits<int64_t>::max() : 1 + one_of(kStoredJobs);
     const int limit = 1 + one_of(60);
     std::vector<int64_t> expected;
-    for (int64_t n = std::min<int64_t>(before - 1, kJobs);
+    for (int64_t n = std::min<int64_t>(before - 1, kStoredJobs);
          n >= 1 && static_cast<int>(expected.size()) < limit; --n) {
       if (passes(n, filter)) {
         expected.push_back(n);

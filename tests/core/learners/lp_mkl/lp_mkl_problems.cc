@@ -3,6 +3,8 @@
 #include <cmath>
 #include <memory>
 
+#include <gtest/gtest.h>
+
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
@@ -58,6 +60,12 @@ absl::StatusOr<Fit> Train(const TrainingProblem& problem, const OptionValues& op
   MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, RunTraining(entry, options, *learner, asked,
                                                                limits, "", context, observer));
   return Fit{std::move(outcome.point), outcome.certificate, outcome.stop_reason};
+}
+
+Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, double relative_gap) {
+  absl::StatusOr<Fit> fit = Train(problem, options, relative_gap);
+  EXPECT_TRUE(fit.ok()) << fit.status();
+  return fit.ok() ? *std::move(fit) : Fit{};
 }
 
 nlohmann::json ReadFixture(const std::string& name) {

@@ -40,6 +40,8 @@ struct Fit {
 
 absl::StatusOr<Fit> Train(const TrainingProblem& problem, const OptionValues& options,
                           double relative_gap, int num_threads = 1);
+// The same; a run that fails fails the test and is empty.
+Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, double relative_gap);
 
 nlohmann::json ReadFixture(const std::string& name);
 double FixtureNumber(const nlohmann::json& value);  // "inf" too

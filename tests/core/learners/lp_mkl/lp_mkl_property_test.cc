@@ -23,12 +23,6 @@ std::vector<Matrix> Grams(const RowMatrix& x) {
   return grams;
 }
 
-Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, double gap) {
-  absl::StatusOr<Fit> fit = Train(problem, options, gap);
-  EXPECT_TRUE(fit.ok()) << fit.status();
-  return fit.ok() ? *std::move(fit) : Fit{};
-}
-
 TEST(LpMklPropertyTest, BoundsBracketEachOtherAtRandomPoints) {
   const Cloud cloud = OverlappingClouds(30, 2, 1);
   const std::vector<Matrix> grams = Grams(cloud.x);

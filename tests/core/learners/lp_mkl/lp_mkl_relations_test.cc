@@ -18,20 +18,14 @@
 namespace mercer::lp_mkl {
 namespace {
 
-const std::vector<double> kWidths = {0.5, 1.5, 5.0};
+const std::vector<double> kThreeWidths = {0.5, 1.5, 5.0};
 
-std::vector<Matrix> Grams(const RowMatrix& x) {
+std::vector<Matrix> ThreeGrams(const RowMatrix& x) {
   std::vector<Matrix> grams;
-  for (const double width : kWidths) {
+  for (const double width : kThreeWidths) {
     grams.push_back(GaussianGram(x, x, width));
   }
   return grams;
-}
-
-Fit MustTrain(const TrainingProblem& problem, const OptionValues& options, double gap) {
-  absl::StatusOr<Fit> fit = Train(problem, options, gap);
-  EXPECT_TRUE(fit.ok()) << fit.status();
-  return fit.ok() ? *std::move(fit) : Fit{};
 }
 
 Vector SmoothTargets(const RowMatrix& x) {
@@ -47,15 +41,15 @@ TEST(LpMklRelationsTest, RegressionAgreesWithProjectedGradientOnTheDual) {
     for (const double cost : {0.5, 20.0}) {
       for (const double epsilon : {0.0, 0.3}) {
         const ReferenceSolution reference =
-            SolveReference({Grams(cloud.x), targets, p, cost, epsilon});
-        TrainingProblem problem = GaussianProblem(cloud.x, targets, kWidths);
+            SolveReference({ThreeGrams(cloud.x), targets, p, cost, epsilon});
+        TrainingProblem problem = GaussianProblem(cloud.x, targets, kThreeWidths);
         problem.kind = TargetKind::kRegression;
         const Fit fit = MustTrain(problem, {{"p", p}, {"C", cost}, {"epsilon", epsilon}}, 1e-8);
         SCOPED_TRACE(testing::Message() << "p = " << p << " C = " << cost << " e = " << epsilon);
         EXPECT_NEAR(fit.certificate.primal, reference.value, 1e-6 * reference.value);
         EXPECT_NEAR(fit.certificate.dual, reference.value, 1e-6 * reference.value);
         const Vector weights =
-            ReferenceWeights({Grams(cloud.x), targets, p, cost, epsilon}, reference.dual);
+            ReferenceWeights({ThreeGrams(cloud.x), targets, p, cost, epsilon}, reference.dual);
         EXPECT_LE((fit.weights() - weights).lpNorm<Eigen::Infinity>(), 1e-2)
             << fit.weights().transpose() << " instead of " << weights.transpose();
       }
@@ -67,9 +61,9 @@ TEST(LpMklRelationsTest, RegressionAgreesWithProjectedGradientOnTheDual) {
 // `svm`.
 TEST(LpMklRelationsTest, InfinitePAndASingleKernelAreTheLearnerSvm) {
   for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
-    for (const size_t kernels : {size_t{1}, kWidths.size()}) {
-      TrainingProblem problem =
-          ToyProblem(kind, 60, 2, {kWidths.begin(), kWidths.begin() + static_cast<int>(kernels)});
+    for (const size_t kernels : {size_t{1}, kThreeWidths.size()}) {
+      TrainingProblem problem = ToyProblem(
+          kind, 60, 2, {kThreeWidths.begin(), kThreeWidths.begin() + static_cast<int>(kernels)});
       problem.relative_gap = 1e-8;
       const absl::StatusOr<TrainingOutcome> plain = RunToGap(svm::Entry(), {{"C", 3.0}}, problem);
       ASSERT_TRUE(plain.ok()) << plain.status();
@@ -95,11 +89,11 @@ TEST(LpMklRelationsTest, PermutedKernelsPermuteTheWeights) {
   const std::vector<size_t> order = {2, 0, 1};
   std::vector<double> permuted;
   for (const size_t k : order) {
-    permuted.push_back(kWidths[k]);
+    permuted.push_back(kThreeWidths[k]);
   }
   for (const double p : {1.0, 1.5, 4.0}) {
-    const Fit fit =
-        MustTrain(GaussianProblem(cloud.x, cloud.labels, kWidths), {{"p", p}, {"C", 5.0}}, 1e-9);
+    const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kThreeWidths),
+                              {{"p", p}, {"C", 5.0}}, 1e-9);
     const Fit other =
         MustTrain(GaussianProblem(cloud.x, cloud.labels, permuted), {{"p", p}, {"C", 5.0}}, 1e-9);
     EXPECT_NEAR(fit.certificate.primal, other.certificate.primal, 1e-8 * fit.certificate.primal);
@@ -163,8 +157,8 @@ TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
       weights = WeightsFromNorms(norms, p, weights);
       EXPECT_NEAR(LpNorm(weights, p), 1.0, 1e-12);
     }
-    const Fit fit =
-        MustTrain(GaussianProblem(cloud.x, cloud.labels, kWidths), {{"p", p}, {"C", 5.0}}, 1e-8);
+    const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kThreeWidths),
+                              {{"p", p}, {"C", 5.0}}, 1e-8);
     EXPECT_GE(previous, fit.certificate.dual * (1 - 1e-9)) << "p = " << p;
     EXPECT_LT(previous, first) << "p = " << p;
   }
@@ -178,7 +172,7 @@ TEST(LpMklRelationsTest, PenalisedAndConstrainedFormCoincide) {
   const std::vector<Matrix> grams = Grams(cloud.x);
   constexpr double kConstrainedCost = 4.0;
   for (const double p : {1.3, 2.0, 4.0}) {
-    const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kWidths),
+    const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kThreeWidths),
                               {{"p", p}, {"C", kConstrainedCost}}, 1e-10);
     Vector values = Vector::Constant(40, fit.bias());
     Vector energies(3);
@@ -212,8 +206,8 @@ TEST(LpMklRelationsTest, OptimumOfSeparableDataIsConstantBeyondSomeCost) {
   for (const double p : {1.0, 2.0}) {
     std::vector<double> optima;
     for (const double cost : {1e3, 1e5, 1e7}) {
-      const Fit fit =
-          MustTrain(GaussianProblem(cloud.x, cloud.labels, kWidths), {{"p", p}, {"C", cost}}, 1e-8);
+      const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kThreeWidths),
+                                {{"p", p}, {"C", cost}}, 1e-8);
       optima.push_back(fit.certificate.dual);
       EXPECT_LT(fit.dual().lpNorm<Eigen::Infinity>(), cost) << "p = " << p;
     }
@@ -225,7 +219,7 @@ TEST(LpMklRelationsTest, OptimumOfSeparableDataIsConstantBeyondSomeCost) {
 // Item 21: one-vs-all of two classes is the binary problem and its mirror image.
 TEST(LpMklRelationsTest, OneVsAllOfTwoClassesIsTheBinaryProblemTwice) {
   const Cloud cloud = OverlappingClouds(50, 2, 37);
-  TrainingProblem binary = GaussianProblem(cloud.x, cloud.labels, kWidths);
+  TrainingProblem binary = GaussianProblem(cloud.x, cloud.labels, kThreeWidths);
   binary.relative_gap = 1e-9;
   TrainingProblem both = binary;
   both.tasks[0].targets.resize(50, 2);
