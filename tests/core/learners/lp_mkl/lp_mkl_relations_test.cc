@@ -126,7 +126,7 @@ TEST(LpMklRelationsTest, IdenticalKernelsShareTheirWeight) {
 // Item 7: with exact SVMs the closed form of the weights never raises the SVM's optimum.
 TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
   const Cloud cloud = OverlappingClouds(40, 2, 34);
-  const std::vector<Matrix> grams = Grams(cloud.x);
+  const std::vector<Matrix> grams = ThreeGrams(cloud.x);
   for (const double p : {1.0, 1.5, 3.0}) {
     Vector weights = UniformWeights(3, p);
     double previous = kInfinity;
@@ -169,7 +169,7 @@ TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
 // there.
 TEST(LpMklRelationsTest, PenalisedAndConstrainedFormCoincide) {
   const Cloud cloud = OverlappingClouds(40, 2, 35);
-  const std::vector<Matrix> grams = Grams(cloud.x);
+  const std::vector<Matrix> grams = ThreeGrams(cloud.x);
   constexpr double kConstrainedCost = 4.0;
   for (const double p : {1.3, 2.0, 4.0}) {
     const Fit fit = MustTrain(GaussianProblem(cloud.x, cloud.labels, kThreeWidths),
