@@ -22,17 +22,21 @@ absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
 
 absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs) {
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> hidden,
-                          storage.datasets().HiddenDatasets());
+                          storage.datasets().UnusedHiddenDatasets());
   int64_t deleted = 0;
+  absl::Status first_error;
   for (const std::string& id : hidden) {
-    const absl::StatusOr<DatasetRecord> record = storage.datasets().DeleteDataset(id);
-    if (absl::IsFailedPrecondition(record.status())) {
-      continue;  // a job needs it
+    const absl::StatusOr<DatasetRecord> record = storage.datasets().DeleteHiddenDataset(id);
+    if (absl::IsFailedPrecondition(record.status()) || absl::IsNotFound(record.status())) {
+      continue;  // a job needs it, or somebody else was faster
     }
-    MERCER_RETURN_IF_ERROR(record.status());
-    ++deleted;
-    MERCER_RETURN_IF_ERROR(DeleteReleasedBlobs(storage, blobs, {record->blob}).status());
+    first_error.Update(record.status());
+    if (record.ok()) {
+      ++deleted;
+      first_error.Update(DeleteReleasedBlobs(storage, blobs, {record->blob}).status());
+    }
   }
+  MERCER_RETURN_IF_ERROR(first_error);
   return deleted;
 }
 

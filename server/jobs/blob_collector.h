@@ -18,7 +18,7 @@ namespace mercer::server {
 absl::StatusOr<int64_t> DeleteReleasedBlobs(Storage& storage, BlobStore& blobs,
                                             const std::vector<BlobDigest>& released);
 
-// Deletes the hidden data sets that no job needs any more, and their blobs. Answers their number; stops at the first error.
+// Deletes the hidden data sets that no job needs any more, and their blobs. Answers their number; goes on after an error, and answers the first.
 absl::StatusOr<int64_t> DeleteUnusedDatasets(Storage& storage, BlobStore& blobs);
 
 // Looks at every blob, while others write: one that is pinned, or that a row names by the time its turn comes, stays.

@@ -15,6 +15,11 @@ absl::StatusOr<DatasetRecord> DatasetStore::DeleteDataset(std::string id) {
       [&](Done<DatasetRecord> done) { DeleteDataset(std::move(id), std::move(done)); });
 }
 
+absl::StatusOr<DatasetRecord> DatasetStore::DeleteHiddenDataset(std::string id) {
+  return WaitFor<DatasetRecord>(
+      [&](Done<DatasetRecord> done) { DeleteHiddenDataset(std::move(id), std::move(done)); });
+}
+
 absl::StatusOr<DatasetRecord> DatasetStore::HideDataset(std::string id) {
   return WaitFor<DatasetRecord>(
       [&](Done<DatasetRecord> done) { HideDataset(std::move(id), std::move(done)); });

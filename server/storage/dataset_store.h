@@ -32,8 +32,11 @@ class DatasetStore {
   // Answers the record, hidden from now on: no list and no new job has it. Errors: kNotFound.
   virtual void HideDataset(std::string id, Done<DatasetRecord> done) = 0;
   absl::StatusOr<DatasetRecord> HideDataset(std::string id);
-  // Ids of the hidden ones, in the order of creation.
-  virtual absl::StatusOr<std::vector<std::string>> HiddenDatasets() = 0;
+  // Ids of the hidden ones that no job needs which is not final, in the order of creation.
+  virtual absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() = 0;
+  // Like DeleteDataset, of a hidden one alone: kNotFound also when `id` is by now that of another data set.
+  virtual void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> DeleteHiddenDataset(std::string id);
 
   // Also when it is hidden: the jobs that need it go on. Errors: kNotFound.
   virtual absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -29,11 +30,15 @@ class MemoryDatasetStore final : public DatasetStore {
 
   void HideDataset(std::string id, Done<DatasetRecord> done) override { done(Hide(id)); }
 
-  absl::StatusOr<std::vector<std::string>> HiddenDatasets() override {
+  void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override {
+    done(Delete(id, /*only_hidden=*/true));
+  }
+
+  absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override {
     absl::MutexLock lock(&state_->mutex);
     std::map<int64_t, std::string> hidden;
     for (const auto& [id, dataset] : state_->datasets) {
-      if (dataset.record.hidden) {
+      if (dataset.record.hidden && !OpenJobWith(id).has_value()) {
         hidden[dataset.number] = id;
       }
     }
@@ -104,17 +109,26 @@ class MemoryDatasetStore final : public DatasetStore {
     return found->second.record;
   }
 
-  absl::StatusOr<DatasetRecord> Delete(const std::string& id) {
-    absl::MutexLock lock(&state_->mutex);
-    const auto found = state_->datasets.find(id);
-    if (found == state_->datasets.end()) {
-      return DatasetNotFound(id);
-    }
+  // A job that is not final and needs the data set.
+  std::optional<std::string> OpenJobWith(const std::string& id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
     for (const auto& [job_id, job] : state_->jobs) {
       const std::vector<std::string>& used = job.record.dataset_ids;
       if (!IsFinal(job.record.state) && std::find(used.begin(), used.end(), id) != used.end()) {
-        return DatasetInUse(id, job_id);
+        return job_id;
       }
+    }
+    return std::nullopt;
+  }
+
+  absl::StatusOr<DatasetRecord> Delete(const std::string& id, bool only_hidden = false) {
+    absl::MutexLock lock(&state_->mutex);
+    const auto found = state_->datasets.find(id);
+    if (found == state_->datasets.end() || (only_hidden && !found->second.record.hidden)) {
+      return DatasetNotFound(id);
+    }
+    if (const std::optional<std::string> job = OpenJobWith(id); job.has_value()) {
+      return DatasetInUse(id, *job);
     }
     DatasetRecord record = std::move(found->second.record);
     state_->datasets.erase(found);

@@ -74,8 +74,10 @@ absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& 
   MERCER_ASSIGN_OR_RETURN(
       Statement user,
       // CROSS JOIN: by the jobs of this data set, not by all that have not ended.
-      connection.Prepare("SELECT jobs.id FROM job_datasets CROSS JOIN jobs ON jobs.number = job "
-                         "WHERE dataset_id = ? AND state IN (1, 2, 3, 4) LIMIT 1"));
+      connection.Prepare(
+          "SELECT jobs.id FROM job_datasets CROSS JOIN jobs ON jobs.number = job "
+          // The newest first: those that have not ended are among them.
+          "WHERE dataset_id = ? AND state IN (1, 2, 3, 4) ORDER BY job DESC LIMIT 1"));
   MERCER_ASSIGN_OR_RETURN(const bool in_use, user.Bind(id).Step());
   if (in_use) {
     return DatasetInUse(id, user.Bytes(0));
@@ -84,6 +86,11 @@ absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& 
                           connection.Prepare("DELETE FROM datasets WHERE number = ?"));
   MERCER_RETURN_IF_ERROR(remove.Bind(dataset.number).Run());
   return std::move(dataset.record);
+}
+
+absl::StatusOr<DatasetRecord> DeleteHidden(Connection& connection, const std::string& id) {
+  MERCER_ASSIGN_OR_RETURN(const NumberedDataset dataset, ReadDataset(connection, id));
+  return dataset.record.hidden ? Delete(connection, id) : DatasetNotFound(id);
 }
 
 absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id) {
@@ -118,11 +125,21 @@ void SqliteDatasetStore::HideDataset(std::string id, Done<DatasetRecord> done) {
       std::move(done));
 }
 
-absl::StatusOr<std::vector<std::string>> SqliteDatasetStore::HiddenDatasets() {
+void SqliteDatasetStore::DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) {
+  SubmitChange<DatasetRecord>(
+      *writer_,
+      [id = std::move(id)](Connection& connection) { return DeleteHidden(connection, id); },
+      std::move(done));
+}
+
+absl::StatusOr<std::vector<std::string>> SqliteDatasetStore::UnusedHiddenDatasets() {
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare("SELECT id FROM datasets WHERE hidden = 1 ORDER BY number"));
+      (*reader).Prepare(
+          "SELECT id FROM datasets WHERE hidden = 1 AND NOT EXISTS (SELECT 1 FROM "
+          "job_datasets CROSS JOIN jobs ON jobs.number = job WHERE dataset_id = "
+          "datasets.id AND state IN (1, 2, 3, 4) ORDER BY job DESC) ORDER BY number"));
   std::vector<std::string> ids;
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());

@@ -20,7 +20,8 @@ class SqliteDatasetStore final : public DatasetStore {
   void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override;
   void DeleteDataset(std::string id, Done<DatasetRecord> done) override;
   void HideDataset(std::string id, Done<DatasetRecord> done) override;
-  absl::StatusOr<std::vector<std::string>> HiddenDatasets() override;
+  absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override;
+  void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override;
   absl::StatusOr<DatasetRecord> GetDataset(const std::string& id) override;
   absl::StatusOr<Page<DatasetRecord>> ListDatasets(const PageRequest& page) override;
   absl::StatusOr<int64_t> StoredBytes(const BlobDigest& except) override;

@@ -48,7 +48,7 @@ TEST_P(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
   const auto listed = storage_->datasets().ListDatasets({});
   ASSERT_EQ(listed->items.size(), 1u);
   EXPECT_EQ(listed->items[0].id, "other");
-  EXPECT_THAT(*storage_->datasets().HiddenDatasets(), ElementsAre("data"));
+  EXPECT_THAT(*storage_->datasets().UnusedHiddenDatasets(), IsEmpty()) << "its job needs it";
   EXPECT_EQ(storage_->jobs().CreateJob(MakeJob("b")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(storage_->datasets().DeleteDataset("data").status().code(),
             absl::StatusCode::kFailedPrecondition);
@@ -57,8 +57,20 @@ TEST_P(StorageConformance, HiddenDatasetStaysForItsJobsAloneAndGoesAfterThem) {
   ASSERT_TRUE(storage_->jobs()
                   .EndAttempt(MakeEnd(*claimed, JobState::kFailed, AttemptReason::kFailed))
                   .ok());
-  EXPECT_TRUE(storage_->datasets().DeleteDataset("data").ok());
-  EXPECT_TRUE(storage_->datasets().HiddenDatasets()->empty());
+  EXPECT_THAT(*storage_->datasets().UnusedHiddenDatasets(), ElementsAre("data"));
+  EXPECT_TRUE(storage_->datasets().DeleteHiddenDataset("data").ok());
+  EXPECT_TRUE(storage_->datasets().UnusedHiddenDatasets()->empty());
+}
+
+TEST_P(StorageConformance, DeferredDeletionLeavesALaterDatasetOfTheSameName) {
+  AddDataset("data");
+  ASSERT_TRUE(storage_->datasets().HideDataset("data").ok());
+  ASSERT_THAT(*storage_->datasets().UnusedHiddenDatasets(), ElementsAre("data"));
+  ASSERT_TRUE(storage_->datasets().DeleteDataset("data").ok()) << "by somebody else";
+  AddDataset("data");
+  EXPECT_EQ(storage_->datasets().DeleteHiddenDataset("data").status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_TRUE(storage_->datasets().GetDataset("data").ok());
 }
 
 TEST_P(StorageConformance, BytesOfEqualBlobsCountOnce) {
