@@ -1,5 +1,7 @@
 #include "server/jobs/job_admission.h"
 
+#include <algorithm>
+#include <limits>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,11 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
   return entry;
 }
 
+int64_t SignedBytes(size_t bytes) {
+  constexpr size_t kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::min(bytes, kMost));
+}
+
 absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
@@ -36,7 +43,7 @@ absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, Datas
   }
   MERCER_ASSIGN_OR_RETURN(const size_t bytes,
                           EstimateRecipeMemory(*entry, plan.recipe, *opened.dataset));
-  return JobEstimate{static_cast<int64_t>(bytes)};
+  return JobEstimate{SignedBytes(bytes)};
 }
 
 absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,

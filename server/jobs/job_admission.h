@@ -1,12 +1,19 @@
 // From a request to the row that it becomes in the queue.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
 #include "absl/status/statusor.h"
 
 #include "server/jobs/dataset_cache.h"
 #include "server/jobs/job_manager.h"
 
 namespace mercer::server {
+
+// An estimate is any size_t; one that is absurd stays larger than every budget.
+int64_t SignedBytes(size_t bytes);
 
 // What can be checked without data. Errors: kInvalidArgument, kUnimplemented.
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,

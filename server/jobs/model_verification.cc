@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/jobs/job_admission.h"
 
 namespace mercer::server {
 namespace {
@@ -48,7 +49,7 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   // A training verifies what it has found, so its estimate holds for that alone.
   MERCER_ASSIGN_OR_RETURN(const size_t bytes, EstimateRecipeMemory(*entry, plan.recipe, *dataset));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
-                          take_memory(static_cast<int64_t>(bytes)));
+                          take_memory(SignedBytes(bytes)));
   RunContext context(cancellation, plan.num_threads, environment.cache);
   const RecipeRun run{entry, &plan.recipe, dataset.get(), stored.dataset_blob,
                       environment.options.code_version};

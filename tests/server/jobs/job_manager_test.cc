@@ -93,6 +93,14 @@ TEST_F(JobManagerTest, RefusesBadSubmissions) {
   EXPECT_EQ(GetReason(refused), "DRAINING");
 }
 
+TEST_F(JobManagerTest, AbsurdEstimateFitsNowhere) {
+  StartManager();
+  for (const int64_t bytes : {int64_t{-1}, std::numeric_limits<int64_t>::min() + 1}) {
+    control_.memory_bytes = bytes;  // as a size_t: far more than any machine has
+    EXPECT_EQ(GetReason(manager_->Submit(Steps(3)).status()), "JOB_TOO_LARGE") << bytes;
+  }
+}
+
 TEST_F(JobManagerTest, JobThatNeverFitsIsRefusedWithItsEstimate) {
   options_.memory_budget_bytes = 500;
   StartManager();
