@@ -25,6 +25,8 @@ using JobPointer = std::shared_ptr<const JobRecord>;
 
 // Watchers that one piece of work wakes.
 constexpr size_t kPortion = 64;
+// Of the jobs that a watcher has read and not taken, unless it is one.
+constexpr size_t kPageBytes = size_t{1} << 20;
 // Of a job beside its request: the record, its entry and its numbers.
 constexpr size_t kRecordBytes = 1024;
 
@@ -77,6 +79,23 @@ bool MayHaveMatched(const JobFilter& filter, const JobRecord& job) {
 
 size_t BytesOf(const JobRecord& job) { return kRecordBytes + job.request.size(); }
 
+// As many jobs as a page of kPageBytes holds. Large ones are read again in smaller pages, since a page can be cut nowhere
+// else.
+absl::StatusOr<Page<JobRecord>> ReadPage(JobStore& jobs, const JobFilter& filter,
+                                         PageRequest request) {
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, jobs.ListJobs(filter, request));
+    size_t bytes = 0;
+    for (const JobRecord& job : page.items) {
+      bytes += BytesOf(job);
+    }
+    if (bytes <= kPageBytes || page.items.size() <= 1) {
+      return page;
+    }
+    request.size = std::max(1, static_cast<int>(page.items.size() * kPageBytes / bytes));
+  }
+}
+
 absl::Status TooSlow() {
   return WithReason(
       absl::AbortedError("more jobs were changed than are kept for a slow reader: watch "
@@ -127,6 +146,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;            // the last number no longer kept
   std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);  // jobs to be read
   std::set<std::string> held_ ABSL_GUARDED_BY(mutex_);     // to be read at the next tick
+  int64_t audience_ ABSL_GUARDED_BY(mutex_) = 0;           // how often the last watcher has left
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t posted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -169,6 +189,7 @@ void JobFeed::Impl::Unsubscribe(const WatcherPointer& watcher) {
 }
 
 void JobFeed::Impl::Clear() {
+  ++audience_;
   entries_.clear();
   order_.clear();
   changed_.clear();
@@ -239,7 +260,7 @@ void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
   std::deque<JobPointer> jobs;
   std::string next_token;
   absl::Status read = RunSafely("listing jobs", [&]() -> absl::Status {
-    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, jobs_->ListJobs(watcher->filter, request));
+    MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, ReadPage(*jobs_, watcher->filter, request));
     next_token = std::move(page.next_token);
     for (JobRecord& job : page.items) {
       jobs.push_back(std::make_shared<const JobRecord>(std::move(job)));
@@ -327,11 +348,22 @@ void JobFeed::Impl::ReadChanged() {
 }
 
 absl::Status JobFeed::Impl::Read(const std::string& job_id) {
+  int64_t audience = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    audience = audience_;
+  }
   return RunSafely("reading a changed job", [&]() -> absl::Status {
     MERCER_ASSIGN_OR_RETURN(JobRecord job, jobs_->GetJob(job_id));
     absl::MutexLock lock(&mutex_);
-    if (!watchers_.empty()) {
+    if (watchers_.empty()) {
+      return absl::OkStatus();
+    }
+    if (audience == audience_) {
       Put(std::move(job));
+    } else {
+      // While nobody watched, a change of the job was not noted: what was read may be older than it.
+      changed_.insert(job_id);
     }
     return absl::OkStatus();
   });

@@ -24,7 +24,9 @@ namespace mercer::server {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 // Runs what is posted when it is told to, on the thread that tells.
@@ -203,6 +205,48 @@ TEST_F(JobFeedTest, ReadsAgainWhatChangesWhileItIsRead) {
   };
   Claim();
   EXPECT_THAT(Take(), ElementsAre("a CANCELLING"));
+}
+
+TEST_F(JobFeedTest, LateReadingTellsALaterWatcherNoOlderState) {
+  Submit("a");
+  Watch();
+  Take();
+  Lease lease;
+  // While the change "RUNNING" is read, the only watcher leaves, the job ends, and another one comes.
+  hooks_.after_get = [&] {
+    hooks_.after_get = nullptr;
+    watch_.reset();
+    End(lease, JobState::kFailed);
+    Watch();
+  };
+  lease = Claim();
+  executor_.RunAll();
+  const std::vector<std::string> told = Take();
+  ASSERT_THAT(told, Not(IsEmpty()));
+  for (const std::string& job : told) {
+    EXPECT_THAT(job, Not(HasSubstr("RUNNING")));
+  }
+}
+
+TEST_F(JobFeedTest, PageOfLargeJobsIsReadInParts) {
+  const std::string large(700'000, 'x');
+  MakeFeed({.page_jobs = 4});
+  for (const char* id : {"a", "b", "c", "d"}) {
+    Submit(id, {}, large);
+  }
+  Watch();
+  int pages = 0;
+  std::vector<std::string> told;
+  for (NextJob next = watch_->Next(); told.size() < 4; next = watch_->Next()) {
+    if (next.kind == NextJob::kWait) {
+      ASSERT_TRUE(executor_.RunOne());
+      ++pages;
+    } else if (next.job != nullptr) {
+      told.push_back(next.job->id);
+    }
+  }
+  EXPECT_THAT(told, ElementsAre("d", "c", "b", "a"));
+  EXPECT_EQ(pages, 4) << "two would take more than a page holds";
 }
 
 TEST_F(JobFeedTest, ReadsAgainAtTheTickWhatCouldNotBeRead) {
