@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/retry_policy.h"
 
@@ -76,6 +77,9 @@ absl::Status GivenUpJobs::StoreEnd(const GivenUp& given_up) const {
   }
   MERCER_RETURN_IF_ERROR(stored.status());
   dependencies.hub->Publish(job.id, stored->events);
+  // What cannot be deleted now is collected later.
+  DeleteReleasedBlobs(*dependencies.storage, *dependencies.blobs, stored->released_blobs)
+      .IgnoreError();
   return absl::OkStatus();
 }
 

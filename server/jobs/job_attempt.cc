@@ -216,17 +216,21 @@ bool JobAttempt::WantsCheckpoint() {
 // A checkpoint that cannot be written costs work after a crash, not the job.
 void JobAttempt::OnCheckpoint(std::string state) {
   last_checkpoint_ = dependencies_.clock->Monotonic();
-  const absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
+  absl::StatusOr<PinnedBlob> blob = dependencies_.blobs->Put(state);
   if (!blob.ok()) {
     Log("cannot write a checkpoint", blob.status());
     return;
   }
+  const BlobDigest digest = blob->digest();
   const absl::StatusOr<std::optional<BlobDigest>> previous =
       dependencies_.storage->jobs().SaveCheckpoint(
-          lease_, {recorder_.iteration(), environment_.options.code_version, blob->digest(),
+          lease_, {recorder_.iteration(), environment_.options.code_version, digest,
                    dependencies_.clock->Now()});
   if (!previous.ok()) {
     Log("cannot store a checkpoint", previous.status());
+    // On a full disk, where this fails, nobody shall wait for the next collection.
+    blob = absl::CancelledError();
+    DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, {digest}).IgnoreError();
     if (absl::IsAborted(previous.status())) {
       Abandon();
     }

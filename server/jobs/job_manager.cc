@@ -414,6 +414,7 @@ void JobManager::Impl::SettleEnds() {
     }
   }
   running_.ForgetEnded();
+  given_up_.TryAgain();
 }
 
 JobManager::JobManager(JobManagerOptions options, JobManagerDependencies dependencies)
