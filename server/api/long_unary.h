@@ -2,6 +2,9 @@
 // longer, or a drain has begun.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,22 +17,41 @@
 
 namespace mercer::server {
 
-// Deletes itself.
+// Answered once: by its work, or, while that waits for a thread, by what ends the call. Deletes itself.
 class LongUnary final : public grpc::ServerUnaryReactor {
  public:
-  LongUnary(const RpcEnvironment& environment, CallRecord call)
-      : call_(std::move(call)),
-        tracked_(*environment.calls, {[this] { cancellation_.Cancel(); }, nullptr}) {}
+  using Answer = std::function<grpc::Status(LongUnary&)>;
 
-  void OnCancel() override { cancellation_.Cancel(); }
+  LongUnary(const RpcEnvironment& environment, CallRecord call, Answer answer)
+      : call_(std::move(call)),
+        answer_(std::move(answer)),
+        tracked_(*environment.calls, {[this] { End(); }, nullptr}) {}
+
+  void OnCancel() override { End(); }
   void OnDone() override { delete this; }
   const CancellationToken& cancellation() const { return cancellation_; }
   CallRecord& call() { return call_; }
 
+  // To be posted: answers, unless the call has ended meanwhile. May outlive it.
+  std::function<void()> Work() {
+    return [this, taken = taken_] {
+      if (!taken->exchange(true)) {
+        Finish(answer_(*this));
+      }
+    };
+  }
+
  private:
+  void End() {
+    cancellation_.Cancel();
+    Work()();  // ends at once now
+  }
+
   const CancellationToken cancellation_;
+  const std::shared_ptr<std::atomic<bool>> taken_ = std::make_shared<std::atomic<bool>>(false);
   CallRecord
       call_;  // here and not with the work, which may outlive gRPC's context: it watches that
+  const Answer answer_;
   TrackedCall tracked_;
 };
 
@@ -46,26 +68,26 @@ grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Execut
     return FailUnary(environment, refusal);
   }
   call->WatchCaller();
-  auto* reactor = new LongUnary(environment, *std::move(call));
-  executor.Post(
-      [&environment, reactor, context, request, response, handler = std::move(handler)]() mutable {
-        const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
-          const CancellationToken& cancellation = reactor->cancellation();
-          absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
-          if (!cancellation.cancelled()) {
-            answer = handler(message, cancellation);
-          }
-          if (!absl::IsCancelled(answer.status())) {
-            return answer;
-          }
-          if (environment.calls->draining()) {
-            return DrainingError();
-          }
-          MERCER_RETURN_IF_ERROR(reactor->call().CheckCaller());
-          return WithReason(answer.status(), "CALL_CANCELLED");
-        };
-        reactor->Finish(AnswerUnary(reactor->call(), *context, *request, response, work));
-      });
+  auto answer = [&environment, context, request, response, handler](LongUnary& reactor) {
+    const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
+      const CancellationToken& cancellation = reactor.cancellation();
+      absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+      if (!cancellation.cancelled()) {
+        answer = handler(message, cancellation);
+      }
+      if (!absl::IsCancelled(answer.status())) {
+        return answer;
+      }
+      if (environment.calls->draining()) {
+        return DrainingError();
+      }
+      MERCER_RETURN_IF_ERROR(reactor.call().CheckCaller());
+      return WithReason(answer.status(), "CALL_CANCELLED");
+    };
+    return AnswerUnary(reactor.call(), *context, *request, response, work);
+  };
+  auto* reactor = new LongUnary(environment, *std::move(call), std::move(answer));
+  executor.Post(reactor->Work());
   return reactor;
 }
 

@@ -1,0 +1,80 @@
+// Calls that wait for a thread end without one.
+#include "server/api/long_unary.h"
+
+#include <thread>
+
+#include "tests/server/api/api_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+// Verifies as soon as the test says so, which is never.
+class HeldModelService final : public v1::ModelService::CallbackService {
+ public:
+  HeldModelService(const RpcEnvironment& environment, Executor& executor)
+      : environment_(environment), executor_(executor) {}
+
+  grpc::ServerUnaryReactor* VerifyModel(grpc::CallbackServerContext* context,
+                                        const v1::VerifyModelRequest* request,
+                                        v1::VerifyModelResponse* response) override {
+    return RunLongUnary(environment_, executor_, context, "ModelService/VerifyModel", request,
+                        response,
+                        [](const v1::VerifyModelRequest&,
+                           const CancellationToken&) -> absl::StatusOr<v1::VerifyModelResponse> {
+                          ADD_FAILURE() << "nobody waits for this any more";
+                          return v1::VerifyModelResponse();
+                        });
+  }
+
+ private:
+  const RpcEnvironment& environment_;
+  Executor& executor_;
+};
+
+class LongUnaryTest : public ApiTest {
+ protected:
+  LongUnaryTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&service_);
+    held_server_ = builder.BuildAndStart();
+    stub_ = v1::ModelService::NewStub(held_server_->InProcessChannel({}));
+  }
+  // Calls, ends the call by `end` while it waits, and answers what the client hears.
+  grpc::Status CallAndEnd(const std::function<void(grpc::ClientContext&)>& end) {
+    grpc::ClientContext context;
+    grpc::Status status;
+    std::thread client([&] {
+      v1::VerifyModelRequest request;
+      request.set_name("models/m");
+      v1::VerifyModelResponse response;
+      status = stub_->VerifyModel(&context, request, &response);
+    });
+    held_.WaitForWork();
+    end(context);
+    // The work is held all the time.
+    EXPECT_TRUE(environment_.calls->WaitForCalls(absl::InfiniteDuration()));
+    client.join();
+    held_.RunAll();
+    return status;
+  }
+
+  HeldExecutor held_;
+  HeldModelService service_{environment_, held_};
+  std::unique_ptr<grpc::Server> held_server_;
+  std::unique_ptr<v1::ModelService::Stub> stub_;
+};
+
+TEST_F(LongUnaryTest, CancelledCallEndsWhileItWaits) {
+  const grpc::Status status = CallAndEnd([](grpc::ClientContext& context) { context.TryCancel(); });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(LongUnaryTest, DrainEndsACallThatWaits) {
+  const grpc::Status status =
+      CallAndEnd([this](grpc::ClientContext&) { environment_.calls->Drain(); });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ReasonOf(status), "DRAINING");
+}
+
+}  // namespace
+}  // namespace mercer::server
