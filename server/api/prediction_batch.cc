@@ -49,7 +49,11 @@ absl::Status Respond(const LoadedModel& model, const absl::StatusOr<Prediction>&
 }
 
 void EndFirst(PredictionBatch& batch, absl::Status status) {
-  batch.front().end(std::move(status));
+  // What one call cannot do harms no other.
+  RunSafely("ending a prediction", [&] {
+    batch.front().end(std::move(status));
+    return absl::OkStatus();
+  }).IgnoreError();
   batch.pop_front();
 }
 
@@ -101,7 +105,7 @@ void AnswerBatch(const LoadedModel& model, PredictionBatch& batch, int64_t max_m
   }
   // Alone again when they failed together, so that the error of one names its row and harms no other.
   const bool shared = together.ok();
-  if (!batch.empty()) {
+  for (size_t computed = 0; computed < (shared ? 1 : batch.size()); ++computed) {
     model.statistics->RecordBatch(shared ? static_cast<int64_t>(batch.size()) : 1);
   }
   Index begin = 0;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/run_safely.h"
+
 namespace mercer::server {
 
 Ticker::Ticker(absl::Duration interval) : interval_(interval), thread_([this] { Run(); }) {}
@@ -42,7 +44,10 @@ void Ticker::CallAll() {
       return;
     }
     key = next->first;
-    next->second();
+    RunSafely("a regular task", [&next] {
+      next->second();
+      return absl::OkStatus();
+    }).IgnoreError();  // the next tick tries again
   }
 }
 

@@ -2,6 +2,7 @@
 #include "server/api/prediction_batch.h"
 
 #include <future>
+#include <new>
 #include <optional>
 
 #include "server/api/model_handlers.h"
@@ -102,6 +103,21 @@ TEST_F(PredictionBatchTest, EachCallHasTheBitsThatItHasAlone) {
   }
   EXPECT_EQ(model_->statistics->batches(), 1);
   EXPECT_EQ(model_->statistics->coalesced(), 6);
+}
+
+TEST_F(PredictionBatchTest, CallThatCannotBeEndedHarmsNoOther) {
+  Load();
+  std::vector<Call> calls(3);
+  PredictionBatch batch;
+  for (Call& call : calls) {
+    call.request = Rows(2);
+    batch.splice(batch.end(), Pending(call));
+  }
+  batch.front().end = [](const absl::Status&) { throw std::bad_alloc(); };
+  AnswerBatch(*model_, batch, context_.limits.message_bytes);
+  EXPECT_TRUE(batch.empty());
+  EXPECT_TRUE(calls[1].status.has_value() && calls[1].status->ok());
+  EXPECT_TRUE(calls[2].status.has_value() && calls[2].status->ok());
 }
 
 TEST_F(PredictionBatchTest, ErrorOfOneCallIsItsOwn) {
