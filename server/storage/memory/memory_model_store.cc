@@ -162,13 +162,14 @@ absl::StatusOr<VersionRecord> MemoryModelStore::Update(const VersionUpdate& upda
     return ModelNotFound(update.model, update.version);
   }
   VersionRecord& version = model->versions.at(update.version);
-  if (!update.etag.empty() && update.etag != VersionEtag(version)) {
-    return StaleEtag(absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
-                     update.etag, VersionEtag(version));
-  }
   const Labels labels = update.labels.value_or(version.labels);
   const std::string description = update.description.value_or(version.description);
   if (labels != version.labels || description != version.description) {
+    if (!update.etag.empty() && update.etag != VersionEtag(version)) {
+      return StaleEtag(
+          absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
+          update.etag, VersionEtag(version));
+    }
     version.labels = labels;
     version.description = description;
     ++version.revision;

@@ -230,16 +230,16 @@ absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
 absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update) {
   MERCER_ASSIGN_OR_RETURN(const NumberedVersion found,
                           FindVersion(connection, update.model, update.version));
-  const std::string etag = VersionEtag(found.record);
-  if (!update.etag.empty() && update.etag != etag) {
-    return StaleEtag(absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
-                     update.etag, etag);
-  }
   const bool labels = update.labels.has_value() && *update.labels != found.record.labels;
   const bool description =
       update.description.has_value() && *update.description != found.record.description;
   if (!labels && !description) {
-    return absl::OkStatus();
+    return absl::OkStatus();  // whatever the etag: a repeated change has been made
+  }
+  if (const std::string etag = VersionEtag(found.record);
+      !update.etag.empty() && update.etag != etag) {
+    return StaleEtag(absl::StrCat("version ", update.version, " of the model '", update.model, "'"),
+                     update.etag, etag);
   }
   if (labels) {
     MERCER_ASSIGN_OR_RETURN(Statement remove,

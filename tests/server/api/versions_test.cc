@@ -54,6 +54,9 @@ TEST_F(VersionsTest, UpdateChangesWhatTheMaskNames) {
   EXPECT_TRUE(model_.labels().empty());
   const std::string second = model_.etag();
   EXPECT_NE(second, first);
+  EXPECT_TRUE(Update(request).ok()) << "repeated, as by a client that has lost the answer";
+  EXPECT_EQ(model_.etag(), second);
+  request.mutable_model()->set_description("for another demo");
   const grpc::Status stale = Update(request);
   EXPECT_EQ(stale.error_code(), StatusCode::ABORTED);
   EXPECT_EQ(ReasonOf(stale), "STALE_ETAG");

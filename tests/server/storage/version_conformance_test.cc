@@ -72,6 +72,8 @@ TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
   EXPECT_EQ(described->description, "the first");
   EXPECT_EQ(described->labels, (Labels{{"stage", "test"}}));
   EXPECT_NE(VersionEtag(*described), before);
+  EXPECT_EQ(models().UpdateVersion(update)->revision, described->revision) << "a repeated change";
+  update.description = "another";
   const absl::Status stale = models().UpdateVersion(update).status();
   EXPECT_EQ(stale.code(), absl::StatusCode::kAborted);
   EXPECT_EQ(GetReason(stale), "STALE_ETAG");
