@@ -99,6 +99,24 @@ TEST_F(GateTest, ABadFileLeavesTheTokensAsTheyWere) {
   EXPECT_EQ(Reason(*gate, {"Bearer abc"}), "");
 }
 
+TEST_F(GateTest, AFileThatIsCutOffLeavesTheTokensAsTheyWere) {
+  const std::string ada = Line("ada", "read", "abc");
+  const std::string whole = ada + Line("bob", "read", "def");
+  Write(whole);
+  const auto gate = Open();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    if (size != ada.size()) {  // a whole line is no proof of a second one
+      Write(whole.substr(0, size));
+      EXPECT_FALSE(gate->Reload().ok()) << size;
+      EXPECT_EQ(Reason(*gate, {"Bearer abc"}), "") << size;
+      EXPECT_EQ(Reason(*gate, {"Bearer def"}), "") << size;
+    }
+  }
+  Write("# nobody\n");
+  EXPECT_TRUE(gate->Reload().ok());
+  EXPECT_EQ(Reason(*gate, {"Bearer abc"}), "TOKEN_UNKNOWN");
+}
+
 TEST_F(GateTest, AMissingFileOrAFolderIsRefusedAtTheStart) {
   EXPECT_EQ(GetReason(Gate::FromFile(path_).status()), "TOKEN_FILE_UNREADABLE");
   EXPECT_EQ(GetReason(Gate::FromFile("").status()), "TOKEN_FILE_UNREADABLE");
