@@ -73,7 +73,7 @@ class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> 
       return BackupRunning();
     }
     holds_busy_ = true;
-    MERCER_RETURN_IF_ERROR(CheckDiskRoom(api_));
+    MERCER_RETURN_IF_ERROR(CheckDiskRoom(api_, api_.storage->SnapshotBytes()));
     BackupSources sources;
     sources.storage = api_.storage;
     sources.blobs = api_.blobs;

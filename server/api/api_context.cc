@@ -18,8 +18,8 @@ void ReleaseBlobs(const ApiContext& context, const std::vector<BlobDigest>& rele
   DeleteReleasedBlobs(*context.storage, *context.blobs, released).IgnoreError();
 }
 
-absl::Status CheckDiskRoom(const ApiContext& context) {
-  return context.disk != nullptr ? context.disk->CheckRoom() : absl::OkStatus();
+absl::Status CheckDiskRoom(const ApiContext& context, int64_t more) {
+  return context.disk != nullptr ? context.disk->CheckRoom(more) : absl::OkStatus();
 }
 
 }  // namespace mercer::server

@@ -57,8 +57,8 @@ struct ApiContext {
 };
 
 UploadPolicy PolicyOfUploads(const ApiContext& context);
-// Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
-absl::Status CheckDiskRoom(const ApiContext& context);
+// Whether the disk has room for new work that writes `more` bytes. Errors: kResourceExhausted (reason DISK_NEARLY_FULL).
+absl::Status CheckDiskRoom(const ApiContext& context, int64_t more = 0);
 
 // Makes a change that frees space, such as a deletion. On a full disk even that must be written down: it is tried again
 // with the room of the reserve.

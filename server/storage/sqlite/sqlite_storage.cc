@@ -1,6 +1,8 @@
 #include "server/storage/sqlite/sqlite_storage.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -65,6 +67,16 @@ class SqliteStorage final : public Storage {
   absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
     const ReaderPool::Loan reader = readers_->Borrow();
     return ReadReferencedBlobs(*reader);
+  }
+
+  int64_t SnapshotBytes() override {
+    int64_t bytes = 0;
+    for (const char* const file : {"", "-wal"}) {
+      std::error_code error;
+      const std::uintmax_t size = std::filesystem::file_size(absl::StrCat(path_, file), error);
+      bytes += error ? 0 : static_cast<int64_t>(size);
+    }
+    return bytes;
   }
 
   absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
