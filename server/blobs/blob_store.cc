@@ -272,21 +272,29 @@ absl::StatusOr<std::vector<std::string>> DiskBlobStore::List() {
 absl::StatusOr<bool> DiskBlobStore::DeleteIf(
     const std::string& digest, absl::FunctionRef<absl::StatusOr<bool>()> is_unreferenced) {
   MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  absl::MutexLock lock(&pins_->mutex);
-  if (pins_->holds > 0 || pins_->counts.contains(digest)) {
-    return false;
+  const std::string deleted = absl::StrCat(TemporaryFolder(), "/", ++last_temporary_);
+  {
+    absl::MutexLock lock(&pins_->mutex);
+    if (pins_->holds > 0 || pins_->counts.contains(digest)) {
+      return false;
+    }
+    MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_unreferenced());
+    if (!unreferenced) {
+      return false;
+    }
+    absl::Status removed = files_->Rename(BlobPath(digest), deleted);
+    if (absl::IsResourceExhausted(removed)) {  // a full disk may have no room for the new name
+      removed = files_->Remove(BlobPath(digest));
+    }
+    if (absl::IsNotFound(removed)) {
+      return false;
+    }
+    MERCER_RETURN_IF_ERROR(removed);
+    absl::MutexLock verified_lock(&verified_mutex_);
+    verified_.erase(digest);
   }
-  MERCER_ASSIGN_OR_RETURN(const bool unreferenced, is_unreferenced());
-  if (!unreferenced) {
-    return false;
-  }
-  const absl::Status removed = files_->Remove(BlobPath(digest));
-  if (absl::IsNotFound(removed)) {
-    return false;
-  }
-  MERCER_RETURN_IF_ERROR(removed);
-  absl::MutexLock verified_lock(&verified_mutex_);
-  verified_.erase(digest);
+  // A large file takes seconds, for which no other blob shall wait. The next start removes what stays.
+  files_->Remove(deleted).IgnoreError();
   return true;
 }
 

@@ -1,6 +1,8 @@
 #include "server/blobs/disk_reserve.h"
 
+#include <algorithm>
 #include <memory>
+#include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +17,13 @@ constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-// In full: a file with a hole would hold no room.
+// In full: a file with a hole would hold no room, nor would zeros on a file system that compresses.
 absl::Status Fill(FileSystem& files, const std::string& path, int64_t bytes) {
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(path));
-  const std::string piece(kPieceBytes, '\0');
+  std::mt19937_64 random;  // the same bytes each time
+  std::string piece(kPieceBytes, '\0');
   for (int64_t written = 0; written < bytes; written += kPieceBytes) {
+    std::generate(piece.begin(), piece.end(), [&random] { return static_cast<char>(random()); });
     MERCER_RETURN_IF_ERROR(file->Append(piece));
   }
   MERCER_RETURN_IF_ERROR(file->Sync());
