@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/crash_note.h"
@@ -76,6 +77,9 @@ void RaiseFileLimit() {
   }
 }
 
+// What the server stores is its users' business: other accounts of the machine read none of it.
+void KeepFilesPrivate() { umask(umask(0) | 027); }
+
 // True when the program is to end.
 bool WaitForSignal() {
   pollfd ready = {signal_pipe[0], POLLIN, 0};
@@ -94,6 +98,7 @@ int main(int argc, char** argv) {
   if (command_line.exit_code.has_value()) {
     return *command_line.exit_code;
   }
+  KeepFilesPrivate();
   if (command_line.options.reproducible) {
     if (const absl::Status status = mercer::server::ComputeReproducibly(argv); !status.ok()) {
       std::fprintf(stderr, "mercer-server: %s\n", std::string(status.message()).c_str());

@@ -24,6 +24,7 @@
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/transport.h"
+#include "server/blobs/make_folders.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/storage_keeper.h"
 #include "server/maintenance/restore.h"
@@ -59,8 +60,7 @@ std::string HostName() {
 }
 
 absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
+  const std::error_code error = MakeFolders(path);
   const std::string message =
       absl::StrCat("the folder '", path, "' cannot be made: ", error.message());
   if (error == std::errc::no_space_on_device) {

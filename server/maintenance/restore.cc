@@ -15,6 +15,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/backup/tar.h"
+#include "server/blobs/make_folders.h"
 #include "server/blobs/sha256.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/folder_lock.h"
@@ -56,8 +57,7 @@ absl::Status CheckIsEmpty(const std::string& folder, bool locked) {
 }
 
 absl::Status MakeEmptyFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);  // that it is not there is said below
+  MakeFolders(folder);  // that it is not there is said below
   return CheckIsEmpty(folder, false);
 }
 

@@ -70,7 +70,11 @@ bool WriteHolder(int descriptor, const std::string& text) {
 // The folder's own name is in the folder above, and may have been made just now. Whoever may not read that one has to make
 // the folder durable himself.
 void SyncFolderAbove(const std::string& folder) {
-  const std::string above = std::filesystem::absolute(folder).lexically_normal().parent_path();
+  std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+  if (!path.has_filename()) {
+    path = path.parent_path();  // of "data/" that is "data" itself
+  }
+  const std::string above = path.parent_path();
   const int descriptor = open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0) {
     fsync(descriptor);
