@@ -73,9 +73,9 @@ absl::Status OutputFile::Sync() {
   if (descriptor >= 0) {
     close(descriptor);
   }
-  return synced && stream_.good()
-             ? absl::OkStatus()
-             : absl::DataLossError(absl::StrCat("the file '", path_, "' could not be written"));
+  synced_ = synced && stream_.good();
+  return synced_ ? absl::OkStatus()
+                 : absl::DataLossError(absl::StrCat("the file '", path_, "' could not be written"));
 }
 
 absl::Status OutputFile::Commit() {
@@ -86,7 +86,21 @@ absl::Status OutputFile::Commit() {
     return absl::DataLossError(absl::StrCat("the file '", path_, "' could not be written"));
   }
   temporary_.clear();
-  return absl::OkStatus();
+  return synced_ ? SyncFolder() : absl::OkStatus();
+}
+
+absl::Status OutputFile::SyncFolder() const {
+  const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+  const int descriptor =
+      open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return absl::OkStatus();  // a folder that may be written and not read
+  }
+  const bool synced = fsync(descriptor) == 0;
+  close(descriptor);
+  return synced ? absl::OkStatus()
+                : absl::DataLossError(
+                      absl::StrCat("the folder of '", path_, "' could not be put on the disk"));
 }
 
 OutputFile::~OutputFile() {

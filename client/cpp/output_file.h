@@ -31,7 +31,8 @@ class OutputFile {
   std::ostream& stream() { return stream_; }
   // What was written is where it belongs already, and cannot be taken back.
   bool in_place() const { return temporary_.empty(); }
-  // Puts what was written on the disk, as far as the file is one. Before Commit(). Errors: kDataLoss.
+  // Puts what was written on the disk, as far as the file is one. Before Commit(), which then
+  // puts its name there too. Errors: kDataLoss.
   absl::Status Sync();
   // Errors: kDataLoss when not all of it could be written.
   absl::Status Commit();
@@ -39,9 +40,12 @@ class OutputFile {
  private:
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
   bool OpenTemporary(mode_t mode);
+  // Puts the new name of the file on the disk.
+  absl::Status SyncFolder() const;
 
   std::string path_;
   std::string temporary_;  // empty when `path_` itself is written
+  bool synced_ = false;
   std::ofstream stream_;
 };
 
