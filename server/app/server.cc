@@ -1,7 +1,6 @@
 #include "server/app/server.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
@@ -24,9 +23,9 @@
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/transport.h"
+#include "server/app/data_folder.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/storage_keeper.h"
-#include "server/maintenance/restore.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -56,55 +55,6 @@ std::string HostName() {
   char name[256] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? absl::StrCat(name, ":", getpid())
                                                   : absl::StrCat("pid:", getpid());
-}
-
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  const std::string message =
-      absl::StrCat("the folder '", path, "' cannot be made: ", error.message());
-  if (error == std::errc::no_space_on_device) {
-    return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
-  }
-  if (error == std::errc::io_error) {
-    return absl::InternalError(message);
-  }
-  return error ? WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY")
-               : absl::OkStatus();
-}
-
-// A new database would leave every blob without reference, and such blobs are deleted.
-absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
-  std::error_code error;
-  if (std::filesystem::exists(absl::StrCat(folder, "/", kUnfinishedRestore), error)) {
-    return WithReason(
-        absl::DataLossError(absl::StrCat("a restore into the folder '", folder,
-                                         "' was broken off: empty it and restore again")),
-        "RESTORE_UNFINISHED");
-  }
-  const std::uintmax_t size = std::filesystem::file_size(folder + "/mercer.db", error);
-  if (!error && size > 0) {
-    return absl::OkStatus();
-  }
-  std::filesystem::recursive_directory_iterator blobs(folder + "/blobs", error);
-  for (; !error && blobs != std::filesystem::recursive_directory_iterator();
-       blobs.increment(error)) {
-    if (blobs->is_regular_file(error)) {
-      return WithReason(
-          absl::DataLossError(absl::StrCat("the database '", folder,
-                                           "/mercer.db' is missing or empty, but there are blobs: "
-                                           "put the database back, or take another folder")),
-          "DATABASE_MISSING");
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The folder without what an earlier process has left there.
-absl::Status MakeEmptyFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  return MakeFolder(path);
 }
 
 JobManagerOptions JobOptions(const ServerOptions& options) {
