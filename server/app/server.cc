@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -20,10 +23,11 @@
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/app/access_control.h"
+#include "server/app/data_folder.h"
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
+#include "server/app/reload.h"
 #include "server/app/transport.h"
-#include "server/app/data_folder.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/storage_keeper.h"
 #include "server/storage/sqlite/sqlite_storage.h"
@@ -66,7 +70,7 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   jobs.cache_bytes = options.cache_bytes;
   jobs.checkpoint_interval = options.checkpoint_interval;
   jobs.max_lost_attempts = options.max_lost_attempts;
-  jobs.queue_limits = {options.max_queued_jobs, options.max_queued_jobs_per_caller};
+  jobs.queue_limits = QueueLimits{options.max_queued_jobs, options.max_queued_jobs_per_caller};
   jobs.max_running_jobs_per_caller = options.max_running_jobs_per_caller;
   return jobs;
 }
@@ -86,8 +90,11 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
 // they stand on.
 class Server::Impl {
  public:
-  Impl(ServerOptions options, std::shared_ptr<spdlog::logger> log)
-      : options_(std::move(options)), log_(std::move(log)) {}
+  Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log)
+      : options_(std::move(resolved)),
+        started_with_(given),
+        in_force_(options_),
+        log_(std::move(log)) {}
 
   ~Impl() {
     if (grpc_server_ != nullptr) {
@@ -142,6 +149,30 @@ class Server::Impl {
 
   void ReloadAccess() { access_->Reload(); }
 
+  void Reload(const absl::StatusOr<ServerOptions>& fresh) ABSL_LOCKS_EXCLUDED(reload_mutex_) {
+    ReloadAccess();
+    absl::MutexLock lock(&reload_mutex_);
+    absl::StatusOr<ReloadPlan> plan =
+        fresh.ok() ? PlanReload(started_with_, in_force_, *fresh) : fresh.status();
+    if (!plan.ok()) {
+      log_->error("the configuration stays as it was: {}", std::string(plan.status().message()));
+      return;
+    }
+    in_force_ = plan->options;
+    // Said while the log tells more: before a level that hides it, after one that shows it.
+    const spdlog::level::level_enum level = spdlog::level::from_str(in_force_.log_level);
+    if (level < log_->level()) {
+      log_->set_level(level);
+    }
+    ApplyLimits(in_force_);
+    log_->info("configuration read again: {}",
+               plan->changes.empty() ? "nothing changes" : absl::StrJoin(plan->changes, ", "));
+    if (!plan->at_restart.empty()) {
+      log_->warn("other values wait for the next start: {}", absl::StrJoin(plan->at_restart, ", "));
+    }
+    log_->set_level(level);
+  }
+
   int port() const { return port_; }
   const std::string& address() const { return address_; }
   grpc::Server& grpc_server() { return *grpc_server_; }
@@ -168,6 +199,21 @@ class Server::Impl {
       keeper_ = std::make_unique<StorageKeeper>(std::move(keeper));
       return absl::OkStatus();
     });
+  }
+
+  void ApplyLimits(const ServerOptions& options) {
+    const JobManagerOptions jobs = JobOptions(options);
+    jobs_->SetLimits({jobs.max_lost_attempts, jobs.queue_limits, jobs.max_running_jobs_per_caller});
+    SetUploadLimits(options);
+    environment_.slots->SetLimit(options.access.max_calls_per_caller);
+    disk_->SetMinFreeBytes(options.min_free_disk_bytes);
+  }
+
+  void SetUploadLimits(const ServerOptions& options) {
+    context_.limits.dataset_bytes = options.max_upload_bytes;
+    context_.limits.upload_space_bytes = options.upload_space_bytes;
+    context_.limits.upload_expiry = options.upload_expiry;
+    context_.limits.stored_bytes = options.max_stored_bytes;
   }
 
   std::string PortFile() const { return options_.data_dir + "/port"; }
@@ -256,10 +302,7 @@ class Server::Impl {
     context_.learners = AllLearners();
     context_.code_version = kCodeVersion;
     context_.limits.message_bytes = options_.max_message_bytes;
-    context_.limits.dataset_bytes = options_.max_upload_bytes;
-    context_.limits.upload_space_bytes = options_.upload_space_bytes;
-    context_.limits.upload_expiry = options_.upload_expiry;
-    context_.limits.stored_bytes = options_.max_stored_bytes;
+    SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);
@@ -319,7 +362,10 @@ class Server::Impl {
                                      : "whoever listens on the network reads the tokens");
   }
 
-  const ServerOptions options_;
+  const ServerOptions options_;  // resolved, as of the start
+  const ServerOptions started_with_;
+  absl::Mutex reload_mutex_;
+  ServerOptions in_force_ ABSL_GUARDED_BY(reload_mutex_);
   const std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<AccessControl> access_;
   std::unique_ptr<WatchedStorage> storage_;
@@ -354,7 +400,7 @@ class Server::Impl {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::shared_ptr<spdlog::logger> log) {
   MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
-  auto impl = std::make_unique<Impl>(std::move(resolved), std::move(log));
+  auto impl = std::make_unique<Impl>(options, std::move(resolved), std::move(log));
   MERCER_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -368,6 +414,7 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   return impl_->grpc_server().InProcessChannel({});
 }
 void Server::ReloadAccess() { impl_->ReloadAccess(); }
+void Server::Reload(const absl::StatusOr<ServerOptions>& options) { impl_->Reload(options); }
 void Server::Drain() { impl_->Drain(); }
 
 }  // namespace mercer::server

@@ -83,6 +83,12 @@ class JobManager::Impl {
   }
   absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
   void Drain() { Stop(&JobAttempt::Drain); }
+  void SetLimits(const JobLimits& limits) {
+    environment_.options.max_lost_attempts = limits.max_lost_attempts;
+    environment_.options.queue_limits = limits.queue;
+    environment_.options.max_running_jobs_per_caller = limits.max_running_jobs_per_caller;
+    signal_.Tell();  // a caller may have been passed over
+  }
   void RunHousekeeping();
   void WaitUntilIdle() { signal_.WaitUntilIdle(); }
   bool draining() const { return signal_.stopped(); }
@@ -465,6 +471,8 @@ absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
 void JobManager::Drain() { impl_->Drain(); }
 
 bool JobManager::draining() const { return impl_->draining(); }
+
+void JobManager::SetLimits(const JobLimits& limits) { impl_->SetLimits(limits); }
 
 void JobManager::RunHousekeeping() { impl_->RunHousekeeping(); }
 
