@@ -29,6 +29,7 @@
 #include "server/app/reload.h"
 #include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
@@ -251,8 +252,14 @@ class Server::Impl {
     }
     crash_notes_ = *std::move(notes);
     for (const CrashedAttempt& crash : crash_notes_->found()) {
-      log_->error("the server before was taken down by job={} attempt={} signal={}", crash.job_id,
-                  crash.attempt, crash.signal);
+      absl::StatusOr<JobRecord> job = storage_->jobs().GetJob(crash.job_id);
+      if (!job.ok()) {
+        job = JobRecord();
+        job->id = crash.job_id;
+      }
+      job->attempt = crash.attempt;
+      log_->error("the server before was taken down by {} signal={}", LogAttemptOf(*job),
+                  crash.signal);
     }
   }
 

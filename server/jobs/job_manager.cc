@@ -25,6 +25,7 @@
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/memory_shares.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/orphans.h"
@@ -117,7 +118,7 @@ class JobManager::Impl {
   // Empty while no shares are granted.
   std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
-  void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
+  void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
   void KeepHouse();
 
   DatasetCache datasets_;
@@ -217,7 +218,7 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
   const auto deleted =
       DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
   if (!deleted.ok()) {
-    Warn(job_id, "cannot delete the checkpoint", deleted.status());
+    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
 }
@@ -360,10 +361,10 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
   return attempt;
 }
 
-void JobManager::Impl::Warn(const std::string& job_id, const char* what,
+void JobManager::Impl::Warn(const JobRecord& job, const char* what,
                             const absl::Status& status) const {
   if (environment_.dependencies.log != nullptr) {
-    environment_.dependencies.log->warn("job={} {}: {}", job_id, what, status.ToString());
+    environment_.dependencies.log->warn("{} {}: {}", LogNameOf(job), what, status.ToString());
   }
 }
 

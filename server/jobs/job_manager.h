@@ -80,6 +80,7 @@ struct JobSubmission {
   std::string request_id;  // may be empty
   std::string model_name;  // empty: "model-" and the job's id
   std::string caller;      // whose quota and turn it takes; may be empty
+  std::string trace_id;    // of the call; may be empty
   int32_t priority = 0;
   Labels labels;
 };

@@ -39,6 +39,7 @@ struct QueueLimits {
 struct NewJob {
   std::string id;
   std::string caller;
+  std::string trace_id;
   QueueLimits limits;
   int32_t priority = 0;
   std::string request;

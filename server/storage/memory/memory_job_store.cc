@@ -54,6 +54,7 @@ JobRecord MakeRecord(const NewJob& job, int64_t number) {
   record.id = job.id;
   record.number = number;
   record.caller = job.caller;
+  record.trace_id = job.trace_id;
   record.priority = job.priority;
   record.request = job.request;
   record.request_id = job.request_id;
