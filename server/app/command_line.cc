@@ -3,6 +3,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string_view>
@@ -68,19 +69,22 @@ struct FlagUnits {
       : cache_megabytes(options.cache_bytes >> 20),
         checkpoint_seconds(absl::ToDoubleSeconds(options.checkpoint_interval)),
         upload_expiry_seconds(absl::ToDoubleSeconds(options.upload_expiry)),
-        collect_seconds(absl::ToDoubleSeconds(options.collect_interval)) {}
+        collect_seconds(absl::ToDoubleSeconds(options.collect_interval)),
+        job_retention_seconds(absl::ToDoubleSeconds(options.job_retention)) {}
 
   void Store(ServerOptions& options) const {
     options.cache_bytes = cache_megabytes << 20;
     options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
     options.upload_expiry = absl::Seconds(upload_expiry_seconds);
     options.collect_interval = absl::Seconds(collect_seconds);
+    options.job_retention = absl::Seconds(job_retention_seconds);
   }
 
   int64_t cache_megabytes;
   double checkpoint_seconds;
   double upload_expiry_seconds;
   double collect_seconds;
+  double job_retention_seconds;
 };
 
 void AddBaseFlags(CLI::App& app, ServerOptions& options) {
@@ -146,6 +150,13 @@ void AddJobFlags(CLI::App& app, ServerOptions& options, FlagUnits& units) {
                  "a job fails when the server died so often while it ran, or could not go on so "
                  "often for want of disk or database, without a new checkpoint in between")
       ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--job-retention", units.job_retention_seconds,
+                 "a finished job is deleted with its events so long after its end, as in 90d, 12h "
+                 "or, in seconds, 3600; 0: never. Models stay")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}))
+      ->check(CLI::Range(0.0, 31'536'000'000.0))
       ->capture_default_str();
   app.add_option("--max-queued-jobs", options.max_queued_jobs,
                  "jobs that may wait at the same time; further ones are refused; 0: any number")

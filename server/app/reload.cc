@@ -61,6 +61,7 @@ std::vector<Setting> LiveSettings() {
       MakeSetting<&ServerOptions::max_queued_jobs_per_caller>("--max-queued-jobs-per-caller"),
       MakeSetting<&ServerOptions::max_running_jobs_per_caller>("--max-running-jobs-per-caller"),
       MakeSetting<&ServerOptions::max_lost_attempts>("--max-lost-attempts"),
+      MakeSetting<&ServerOptions::job_retention>("--job-retention"),
       MakeSetting<&ServerOptions::max_upload_bytes>("--max-upload"),
       MakeSetting<&ServerOptions::upload_space_bytes>("--upload-space"),
       MakeSetting<&ServerOptions::upload_expiry>("--upload-expiry"),

@@ -190,10 +190,14 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
+    retention_ = std::make_unique<JobRetention>(
+        JobRetentionDependencies{storage_.get(), blobs_.get(), &RealClock(), log_},
+        options_.job_retention);
     StorageKeeperOptions keeper;
     keeper.storage = storage_.get();
     keeper.blobs = blobs_.get();
     keeper.reserve = reserve_.get();
+    keeper.retention = retention_.get();
     keeper.collect_interval = options_.collect_interval;
     keeper.log = log_;
     return RunSafely("starting the keeper of the storage", [&] {
@@ -208,6 +212,7 @@ class Server::Impl {
     SetUploadLimits(options);
     environment_.slots->SetLimit(options.access.max_calls_per_caller);
     disk_->SetMinFreeBytes(options.min_free_disk_bytes);
+    retention_->SetKeep(options.job_retention);
   }
 
   void SetUploadLimits(const ServerOptions& options) {
@@ -379,6 +384,7 @@ class Server::Impl {
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<DiskGuard> disk_;
   std::unique_ptr<DiskReserve> reserve_;
+  std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
