@@ -114,6 +114,7 @@ class Server::Impl {
     jobs_.reset();
     if (feed_ticker_ != nullptr) {
       feed_ticker_->Remove(feed_tick_);
+      feed_ticker_->Remove(refusal_tick_);
     }
   }
 
@@ -283,6 +284,8 @@ class Server::Impl {
     feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
     feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
+    environment_.refusals = std::make_unique<RefusalLog>(log_);
+    refusal_tick_ = feed_ticker_->Add([this] { environment_.refusals->Tick(); });
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
     JobManagerDependencies dependencies;
@@ -392,6 +395,7 @@ class Server::Impl {
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<Ticker> feed_ticker_;
   int64_t feed_tick_ = 0;
+  int64_t refusal_tick_ = 0;
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;
