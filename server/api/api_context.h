@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/errors.h"
+#include "core/base/live_value.h"
 #include "core/training/learner.h"
 #include "server/api/parse_budget.h"
 #include "server/api/unfinished_uploads.h"
@@ -24,15 +25,17 @@
 
 namespace mercer::server {
 
+// Live ones may change while calls run, each of which keeps to what it has read.
 struct ApiLimits {
   int64_t message_bytes = int64_t{64} << 20;  // of one request or response
   // Of one data set: of what is sent, of what it inflates to, and of its cells as numbers.
-  int64_t dataset_bytes = int64_t{16} << 30;
-  int default_threads = 1;                         // of a job that does not say
-  int64_t upload_space_bytes = int64_t{64} << 30;  // of all unfinished uploads together
-  absl::Duration upload_expiry =
-      absl::Hours(24);       // of one that can be resumed, since its last byte
-  int64_t stored_bytes = 0;  // of all data sets together; 0: no limit
+  LiveValue<int64_t> dataset_bytes = int64_t{16} << 30;
+  int default_threads = 1;  // of a job that does not say
+  // Of all unfinished uploads together.
+  LiveValue<int64_t> upload_space_bytes = int64_t{64} << 30;
+  // Of an upload that can be resumed, since its last byte.
+  LiveValue<absl::Duration> upload_expiry = absl::Hours(24);
+  LiveValue<int64_t> stored_bytes = int64_t{0};  // of all data sets together; 0: no limit
 };
 
 // The parts that the API is built on; all outlive it.

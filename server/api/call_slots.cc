@@ -24,13 +24,15 @@ CallSlots::Slot::~Slot() {
   }
 }
 
+void CallSlots::SetLimit(int64_t per_caller) {
+  absl::MutexLock lock(&mutex_);
+  per_caller_ = per_caller;
+}
+
 absl::StatusOr<CallSlots::Slot> CallSlots::Take(const std::string& caller) {
-  if (per_caller_ == 0) {
-    return Slot();
-  }
   absl::MutexLock lock(&mutex_);
   int64_t& taken = taken_[caller];
-  if (taken >= per_caller_) {
+  if (per_caller_ > 0 && taken >= per_caller_) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           caller, " has ", taken, " calls at a time, streams included, at most ",
                           per_caller_, " are allowed; try again when one has ended")),

@@ -33,6 +33,8 @@ class CallSlots {
 
   // `per_caller` 0: any number.
   explicit CallSlots(int64_t per_caller) : per_caller_(per_caller) {}
+  // For calls from now on; those that run count, and none of them ends.
+  void SetLimit(int64_t per_caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: kResourceExhausted with reason TOO_MANY_CALLS.
   absl::StatusOr<Slot> Take(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -42,8 +44,8 @@ class CallSlots {
  private:
   void Release(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const int64_t per_caller_;
   mutable absl::Mutex mutex_;
+  int64_t per_caller_ ABSL_GUARDED_BY(mutex_);
   // Of callers who have a call now: callers who have gone leave nothing behind.
   absl::flat_hash_map<std::string, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
 };

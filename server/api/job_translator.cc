@@ -98,6 +98,7 @@ v1::ProgressEvent WriteEvent(const JobEvent& event) {
       if (IsWord(event.message)) {
         message.mutable_state_change()->set_reason(event.message);
       }
+      message.mutable_state_change()->set_trace_id(event.trace_id);
       break;
     case JobEventKind::kProgress:
       WriteProgress(event, message.mutable_progress());
@@ -159,6 +160,7 @@ absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
     SetTimestamp(record.not_before, job.mutable_next_attempt_time());
   }
   job.set_stop_requested(record.stop_requested);
+  job.set_trace_id(record.trace_id);
   return job;
 }
 

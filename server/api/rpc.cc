@@ -172,6 +172,9 @@ void CallRecord::Report(const absl::Status& status, const AuditSubject& subject,
   if (log == nullptr) {
     return;
   }
+  if (refused && !TakesRefusal(status)) {
+    return;
+  }
   if (refused || rule_->changes) {
     LogAudit(*log, {method_, info_.caller, context_->peer(), subject, refused, info_.trace_id},
              status);
@@ -186,6 +189,12 @@ void CallRecord::Report(const absl::Status& status, const AuditSubject& subject,
              info_.trace_id.empty() ? "" : absl::StrCat(" trace=", info_.trace_id),
              is_ours ? absl::StrCat(" message=\"", std::string(status.message()), "\"") : "");
   }
+}
+
+bool CallRecord::TakesRefusal(const absl::Status& status) const {
+  return environment_->refusals == nullptr ||
+         environment_->refusals->Admit(absl::IsUnauthenticated(status) ? RefusalLog::kStranger
+                                                                       : RefusalLog::kKnownCaller);
 }
 
 grpc::ServerUnaryReactor* FailUnary(const RpcEnvironment& environment,

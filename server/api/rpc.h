@@ -21,6 +21,7 @@
 #include "server/api/call_slots.h"
 #include "server/api/call_tracker.h"
 #include "server/api/method_rules.h"
+#include "server/api/refusal_log.h"
 #include "server/api/ticker.h"
 #include "server/jobs/executor.h"
 
@@ -49,6 +50,7 @@ struct RpcEnvironment {
   std::shared_ptr<spdlog::logger> log;                                // may be null
   CallObserver* observer = nullptr;                                   // may be null
   std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody
+  std::unique_ptr<RefusalLog> refusals;  // may be null: each refusal gets its line
   std::unique_ptr<CallSlots> slots = std::make_unique<CallSlots>(0);
   std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
 };
@@ -107,6 +109,8 @@ class CallRecord {
              const char* method);
   absl::Status Enter();
   absl::StatusOr<Caller> AskGate() const;
+  // Whether the log takes a line about a refusal of now.
+  bool TakesRefusal(const absl::Status& status) const;
   void Report(const absl::Status& status, const AuditSubject& subject, bool refused) const;
 
   const RpcEnvironment* environment_;

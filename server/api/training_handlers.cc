@@ -111,6 +111,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
                                                 const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(JobSubmission submission, MakeSubmission(request));
   submission.caller = info.caller;
+  submission.trace_id = info.trace_id;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
     return AboutDataset(WithRequestPaths(created.status(), ChosenLearner(request)), request);

@@ -1,12 +1,15 @@
 #include "server/app/command_line.h"
 
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include <CLI/CLI.hpp>
 
 #include "server/app/access_flags.h"
@@ -66,19 +69,22 @@ struct FlagUnits {
       : cache_megabytes(options.cache_bytes >> 20),
         checkpoint_seconds(absl::ToDoubleSeconds(options.checkpoint_interval)),
         upload_expiry_seconds(absl::ToDoubleSeconds(options.upload_expiry)),
-        collect_seconds(absl::ToDoubleSeconds(options.collect_interval)) {}
+        collect_seconds(absl::ToDoubleSeconds(options.collect_interval)),
+        job_retention_seconds(absl::ToDoubleSeconds(options.job_retention)) {}
 
   void Store(ServerOptions& options) const {
     options.cache_bytes = cache_megabytes << 20;
     options.checkpoint_interval = absl::Seconds(checkpoint_seconds);
     options.upload_expiry = absl::Seconds(upload_expiry_seconds);
     options.collect_interval = absl::Seconds(collect_seconds);
+    options.job_retention = absl::Seconds(job_retention_seconds);
   }
 
   int64_t cache_megabytes;
   double checkpoint_seconds;
   double upload_expiry_seconds;
   double collect_seconds;
+  double job_retention_seconds;
 };
 
 void AddBaseFlags(CLI::App& app, ServerOptions& options) {
@@ -145,6 +151,13 @@ void AddJobFlags(CLI::App& app, ServerOptions& options, FlagUnits& units) {
                  "often for want of disk or database, without a new checkpoint in between")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  app.add_option("--job-retention", units.job_retention_seconds,
+                 "a finished job is deleted with its events so long after its end, as in 90d, 12h "
+                 "or, in seconds, 3600; 0: never. Models stay")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}))
+      ->check(CLI::Range(0.0, 31'536'000'000.0))
+      ->capture_default_str();
   app.add_option("--max-queued-jobs", options.max_queued_jobs,
                  "jobs that may wait at the same time; further ones are refused; 0: any number")
       ->check(CLI::NonNegativeNumber)
@@ -178,44 +191,102 @@ void AddTasks(CLI::App& app, CommandLine& result) {
   restore->callback([&result] { result.task = ServerTask::kRestore; });
 }
 
+// One reading of a command line and of its file.
+class Reading {
+ public:
+  explicit Reading(CommandLine& result)
+      : units_(result.options),
+        app_("mercer-server: trains kernel machines, keeps the models, predicts", "mercer-server") {
+    ServerOptions& options = result.options;
+    app_.set_version_flag("--version", kCodeVersion);
+    app_.set_config("--config", "",
+                    "a file with these options, one NAME=VALUE per line; flags go first. SIGHUP "
+                    "reads it again");
+    app_.config_formatter(std::make_shared<StrictConfig>(app_));
+    AddBaseFlags(app_, options);
+    AddStorageFlags(app_, options, units_);
+    AddJobFlags(app_, options, units_);
+    app_.add_option("--log-level", options.log_level, "how much is logged to stderr")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
+        ->capture_default_str();
+    app_.add_flag(
+        "--reproducible", options.reproducible,
+        "keep to the instructions of every x86-64 processor, for the same bits on all; slower");
+    AddAccessFlags(app_, options.access);
+    AddTokenCommand(app_, &run_command_);
+    AddTasks(app_, result);
+  }
+
+  // Throws CLI::ParseError.
+  void Read(int argc, const char* const* argv, CommandLine& result) {
+    app_.parse(argc, argv);
+    if (result.repair && result.task != ServerTask::kCheck) {
+      throw CLI::RequiresError("--repair", "check");
+    }
+    result.has_file = !File().empty();
+    units_.Store(result.options);
+  }
+
+  CLI::App& app() { return app_; }
+  const std::function<int(std::ostream&, std::ostream&)>& command() const { return run_command_; }
+  std::string File() const { return app_.get_config_ptr()->as<std::string>(); }
+
+ private:
+  FlagUnits units_;
+  CLI::App app_;
+  std::function<int(std::ostream&, std::ostream&)> run_command_;  // empty: none was given
+};
+
+// The option that a message is about: its first word that begins with "--", without that; empty: none.
+std::string OptionIn(const std::string& message) {
+  const size_t begin = message.find("--");
+  if (begin == std::string::npos) {
+    return "";
+  }
+  const size_t end = message.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin);
+  return message.substr(begin + 2, end == std::string::npos ? end : end - begin - 2);
+}
+
+// Flags were good at the start, so a mistake is one of the file.
+std::string WithPlace(const std::string& file, const std::string& message) {
+  if (message.find(file) != std::string::npos) {
+    return message;
+  }
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  const std::string option = OptionIn(message);
+  const int line = option.empty() ? 0 : LineOf(text.str(), option);
+  return absl::StrCat(file, line > 0 ? absl::StrCat(":", line) : "", ": ", message);
+}
+
 }  // namespace
 
 CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CommandLine result;
-  ServerOptions& options = result.options;
-  FlagUnits units(options);
-  CLI::App app("mercer-server: trains kernel machines, keeps the models, predicts",
-               "mercer-server");
-  app.set_version_flag("--version", kCodeVersion);
-  app.set_config("--config", "",
-                 "a file with these options, one NAME=VALUE per line; flags go first");
-  app.config_formatter(std::make_shared<StrictConfig>(app));
-  AddBaseFlags(app, options);
-  AddStorageFlags(app, options, units);
-  AddJobFlags(app, options, units);
-  app.add_option("--log-level", options.log_level, "how much is logged to stderr")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "critical", "off"}))
-      ->capture_default_str();
-  app.add_flag(
-      "--reproducible", options.reproducible,
-      "keep to the instructions of every x86-64 processor, for the same bits on all; slower");
-  AddAccessFlags(app, options.access);
-  std::function<int(std::ostream&, std::ostream&)> run_command;
-  AddTokenCommand(app, &run_command);
-  AddTasks(app, result);
+  Reading reading(result);
   try {
-    app.parse(argc, argv);
-    if (result.repair && result.task != ServerTask::kCheck) {
-      throw CLI::RequiresError("--repair", "check");
-    }
-    if (run_command) {
-      result.exit_code = run_command(std::cout, std::cerr);
+    reading.Read(argc, argv, result);
+    if (reading.command()) {
+      result.exit_code = reading.command()(std::cout, std::cerr);
     }
   } catch (const CLI::ParseError& error) {
-    result.exit_code = app.exit(error);
+    result.exit_code = reading.app().exit(error);
   }
-  units.Store(options);
   return result;
+}
+
+absl::StatusOr<ServerOptions> ReadOptionsAgain(int argc, const char* const* argv) {
+  CommandLine result;
+  Reading reading(result);
+  try {
+    reading.Read(argc, argv, result);
+  } catch (const CLI::ParseError& error) {
+    return absl::InvalidArgumentError(WithPlace(reading.File(), error.what()));
+  }
+  if (const absl::Status status = ResolveOptions(result.options).status(); !status.ok()) {
+    return absl::InvalidArgumentError(WithPlace(reading.File(), std::string(status.message())));
+  }
+  return std::move(result.options);
 }
 
 }  // namespace mercer::server

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/statusor.h"
+
 #include "server/app/server_options.h"
 
 namespace mercer::server {
@@ -14,13 +16,18 @@ enum class ServerTask : uint8_t { kServe, kCheck, kRestore };
 struct CommandLine {
   ServerOptions options;
   ServerTask task = ServerTask::kServe;
-  bool repair = false;  // kCheck
-  std::string archive;  // kRestore
+  bool repair = false;    // kCheck
+  std::string archive;    // kRestore
+  bool has_file = false;  // a configuration file was given
   // Set when the program is to end at once: --help, --version, a mistake (explained on stderr), or a
   // command, which has been done.
   std::optional<int> exit_code;
 };
 
 CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+// What the same command line means now that its file may be another one; prints nothing and does no command. Errors:
+// kInvalidArgument that names the file, the line where it is known, and the option.
+absl::StatusOr<ServerOptions> ReadOptionsAgain(int argc, const char* const* argv);
 
 }  // namespace mercer::server

@@ -37,7 +37,7 @@ extern "C" void AskForEnd(int signal) {
   PassOn(signal);
 }
 
-// SIGHUP means "read the files of the door again" where there are some. Without them the program ends as for
+// SIGHUP means "read the configuration and the files of the door again" where there are some. Without them the program ends as for
 // SIGTERM, as when a terminal is closed; unless nohup has told it not to. A second one is no other wish, as a
 // closed terminal may send several.
 bool CatchHangUp(bool has_files) {
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
       return mercer::server::RunRestore(command_line.archive, command_line.options.data_dir,
                                         std::cout, std::cerr);
   }
-  if (!CatchSignals(command_line.options.access.has_files())) {
+  if (!CatchSignals(command_line.has_file || command_line.options.access.has_files())) {
     std::perror("mercer-server: cannot catch signals");
     return 1;
   }
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   std::printf("listening on %s\n", (*server)->address().c_str());
   std::fflush(stdout);
   while (!WaitForSignal()) {
-    (*server)->ReloadAccess();
+    (*server)->Reload(mercer::server::ReadOptionsAgain(argc, argv));
   }
   (*server)->Drain();
   return 0;

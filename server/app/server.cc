@@ -1,14 +1,16 @@
 #include "server/app/server.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -21,13 +23,14 @@
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/app/access_control.h"
+#include "server/app/data_folder.h"
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
+#include "server/app/reload.h"
 #include "server/app/transport.h"
-#include "server/blobs/make_folders.h"
 #include "server/jobs/crash_notes.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
-#include "server/maintenance/restore.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -59,54 +62,6 @@ std::string HostName() {
                                                   : absl::StrCat("pid:", getpid());
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  const std::error_code error = MakeFolders(path);
-  const std::string message =
-      absl::StrCat("the folder '", path, "' cannot be made: ", error.message());
-  if (error == std::errc::no_space_on_device) {
-    return WithReason(absl::ResourceExhaustedError(message), "DISK_FULL", {{"path", path}});
-  }
-  if (error == std::errc::io_error) {
-    return absl::InternalError(message);
-  }
-  return error ? WithReason(absl::FailedPreconditionError(message), "STORAGE_READ_ONLY")
-               : absl::OkStatus();
-}
-
-// A new database would leave every blob without reference, and such blobs are deleted.
-absl::Status CheckBlobsHaveDatabase(const std::string& folder) {
-  std::error_code error;
-  if (std::filesystem::exists(absl::StrCat(folder, "/", kUnfinishedRestore), error)) {
-    return WithReason(
-        absl::DataLossError(absl::StrCat("a restore into the folder '", folder,
-                                         "' was broken off: empty it and restore again")),
-        "RESTORE_UNFINISHED");
-  }
-  const std::uintmax_t size = std::filesystem::file_size(folder + "/mercer.db", error);
-  if (!error && size > 0) {
-    return absl::OkStatus();
-  }
-  std::filesystem::recursive_directory_iterator blobs(folder + "/blobs", error);
-  for (; !error && blobs != std::filesystem::recursive_directory_iterator();
-       blobs.increment(error)) {
-    if (blobs->is_regular_file(error)) {
-      return WithReason(
-          absl::DataLossError(absl::StrCat("the database '", folder,
-                                           "/mercer.db' is missing or empty, but there are blobs: "
-                                           "put the database back, or take another folder")),
-          "DATABASE_MISSING");
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The folder without what an earlier process has left there.
-absl::Status MakeEmptyFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove_all(path, error);
-  return MakeFolder(path);
-}
-
 JobManagerOptions JobOptions(const ServerOptions& options) {
   JobManagerOptions jobs;
   jobs.host = HostName();
@@ -116,7 +71,7 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   jobs.cache_bytes = options.cache_bytes;
   jobs.checkpoint_interval = options.checkpoint_interval;
   jobs.max_lost_attempts = options.max_lost_attempts;
-  jobs.queue_limits = {options.max_queued_jobs, options.max_queued_jobs_per_caller};
+  jobs.queue_limits = QueueLimits{options.max_queued_jobs, options.max_queued_jobs_per_caller};
   jobs.max_running_jobs_per_caller = options.max_running_jobs_per_caller;
   return jobs;
 }
@@ -136,8 +91,11 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
 // they stand on.
 class Server::Impl {
  public:
-  Impl(ServerOptions options, std::shared_ptr<spdlog::logger> log)
-      : options_(std::move(options)), log_(std::move(log)) {}
+  Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log)
+      : options_(std::move(resolved)),
+        started_with_(given),
+        in_force_(options_),
+        log_(std::move(log)) {}
 
   ~Impl() {
     if (grpc_server_ != nullptr) {
@@ -156,6 +114,7 @@ class Server::Impl {
     jobs_.reset();
     if (feed_ticker_ != nullptr) {
       feed_ticker_->Remove(feed_tick_);
+      feed_ticker_->Remove(refusal_tick_);
     }
   }
 
@@ -192,6 +151,30 @@ class Server::Impl {
 
   void ReloadAccess() { access_->Reload(); }
 
+  void Reload(const absl::StatusOr<ServerOptions>& fresh) ABSL_LOCKS_EXCLUDED(reload_mutex_) {
+    ReloadAccess();
+    absl::MutexLock lock(&reload_mutex_);
+    absl::StatusOr<ReloadPlan> plan =
+        fresh.ok() ? PlanReload(started_with_, in_force_, *fresh) : fresh.status();
+    if (!plan.ok()) {
+      log_->error("the configuration stays as it was: {}", std::string(plan.status().message()));
+      return;
+    }
+    in_force_ = plan->options;
+    // Said while the log tells more: before a level that hides it, after one that shows it.
+    const spdlog::level::level_enum level = spdlog::level::from_str(in_force_.log_level);
+    if (level < log_->level()) {
+      log_->set_level(level);
+    }
+    ApplyLimits(in_force_);
+    log_->info("configuration read again: {}",
+               plan->changes.empty() ? "nothing changes" : absl::StrJoin(plan->changes, ", "));
+    if (!plan->at_restart.empty()) {
+      log_->warn("other values wait for the next start: {}", absl::StrJoin(plan->at_restart, ", "));
+    }
+    log_->set_level(level);
+  }
+
   int port() const { return port_; }
   const std::string& address() const { return address_; }
   grpc::Server& grpc_server() { return *grpc_server_; }
@@ -208,16 +191,36 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
+    retention_ = std::make_unique<JobRetention>(
+        JobRetentionDependencies{storage_.get(), blobs_.get(), &RealClock(), log_},
+        options_.job_retention);
     StorageKeeperOptions keeper;
     keeper.storage = storage_.get();
     keeper.blobs = blobs_.get();
     keeper.reserve = reserve_.get();
+    keeper.retention = retention_.get();
     keeper.collect_interval = options_.collect_interval;
     keeper.log = log_;
     return RunSafely("starting the keeper of the storage", [&] {
       keeper_ = std::make_unique<StorageKeeper>(std::move(keeper));
       return absl::OkStatus();
     });
+  }
+
+  void ApplyLimits(const ServerOptions& options) {
+    const JobManagerOptions jobs = JobOptions(options);
+    jobs_->SetLimits({jobs.max_lost_attempts, jobs.queue_limits, jobs.max_running_jobs_per_caller});
+    SetUploadLimits(options);
+    environment_.slots->SetLimit(options.access.max_calls_per_caller);
+    disk_->SetMinFreeBytes(options.min_free_disk_bytes);
+    retention_->SetKeep(options.job_retention);
+  }
+
+  void SetUploadLimits(const ServerOptions& options) {
+    context_.limits.dataset_bytes = options.max_upload_bytes;
+    context_.limits.upload_space_bytes = options.upload_space_bytes;
+    context_.limits.upload_expiry = options.upload_expiry;
+    context_.limits.stored_bytes = options.max_stored_bytes;
   }
 
   std::string PortFile() const { return options_.data_dir + "/port"; }
@@ -255,8 +258,14 @@ class Server::Impl {
     }
     crash_notes_ = *std::move(notes);
     for (const CrashedAttempt& crash : crash_notes_->found()) {
-      log_->error("the server before was taken down by job={} attempt={} signal={}", crash.job_id,
-                  crash.attempt, crash.signal);
+      absl::StatusOr<JobRecord> job = storage_->jobs().GetJob(crash.job_id);
+      if (!job.ok()) {
+        job = JobRecord();
+        job->id = crash.job_id;
+      }
+      job->attempt = crash.attempt;
+      log_->error("the server before was taken down by {} signal={}", LogAttemptOf(*job),
+                  crash.signal);
     }
   }
 
@@ -275,6 +284,8 @@ class Server::Impl {
     feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
     feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
+    environment_.refusals = std::make_unique<RefusalLog>(log_);
+    refusal_tick_ = feed_ticker_->Add([this] { environment_.refusals->Tick(); });
     const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
     planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
     JobManagerDependencies dependencies;
@@ -306,10 +317,7 @@ class Server::Impl {
     context_.learners = AllLearners();
     context_.code_version = kCodeVersion;
     context_.limits.message_bytes = options_.max_message_bytes;
-    context_.limits.dataset_bytes = options_.max_upload_bytes;
-    context_.limits.upload_space_bytes = options_.upload_space_bytes;
-    context_.limits.upload_expiry = options_.upload_expiry;
-    context_.limits.stored_bytes = options_.max_stored_bytes;
+    SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
     ticker_ = std::make_unique<Ticker>(options_.heartbeat);
@@ -369,13 +377,17 @@ class Server::Impl {
                                      : "whoever listens on the network reads the tokens");
   }
 
-  const ServerOptions options_;
+  const ServerOptions options_;  // resolved, as of the start
+  const ServerOptions started_with_;
+  absl::Mutex reload_mutex_;
+  ServerOptions in_force_ ABSL_GUARDED_BY(reload_mutex_);
   const std::shared_ptr<spdlog::logger> log_;
   std::unique_ptr<AccessControl> access_;
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<DiskGuard> disk_;
   std::unique_ptr<DiskReserve> reserve_;
+  std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
   std::unique_ptr<ThreadPool> hub_io_;
@@ -383,6 +395,7 @@ class Server::Impl {
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<Ticker> feed_ticker_;
   int64_t feed_tick_ = 0;
+  int64_t refusal_tick_ = 0;
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;
@@ -404,7 +417,7 @@ class Server::Impl {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::shared_ptr<spdlog::logger> log) {
   MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
-  auto impl = std::make_unique<Impl>(std::move(resolved), std::move(log));
+  auto impl = std::make_unique<Impl>(options, std::move(resolved), std::move(log));
   MERCER_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
@@ -418,6 +431,7 @@ std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   return impl_->grpc_server().InProcessChannel({});
 }
 void Server::ReloadAccess() { impl_->ReloadAccess(); }
+void Server::Reload(const absl::StatusOr<ServerOptions>& options) { impl_->Reload(options); }
 void Server::Drain() { impl_->Drain(); }
 
 }  // namespace mercer::server

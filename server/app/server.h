@@ -44,6 +44,10 @@ class Server {
   // Reads tokens and certificates again, now; broken files leave everything as it is. The server also
   // looks at them by itself.
   void ReloadAccess();
+  // What SIGHUP means: ReloadAccess, and the options as they are given now, or why they cannot be read. The log level and
+  // the limits change at once (LiveFlags); the log names what changes, what waits for the next start, and what is wrong,
+  // in which case all stays as it was.
+  void Reload(const absl::StatusOr<ServerOptions>& options);
 
   // Says NOT_SERVING, takes no new jobs, sends running ones back to the queue with a checkpoint,
   // ends streams with UNAVAILABLE, stops listening. Blocks until all is done. Idempotent.

@@ -19,6 +19,8 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
                    "must be in [0, 64]");
   violations.Check(options.memory_budget_bytes >= 0, "--memory-budget", "must be >= 0");
   violations.Check(options.max_lost_attempts >= 1, "--max-lost-attempts", "must be >= 1");
+  violations.Check(options.job_retention >= absl::ZeroDuration(), "--job-retention",
+                   "must be >= 0");
   violations.Check(options.max_queued_jobs >= 0, "--max-queued-jobs", "must be >= 0");
   violations.Check(options.max_queued_jobs_per_caller >= 0, "--max-queued-jobs-per-caller",
                    "must be >= 0");

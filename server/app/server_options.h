@@ -40,7 +40,8 @@ struct ServerOptions {
   int64_t max_queued_jobs_per_caller = 0;
   int64_t max_running_jobs_per_caller = 0;
   int64_t max_message_bytes = int64_t{64} << 20;
-  bool reproducible = false;  // the same bits on every processor; see ComputeReproducibly
+  absl::Duration job_retention;  // a finished job is deleted so long after its end; 0: never
+  bool reproducible = false;     // the same bits on every processor; see ComputeReproducibly
   AccessOptions access;
 };
 

@@ -20,8 +20,9 @@ absl::Status DiskGuard::CheckRoom(int64_t more) const {
   if (!space.ok()) {
     return absl::OkStatus();
   }
-  const int64_t kept = min_free_bytes_ > 0
-                           ? min_free_bytes_
+  const int64_t min_free_bytes = min_free_bytes_;
+  const int64_t kept = min_free_bytes > 0
+                           ? min_free_bytes
                            : std::min(kMostByDefault, space->total_bytes / kShareByDefault);
   const int64_t needed = kept + std::min(more, std::numeric_limits<int64_t>::max() - kept);
   if (space->free_bytes >= needed) {

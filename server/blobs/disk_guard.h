@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/live_value.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {
@@ -21,10 +22,12 @@ class DiskGuard {
   // Whether so much stays free after `more` bytes were written. Errors: kResourceExhausted (reason DISK_NEARLY_FULL, metadata
   // free_bytes and needed_bytes). A disk that cannot be asked is taken for one with room: writing to it says what is wrong.
   absl::Status CheckRoom(int64_t more = 0) const;
+  // For what is asked from now on.
+  void SetMinFreeBytes(int64_t min_free_bytes) { min_free_bytes_ = min_free_bytes; }
 
  private:
   const std::string folder_;
-  const int64_t min_free_bytes_;
+  LiveValue<int64_t> min_free_bytes_;
   FileSystem& files_;
 };
 

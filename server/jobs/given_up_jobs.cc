@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/retry_policy.h"
 
 namespace mercer::server {
@@ -19,7 +20,7 @@ void GivenUpJobs::GiveUp(const JobRecord& job, const absl::Status& why) {
   given_up.push_back({job, why});
   const auto& log = environment_.dependencies.log;
   if (log != nullptr) {
-    log->error("job={} attempt={} could not be begun: {}", job.id, job.attempt, LogTextOf(why));
+    log->error("{} could not be begun: {}", LogAttemptOf(job), LogTextOf(why));
   }
   const absl::Status stored =
       RunSafely("giving a job up", [&] { return StoreEnd(given_up.front()); });
@@ -27,7 +28,7 @@ void GivenUpJobs::GiveUp(const JobRecord& job, const absl::Status& why) {
     return;
   }
   if (log != nullptr) {
-    log->warn("job={} cannot end a job that could not be begun: {}", job.id, stored.ToString());
+    log->warn("{} cannot end a job that could not be begun: {}", LogNameOf(job), stored.ToString());
   }
   absl::MutexLock lock(&mutex_);
   waiting_.splice(waiting_.end(), given_up);

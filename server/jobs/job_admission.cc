@@ -61,6 +61,7 @@ NewJob MakeJob(const JobSubmission& submission, const std::string& request_diges
   NewJob job;
   job.id = MakeJobId();
   job.caller = submission.caller;
+  job.trace_id = submission.trace_id;
   job.priority = submission.priority;
   job.request = submission.request;
   job.request_id = submission.request_id;
@@ -72,7 +73,7 @@ NewJob MakeJob(const JobSubmission& submission, const std::string& request_diges
       submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;
   job.memory_bytes = estimate.memory_bytes;
   job.now = now;
-  job.event = StateEvent(JobState::kQueued);
+  job.event = QueuedEvent(submission.trace_id);
   return job;
 }
 

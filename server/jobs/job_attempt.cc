@@ -14,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/retry_policy.h"
 
 namespace mercer::server {
@@ -379,15 +380,7 @@ absl::Status JobAttempt::StoreEnd() {
     Log("cannot store the end of the attempt", ended.status());
     return ended.status();
   }
-  if (end_->reason == AttemptReason::kRetry && dependencies_.log != nullptr) {
-    dependencies_.log->warn("job={} attempt={} is tried again at {}: {}", job_.id, job_.attempt,
-                            absl::FormatTime(end_->not_before, absl::UTCTimeZone()),
-                            LogTextOf(outcome_.status()));
-  }
-  if (end_->state == JobState::kFailed && dependencies_.log != nullptr) {
-    dependencies_.log->error("job={} attempt={} failed: {}", job_.id, job_.attempt,
-                             LogTextOf(outcome_.status()));
-  }
+  LogEnd();
   dependencies_.hub->Publish(job_.id, ended->events);
   if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
     dependencies_.on_versions_deleted(job_.model_name, ended->deleted_versions);
@@ -400,10 +393,25 @@ absl::Status JobAttempt::StoreEnd() {
   return absl::OkStatus();
 }
 
+void JobAttempt::LogEnd() const {
+  spdlog::logger* const log = dependencies_.log.get();
+  if (log == nullptr) {
+    return;
+  }
+  if (end_->reason == AttemptReason::kRetry) {
+    log->warn("{} is tried again at {}: {}", LogAttemptOf(job_),
+              absl::FormatTime(end_->not_before, absl::UTCTimeZone()),
+              LogTextOf(outcome_.status()));
+  } else if (end_->state == JobState::kFailed) {
+    log->error("{} failed: {}", LogAttemptOf(job_), LogTextOf(outcome_.status()));
+  } else {
+    log->info("{} ended: {}", LogAttemptOf(job_), AttemptReasonName(end_->reason));
+  }
+}
+
 void JobAttempt::Log(const std::string& what, const absl::Status& status) const {
   if (dependencies_.log != nullptr) {
-    dependencies_.log->warn("job={} attempt={} {}: {}", job_.id, job_.attempt, what,
-                            status.ToString());
+    dependencies_.log->warn("{} {}: {}", LogAttemptOf(job_), what, status.ToString());
   }
 }
 

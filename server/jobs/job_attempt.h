@@ -108,6 +108,7 @@ class JobAttempt final : public RunObserver {
   absl::StatusOr<AttemptEnd> MakeErrorEnd(const absl::Status& status) const;
   // One try, and CANCELLED instead of `end` when a cancellation came first.
   absl::Status StoreEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
+  void LogEnd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);
   void Log(const std::string& what, const absl::Status& status) const;
 
   const AttemptEnvironment& environment_;

@@ -12,6 +12,7 @@ namespace mercer::server {
 namespace {
 
 constexpr uint8_t kFormat = 1;
+constexpr uint8_t kTracedFormat = 2;  // the same with a trace, after the message
 
 bool IsKind(uint8_t value) {
   return value >= 1 && value <= static_cast<uint8_t>(JobEventKind::kResumed);
@@ -24,10 +25,13 @@ bool IsState(uint8_t value) {
 
 std::string EncodeJobEvent(const JobEvent& event) {
   ByteWriter writer;
-  writer.WriteUint8(kFormat);
+  writer.WriteUint8(event.trace_id.empty() ? kFormat : kTracedFormat);
   writer.WriteUint8(static_cast<uint8_t>(event.kind));
   writer.WriteUint8(static_cast<uint8_t>(event.state));
   writer.WriteString(event.message);
+  if (!event.trace_id.empty()) {
+    writer.WriteString(event.trace_id);
+  }
   if (event.kind == JobEventKind::kProgress) {
     writer.WriteString(event.phase);
     WriteReport(event.report, writer);
@@ -47,7 +51,10 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
   const uint8_t kind = reader.ReadUint8();
   const uint8_t state = reader.ReadUint8();
   event.message = reader.ReadString();
-  if (format != kFormat || !IsKind(kind) || !IsState(state)) {
+  if (format == kTracedFormat) {
+    event.trace_id = reader.ReadString();
+  }
+  if ((format != kFormat && format != kTracedFormat) || !IsKind(kind) || !IsState(state)) {
     reader.Fail();
   } else {
     event.kind = static_cast<JobEventKind>(kind);
@@ -68,6 +75,12 @@ EventDraft StateEvent(JobState state, std::string message) {
   JobEvent event;
   event.state = state;
   event.message = std::move(message);
+  return {0, EncodeJobEvent(event)};
+}
+
+EventDraft QueuedEvent(std::string trace_id) {
+  JobEvent event;
+  event.trace_id = std::move(trace_id);
   return {0, EncodeJobEvent(event)};
 }
 

@@ -35,8 +35,9 @@ struct JobEvent {
   JobState state = JobState::kQueued;  // kState only
   std::string message;  // kState: why, one word (the reason of a failure, "DRAINED"); kResumed: why
                         // from the start
-  std::string phase;    // kProgress: "train", "fold 2 of 5"
-  StepReport report;    // kProgress
+  std::string trace_id;  // kState: of the call that made the job, with its first event; or empty
+  std::string phase;     // kProgress: "train", "fold 2 of 5"
+  StepReport report;     // kProgress
   double elapsed_seconds = 0;  // kProgress: since the attempt began
 
   bool is_terminal() const { return kind == JobEventKind::kState && IsFinal(state); }
@@ -48,6 +49,8 @@ std::string EncodeJobEvent(const JobEvent& event);
 absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record);
 
 EventDraft StateEvent(JobState state, std::string message = "");
+// The first event of a job.
+EventDraft QueuedEvent(std::string trace_id);
 
 // A status and its payloads, as stored with a failed job, and back.
 StoredError EncodeError(const absl::Status& status);

@@ -25,6 +25,7 @@
 #include "server/jobs/job_admission.h"
 #include "server/jobs/job_attempt.h"
 #include "server/jobs/job_errors.h"
+#include "server/jobs/job_log.h"
 #include "server/jobs/memory_shares.h"
 #include "server/jobs/model_verification.h"
 #include "server/jobs/orphans.h"
@@ -83,6 +84,12 @@ class JobManager::Impl {
   }
   absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
   void Drain() { Stop(&JobAttempt::Drain); }
+  void SetLimits(const JobLimits& limits) {
+    environment_.options.max_lost_attempts = limits.max_lost_attempts;
+    environment_.options.queue_limits = limits.queue;
+    environment_.options.max_running_jobs_per_caller = limits.max_running_jobs_per_caller;
+    signal_.Tell();  // a caller may have been passed over
+  }
   void RunHousekeeping();
   void WaitUntilIdle() { signal_.WaitUntilIdle(); }
   bool draining() const { return signal_.stopped(); }
@@ -111,7 +118,7 @@ class JobManager::Impl {
   // Empty while no shares are granted.
   std::optional<MemoryShares::Share> AskForShare(int64_t bytes) ABSL_LOCKS_EXCLUDED(claim_mutex_);
   AttemptPointer Begin(const JobRecord& job) ABSL_LOCKS_EXCLUDED(stop_mutex_);
-  void Warn(const std::string& job_id, const char* what, const absl::Status& status) const;
+  void Warn(const JobRecord& job, const char* what, const absl::Status& status) const;
   void KeepHouse();
 
   DatasetCache datasets_;
@@ -211,7 +218,7 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
   const auto deleted =
       DeleteReleasedBlobs(storage(), *environment_.dependencies.blobs, ended.released_blobs);
   if (!deleted.ok()) {
-    Warn(job_id, "cannot delete the checkpoint", deleted.status());
+    Warn(ended.job, "cannot delete the checkpoint", deleted.status());
   }
   return std::move(ended.job);
 }
@@ -354,10 +361,10 @@ AttemptPointer JobManager::Impl::Begin(const JobRecord& job) {
   return attempt;
 }
 
-void JobManager::Impl::Warn(const std::string& job_id, const char* what,
+void JobManager::Impl::Warn(const JobRecord& job, const char* what,
                             const absl::Status& status) const {
   if (environment_.dependencies.log != nullptr) {
-    environment_.dependencies.log->warn("job={} {}: {}", job_id, what, status.ToString());
+    environment_.dependencies.log->warn("{} {}: {}", LogNameOf(job), what, status.ToString());
   }
 }
 
@@ -466,6 +473,8 @@ absl::StatusOr<Certificate> JobManager::Verify(const StoredModel& stored,
 void JobManager::Drain() { impl_->Drain(); }
 
 bool JobManager::draining() const { return impl_->draining(); }
+
+void JobManager::SetLimits(const JobLimits& limits) { impl_->SetLimits(limits); }
 
 void JobManager::RunHousekeeping() { impl_->RunHousekeeping(); }
 

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/cancellation.h"
+#include "core/base/live_value.h"
 #include "core/data/dataset.h"
 #include "core/training/certificate.h"
 #include "server/blobs/blob_store.h"
@@ -43,9 +44,9 @@ struct JobManagerOptions {
   // So many attempts of a job may be lost with the process for an unknown reason, and as many fail for
   // reasons of the server (see retry_policy.h), without a new checkpoint; the job then fails (see
   // orphans.h). Raise it where machines are taken away often.
-  int max_lost_attempts = 10;
-  QueueLimits queue_limits;
-  int64_t max_running_jobs_per_caller = 0;  // 0: no limit
+  LiveValue<int> max_lost_attempts = 10;
+  LiveValue<QueueLimits> queue_limits = QueueLimits();
+  LiveValue<int64_t> max_running_jobs_per_caller = int64_t{0};  // 0: no limit
   // A thread renews leases and writes progress that was held back. Tests turn it off and call
   // RunHousekeeping.
   bool housekeeping_thread = true;
@@ -67,11 +68,19 @@ struct JobManagerDependencies {
       on_versions_deleted;
 };
 
+// The limits that may change while jobs run.
+struct JobLimits {
+  int max_lost_attempts = 10;
+  QueueLimits queue;
+  int64_t max_running_jobs_per_caller = 0;
+};
+
 struct JobSubmission {
   std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
   std::string request_id;  // may be empty
   std::string model_name;  // empty: "model-" and the job's id
   std::string caller;      // whose quota and turn it takes; may be empty
+  std::string trace_id;    // of the call; may be empty
   int32_t priority = 0;
   Labels labels;
 };
@@ -139,6 +148,9 @@ class JobManager {
   // workers. Idempotent.
   void Drain();
   bool draining() const;
+
+  // From now on. Jobs that wait or run beyond a lower limit stay where they are.
+  void SetLimits(const JobLimits& limits);
 
   // One round of what the housekeeping thread does about every 100 ms.
   void RunHousekeeping();

@@ -11,6 +11,7 @@
 #include "core/training/no_model.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
+#include "server/jobs/job_log.h"
 
 namespace mercer::server {
 namespace {
@@ -63,8 +64,8 @@ void LogVerdict(spdlog::logger* log, const JobRecord& job, const AttemptEnd& end
                 const std::string& message) {
   if (log != nullptr) {
     log->log(end.state == JobState::kFailed ? spdlog::level::err : spdlog::level::warn,
-             "job={} attempt={} was left by a dead process: {}, the job is {}: {}", job.id,
-             job.attempt, AttemptReasonName(end.reason), JobStateName(end.state), message);
+             "{} was left by a dead process: {}, the job is {}: {}", LogAttemptOf(job),
+             AttemptReasonName(end.reason), JobStateName(end.state), message);
   }
 }
 

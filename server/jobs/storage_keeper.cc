@@ -25,6 +25,7 @@ void StorageKeeper::Run() {
   const auto now = [] { return RealClock().Monotonic(); };
   absl::Duration next_collection = now() + options_.collect_interval;
   absl::Duration next_look = now();
+  absl::Duration next_deletion = now();
   while (true) {
     if (now() >= next_look) {
       KeepReserve();
@@ -34,7 +35,11 @@ void StorageKeeper::Run() {
       Collect();
       next_collection = now() + options_.collect_interval;
     }
-    const absl::Duration pause = std::min(next_look, next_collection) - now();
+    if (now() >= next_deletion) {
+      DeleteOldJobs();
+      next_deletion = now() + options_.retention_interval;
+    }
+    const absl::Duration pause = std::min({next_look, next_collection, next_deletion}) - now();
     if (rest_.For(std::max(pause, absl::ZeroDuration()))) {
       return;
     }
@@ -54,6 +59,20 @@ void StorageKeeper::Collect() {
   if (options_.on_collected) {
     options_.on_collected(deleted);
   }
+}
+
+void StorageKeeper::DeleteOldJobs() {
+  if (options_.retention == nullptr) {
+    return;
+  }
+  const absl::Status deleted = RunSafely("deleting old jobs", [this] {
+    return options_.retention->DeleteOldJobs([this] { return rest_.For(absl::ZeroDuration()); })
+        .status();
+  });
+  if (options_.log != nullptr && !deleted.ok() && !old_jobs_stay_) {
+    options_.log->warn("old jobs stay for now: {}", deleted.ToString());
+  }
+  old_jobs_stay_ = !deleted.ok();
 }
 
 void StorageKeeper::KeepReserve() {

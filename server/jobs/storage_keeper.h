@@ -1,4 +1,5 @@
-// What a server does for its disk from time to time: collects blobs that nothing names, keeps the reserve for deletions.
+// What a server does for its disk from time to time: collects blobs that nothing names, keeps the reserve for deletions,
+// forgets old jobs.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "server/blobs/blob_store.h"
 #include "server/blobs/disk_reserve.h"
+#include "server/jobs/job_retention.h"
 #include "server/jobs/steady_sleep.h"
 #include "server/storage/storage.h"
 
@@ -27,7 +29,9 @@ struct StorageKeeperOptions {
   DiskReserve* reserve = nullptr;  // may be null
   absl::Duration collect_interval = absl::Hours(1);
   absl::Duration reserve_interval = absl::Seconds(10);
-  std::shared_ptr<spdlog::logger> log;  // may be null
+  JobRetention* retention = nullptr;                     // may be null
+  absl::Duration retention_interval = absl::Minutes(1);  // the first look is at once
+  std::shared_ptr<spdlog::logger> log;                   // may be null
   std::function<void(const absl::StatusOr<int64_t>&)> on_collected =
       {};  // told of every collection; may be empty
 };
@@ -37,7 +41,7 @@ struct StorageKeeperOptions {
 class StorageKeeper {
  public:
   explicit StorageKeeper(StorageKeeperOptions options);
-  // Ends after the blob that is being looked at.
+  // Ends after the blob that is being looked at, or the batch of jobs.
   ~StorageKeeper();
   StorageKeeper(const StorageKeeper&) = delete;
   StorageKeeper& operator=(const StorageKeeper&) = delete;
@@ -46,9 +50,11 @@ class StorageKeeper {
   void Run();
   void Collect();
   void KeepReserve();
+  void DeleteOldJobs();
 
   const StorageKeeperOptions options_;
   bool reserve_lacks_ = false;  // and the log says so already
+  bool old_jobs_stay_ = false;  // likewise
   SteadySleep rest_;
   std::thread thread_;
 };

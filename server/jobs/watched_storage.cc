@@ -56,6 +56,10 @@ class WatchedJobStore final : public JobStore {
     store_->StopJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
   }
 
+  // Watchers hear of changes of jobs, not of jobs that are forgotten: there is nothing left to read of these.
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
+    store_->DeleteFinishedJobs(which, std::move(done));
+  }
   // Leases and checkpoints are no part of what a job shows.
   void RenewLease(Lease lease, absl::Time lease_until, Done<RenewedLease> done) override {
     store_->RenewLease(std::move(lease), lease_until, std::move(done));

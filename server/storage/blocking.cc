@@ -60,6 +60,11 @@ absl::StatusOr<EndedAttempt> JobStore::EndAttempt(AttemptEnd end) {
       [&](Done<EndedAttempt> done) { EndAttempt(std::move(end), std::move(done)); });
 }
 
+absl::StatusOr<DeletedJobs> JobStore::DeleteFinishedJobs(FinishedJobs which) {
+  return WaitFor<DeletedJobs>(
+      [&](Done<DeletedJobs> done) { DeleteFinishedJobs(which, std::move(done)); });
+}
+
 absl::StatusOr<EndedAttempt> JobStore::CancelJob(CancelRequest request) {
   return WaitFor<EndedAttempt>(
       [&](Done<EndedAttempt> done) { CancelJob(std::move(request), std::move(done)); });

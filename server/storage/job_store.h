@@ -39,6 +39,7 @@ struct QueueLimits {
 struct NewJob {
   std::string id;
   std::string caller;
+  std::string trace_id;
   QueueLimits limits;
   int32_t priority = 0;
   std::string request;
@@ -140,6 +141,19 @@ struct StopRequest {
   StoredError no_model;
 };
 
+// One batch of a deletion. Jobs that have ended before, the oldest ends first: at most `max_jobs` of them, and none but the
+// first that would make them hold more than `max_events` events together.
+struct FinishedJobs {
+  absl::Time ended_before;
+  int max_jobs = 100;
+  int64_t max_events = 20'000;
+};
+
+struct DeletedJobs {
+  std::vector<std::string> ids;
+  std::vector<BlobDigest> released_blobs;  // as in EndedAttempt
+};
+
 struct JobFilter {
   std::vector<JobState> states;  // empty: all
   Labels labels;                 // all of them must be there with these values
@@ -199,6 +213,11 @@ class JobStore {
   // event. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
   virtual void StopJob(StopRequest request, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> StopJob(StopRequest request);
+
+  // Deletes jobs in final states with their requests, events, attempts, labels and checkpoints; their request_ids are
+  // forgotten. Their models stay. Answers no ids when there is nothing (more) to delete.
+  virtual void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) = 0;
+  absl::StatusOr<DeletedJobs> DeleteFinishedJobs(FinishedJobs which);
 
   // Errors: kNotFound.
   virtual absl::StatusOr<JobRecord> GetJob(const std::string& id) = 0;

@@ -104,6 +104,7 @@ struct JobRecord {
   int64_t model_version = 0;    // of model_name; 0 until the job succeeded
   int64_t memory_bytes = 0;     // upper bound of what the run will need
   std::string caller;           // who has submitted it; empty: nobody in particular
+  std::string trace_id;         // of the call that has; empty: none
   bool stop_requested = false;  // the job is to end now, with the best model so far
   // QUEUED: no worker takes the job before. InfinitePast: it may be taken at once.
   absl::Time not_before = absl::InfinitePast();

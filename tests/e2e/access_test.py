@@ -115,6 +115,23 @@ class AccessTest(unittest.TestCase):
             self.assertIn("new tokens are in use", server.log())
             self.assertEqual(server.stop(), 0)
 
+    def test_a_hang_up_reads_the_configuration_again(self):
+        configuration = pathlib.Path(self.folder.name, "mercer.conf")
+        configuration.write_text("max-queued-jobs = 1\n")
+        with Server("--config", configuration) as server:
+            for text, line in (
+                ("max-queued-jobs = 3\n", "configuration read again: --max-queued-jobs 1 -> 3"),
+                ("# wrong\nmax-queued-jobz = 3\n", f"stays as it was: {configuration}:2"),
+                ("max-queued-jobs = 4\nworkers = 9\n", "wait for the next start: --workers"),
+            ):
+                configuration.write_text(text)
+                os.kill(server.process.pid, signal.SIGHUP)
+                deadline = time.monotonic() + COMMAND_SECONDS
+                while line not in server.log():
+                    self.assertLess(time.monotonic(), deadline, server.log())
+            self.assertIn("--max-queued-jobs 3 -> 4", server.log())
+            self.assertEqual(server.stop(), 0)
+
     def test_a_hang_up_without_files_drains(self):
         self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         with Server() as server:

@@ -61,6 +61,18 @@ TEST_F(ConfigurationTest, ValuesAreRead) {
   EXPECT_EQ(parsed.options.log_level, "warning");
 }
 
+TEST_F(ConfigurationTest, TimesOfJobsHaveUnits) {
+  EXPECT_EQ(Parse("job-retention=90d\n").options.job_retention, absl::Hours(90 * 24));
+  EXPECT_EQ(Parse("job-retention=36h\n").options.job_retention, absl::Hours(36));
+  EXPECT_EQ(Parse("job-retention=15m\n").options.job_retention, absl::Minutes(15));
+  EXPECT_EQ(Parse("job-retention=3600\n").options.job_retention, absl::Hours(1));
+  EXPECT_EQ(Parse("").options.job_retention, absl::ZeroDuration()) << "for ever";
+  for (const char* bad : {"job-retention=-1\n", "job-retention=2w\n"}) {
+    EXPECT_TRUE(Parse(bad).exit_code.has_value()) << bad;
+    EXPECT_THAT(errors_, HasSubstr("job-retention"));
+  }
+}
+
 TEST_F(ConfigurationTest, FlagsGoFirst) {
   const CommandLine parsed = Parse("workers=3\nthreads=2\n", {"--workers", "5"});
   ASSERT_FALSE(parsed.exit_code.has_value()) << errors_;

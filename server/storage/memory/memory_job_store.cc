@@ -54,6 +54,7 @@ JobRecord MakeRecord(const NewJob& job, int64_t number) {
   record.id = job.id;
   record.number = number;
   record.caller = job.caller;
+  record.trace_id = job.trace_id;
   record.priority = job.priority;
   record.request = job.request;
   record.request_id = job.request_id;
@@ -257,6 +258,34 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Stop(const StopRequest& request) {
   return result;
 }
 
+DeletedJobs MemoryJobStore::RemoveFinished(const FinishedJobs& which) {
+  absl::MutexLock lock(&state_->mutex);
+  std::vector<std::pair<absl::Time, int64_t>> ended;
+  for (const auto& [id, job] : state_->jobs) {
+    if (IsFinal(job.record.state) && job.record.end_time < which.ended_before) {
+      ended.emplace_back(job.record.end_time, job.record.number);
+    }
+  }
+  std::sort(ended.begin(), ended.end());
+  DeletedJobs deleted;
+  int64_t events = 0;
+  for (const auto& [time, number] : ended) {
+    const auto found = state_->jobs.find(state_->job_ids.at(number));
+    events += static_cast<int64_t>(found->second.events.size());
+    const bool many = events > which.max_events && !deleted.ids.empty();
+    if (many || static_cast<int>(deleted.ids.size()) >= which.max_jobs) {
+      break;
+    }
+    for (BlobDigest& blob : DropCheckpoint(found->second)) {
+      deleted.released_blobs.push_back(std::move(blob));
+    }
+    deleted.ids.push_back(found->first);
+    state_->jobs.erase(found);
+    state_->job_ids.erase(number);
+  }
+  return deleted;
+}
+
 void MemoryJobStore::CreateJob(NewJob job, Done<CreatedJob> done) { done(Create(std::move(job))); }
 
 absl::StatusOr<std::optional<JobRecord>> MemoryJobStore::FindRequest(
@@ -303,6 +332,10 @@ void MemoryJobStore::CancelJob(CancelRequest request, Done<EndedAttempt> done) {
 }
 
 void MemoryJobStore::StopJob(StopRequest request, Done<EndedAttempt> done) { done(Stop(request)); }
+
+void MemoryJobStore::DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) {
+  done(RemoveFinished(which));
+}
 
 absl::StatusOr<JobRecord> MemoryJobStore::GetJob(const std::string& id) {
   absl::MutexLock lock(&state_->mutex);

@@ -30,6 +30,7 @@ class MemoryJobStore final : public JobStore {
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override;
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override;
   void StopJob(StopRequest request, Done<EndedAttempt> done) override;
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override;
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override;
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
                                            const PageRequest& page) override;
@@ -47,6 +48,7 @@ class MemoryJobStore final : public JobStore {
   absl::StatusOr<EndedAttempt> Finish(const AttemptEnd& end);
   absl::StatusOr<EndedAttempt> Cancel(const CancelRequest& request);
   absl::StatusOr<EndedAttempt> Stop(const StopRequest& request);
+  DeletedJobs RemoveFinished(const FinishedJobs& which);
 
   const std::shared_ptr<MemoryState> state_;
 };

@@ -39,7 +39,8 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
       Statement insert,
       connection.Prepare(
           "INSERT INTO jobs(id, state, caller, priority, request_id, request_digest, learner, "
-          "model_name, memory_bytes, create_time) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?) "
+          "model_name, memory_bytes, create_time, trace_id) "
+          "VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
           "ON CONFLICT(id) DO NOTHING"));
   insert.Bind(job.id).Bind(job.caller).Bind(job.priority);
   if (job.request_id.empty()) {
@@ -51,7 +52,8 @@ absl::StatusOr<int64_t> InsertJobRow(Connection& connection, const NewJob& job) 
       .Bind(job.learner)
       .Bind(job.model_name)
       .Bind(job.memory_bytes)
-      .BindTime(job.now);
+      .BindTime(job.now)
+      .Bind(job.trace_id);
   MERCER_RETURN_IF_ERROR(insert.Run());
   if (connection.changes() == 0) {
     return JobExists(job.id);

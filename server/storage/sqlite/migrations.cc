@@ -209,10 +209,16 @@ ALTER TABLE datasets ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX datasets_hidden ON datasets(number) WHERE hidden = 1;
 )sql";
 
+// Which trace a job belongs to; the jobs that ended the longest ago, in order.
+constexpr char kSchemaJobTraces[] = R"sql(
+ALTER TABLE jobs ADD COLUMN trace_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX jobs_ended ON jobs(end_time, number) WHERE state >= 5;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
   static const std::vector<const char*> steps = {kSchema1, kSchemaRegistry, kSchemaFairQueue,
-                                                 kSchemaHiddenDatasets};
+                                                 kSchemaHiddenDatasets, kSchemaJobTraces};
   return steps;
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
+#include "server/storage/sqlite/finished_jobs.h"
 #include "server/storage/sqlite/job_changes.h"
 #include "server/storage/sqlite/job_list.h"
 #include "server/storage/sqlite/queue_changes.h"
@@ -108,6 +109,12 @@ void SqliteJobStore::StopJob(StopRequest request, Done<EndedAttempt> done) {
       [request = std::move(request)](Connection& connection) {
         return MarkStopping(connection, request);
       },
+      std::move(done));
+}
+
+void SqliteJobStore::DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) {
+  SubmitChange<DeletedJobs>(
+      *writer_, [which](Connection& connection) { return RemoveFinishedJobs(connection, which); },
       std::move(done));
 }
 

@@ -140,6 +140,7 @@ JobRecord ReadJobRow(const Statement& row) {
   if (row.Int64(27) > 0) {
     job.not_before = row.Time(27);
   }
+  job.trace_id = row.Bytes(28);
   return job;
 }
 

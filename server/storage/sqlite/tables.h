@@ -37,7 +37,7 @@ inline constexpr char kSelectJob[] =
     "model_name, model_version, memory_bytes, error_code, error_message, error_details, "
     "create_time, start_time, end_time, "
     "last_sequence, last_attempt, last_iteration, last_time, last_payload, caller, stop_requested, "
-    "not_before "
+    "not_before, trace_id "
     "FROM jobs JOIN job_requests ON job_requests.job = jobs.number ";
 
 // The job of the current row, without labels and data sets.

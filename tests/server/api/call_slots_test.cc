@@ -46,5 +46,19 @@ TEST(CallSlotsTest, ZeroSetsNoLimit) {
   }
 }
 
+TEST(CallSlotsTest, ANewLimitCountsTheCallsThatRun) {
+  CallSlots slots(0);
+  auto first = slots.Take("ada");
+  auto second = slots.Take("ada");
+  ASSERT_TRUE(first.ok() && second.ok());
+  slots.SetLimit(2);
+  EXPECT_EQ(GetReason(slots.Take("ada").status()), "TOO_MANY_CALLS");
+  slots.SetLimit(1);
+  second = CallSlots::Slot();
+  EXPECT_FALSE(slots.Take("ada").ok());
+  first = CallSlots::Slot();
+  EXPECT_TRUE(slots.Take("ada").ok());
+}
+
 }  // namespace
 }  // namespace mercer::server

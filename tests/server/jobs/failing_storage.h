@@ -75,6 +75,9 @@ class FailingJobStore final : public JobStore {
   void StopJob(StopRequest request, Done<EndedAttempt> done) override {
     real_->StopJob(std::move(request), std::move(done));
   }
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
+    real_->DeleteFinishedJobs(which, std::move(done));
+  }
   absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return real_->GetJob(id); }
   absl::StatusOr<Page<JobRecord>> ListJobs(const JobFilter& filter,
@@ -97,6 +100,7 @@ class FailingJobStore final : public JobStore {
   using JobStore::CancelJob;
   using JobStore::ClaimJob;
   using JobStore::CreateJob;
+  using JobStore::DeleteFinishedJobs;
   using JobStore::EndAttempt;
   using JobStore::RenewLease;
   using JobStore::SaveCheckpoint;

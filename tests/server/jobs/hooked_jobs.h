@@ -63,6 +63,9 @@ class HookedJobStore final : public JobStore {
   void StopJob(StopRequest request, Done<EndedAttempt> done) override {
     real_->StopJob(std::move(request), std::move(done));
   }
+  void DeleteFinishedJobs(FinishedJobs which, Done<DeletedJobs> done) override {
+    real_->DeleteFinishedJobs(which, std::move(done));
+  }
   absl::StatusOr<absl::Time> NextReadyTime() override { return real_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override {
     if (hooks_->failing_gets > 0) {

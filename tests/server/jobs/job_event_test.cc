@@ -54,6 +54,17 @@ TEST(JobEventTest, EveryFieldRoundTrips) {
   EXPECT_FALSE(read->is_terminal());
 }
 
+TEST(JobEventTest, TheFirstEventTellsTheTrace) {
+  const EventDraft draft = QueuedEvent("4bf92f3577b34da6a3ce929d0e0e4736");
+  const auto read = DecodeJobEvent({1, 0, 0, absl::FromUnixSeconds(5), draft.payload});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->kind, JobEventKind::kState);
+  EXPECT_EQ(read->state, JobState::kQueued);
+  EXPECT_EQ(read->trace_id, "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(QueuedEvent("").payload, StateEvent(JobState::kQueued).payload)
+      << "as it was before there were traces";
+}
+
 TEST(JobEventTest, FinalStatesAreTerminal) {
   for (const JobState state :
        {JobState::kQueued, JobState::kRunning, JobState::kCancelling, JobState::kVerifying,

@@ -203,7 +203,7 @@ TEST_F(JobRetryTest, EndThatIsStoredLateLetsTheNextJobOfItsCallerBegin) {
 
 TEST_F(JobRetryTest, QuotaOfACallerRefusesFurtherJobs) {
   options_.num_workers = 1;
-  options_.queue_limits.queued_jobs_per_caller = 1;
+  options_.queue_limits = QueueLimits{0, 1};
   StartManager();
   control_.Allow(0);
   JobSubmission submission = Steps(2);

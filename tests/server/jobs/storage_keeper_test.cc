@@ -195,6 +195,27 @@ TEST_F(StorageKeeperTest, CollectsAgainAndAgainAndEndsAtOnce) {
   const StorageKeeper idle(options);  // its destructor does not wait for an hour
 }
 
+TEST_F(StorageKeeperTest, OldJobsGoWithoutAWord) {
+  ASSERT_TRUE(AddDataset("data", Put("content").digest()).ok());
+  NewJob job;
+  job.id = "old";
+  job.dataset_ids = {"data"};
+  job.now = absl::FromUnixSeconds(1'000'000'000);
+  ASSERT_TRUE(storage_->jobs().CreateJob(job).ok());
+  ASSERT_TRUE(storage_->jobs().CancelJob({job.id, job.now, {}, {}}).ok());
+  JobRetention retention({storage_.get(), blobs_.get(), &RealClock(), nullptr}, absl::Hours(1));
+  StorageKeeperOptions options;
+  options.storage = storage_.get();
+  options.blobs = blobs_.get();
+  options.retention = &retention;
+  const StorageKeeper keeper(options);
+  const absl::Duration limit = RealClock().Monotonic() + absl::Seconds(20);
+  while (storage_->jobs().GetJob("old").ok() && RealClock().Monotonic() < limit) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_TRUE(absl::IsNotFound(storage_->jobs().GetJob("old").status()));
+}
+
 TEST_F(StorageKeeperTest, ReserveIsMadeAndMadeAgainAfterItsUse) {
   const std::string path = folder_ / "reserve";
   DiskReserve reserve(path);

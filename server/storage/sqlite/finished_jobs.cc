@@ -1,0 +1,69 @@
+#include "server/storage/sqlite/finished_jobs.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::server {
+namespace {
+
+struct FinishedJob {
+  int64_t number = 0;
+  std::string id;
+};
+
+absl::StatusOr<std::vector<FinishedJob>> SelectFinishedJobs(Connection& connection,
+                                                            const FinishedJobs& which) {
+  // The condition on the state is that of the index jobs_ended.
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT number, id, last_sequence FROM jobs WHERE state >= 5 AND "
+                         "end_time < ? ORDER BY end_time, number LIMIT ?"));
+  select.BindTime(which.ended_before).Bind(which.max_jobs);
+  std::vector<FinishedJob> jobs;
+  int64_t events = 0;
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());
+    if (!more) {
+      return jobs;
+    }
+    events += select.Int64(2);
+    if (!jobs.empty() && events > which.max_events) {
+      return jobs;
+    }
+    jobs.push_back({select.Int64(0), select.Bytes(1)});
+  }
+}
+
+absl::Status DropCheckpointOf(Connection& connection, int64_t job,
+                              std::vector<BlobDigest>& released) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement remove, connection.Prepare("DELETE FROM checkpoints WHERE job = ? RETURNING blob"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, remove.Bind(job).Step());
+  if (!found) {
+    return absl::OkStatus();
+  }
+  released.push_back(remove.Bytes(0));
+  return remove.Run();
+}
+
+}  // namespace
+
+absl::StatusOr<DeletedJobs> RemoveFinishedJobs(Connection& connection, const FinishedJobs& which) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<FinishedJob> jobs, SelectFinishedJobs(connection, which));
+  DeletedJobs deleted;
+  for (FinishedJob& job : jobs) {
+    MERCER_RETURN_IF_ERROR(DropCheckpointOf(connection, job.number, deleted.released_blobs));
+    // All that belongs to the job goes with its row.
+    MERCER_ASSIGN_OR_RETURN(Statement remove,
+                            connection.Prepare("DELETE FROM jobs WHERE number = ?"));
+    MERCER_RETURN_IF_ERROR(remove.Bind(job.number).Run());
+    deleted.ids.push_back(std::move(job.id));
+  }
+  return deleted;
+}
+
+}  // namespace mercer::server
