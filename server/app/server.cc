@@ -136,8 +136,10 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
 // they stand on.
 class Server::Impl {
  public:
-  Impl(ServerOptions options, std::shared_ptr<spdlog::logger> log)
-      : options_(std::move(options)), log_(std::move(log)) {}
+  Impl(ServerOptions options, std::shared_ptr<spdlog::logger> log, LearnerLookup find_learner)
+      : options_(std::move(options)),
+        log_(std::move(log)),
+        find_learner_(std::move(find_learner)) {}
 
   ~Impl() {
     if (grpc_server_ != nullptr) {
@@ -275,13 +277,12 @@ class Server::Impl {
     feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
     feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
-    const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
-    planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
+    planner_ = std::make_unique<RequestPlanner>(find_learner_, options_.threads);
     JobManagerDependencies dependencies;
     dependencies.storage = storage_.get();
     dependencies.blobs = blobs_.get();
     dependencies.planner = planner_.get();
-    dependencies.find_learner = find_learner;
+    dependencies.find_learner = find_learner_;
     dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
@@ -371,6 +372,7 @@ class Server::Impl {
 
   const ServerOptions options_;
   const std::shared_ptr<spdlog::logger> log_;
+  const LearnerLookup find_learner_;
   std::unique_ptr<AccessControl> access_;
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
@@ -403,8 +405,14 @@ class Server::Impl {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::shared_ptr<spdlog::logger> log) {
+  return Start(options, std::move(log), FindLearner);
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const ServerOptions& options, std::shared_ptr<spdlog::logger> log,
+    std::function<const LearnerEntry*(std::string_view)> find_learner) {
   MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
-  auto impl = std::make_unique<Impl>(std::move(resolved), std::move(log));
+  auto impl = std::make_unique<Impl>(std::move(resolved), std::move(log), std::move(find_learner));
   MERCER_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
