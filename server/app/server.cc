@@ -46,6 +46,8 @@ constexpr absl::Duration kCallGrace = absl::Seconds(5);
 constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
 // How often watchers of all jobs hear of the progress of one.
 constexpr absl::Duration kFeedInterval = absl::Seconds(1);
+// So many times in between they hear of some of the jobs, so that other calls do not wait behind the news of all.
+constexpr size_t kFeedParts = 10;
 
 // Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
@@ -275,8 +277,9 @@ class Server::Impl {
     submission_ = MakePool(kSubmissionThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
     feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
-    feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
-    feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
+    feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
+    feed_tick_ = feed_ticker_->Add(
+        [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
     planner_ = std::make_unique<RequestPlanner>(find_learner_, options_.threads);
     JobManagerDependencies dependencies;
     dependencies.storage = storage_.get();
