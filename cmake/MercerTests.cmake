@@ -6,7 +6,7 @@ set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
 set(test_folders_without_gtest e2e lint bench fuzz support fixtures data)
 set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
-set(slow_folders integration fault e2e)                           # label 'slow': what the fast preset leaves out
+set(slow_folders integration network fault e2e)                   # label 'slow': what the fast preset leaves out
 
 # Sources of tests that the core can build alone: with the server off, files that include server, client or proto are left out.
 function(mercer_core_sources variable)
@@ -45,6 +45,8 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_maintenance)
   elseif(folder MATCHES "^client")
     set(libraries mercer_test_support_server mercer_cli)
+  elseif(folder MATCHES "^network")
+    set(libraries mercer_test_support_server mercer_app mercer_client)
   elseif(MERCER_BUILD_SERVER)
     set(libraries mercer_test_support_server mercer_app mercer_cli)
   endif()
@@ -75,6 +77,8 @@ function(mercer_test_program folder sources)
   target_link_libraries(${name} PRIVATE mercer_test_support ${libraries} GTest::gmock_main mercer_warnings)
   if(folder MATCHES "^fault")
     add_dependencies(${name} mercer-server mercer-server-faulty)  # run by its tests
+  elseif(folder MATCHES "^network")
+    add_dependencies(${name} mercer-server)
   endif()
   if(MERCER_SANITIZE MATCHES "thread")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/tsan/absl_synchronization.cc)
@@ -139,7 +143,7 @@ endforeach()
 list(REMOVE_DUPLICATES test_folders)
 foreach(folder IN LISTS test_folders)
   string(REGEX REPLACE "/.*" "" top ${folder})
-  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|fault)$"))
+  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|network|fault)$"))
     continue()
   endif()
   mercer_glob(sources tests/${folder}/*.cc)

@@ -27,6 +27,10 @@ struct AccessOptions {
   int64_t max_calls_per_caller = 4096;                 // at a time, streams included; 0: any number
   absl::Duration reload_interval = absl::Seconds(5);   // of the files above
   absl::Duration handshake_limit = absl::Seconds(20);  // for a new connection to say something
+  absl::Duration idle_limit = absl::Minutes(15);       // of a connection without calls
+  // A connection on which nothing has come for the first gets a ping, and is closed when no answer comes within the second.
+  absl::Duration ping_interval = absl::Seconds(30);
+  absl::Duration ping_timeout = absl::Seconds(10);
 
   bool has_files() const { return !tokens.empty() || !tls.empty(); }
 };

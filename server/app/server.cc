@@ -50,6 +50,8 @@ constexpr absl::Duration kCallGrace = absl::Seconds(5);
 constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
 // How often watchers of all jobs hear of the progress of one.
 constexpr absl::Duration kFeedInterval = absl::Seconds(1);
+// So many times in between they hear of some of the jobs, so that other calls do not wait behind the news of all.
+constexpr size_t kFeedParts = 10;
 
 // Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
@@ -91,11 +93,13 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level) {
 // they stand on.
 class Server::Impl {
  public:
-  Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log)
+  Impl(const ServerOptions& given, ServerOptions resolved, std::shared_ptr<spdlog::logger> log,
+       LearnerLookup find_learner)
       : options_(std::move(resolved)),
         started_with_(given),
         in_force_(options_),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        find_learner_(std::move(find_learner)) {}
 
   ~Impl() {
     if (grpc_server_ != nullptr) {
@@ -282,17 +286,17 @@ class Server::Impl {
     submission_ = MakePool(kSubmissionThreads);
     hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
     feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
-    feed_ticker_ = std::make_unique<Ticker>(kFeedInterval);
-    feed_tick_ = feed_ticker_->Add([this] { feed_->Tick(); });
+    feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
+    feed_tick_ = feed_ticker_->Add(
+        [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
     environment_.refusals = std::make_unique<RefusalLog>(log_);
     refusal_tick_ = feed_ticker_->Add([this] { environment_.refusals->Tick(); });
-    const LearnerLookup find_learner = [](std::string_view name) { return FindLearner(name); };
-    planner_ = std::make_unique<RequestPlanner>(find_learner, options_.threads);
+    planner_ = std::make_unique<RequestPlanner>(find_learner_, options_.threads);
     JobManagerDependencies dependencies;
     dependencies.storage = storage_.get();
     dependencies.blobs = blobs_.get();
     dependencies.planner = planner_.get();
-    dependencies.find_learner = find_learner;
+    dependencies.find_learner = find_learner_;
     dependencies.hub = hub_.get();
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
@@ -382,6 +386,7 @@ class Server::Impl {
   absl::Mutex reload_mutex_;
   ServerOptions in_force_ ABSL_GUARDED_BY(reload_mutex_);
   const std::shared_ptr<spdlog::logger> log_;
+  const LearnerLookup find_learner_;
   std::unique_ptr<AccessControl> access_;
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
@@ -416,8 +421,15 @@ class Server::Impl {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::shared_ptr<spdlog::logger> log) {
+  return Start(options, std::move(log), FindLearner);
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const ServerOptions& options, std::shared_ptr<spdlog::logger> log,
+    std::function<const LearnerEntry*(std::string_view)> find_learner) {
   MERCER_ASSIGN_OR_RETURN(ServerOptions resolved, ResolveOptions(options));
-  auto impl = std::make_unique<Impl>(options, std::move(resolved), std::move(log));
+  auto impl =
+      std::make_unique<Impl>(options, std::move(resolved), std::move(log), std::move(find_learner));
   MERCER_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

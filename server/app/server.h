@@ -1,8 +1,10 @@
 // The server as a whole: the only place that knows every part.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
@@ -15,6 +17,10 @@ class logger;
 namespace grpc {
 class Channel;
 }  // namespace grpc
+
+namespace mercer {
+struct LearnerEntry;
+}  // namespace mercer
 
 namespace mercer::server {
 
@@ -30,6 +36,10 @@ class Server {
   // (ADDRESS_IN_USE), kResourceExhausted (DISK_FULL), kInternal.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::shared_ptr<spdlog::logger> log);
+  // The same with other learners under the names of those that there are, as measurements need them.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const ServerOptions& options, std::shared_ptr<spdlog::logger> log,
+      std::function<const LearnerEntry*(std::string_view)> find_learner);
   // Without Drain before: as if the process had died.
   ~Server();
   Server(const Server&) = delete;

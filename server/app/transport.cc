@@ -17,8 +17,10 @@ namespace {
 // For what clients have sent and no call has taken yet, and for answers on their way.
 constexpr size_t kQuotaBytes = size_t{1} << 30;
 constexpr int kStreamsPerConnection = 1000;
-// Of a connection without calls; clients connect again by themselves.
-constexpr int kIdleMilliseconds = 15 * 60 * 1000;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
 
 // Reflection and channelz for one server; gRPC itself knows only switches for the whole process, and
 // switches reflection on when its library is loaded.
@@ -64,18 +66,18 @@ void SetLimits(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxSendMessageSize(message_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   // A client that connects and says nothing, at first or later on.
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
-  builder.AddChannelArgument(
-      GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-      static_cast<int>(absl::ToInt64Milliseconds(options.access.handshake_limit)));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             Milliseconds(options.access.idle_limit));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(options.access.handshake_limit));
   // Of all connections together: near it the transport reads less, beyond it it drops calls.
   builder.SetResourceQuota(grpc::ResourceQuota("mercer").Resize(
       std::max<size_t>(kQuotaBytes, 4 * static_cast<size_t>(options.max_message_bytes))));
 }
 
-void SetKeepAlive(grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+void SetKeepAlive(const AccessOptions& access, grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(access.ping_interval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(access.ping_timeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
 }
@@ -88,7 +90,7 @@ std::unique_ptr<grpc::ServerBuilder> NewServerBuilder(const ServerOptions& optio
   // A second server on the port fails instead of sharing it.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   SetLimits(options, *builder);
-  SetKeepAlive(*builder);
+  SetKeepAlive(options.access, *builder);
   ChooseLibraryServices(options.access, *builder);
   return builder;
 }

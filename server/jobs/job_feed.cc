@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -114,7 +115,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   void Unsubscribe(const WatcherPointer& watcher);
   NextJob Next(const WatcherPointer& watcher);
   void Changed(const std::string& job_id, JobChange change);
-  void Tick();
+  void Tick(size_t part, size_t parts);
   void WaitForWork();
   int64_t num_watches() const;
 
@@ -305,12 +306,16 @@ void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
   }
 }
 
-void JobFeed::Impl::Tick() {
+void JobFeed::Impl::Tick(size_t part, size_t parts) {
   bool read = false;
   {
     absl::MutexLock lock(&mutex_);
-    changed_.merge(held_);
-    held_.clear();
+    for (auto next = held_.begin(); next != held_.end();) {
+      const auto id = next++;
+      if (std::hash<std::string>()(*id) % parts == part) {
+        changed_.insert(held_.extract(id));
+      }
+    }
     read = BeginReading();
   }
   if (read) {
@@ -477,7 +482,7 @@ std::unique_ptr<JobWatch> JobFeed::Watch(JobFilter filter, std::function<void()>
                                         impl_->Subscribe(std::move(filter), std::move(wake)));
 }
 
-void JobFeed::Tick() { impl_->Tick(); }
+void JobFeed::Tick(size_t part, size_t parts) { impl_->Tick(part, parts); }
 
 int64_t JobFeed::num_watches() const { return impl_->num_watches(); }
 

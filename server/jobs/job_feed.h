@@ -77,8 +77,9 @@ class JobFeed {
   std::unique_ptr<JobWatch> Watch(JobFilter filter, std::function<void()> wake);
 
   // Shows the progress since the last call: its interval bounds the rate of each job's. States do not wait for
-  // it. Reads again what could not be read.
-  void Tick();
+  // it. Reads again what could not be read. With parts, of the jobs of that part alone: to be called for each of
+  // 0, ..., parts - 1 in turn, so that watchers do not ask for the news of all jobs in one moment.
+  void Tick(size_t part = 0, size_t parts = 1);
 
   int64_t num_watches() const;
 

@@ -277,6 +277,30 @@ TEST_F(JobFeedTest, ShowsProgressAtTheTickAndOnlyTheNewest) {
   EXPECT_THAT(Take(), IsEmpty());
 }
 
+TEST_F(JobFeedTest, TicksOfAllPartsShowTheProgressOfEachJobOnce) {
+  constexpr size_t kParts = 5;
+  std::vector<std::string> shown_once;
+  std::vector<Lease> leases;
+  for (int i = 0; i < 40; ++i) {
+    Submit(absl::StrCat("job-", i));
+    leases.push_back(Claim());
+    shown_once.push_back(absl::StrCat("job-", i, " RUNNING 7"));
+  }
+  Watch();
+  Take();
+  for (const Lease& lease : leases) {
+    Progress(lease, 7);
+  }
+  std::vector<std::string> shown;
+  for (size_t part = 0; part < kParts; ++part) {
+    feed_->Tick(part, kParts);
+    const std::vector<std::string> now = Take();
+    EXPECT_LT(now.size(), leases.size()) << "part " << part;
+    shown.insert(shown.end(), now.begin(), now.end());
+  }
+  EXPECT_THAT(shown, testing::UnorderedElementsAreArray(shown_once));
+}
+
 TEST_F(JobFeedTest, GivesASlowWatcherTheNewestAlone) {
   Submit("a");
   Submit("b");

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,12 +31,14 @@ struct Launch {
   int output;
   int log;
   bool drop_privileges;
+  rlimit files;
 };
 
 [[noreturn]] void RunChild(const Launch& launch) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(launch.output, STDOUT_FILENO);
   dup2(launch.log, STDERR_FILENO);
+  setrlimit(RLIMIT_NOFILE, &launch.files);
   if (launch.drop_privileges &&
       (setgroups(0, nullptr) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
     _exit(kCannotDropPrivileges);
@@ -81,6 +84,10 @@ ServerProcess::ServerProcess(const ServerProcessOptions& options) {
   launch.output = pipe_ends[1];
   launch.log = log_;
   launch.drop_privileges = options.unprivileged && geteuid() == 0;
+  getrlimit(RLIMIT_NOFILE, &launch.files);
+  if (options.max_files > 0) {
+    launch.files = {options.max_files, options.max_files};
+  }
   pid_ = fork();
   if (pid_ == 0) {
     RunChild(launch);

@@ -1,6 +1,7 @@
 // The real mercer-server as a process of its own, so that it can be killed at any moment.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -17,6 +18,7 @@ struct ServerProcessOptions {
   std::vector<std::string> environment = {};  // "NAME=VALUE", besides what this process has
   // For what root may do and users may not: run by root, the server becomes the user "nobody".
   bool unprivileged = false;
+  uint64_t max_files = 0;  // that it may have open; 0: as many as this process
 };
 
 // The program is taken from the folder that the environment variable MERCER_BIN names. Kill and

@@ -1,0 +1,147 @@
+// Work whose client has gone, or whose job was cancelled, ends within a quarter of a second of processor time.
+#include <ctime>
+#include <functional>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include <gmock/gmock.h>
+
+#include "tests/integration/test_server.h"
+
+namespace mercer::server {
+namespace {
+
+using grpc::StatusCode;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double kWorkFactor = 10;
+#else
+constexpr double kWorkFactor = 1;
+#endif
+constexpr double kMostWork = 0.25 * kWorkFactor;
+
+// Of the whole process, so that a loaded machine does not matter.
+double WorkSoFar() {
+  timespec time = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+class CancelledWorkTest : public ServerTest {
+ protected:
+  // A model of `rows` rows, most of which are support vectors.
+  void ServeModel(int rows) {
+    ServerOptions options;
+    options.workers = 1;
+    options.access.max_calls_per_caller = 1;  // tells when a call has ended
+    StartServer(options);
+    v1::Dataset dataset;
+    ASSERT_TRUE(Upload(CloudsCsv(rows, 3, 1), "clouds", &dataset).ok());
+    v1::TrainRequest request = MakeRequest("datasets/clouds");
+    request.clear_validation();
+    request.mutable_stopping()->set_relative_gap(0.3);
+    request.set_model("models/clouds");
+    ASSERT_EQ(WaitForEnd(TrainOk(request).name()).state(), v1::JOB_STATE_SUCCEEDED);
+  }
+  bool HasRoom() {
+    grpc::ClientContext context;
+    v1::ListJobsResponse response;
+    const grpc::Status status = training_->ListJobs(&context, v1::ListJobsRequest(), &response);
+    EXPECT_TRUE(status.ok() || status.error_code() == StatusCode::RESOURCE_EXHAUSTED)
+        << status.error_message();
+    return status.ok();
+  }
+  // `call` blocks until its context is cancelled, after so much work: that which follows the cancellation.
+  double WorkAfterCancel(double seconds,
+                         const std::function<grpc::Status(grpc::ClientContext&)>& call) {
+    const double begin = WorkSoFar();
+    grpc::ClientContext context;
+    grpc::Status status;
+    std::thread calling([&] { status = call(context); });
+    while (WorkSoFar() < begin + seconds) {
+      absl::SleepFor(absl::Milliseconds(1));  // nobody tells how far it is
+    }
+    EXPECT_FALSE(HasRoom()) << "the call had ended before it was cancelled";
+    const double at_cancel = WorkSoFar();
+    context.TryCancel();
+    while (!HasRoom()) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    const double after = WorkSoFar() - at_cancel;
+    calling.join();
+    EXPECT_EQ(status.error_code(), StatusCode::CANCELLED) << status.error_message();
+    return after;
+  }
+};
+
+TEST_F(CancelledWorkTest, EvaluationWhoseClientHasGoneEnds) {
+  ServeModel(2000);
+  v1::Dataset dataset;
+  ASSERT_TRUE(Upload(CloudsCsv(150'000, 3, 2), "many", &dataset).ok());
+  v1::EvaluateModelRequest request;
+  request.set_name("models/clouds");
+  request.set_dataset("datasets/many");
+  for (const double seconds : {0.05, 0.2, 0.4}) {
+    EXPECT_LE(WorkAfterCancel(seconds * kWorkFactor,
+                              [&](grpc::ClientContext& context) {
+                                v1::EvaluateModelResponse response;
+                                return models_->EvaluateModel(&context, request, &response);
+                              }),
+              kMostWork)
+        << seconds << " s into the evaluation";
+  }
+}
+
+TEST_F(CancelledWorkTest, VerificationWhoseClientHasGoneEnds) {
+  ServeModel(6000);
+  v1::VerifyModelRequest request;
+  request.set_name("models/clouds");
+  for (const double seconds : {0.02, 0.1, 0.2}) {
+    EXPECT_LE(WorkAfterCancel(seconds * kWorkFactor,
+                              [&](grpc::ClientContext& context) {
+                                v1::VerifyModelResponse response;
+                                return models_->VerifyModel(&context, request, &response);
+                              }),
+              kMostWork)
+        << seconds << " s into the verification";
+  }
+}
+
+TEST_F(CancelledWorkTest, PredictionWhoseClientHasGoneEnds) {
+  ServeModel(2000);
+  const v1::PredictRequest request = MakePrediction("models/clouds", 150'000, 3);
+  EXPECT_LE(WorkAfterCancel(0.2 * kWorkFactor,
+                            [&](grpc::ClientContext& context) {
+                              v1::PredictResponse response;
+                              return prediction_->Predict(&context, request, &response);
+                            }),
+            kMostWork);
+}
+
+TEST_F(CancelledWorkTest, JobThatIsCancelledEnds) {
+  ServerOptions options;
+  options.workers = 1;
+  StartServer(options);
+  v1::Dataset dataset;
+  ASSERT_TRUE(Upload(CloudsCsv(2500, 10, 3), "clouds", &dataset).ok());
+  v1::TrainRequest request = MakeRequest("datasets/clouds");
+  request.mutable_learner()->mutable_lp_mkl()->set_c(10'000);
+  request.mutable_stopping()->set_relative_gap(1e-10);
+  const v1::Job job = TrainOk(request);
+  WaitForStart(job.name());
+  const double begin = WorkSoFar();
+  while (WorkSoFar() < begin + 0.3) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  const double at_cancel = WorkSoFar();
+  grpc::ClientContext context;
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job.name());
+  v1::Job cancelling;
+  ASSERT_TRUE(training_->CancelJob(&context, cancel, &cancelling).ok());
+  EXPECT_EQ(WaitForEnd(job.name()).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_LE(WorkSoFar() - at_cancel, kMostWork);
+}
+
+}  // namespace
+}  // namespace mercer::server

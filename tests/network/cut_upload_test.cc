@@ -1,0 +1,118 @@
+// Uploads over connections that are cut anywhere: before the first word, within a frame, before the answer.
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include <gmock/gmock.h>
+
+#include "core/base/random.h"
+#include "tests/network/network_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr int kUploadColumns = 16;
+constexpr int kUploadRows = 1 << 16;  // 8 MiB
+
+class CutUploadTest : public NetworkTest {
+ protected:
+  CutUploadTest() {
+    header_.set_dataset_id("numbers");
+    v1::DenseFormat& dense = *header_.add_parts()->mutable_dense();
+    for (int c = 0; c < kUploadColumns; ++c) {
+      dense.add_columns()->set_name(absl::StrCat("x", c));
+    }
+    std::vector<double> values(static_cast<size_t>(kUploadRows) * kUploadColumns);
+    RandomStream random(1, "cut-upload");
+    for (double& value : values) {
+      value = random.Uniform();
+    }
+    bytes_.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  }
+
+  // Expects that the server holds the content of bytes_, and holds it once.
+  void ExpectStoredOnce(const v1::Dataset& dataset) {
+    EXPECT_EQ(dataset.rows(), kUploadRows);
+    EXPECT_EQ(FilesIn("uploads"), 0u);
+    v1::UploadHeader plain = header_;
+    plain.set_dataset_id("plain");
+    const auto uncut = direct_->UploadDataset(plain, {client::MemorySource(bytes_)});
+    ASSERT_TRUE(uncut.ok()) << uncut.status();
+    EXPECT_EQ(dataset.digest(), uncut->digest());
+    EXPECT_EQ(FilesIn("blobs"), 1u) << "the same content is stored once";
+    const auto all = direct_->ListDatasets(10);
+    ASSERT_TRUE(all.ok()) << all.status();
+    EXPECT_EQ(all->size(), 2u) << "the repeated upload made no second data set";
+  }
+
+  v1::UploadHeader header_;
+  std::string bytes_;
+};
+
+TEST_F(CutUploadTest, CutsAtRandomBytesInBothDirectionsLoseNothing) {
+  constexpr int kUploadCuts = 24;
+  RandomStream random(2, "offsets");
+  int connections = 0;
+  Start([&]() -> NetworkProxy::Plan {
+    const int number = connections++;
+    NetworkProxy::Plan plan;
+    plan.ending = number % 2 == 0 ? NetworkProxy::Ending::kReset : NetworkProxy::Ending::kClose;
+    if (number >= kUploadCuts) {
+      return plan;
+    }
+    switch (number % 4) {
+      case 0:  // within the greeting or the headers of the first call
+        plan.to_server = 1 + static_cast<int64_t>(random.Below(600));
+        break;
+      case 1:  // within what the server says
+        plan.to_client = 1 + static_cast<int64_t>(random.Below(400));
+        break;
+      default:
+        plan.to_server = 1 + static_cast<int64_t>(random.Below(1'000'000));
+    }
+    return plan;
+  });
+  client::Client client(Patient(network_->address()));
+  const auto dataset = client.UploadDataset(header_, {client::MemorySource(bytes_)});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(network_->counts().cut, kUploadCuts);
+  ExpectStoredOnce(*dataset);
+}
+
+TEST_F(CutUploadTest, ResumedUploadSendsNoMoreThanWasLost) {
+  constexpr int64_t kBehindHalf = 5 << 20;
+  int connections = 0;
+  Start([&]() -> NetworkProxy::Plan {
+    NetworkProxy::Plan plan;
+    plan.to_server = connections++ == 0 ? kBehindHalf : -1;
+    return plan;
+  });
+  client::Client client(Patient(network_->address()));
+  const auto dataset = client.UploadDataset(header_, {client::MemorySource(bytes_)});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  // What was on its way when the connection was cut: a chunk, and what sockets and windows hold.
+  EXPECT_LT(network_->counts().to_server, static_cast<int64_t>(bytes_.size()) + (int64_t{3} << 20));
+  ExpectStoredOnce(*dataset);
+}
+
+// The client does not learn that it has succeeded, and says everything again.
+TEST_F(CutUploadTest, UploadWhoseAnswerIsLostIsTheSameDataSetWhenRepeated) {
+  Start();
+  client::Client client(Patient(network_->address()));
+  ASSERT_TRUE(client.ListDatasets(1).ok());  // connects
+  network_->HoldAnswers();
+  absl::StatusOr<v1::Dataset> repeated = absl::UnknownError("not finished");
+  std::thread uploading([&] {
+    repeated = client.UploadDataset(CsvHeader("clouds"), {client::MemorySource(CloudsCsv(200))});
+  });
+  absl::StatusOr<v1::Dataset> stored = absl::UnknownError("not asked");
+  WaitFor([&] { return (stored = direct_->GetDataset("datasets/clouds")).ok(); });
+  network_->Cut(NetworkProxy::Ending::kReset);
+  uploading.join();
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_EQ(repeated->SerializeAsString(), stored->SerializeAsString());
+  EXPECT_EQ(FilesIn("blobs"), 1u);
+}
+
+}  // namespace
+}  // namespace mercer::server
