@@ -68,7 +68,7 @@ grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Execut
     return FailUnary(environment, refusal);
   }
   call->WatchCaller();
-  auto answer = [&environment, context, request, response, handler](LongUnary& reactor) {
+  auto answer_call = [&environment, context, request, response, handler](LongUnary& reactor) {
     const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
       const CancellationToken& cancellation = reactor.cancellation();
       absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
@@ -86,7 +86,7 @@ grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Execut
     };
     return AnswerUnary(reactor.call(), *context, *request, response, work);
   };
-  auto* reactor = new LongUnary(environment, *std::move(call), std::move(answer));
+  auto* reactor = new LongUnary(environment, *std::move(call), std::move(answer_call));
   executor.Post(reactor->Work());
   return reactor;
 }
