@@ -1,6 +1,7 @@
 #include "server/storage/sqlite/sqlite_job_store.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,12 +18,13 @@
 namespace mercer::server {
 namespace {
 
-absl::StatusOr<JobRecord> ReadJobByNumber(Connection& connection, int64_t number) {
+// None: it was deleted after its number was read.
+absl::StatusOr<std::optional<JobRecord>> ReadJobByNumber(Connection& connection, int64_t number) {
   MERCER_ASSIGN_OR_RETURN(Statement select,
                           connection.Prepare(absl::StrCat(kSelectJob, "WHERE jobs.number = ?")));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(number).Step());
   if (!found) {
-    return absl::InternalError(absl::StrCat("database: no job number ", number));
+    return std::nullopt;
   }
   JobRecord job = ReadJobRow(select);
   MERCER_RETURN_IF_ERROR(CompleteJob(connection, job));
@@ -130,16 +132,18 @@ absl::StatusOr<Page<JobRecord>> SqliteJobStore::ListJobs(const JobFilter& filter
   MERCER_ASSIGN_OR_RETURN(const int64_t before,
                           ReadPageToken(query, page.token, std::numeric_limits<int64_t>::max()));
   const ReaderPool::Loan reader = readers_->Borrow();
-  MERCER_ASSIGN_OR_RETURN(const std::vector<int64_t> numbers,
+  MERCER_ASSIGN_OR_RETURN(std::vector<int64_t> numbers,
                           SelectJobNumbers(*reader, filter, before, size + 1));
   Page<JobRecord> result;
+  if (static_cast<int>(numbers.size()) > size) {
+    numbers.pop_back();
+    result.next_token = MakePageToken(query, numbers.back());
+  }
   for (const int64_t number : numbers) {
-    if (static_cast<int>(result.items.size()) == size) {
-      result.next_token = MakePageToken(query, result.items.back().number);
-      break;
+    MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> job, ReadJobByNumber(*reader, number));
+    if (job.has_value()) {
+      result.items.push_back(*std::move(job));
     }
-    MERCER_ASSIGN_OR_RETURN(JobRecord job, ReadJobByNumber(*reader, number));
-    result.items.push_back(std::move(job));
   }
   return result;
 }

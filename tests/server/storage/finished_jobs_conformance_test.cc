@@ -1,5 +1,7 @@
 // The deletion of jobs that ended long ago, on every storage; and a process that dies in between.
+#include <atomic>
 #include <sys/wait.h>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -131,6 +133,43 @@ TEST_P(FinishedJobsConformance, TheTraceStaysWithTheJob) {
   EXPECT_EQ(Claim("w")->trace_id, job.trace_id);
   EXPECT_EQ(storage_->jobs().GetJob("traced")->trace_id, job.trace_id);
   EXPECT_EQ(AddJob("other").trace_id, "");
+}
+
+TEST_P(FinishedJobsConformance, ListsGoOnWhileJobsAreDeleted) {
+  constexpr int kJobs = 60;
+  AddJob("queued");
+  for (int i = 0; i < kJobs; ++i) {
+    AddJob(absl::StrCat("j", i));
+    ASSERT_TRUE(storage_->jobs()
+                    .CancelJob({absl::StrCat("j", i), At(100), {0, "cancelling"}, {0, "cancelled"}})
+                    .ok());
+  }
+  std::atomic<bool> done{false};
+  std::jthread deleter([&] {
+    while (!Delete({At(1000), 1}).empty()) {
+    }
+    done = true;
+  });
+  // The job that was made first comes last, behind all those that may go meanwhile.
+  bool last_round = false;
+  do {
+    last_round = done;
+    PageRequest page{7, ""};
+    std::vector<std::string> ids;
+    do {
+      const auto jobs = storage_->jobs().ListJobs({}, page);
+      ASSERT_TRUE(jobs.ok()) << jobs.status();
+      for (const JobRecord& job : jobs->items) {
+        ids.push_back(job.id);
+      }
+      page.token = jobs->next_token;
+    } while (!page.token.empty());
+    ASSERT_FALSE(ids.empty());
+    EXPECT_EQ(ids.back(), "queued");
+    if (last_round) {
+      EXPECT_THAT(ids, ElementsAre("queued"));
+    }
+  } while (!last_round);
 }
 
 TEST_P(FinishedJobsConformance, AProcessThatDiesBetweenBatchesLeavesWholeJobs) {
