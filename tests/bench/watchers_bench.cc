@@ -36,6 +36,7 @@ constexpr absl::Duration kStepTime = absl::Milliseconds(500);
 constexpr int kColumns = 20;
 constexpr int kStreamsPerChannel = 250;
 constexpr int kPhases = 6;  // without, with, without, with, ...
+constexpr absl::Duration kLongestPause = absl::Milliseconds(20);
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
 template <typename Number>
@@ -93,6 +94,7 @@ class RestingLearner final : public Learner {
 };
 
 void Serve(const std::string& folder, int input, int output) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as the program does
   const LearnerEntry* const real = FindLearner("lp_mkl");
   LearnerEntry resting = *real;
   resting.create = [real](const OptionValues& options) -> absl::StatusOr<std::unique_ptr<Learner>> {
@@ -312,7 +314,8 @@ class Probe {
     Require(ended.state() == v1::JOB_STATE_SUCCEEDED, ended.ShortDebugString());
   }
 
-  // For so long: a Train, whose job waits behind the running ones and is cancelled, and ten predictions, again and again.
+  // For so long: a Train, whose job waits behind the running ones and is cancelled, and ten predictions, again and again,
+  // each at a moment of its own: the news of the Train go to all watchers.
   void Measure(absl::Duration time, std::vector<double>& trains, std::vector<double>& predictions) {
     v1::PredictRequest request;
     request.set_model("models/clouds");
@@ -323,8 +326,10 @@ class Probe {
     const absl::Time end = absl::Now() + time;
     while (absl::Now() < end) {
       std::string job;
+      Pause();
       trains.push_back(Milliseconds([&] { job = Train(RestingRequest()); }));
       for (int i = 0; i < 10; ++i) {
+        Pause();
         predictions.push_back(Milliseconds([&] {
           grpc::ClientContext context;
           v1::PredictResponse response;
@@ -332,7 +337,6 @@ class Probe {
         }));
       }
       Cancel(job);
-      absl::SleepFor(absl::Milliseconds(50));
     }
   }
 
@@ -340,6 +344,7 @@ class Probe {
   static void Check(const grpc::Status& status, const char* what) {
     Require(status.ok(), absl::StrCat(what, ": ", status.error_message()));
   }
+  void Pause() { absl::SleepFor(random_.Uniform() * kLongestPause); }
   static double Milliseconds(const std::function<void()>& call) {
     const absl::Time start = absl::Now();
     call();
@@ -375,6 +380,7 @@ class Probe {
     return job;
   }
 
+  RandomStream random_{1, "pauses"};
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::DatasetService::Stub> datasets_;
   std::unique_ptr<v1::TrainingService::Stub> training_;
@@ -428,9 +434,12 @@ int Run(int size, absl::Duration phase) {
         watchers.Ask(absl::StrCat("begin ", address, " ", size, probe.WriteSequences(jobs)));
       }
       const double work = server.ProcessorSeconds();
+      const double fleet_work = watchers.ProcessorSeconds();
       Latencies& those = latencies[watched ? 1 : 0];
       probe.Measure(phase, those.trains, those.predictions);
       const double share = (server.ProcessorSeconds() - work) / absl::ToDoubleSeconds(phase);
+      const double fleet_share =
+          (watchers.ProcessorSeconds() - fleet_work) / absl::ToDoubleSeconds(phase);
       const double end = server.AnonymousMegabytes();
       std::string report;
       if (watched) {
@@ -440,8 +449,9 @@ int Run(int size, absl::Duration phase) {
       getloadavg(load.data(), 3);
       std::printf(
           "{\"bench\": \"watchers\", \"watchers\": %d, \"seconds\": %.0f, \"load_average\": %.1f, "
-          "\"server_processors\": %.2f, \"server_mb\": [%.1f, %.1f]%s}\n",
-          watched ? size : 0, absl::ToDoubleSeconds(phase), load[0], share, begin, end,
+          "\"server_processors\": %.2f, \"watchers_processors\": %.2f, \"server_mb\": [%.1f, "
+          "%.1f]%s}\n",
+          watched ? size : 0, absl::ToDoubleSeconds(phase), load[0], share, fleet_share, begin, end,
           report.c_str());
       std::fflush(stdout);
     }
