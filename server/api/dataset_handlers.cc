@@ -106,9 +106,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
   if (session == nullptr) {
     return ResourceNotFound("upload", UploadName(id));
   }
-  if (!context_.uploads->Remove(session)) {
-    return UploadFinishing();
-  }
+  MERCER_RETURN_IF_ERROR(context_.uploads->Remove(session));
   return google::protobuf::Empty();
 }
 

@@ -40,6 +40,7 @@ class DatasetUpload {
   absl::Status CheckIdIsFree() const;
   // Sets finished_ if it is. Errors: kAlreadyExists (UPLOAD_ID_REUSED).
   absl::Status FindFinished();
+  void RemoveFinished();
   absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
   // Errors: kResourceExhausted (DISK_NEARLY_FULL).
   absl::Status CheckRoomToStore() const;

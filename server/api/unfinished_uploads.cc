@@ -137,17 +137,15 @@ std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& id) co
   return found == uploads_.end() ? nullptr : found->second;
 }
 
-bool UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
+absl::Status UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
   // Under the lock: a new upload of this id has files of the same names.
   absl::MutexLock lock(&mutex_);
-  if (!upload->Remove()) {
-    return false;
-  }
+  const absl::Status status = upload->Remove();
   const auto found = uploads_.find(upload->header().upload_id());
-  if (found != uploads_.end() && found->second == upload) {
+  if (upload->removed() && found != uploads_.end() && found->second == upload) {
     uploads_.erase(found);
   }
-  return true;
+  return status;
 }
 
 void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
@@ -156,6 +154,15 @@ void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
     const bool removed = entry->second->RemoveIfIdleFor(policy.expiry);
     entry = removed ? uploads_.erase(entry) : std::next(entry);
   }
+}
+
+std::vector<std::shared_ptr<UploadSession>> UnfinishedUploads::All() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<UploadSession>> all;
+  for (const auto& [id, upload] : uploads_) {
+    all.push_back(upload);
+  }
+  return all;
 }
 
 size_t UnfinishedUploads::size() const {

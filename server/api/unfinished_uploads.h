@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -46,8 +47,10 @@ class UnfinishedUploads {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Null: none.
   std::shared_ptr<UploadSession> Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // False: it is being finished.
-  bool Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
+  // By their ids.
+  std::vector<std::shared_ptr<UploadSession>> All() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: those of UploadSession::Remove.
+  absl::Status Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveExpired(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t taken_bytes() const { return space_->taken(); }

@@ -8,6 +8,7 @@
 #include "core/base/bytes.h"
 #include "core/base/crc32c.h"
 #include "core/base/status_macros.h"
+#include "server/api/create_anew.h"
 
 namespace mercer::server {
 namespace {
@@ -18,6 +19,13 @@ constexpr size_t kPrefixBytes = 32;
 constexpr size_t kRecordBytes = 32;
 constexpr size_t kVouchedBytes = 24;  // of a record
 constexpr int64_t kMaxParts = 1000;
+
+absl::Status WriteBeginning(WritableFile& file, const std::string& bytes, FileSystem& file_system,
+                            const std::string& folder) {
+  MERCER_RETURN_IF_ERROR(file.Append(bytes));
+  MERCER_RETURN_IF_ERROR(file.Sync());
+  return file_system.SyncFolder(folder);
+}
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
@@ -56,10 +64,14 @@ absl::StatusOr<std::unique_ptr<UploadJournal>> UploadJournal::Create(const std::
   prefix.WriteUint64(kVersion);
   prefix.WriteUint64(header.size());
   prefix.WriteUint64(Crc32c(header));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system.Create(path));
-  MERCER_RETURN_IF_ERROR(file->Append(absl::StrCat(std::string(kMagic), prefix.bytes(), header)));
-  MERCER_RETURN_IF_ERROR(file->Sync());
-  MERCER_RETURN_IF_ERROR(file_system.SyncFolder(FolderOf(path)));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, CreateAnew(file_system, path));
+  const absl::Status begun =
+      WriteBeginning(*file, absl::StrCat(std::string(kMagic), prefix.bytes(), header), file_system,
+                     FolderOf(path));
+  if (!begun.ok()) {
+    file_system.Remove(path).IgnoreError();
+    return begun;
+  }
   return std::unique_ptr<UploadJournal>(new UploadJournal(std::move(file)));
 }
 

@@ -30,7 +30,7 @@ struct JournalContent {
 // Not thread-safe.
 class UploadJournal {
  public:
-  // Makes the file; it is on the disk with its name afterwards.
+  // Makes the file, in the place of one that may be there; it is on the disk with its name afterwards, or not there.
   static absl::StatusOr<std::unique_ptr<UploadJournal>> Create(const std::string& path,
                                                                const std::string& header,
                                                                FileSystem& file_system);

@@ -104,9 +104,16 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   }
   for (size_t part = 0; part < content.sizes.size(); ++part) {
     // What a part has besides is not vouched for, and would be read as if it were.
-    MERCER_ASSIGN_OR_RETURN(
-        const std::unique_ptr<WritableFile> file,
-        options.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]));
+    const absl::StatusOr<std::unique_ptr<WritableFile>> file =
+        options.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]);
+    // The record of its beginning was taken back with its file, but has reached the disk all the same.
+    const bool taken_back = absl::IsNotFound(file.status()) && part + 1 == content.sizes.size() &&
+                            content.sizes[part] == 0;
+    if (taken_back) {
+      content.sizes.pop_back();
+    } else {
+      MERCER_RETURN_IF_ERROR(file.status());
+    }
   }
   if (content.last_time == absl::InfinitePast()) {
     content.last_time = options.clock->Now();  // it was begun in its last moment
@@ -356,29 +363,40 @@ void UploadSession::EndFinish() {
   finishing_ = false;
 }
 
-void UploadSession::RemoveFiles() {
+absl::Status UploadSession::RemoveFiles() {
+  absl::Status durable = absl::OkStatus();
+  // The journal first, and for good: parts without one are removed at the next start.
+  if (resumable()) {
+    const absl::Status gone = options_.files->Remove(JournalPath(options_.stem));
+    if (!gone.ok() && !absl::IsNotFound(gone)) {
+      return gone;
+    }
+    durable = options_.files->SyncFolder(options_.stem.substr(0, options_.stem.rfind('/')));
+  }
   removed_ = true;
   journal_.reset();
-  // The journal first: parts without one are removed at the next start.
-  if (resumable()) {
-    options_.files->Remove(JournalPath(options_.stem)).IgnoreError();
-  }
   files_.Rewind({});
   space_ = UploadSpace::Share();
+  return durable;
 }
 
-bool UploadSession::Remove() {
+absl::Status UploadSession::Remove() {
   absl::MutexLock lock(&mutex_);
-  if (!finishing_ && !removed_) {
-    RemoveFiles();
+  if (finishing_) {
+    return UploadFinishing();
   }
-  return !finishing_;
+  return removed_ ? absl::OkStatus() : RemoveFiles();
+}
+
+bool UploadSession::removed() const {
+  absl::MutexLock lock(&mutex_);
+  return removed_;
 }
 
 bool UploadSession::RemoveIfIdleFor(absl::Duration time) {
   absl::MutexLock lock(&mutex_);
   if (!finishing_ && !removed_ && options_.clock->Monotonic() - last_bytes_at_ >= time) {
-    RemoveFiles();
+    RemoveFiles().IgnoreError();  // what could not be removed is tried again
   }
   return removed_;
 }

@@ -20,6 +20,7 @@
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
+#include "server/api/upload_recovery.h"
 #include "server/app/access_control.h"
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
@@ -204,7 +205,7 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(OpenData());
     MERCER_RETURN_IF_ERROR(RecoverJobs());
     MakeServices();
-    MERCER_RETURN_IF_ERROR(context_.uploads->Recover(PolicyOfUploads(context_)));
+    MERCER_RETURN_IF_ERROR(RecoverUploads(context_));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
