@@ -28,8 +28,9 @@ struct ApiLimits {
   int64_t message_bytes = int64_t{64} << 20;  // of one request or response
   // Of one data set: of what is sent, of what it inflates to, and of its cells as numbers.
   int64_t dataset_bytes = int64_t{16} << 30;
-  int default_threads = 1;                         // of a job that does not say
-  int64_t upload_space_bytes = int64_t{64} << 30;  // of all unfinished uploads together
+  int default_threads = 1;                          // of a job that does not say
+  int64_t upload_space_bytes = int64_t{64} << 30;   // of all unfinished uploads together
+  int64_t caller_upload_bytes = int64_t{64} << 30;  // of them, those of one caller
   absl::Duration upload_expiry =
       absl::Hours(24);       // of one that can be resumed, since its last byte
   int64_t stored_bytes = 0;  // of all data sets together; 0: no limit

@@ -92,7 +92,8 @@ void CheckSizeAndDigest(const v1::UploadHeader& header, FieldViolations& violati
 
 }  // namespace
 
-DatasetUpload::DatasetUpload(const ApiContext& context) : context_(context) {}
+DatasetUpload::DatasetUpload(const ApiContext& context, std::string caller)
+    : context_(context), caller_(std::move(caller)) {}
 
 DatasetUpload::~DatasetUpload() {
   if (session_ != nullptr) {
@@ -147,7 +148,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   if (!header.upload_id().empty()) {
     return BeginResumable();
   }
-  session_ = context_.uploads->NewPlain(header, PolicyOfUploads(context_));
+  session_ = context_.uploads->NewPlain(header, caller_, PolicyOfUploads(context_));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
   return absl::OkStatus();
 }
@@ -161,7 +162,8 @@ absl::Status DatasetUpload::BeginResumable() {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckIdIsFree());
-  MERCER_ASSIGN_OR_RETURN(session_, context_.uploads->Resume(header_, PolicyOfUploads(context_)));
+  MERCER_ASSIGN_OR_RETURN(session_,
+                          context_.uploads->Resume(header_, caller_, PolicyOfUploads(context_)));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
   // Another stream may have finished it just before this one took it over.
   MERCER_RETURN_IF_ERROR(FindFinished());

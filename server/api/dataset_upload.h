@@ -18,7 +18,8 @@ namespace mercer::server {
 // can be resumed. `context` outlives it.
 class DatasetUpload {
  public:
-  explicit DatasetUpload(const ApiContext& context);
+  // `caller` is who sends it.
+  explicit DatasetUpload(const ApiContext& context, std::string caller = "");
   ~DatasetUpload();
   DatasetUpload(const DatasetUpload&) = delete;
   DatasetUpload& operator=(const DatasetUpload&) = delete;
@@ -53,6 +54,7 @@ class DatasetUpload {
                                      const std::string& upload_digest) const;
 
   const ApiContext& context_;
+  const std::string caller_;
   bool has_header_ = false;
   v1::UploadHeader header_;
   std::string dataset_id_;

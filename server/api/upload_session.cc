@@ -68,7 +68,8 @@ UploadSession::UploadSession(const v1::UploadHeader& header, UploadSessionOption
 UploadSession::UploadSession(v1::UploadHeader header, UploadSessionOptions options,
                              std::unique_ptr<UploadJournal> journal, JournalContent content)
     : header_(std::move(header)),
-      options_{options.stem, {}, options.max_bytes, options.clock, options.files},
+      options_{options.stem,  {},           std::move(options.caller), options.max_bytes,
+               options.clock, options.files},
       space_(std::move(options.space)),
       files_(options.stem, content.sizes, *options.files),
       journal_(std::move(journal)),
@@ -87,9 +88,9 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Create(const v1::U
                                                                      UploadSessionOptions options) {
   JournalContent content;
   content.last_time = options.clock->Now();
-  MERCER_ASSIGN_OR_RETURN(
-      std::unique_ptr<UploadJournal> journal,
-      UploadJournal::Create(JournalPath(options.stem), header.SerializeAsString(), *options.files));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<UploadJournal> journal,
+                          UploadJournal::Create(JournalPath(options.stem), options.caller,
+                                                header.SerializeAsString(), *options.files));
   return std::shared_ptr<UploadSession>(
       new UploadSession(header, std::move(options), std::move(journal), std::move(content)));
 }
@@ -118,6 +119,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   if (content.last_time == absl::InfinitePast()) {
     content.last_time = options.clock->Now();  // it was begun in its last moment
   }
+  options.caller = content.caller;
   return std::shared_ptr<UploadSession>(
       new UploadSession(std::move(header), std::move(options), nullptr, std::move(content)));
 }
@@ -219,10 +221,7 @@ absl::Status UploadSession::CheckRoom(int64_t more) {
     return BadTotal(total, header_.total_bytes());
   }
   // One that can be resumed has taken its space at the beginning.
-  if (!resumable() && !space_.Grow(more)) {
-    return UploadSpaceExceeded(space_.limit());
-  }
-  return absl::OkStatus();
+  return resumable() ? absl::OkStatus() : space_.Grow(more);
 }
 
 absl::Status UploadSession::Append(int64_t ticket, const v1::UploadChunk& chunk) {
@@ -403,6 +402,8 @@ bool UploadSession::RemoveIfIdleFor(absl::Duration time) {
 
 void UploadSession::Describe(absl::Duration expiry, v1::Upload& upload) const {
   absl::MutexLock lock(&mutex_);
+  upload.set_caller(options_.caller);
+  upload.set_display_name(header_.display_name());
   upload.set_total_bytes(header_.total_bytes());
   upload.set_sha256(header_.sha256());
   upload.set_received_bytes(std::accumulate(vouched_.begin(), vouched_.end(), int64_t{0}));

@@ -27,6 +27,7 @@ namespace mercer::server {
 struct UploadSessionOptions {
   std::string stem;              // a path that no other upload uses
   UploadSpace::Share space;      // all that total_bytes takes; plain uploads: nothing yet
+  std::string caller;            // who begins it
   int64_t max_bytes = 0;         // of the upload
   const Clock* clock = nullptr;  // outlives the session
   FileSystem* files = nullptr;   // outlives the session
@@ -48,6 +49,8 @@ class UploadSession {
   UploadSession& operator=(const UploadSession&) = delete;
 
   const v1::UploadHeader& header() const { return header_; }
+  // Who began it. Empty: unknown.
+  const std::string& caller() const { return options_.caller; }
   void TakeSpace(UploadSpace::Share space) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A new stream sends the upload from now on. Errors: kUnavailable (UPLOAD_FINISHING), kAborted (UPLOAD_TAKEN_OVER: it was

@@ -309,6 +309,7 @@ class Server::Impl {
     context_.limits.message_bytes = options_.max_message_bytes;
     context_.limits.dataset_bytes = options_.max_upload_bytes;
     context_.limits.upload_space_bytes = options_.upload_space_bytes;
+    context_.limits.caller_upload_bytes = options_.upload_space_per_caller_bytes;
     context_.limits.upload_expiry = options_.upload_expiry;
     context_.limits.stored_bytes = options_.max_stored_bytes;
     context_.limits.default_threads = options_.threads;
