@@ -3,7 +3,7 @@
 # tests/fuzz/replay and becomes the test fuzz/<name>: seeds, tests/fuzz/corpus/<name>, and a fixed number of mutations.
 set(mercer_fuzz_mutations 500)
 set(mercer_fuzz_mutations_slow 30)
-set(mercer_fuzz_slow blob_store checkpoint database learner_state upload)  # files, or training, for each input
+set(mercer_fuzz_slow blob_store checkpoint database learner_state restore upload)  # files, or training, for each input
 
 if(NOT TARGET mercer_template_learner)
   mercer_library(mercer_template_learner core/learners/_template LINK mercer_training)
@@ -18,7 +18,8 @@ endif()
 # A target links no more than it includes, so that a parser of core/data does not wait for the server.
 set(mercer_fuzz_rules
     tests/fuzz/support/server=mercer_fuzz_messages server/app=mercer_app client/cpp/cli=mercer_cli client/cpp=mercer_client
-    server/api=mercer_api server/jobs=mercer_jobs server/access=mercer_access server/backup=mercer_backup server/blobs=mercer_blobs
+    server/maintenance=mercer_maintenance server/api=mercer_api server/jobs=mercer_jobs server/access=mercer_access
+    server/backup=mercer_backup server/blobs=mercer_blobs
     server/storage/sqlite=mercer_storage_sqlite server/storage/memory=mercer_storage_memory server/storage=mercer_storage
     mercer/v1=mercer_proto tests/fuzz/support/training=mercer_fuzz_training core/learners=mercer_learners
     core/training=mercer_training)

@@ -140,6 +140,21 @@ absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets(int limit) {
       [](auto& page) { return page.mutable_datasets(); });
 }
 
+absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads(int limit) {
+  return AllPages<v1::Upload>(
+      v1::ListUploadsRequest(), limit,
+      [&](const auto& request) {
+        return Call(*stubs_->datasets, &v1::DatasetService::Stub::ListUploads, request);
+      },
+      [](auto& page) { return page.mutable_uploads(); });
+}
+
+absl::Status Client::DeleteUpload(const std::string& name) {
+  v1::DeleteUploadRequest request;
+  request.set_name(name);
+  return CallDelete(*stubs_->datasets, &v1::DatasetService::Stub::DeleteUpload, request);
+}
+
 absl::Status Client::DeleteDataset(const std::string& name, bool when_unused) {
   v1::DeleteDatasetRequest request;
   request.set_name(name);

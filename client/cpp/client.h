@@ -84,6 +84,10 @@ class Client {
   absl::StatusOr<v1::Dataset> UploadDataset(v1::UploadHeader header,
                                             const std::vector<UploadSource>& parts,
                                             const std::function<void(int64_t)>& on_progress = {});
+  // Unfinished ones that can be resumed, of all callers, by name.
+  absl::StatusOr<std::vector<v1::Upload>> ListUploads(int limit);
+  // Drops the bytes of an unfinished upload, "uploads/{id}".
+  absl::Status DeleteUpload(const std::string& name);
   absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);

@@ -9,6 +9,7 @@ UploadPolicy PolicyOfUploads(const ApiContext& context) {
   policy.folder = context.upload_folder;
   policy.upload_bytes = context.limits.dataset_bytes;
   policy.space_bytes = context.limits.upload_space_bytes;
+  policy.caller_space_bytes = context.limits.caller_upload_bytes;
   policy.expiry = context.limits.upload_expiry;
   policy.clock = context.clock;
   return policy;

@@ -33,6 +33,7 @@ struct ApiLimits {
   int default_threads = 1;  // of a job that does not say
   // Of all unfinished uploads together.
   LiveValue<int64_t> upload_space_bytes = int64_t{64} << 30;
+  LiveValue<int64_t> caller_upload_bytes = int64_t{64} << 30;  // of them, those of one caller
   // Of an upload that can be resumed, since its last byte.
   LiveValue<absl::Duration> upload_expiry = absl::Hours(24);
   LiveValue<int64_t> stored_bytes = int64_t{0};  // of all data sets together; 0: no limit

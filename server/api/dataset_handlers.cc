@@ -12,6 +12,8 @@
 namespace mercer::server {
 namespace {
 
+constexpr char kUploadsQuery[] = "uploads";
+
 absl::Status AboutDataset(const absl::Status& status, const std::string& id) {
   if (status.code() == absl::StatusCode::kNotFound) {
     return ResourceNotFound("data set", DatasetName(id));
@@ -99,6 +101,39 @@ absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest
   return upload;
 }
 
+absl::StatusOr<v1::ListUploadsResponse> DatasetHandlers::ListUploads(
+    const v1::ListUploadsRequest& request) const {
+  using Session = std::shared_ptr<UploadSession>;
+  const auto list = [this](const PageRequest& page) -> absl::StatusOr<Page<Session>> {
+    MERCER_ASSIGN_OR_RETURN(const int count, EffectivePageSize(page));
+    std::string after;
+    if (!page.token.empty()) {
+      MERCER_ASSIGN_OR_RETURN(after, ReadPageToken(kUploadsQuery, page.token));
+    }
+    Page<Session> uploads = context_.uploads->List(after, count);
+    if (!uploads.next_token.empty()) {
+      uploads.next_token = MakePageToken(kUploadsQuery, uploads.next_token);
+    }
+    return uploads;
+  };
+  const auto write = [this](const Session& session) -> absl::StatusOr<std::optional<v1::Upload>> {
+    if (session->removed()) {
+      return std::nullopt;
+    }
+    v1::Upload upload;
+    upload.set_name(UploadName(session->header().upload_id()));
+    session->Describe(context_.limits.upload_expiry, upload);
+    return upload;
+  };
+  v1::ListUploadsResponse response;
+  const absl::StatusOr<std::string> next = FillPage<Session, v1::Upload>(
+      {request.page_size(), request.page_token()}, context_.limits.message_bytes, list, write,
+      response.mutable_uploads());
+  MERCER_RETURN_IF_ERROR(AboutPage(next.status()));
+  response.set_next_page_token(*next);
+  return response;
+}
+
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
     const v1::DeleteUploadRequest& request) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name(), "name"));
@@ -106,9 +141,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
   if (session == nullptr) {
     return ResourceNotFound("upload", UploadName(id));
   }
-  if (!context_.uploads->Remove(session)) {
-    return UploadFinishing();
-  }
+  MERCER_RETURN_IF_ERROR(context_.uploads->Remove(session));
   return google::protobuf::Empty();
 }
 

@@ -21,6 +21,7 @@ class DatasetHandlers {
       const v1::DeleteDatasetRequest& request) const;
 
   absl::StatusOr<v1::Upload> GetUpload(const v1::GetUploadRequest& request) const;
+  absl::StatusOr<v1::ListUploadsResponse> ListUploads(const v1::ListUploadsRequest& request) const;
   absl::StatusOr<google::protobuf::Empty> DeleteUpload(
       const v1::DeleteUploadRequest& request) const;
 

@@ -22,7 +22,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
         context_(context),
         response_(response),
         call_(std::move(call)),
-        upload_(std::make_unique<DatasetUpload>(api)),
+        upload_(std::make_unique<DatasetUpload>(api, call_.info().caller)),
         tracked_(*environment.calls, {[this] { OnDrain(); }, nullptr}) {
     Read();
   }
@@ -143,6 +143,14 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
                                       v1::Upload* response) override {
     return RunUnary(environment_, environment_.io, context, "DatasetService/GetUpload", request,
                     response, [this](const auto& message) { return handlers_.GetUpload(message); });
+  }
+
+  grpc::ServerUnaryReactor* ListUploads(grpc::CallbackServerContext* context,
+                                        const v1::ListUploadsRequest* request,
+                                        v1::ListUploadsResponse* response) override {
+    return RunUnary(environment_, environment_.io, context, "DatasetService/ListUploads", request,
+                    response,
+                    [this](const auto& message) { return handlers_.ListUploads(message); });
   }
 
   grpc::ServerUnaryReactor* DeleteUpload(grpc::CallbackServerContext* context,

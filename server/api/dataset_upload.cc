@@ -67,6 +67,13 @@ bool IsAboutContent(const absl::Status& status) {
          reason == "RESPONSE_TOO_LARGE";
 }
 
+// Whether the row may be there after a crash: a commit that could not be synced is taken back, but its bytes are in the log
+// of the database, where the next start finds them if nothing was written since.
+bool MayComeBack(const absl::Status& status) {
+  return absl::IsInternal(status) || absl::IsUnavailable(status) ||
+         GetReason(status) == "DISK_FULL";
+}
+
 void CheckSizeAndDigest(const v1::UploadHeader& header, FieldViolations& violations) {
   const bool resumable = !header.upload_id().empty();
   const bool is_digest =
@@ -85,7 +92,8 @@ void CheckSizeAndDigest(const v1::UploadHeader& header, FieldViolations& violati
 
 }  // namespace
 
-DatasetUpload::DatasetUpload(const ApiContext& context) : context_(context) {}
+DatasetUpload::DatasetUpload(const ApiContext& context, std::string caller)
+    : context_(context), caller_(std::move(caller)) {}
 
 DatasetUpload::~DatasetUpload() {
   if (session_ != nullptr) {
@@ -140,7 +148,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   if (!header.upload_id().empty()) {
     return BeginResumable();
   }
-  session_ = context_.uploads->NewPlain(header, PolicyOfUploads(context_));
+  session_ = context_.uploads->NewPlain(header, caller_, PolicyOfUploads(context_));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
   return absl::OkStatus();
 }
@@ -148,15 +156,19 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
 absl::Status DatasetUpload::BeginResumable() {
   MERCER_RETURN_IF_ERROR(FindFinished());
   if (finished_.has_value()) {
+    // Its files may still be there, when they could not be removed.
+    session_ = context_.uploads->Find(header_.upload_id());
+    RemoveFinished();
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckIdIsFree());
-  MERCER_ASSIGN_OR_RETURN(session_, context_.uploads->Resume(header_, PolicyOfUploads(context_)));
+  MERCER_ASSIGN_OR_RETURN(session_,
+                          context_.uploads->Resume(header_, caller_, PolicyOfUploads(context_)));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
   // Another stream may have finished it just before this one took it over.
   MERCER_RETURN_IF_ERROR(FindFinished());
   if (finished_.has_value()) {
-    context_.uploads->Remove(session_);
+    RemoveFinished();
   }
   return absl::OkStatus();
 }
@@ -207,9 +219,16 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Finish(const std::function<bool()>& i
       RunSafely("reading an upload", [&] { return Read(is_cancelled); });
   session_->EndFinish();
   if (dataset.ok() || IsAboutContent(dataset.status())) {
-    context_.uploads->Remove(session_);
+    RemoveFinished();
   }
   return dataset;
+}
+
+// What cannot be removed now is found by the next stream or start, or expires.
+void DatasetUpload::RemoveFinished() {
+  if (session_ != nullptr) {
+    context_.uploads->Remove(session_).IgnoreError();
+  }
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Read(const std::function<bool()>& is_cancelled) {
@@ -257,6 +276,9 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   record.labels = {header_.labels().begin(), header_.labels().end()};
   record.create_time = absl::Now();
   const absl::StatusOr<CreatedDataset> created = Create(std::move(record), is_cancelled);
+  if (MayComeBack(created.status())) {
+    return created.status();  // the blob stays until a collection
+  }
   if (!created.ok() || !created->created) {
     const std::string digest = blob.digest();
     blob = PinnedBlob();  // a pinned blob is not deleted

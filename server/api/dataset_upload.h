@@ -18,7 +18,8 @@ namespace mercer::server {
 // can be resumed. `context` outlives it.
 class DatasetUpload {
  public:
-  explicit DatasetUpload(const ApiContext& context);
+  // `caller` is who sends it.
+  explicit DatasetUpload(const ApiContext& context, std::string caller = "");
   ~DatasetUpload();
   DatasetUpload(const DatasetUpload&) = delete;
   DatasetUpload& operator=(const DatasetUpload&) = delete;
@@ -40,6 +41,7 @@ class DatasetUpload {
   absl::Status CheckIdIsFree() const;
   // Sets finished_ if it is. Errors: kAlreadyExists (UPLOAD_ID_REUSED).
   absl::Status FindFinished();
+  void RemoveFinished();
   absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
   // Errors: kResourceExhausted (DISK_NEARLY_FULL).
   absl::Status CheckRoomToStore() const;
@@ -52,6 +54,7 @@ class DatasetUpload {
                                      const std::string& upload_digest) const;
 
   const ApiContext& context_;
+  const std::string caller_;
   bool has_header_ = false;
   v1::UploadHeader header_;
   std::string dataset_id_;

@@ -17,6 +17,7 @@ constexpr std::array kRules = {
     MethodRule{"DatasetService/GetDataset", Scope::kRead, kLooks},
     MethodRule{"DatasetService/GetUpload", Scope::kRead, kLooks},
     MethodRule{"DatasetService/ListDatasets", Scope::kRead, kLooks},
+    MethodRule{"DatasetService/ListUploads", Scope::kRead, kLooks},
     MethodRule{"DatasetService/UploadDataset", Scope::kTrain, kChanges},
 
     MethodRule{"ModelService/DeleteModel", Scope::kTrain, kChanges},

@@ -1,5 +1,6 @@
 #include "server/api/unfinished_uploads.h"
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <utility>
@@ -39,17 +40,33 @@ std::string IdOfJournal(const std::string& name) {
 std::string BaseName(const std::string& id) { return absl::StrCat(std::string(kPrefix), id); }
 
 UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::string& name,
-                                    UploadSpace::Share space) {
-  return {absl::StrCat(policy.folder, "/", name), std::move(space), policy.upload_bytes,
-          policy.clock, policy.files};
+                                    const std::string& caller, UploadSpace::Share space) {
+  return {absl::StrCat(policy.folder, "/", name),
+          std::move(space),
+          caller,
+          policy.upload_bytes,
+          policy.clock,
+          policy.files};
 }
 
-absl::Status TooManyUploads() {
-  return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                        "there are ", kMaxUploads,
-                        " unfinished uploads that can be resumed, and there may be no more; "
-                        "finish, delete or await the others")),
-                    "UPLOAD_SPACE_EXCEEDED", {{"limit_uploads", absl::StrCat(kMaxUploads)}});
+UploadSpaceLimits LimitsOf(const UploadPolicy& policy) {
+  return {policy.space_bytes, policy.caller_space_bytes};
+}
+
+// As large a part of all as the caller may have of the space.
+size_t MaxUploadsOfCaller(const UploadPolicy& policy) {
+  const double part = static_cast<double>(policy.caller_space_bytes) /
+                      static_cast<double>(std::max<int64_t>(policy.space_bytes, 1));
+  return static_cast<size_t>(std::clamp(part * kMaxUploads, 1.0, static_cast<double>(kMaxUploads)));
+}
+
+absl::Status TooManyUploads(const std::string& whose, size_t limit, ErrorMetadata metadata) {
+  metadata.emplace_back("limit_uploads", absl::StrCat(limit));
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat("there are ", limit, " unfinished uploads ", whose,
+                                                "that can be resumed, and there may be no more; "
+                                                "finish, delete or await the others")),
+      "UPLOAD_SPACE_EXCEEDED", metadata);
 }
 
 bool IsSameUpload(const v1::UploadHeader& a, const v1::UploadHeader& b) {
@@ -87,28 +104,30 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
 absl::Status UnfinishedUploads::Load(const std::string& id, const UploadPolicy& policy) {
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<UploadSession> upload,
-      UploadSession::Load(SessionOptions(policy, BaseName(id), UploadSpace::Share())));
+      UploadSession::Load(SessionOptions(policy, BaseName(id), "", UploadSpace::Share())));
   if (upload->header().upload_id() != id) {
     return absl::DataLossError("the journal of an upload has the name of another one");
   }
   if (upload->RemoveIfIdleFor(policy.expiry)) {
     return absl::NotFoundError("too old");
   }
-  UploadSpace::Share space = space_->NewShare(-1);
-  space.Grow(upload->header().total_bytes());
+  UploadSpace::Share space = space_->NewShare(upload->caller(), UploadSpaceLimits());
+  MERCER_RETURN_IF_ERROR(space.Grow(upload->header().total_bytes()));
   upload->TakeSpace(std::move(space));
   uploads_[id] = std::move(upload);
   return absl::OkStatus();
 }
 
 std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeader& header,
+                                                           const std::string& caller,
                                                            const UploadPolicy& policy) {
   return std::make_shared<UploadSession>(
-      header, SessionOptions(policy, RandomId(16), space_->NewShare(policy.space_bytes)));
+      header,
+      SessionOptions(policy, RandomId(16), caller, space_->NewShare(caller, LimitsOf(policy))));
 }
 
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
-    const v1::UploadHeader& header, const UploadPolicy& policy) {
+    const v1::UploadHeader& header, const std::string& caller, const UploadPolicy& policy) {
   absl::MutexLock lock(&mutex_);
   const auto found = uploads_.find(header.upload_id());
   if (found != uploads_.end()) {
@@ -116,19 +135,43 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
                ? absl::StatusOr<std::shared_ptr<UploadSession>>(found->second)
                : UploadIdReused(header.upload_id());
   }
-  UploadSpace::Share space = space_->NewShare(policy.space_bytes);
-  if (uploads_.size() >= kMaxUploads) {
-    return TooManyUploads();
-  }
-  if (!space.Grow(header.total_bytes())) {
-    return UploadSpaceExceeded(policy.space_bytes);
-  }
+  MERCER_RETURN_IF_ERROR(CheckNumber(caller, policy));
+  UploadSpace::Share space = space_->NewShare(caller, LimitsOf(policy));
+  MERCER_RETURN_IF_ERROR(space.Grow(header.total_bytes()));
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<UploadSession> upload,
       UploadSession::Create(
-          header, SessionOptions(policy, BaseName(header.upload_id()), std::move(space))));
+          header, SessionOptions(policy, BaseName(header.upload_id()), caller, std::move(space))));
   uploads_[header.upload_id()] = upload;
   return upload;
+}
+
+absl::Status UnfinishedUploads::CheckNumber(const std::string& caller,
+                                            const UploadPolicy& policy) const {
+  if (uploads_.size() >= kMaxUploads) {
+    return TooManyUploads("", kMaxUploads, {});
+  }
+  const size_t most = MaxUploadsOfCaller(policy);
+  const auto has =
+      static_cast<size_t>(std::count_if(uploads_.begin(), uploads_.end(), [&](const auto& entry) {
+        return entry.second->caller() == caller;
+      }));
+  return has < most ? absl::OkStatus()
+                    : TooManyUploads(absl::StrCat("of ", caller, " "), most, {{"caller", caller}});
+}
+
+Page<std::shared_ptr<UploadSession>> UnfinishedUploads::List(const std::string& after,
+                                                             int count) const {
+  absl::MutexLock lock(&mutex_);
+  Page<std::shared_ptr<UploadSession>> page;
+  auto entry = uploads_.upper_bound(after);
+  for (; entry != uploads_.end() && static_cast<int>(page.items.size()) < count; ++entry) {
+    page.items.push_back(entry->second);
+  }
+  if (entry != uploads_.end() && !page.items.empty()) {
+    page.next_token = page.items.back()->header().upload_id();
+  }
+  return page;
 }
 
 std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& id) const {
@@ -137,17 +180,15 @@ std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& id) co
   return found == uploads_.end() ? nullptr : found->second;
 }
 
-bool UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
+absl::Status UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
   // Under the lock: a new upload of this id has files of the same names.
   absl::MutexLock lock(&mutex_);
-  if (!upload->Remove()) {
-    return false;
-  }
+  const absl::Status status = upload->Remove();
   const auto found = uploads_.find(upload->header().upload_id());
-  if (found != uploads_.end() && found->second == upload) {
+  if (upload->removed() && found != uploads_.end() && found->second == upload) {
     uploads_.erase(found);
   }
-  return true;
+  return status;
 }
 
 void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
@@ -156,6 +197,15 @@ void UnfinishedUploads::RemoveExpired(const UploadPolicy& policy) {
     const bool removed = entry->second->RemoveIfIdleFor(policy.expiry);
     entry = removed ? uploads_.erase(entry) : std::next(entry);
   }
+}
+
+std::vector<std::shared_ptr<UploadSession>> UnfinishedUploads::All() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<std::shared_ptr<UploadSession>> all;
+  for (const auto& [id, upload] : uploads_) {
+    all.push_back(upload);
+  }
+  return all;
 }
 
 size_t UnfinishedUploads::size() const {

@@ -4,10 +4,12 @@
 // names and do not outlive the process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -17,6 +19,7 @@
 
 #include "server/api/upload_session.h"
 #include "server/api/upload_space.h"
+#include "server/storage/records.h"
 
 namespace mercer::server {
 
@@ -24,6 +27,7 @@ struct UploadPolicy {
   std::string folder;                       // exists
   int64_t upload_bytes = 0;                 // of one upload
   int64_t space_bytes = 0;                  // of all unfinished ones
+  int64_t caller_space_bytes = 0;           // of those of one caller
   absl::Duration expiry = absl::Hours(24);  // without a new byte
   const Clock* clock = &RealClock();
   FileSystem* files = &PosixFileSystem();
@@ -37,23 +41,32 @@ class UnfinishedUploads {
   absl::Status Recover(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // An upload that cannot be resumed.
-  std::shared_ptr<UploadSession> NewPlain(const v1::UploadHeader& header,
+  std::shared_ptr<UploadSession> NewPlain(const v1::UploadHeader& header, const std::string& caller,
                                           const UploadPolicy& policy);
-  // The one of header.upload_id(), which is begun if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it has
+  // The one of header.upload_id(), which is begun for `caller` if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it has
   // another header), kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
   absl::StatusOr<std::shared_ptr<UploadSession>> Resume(const v1::UploadHeader& header,
+                                                        const std::string& caller,
                                                         const UploadPolicy& policy)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those behind `after` (an id), by their ids.
+  Page<std::shared_ptr<UploadSession>> List(const std::string& after, int count) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Null: none.
   std::shared_ptr<UploadSession> Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // False: it is being finished.
-  bool Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
+  // By their ids.
+  std::vector<std::shared_ptr<UploadSession>> All() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Errors: those of UploadSession::Remove.
+  absl::Status Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveExpired(const UploadPolicy& policy) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t taken_bytes() const { return space_->taken(); }
   size_t size() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  // Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED).
+  absl::Status CheckNumber(const std::string& caller, const UploadPolicy& policy) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Load(const std::string& id, const UploadPolicy& policy)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -8,21 +8,49 @@
 #include "core/base/bytes.h"
 #include "core/base/crc32c.h"
 #include "core/base/status_macros.h"
+#include "server/api/create_anew.h"
 
 namespace mercer::server {
 namespace {
 
 constexpr std::string_view kMagic = "MERCERUP";
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 constexpr size_t kPrefixBytes = 32;
+constexpr size_t kCallerSizeBytes = 8;
 constexpr size_t kRecordBytes = 32;
 constexpr size_t kVouchedBytes = 24;  // of a record
 constexpr int64_t kMaxParts = 1000;
+
+absl::Status WriteBeginning(WritableFile& file, const std::string& bytes, FileSystem& file_system,
+                            const std::string& folder) {
+  MERCER_RETURN_IF_ERROR(file.Append(bytes));
+  MERCER_RETURN_IF_ERROR(file.Sync());
+  return file_system.SyncFolder(folder);
+}
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 absl::Status Damaged(const std::string& path) {
   return absl::DataLossError(absl::StrCat("the journal '", path, "' is damaged"));
+}
+
+// False when it cannot be.
+bool ReadBeginning(uint64_t version, std::string_view bytes, JournalContent& content) {
+  if (version == 1) {
+    content.header = std::string(bytes);
+    return true;
+  }
+  if (bytes.size() < kCallerSizeBytes) {
+    return false;
+  }
+  ByteReader reader(bytes.substr(0, kCallerSizeBytes));
+  const uint64_t caller_size = reader.ReadUint64();
+  if (caller_size > bytes.size() - kCallerSizeBytes) {
+    return false;
+  }
+  content.caller = std::string(bytes.substr(kCallerSizeBytes, caller_size));
+  content.header = std::string(bytes.substr(kCallerSizeBytes + caller_size));
+  return true;
 }
 
 // The record at the front of `bytes`; false when it is not whole or cannot be.
@@ -50,16 +78,24 @@ bool TakeRecord(std::string_view bytes, JournalContent& content) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UploadJournal>> UploadJournal::Create(const std::string& path,
+                                                                     const std::string& caller,
                                                                      const std::string& header,
                                                                      FileSystem& file_system) {
+  ByteWriter caller_size;
+  caller_size.WriteUint64(caller.size());
+  const std::string beginning = absl::StrCat(std::string(caller_size.bytes()), caller, header);
   ByteWriter prefix;
   prefix.WriteUint64(kVersion);
-  prefix.WriteUint64(header.size());
-  prefix.WriteUint64(Crc32c(header));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system.Create(path));
-  MERCER_RETURN_IF_ERROR(file->Append(absl::StrCat(std::string(kMagic), prefix.bytes(), header)));
-  MERCER_RETURN_IF_ERROR(file->Sync());
-  MERCER_RETURN_IF_ERROR(file_system.SyncFolder(FolderOf(path)));
+  prefix.WriteUint64(beginning.size());
+  prefix.WriteUint64(Crc32c(beginning));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, CreateAnew(file_system, path));
+  const absl::Status begun =
+      WriteBeginning(*file, absl::StrCat(std::string(kMagic), prefix.bytes(), beginning),
+                     file_system, FolderOf(path));
+  if (!begun.ok()) {
+    file_system.Remove(path).IgnoreError();
+    return begun;
+  }
   return std::unique_ptr<UploadJournal>(new UploadJournal(std::move(file)));
 }
 
@@ -75,14 +111,14 @@ absl::StatusOr<std::unique_ptr<UploadJournal>> UploadJournal::Open(const std::st
     }
     ByteReader prefix(bytes.substr(kMagic.size(), kPrefixBytes - kMagic.size()));
     const uint64_t version = prefix.ReadUint64();
-    const uint64_t header_size = prefix.ReadUint64();
+    const uint64_t beginning_size = prefix.ReadUint64();
     const uint64_t checksum = prefix.ReadUint64();
-    if (version != kVersion || header_size > bytes.size() - kPrefixBytes ||
-        Crc32c(bytes.substr(kPrefixBytes, header_size)) != checksum) {
+    if (version < 1 || version > kVersion || beginning_size > bytes.size() - kPrefixBytes ||
+        Crc32c(bytes.substr(kPrefixBytes, beginning_size)) != checksum ||
+        !ReadBeginning(version, bytes.substr(kPrefixBytes, beginning_size), *content)) {
       return Damaged(path);
     }
-    content->header = std::string(bytes.substr(kPrefixBytes, header_size));
-    good = kPrefixBytes + header_size;
+    good = kPrefixBytes + beginning_size;
     while (TakeRecord(bytes.substr(good), *content)) {
       good += kRecordBytes;
     }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "server/api/create_anew.h"
 
 namespace mercer::server {
 
@@ -20,7 +21,7 @@ std::string UploadFiles::path(int part) const { return absl::StrCat(stem_, ".", 
 
 absl::Status UploadFiles::BeginPart() {
   MERCER_RETURN_IF_ERROR(Close());
-  MERCER_ASSIGN_OR_RETURN(file_, file_system_.Create(path(parts())));
+  MERCER_ASSIGN_OR_RETURN(file_, CreateAnew(file_system_, path(parts())));
   sizes_.push_back(0);
   return absl::OkStatus();
 }

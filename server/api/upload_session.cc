@@ -68,7 +68,8 @@ UploadSession::UploadSession(const v1::UploadHeader& header, UploadSessionOption
 UploadSession::UploadSession(v1::UploadHeader header, UploadSessionOptions options,
                              std::unique_ptr<UploadJournal> journal, JournalContent content)
     : header_(std::move(header)),
-      options_{options.stem, {}, options.max_bytes, options.clock, options.files},
+      options_{options.stem,  {},           std::move(options.caller), options.max_bytes,
+               options.clock, options.files},
       space_(std::move(options.space)),
       files_(options.stem, content.sizes, *options.files),
       journal_(std::move(journal)),
@@ -87,9 +88,9 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Create(const v1::U
                                                                      UploadSessionOptions options) {
   JournalContent content;
   content.last_time = options.clock->Now();
-  MERCER_ASSIGN_OR_RETURN(
-      std::unique_ptr<UploadJournal> journal,
-      UploadJournal::Create(JournalPath(options.stem), header.SerializeAsString(), *options.files));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<UploadJournal> journal,
+                          UploadJournal::Create(JournalPath(options.stem), options.caller,
+                                                header.SerializeAsString(), *options.files));
   return std::shared_ptr<UploadSession>(
       new UploadSession(header, std::move(options), std::move(journal), std::move(content)));
 }
@@ -104,13 +105,21 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   }
   for (size_t part = 0; part < content.sizes.size(); ++part) {
     // What a part has besides is not vouched for, and would be read as if it were.
-    MERCER_ASSIGN_OR_RETURN(
-        const std::unique_ptr<WritableFile> file,
-        options.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]));
+    const absl::StatusOr<std::unique_ptr<WritableFile>> file =
+        options.files->Reopen(absl::StrCat(options.stem, ".", part), content.sizes[part]);
+    // The record of its beginning was taken back with its file, but has reached the disk all the same.
+    const bool taken_back = absl::IsNotFound(file.status()) && part + 1 == content.sizes.size() &&
+                            content.sizes[part] == 0;
+    if (taken_back) {
+      content.sizes.pop_back();
+    } else {
+      MERCER_RETURN_IF_ERROR(file.status());
+    }
   }
   if (content.last_time == absl::InfinitePast()) {
     content.last_time = options.clock->Now();  // it was begun in its last moment
   }
+  options.caller = content.caller;
   return std::shared_ptr<UploadSession>(
       new UploadSession(std::move(header), std::move(options), nullptr, std::move(content)));
 }
@@ -212,10 +221,7 @@ absl::Status UploadSession::CheckRoom(int64_t more) {
     return BadTotal(total, header_.total_bytes());
   }
   // One that can be resumed has taken its space at the beginning.
-  if (!resumable() && !space_.Grow(more)) {
-    return UploadSpaceExceeded(space_.limit());
-  }
-  return absl::OkStatus();
+  return resumable() ? absl::OkStatus() : space_.Grow(more);
 }
 
 absl::Status UploadSession::Append(int64_t ticket, const v1::UploadChunk& chunk) {
@@ -356,35 +362,48 @@ void UploadSession::EndFinish() {
   finishing_ = false;
 }
 
-void UploadSession::RemoveFiles() {
+absl::Status UploadSession::RemoveFiles() {
+  absl::Status durable = absl::OkStatus();
+  // The journal first, and for good: parts without one are removed at the next start.
+  if (resumable()) {
+    const absl::Status gone = options_.files->Remove(JournalPath(options_.stem));
+    if (!gone.ok() && !absl::IsNotFound(gone)) {
+      return gone;
+    }
+    durable = options_.files->SyncFolder(options_.stem.substr(0, options_.stem.rfind('/')));
+  }
   removed_ = true;
   journal_.reset();
-  // The journal first: parts without one are removed at the next start.
-  if (resumable()) {
-    options_.files->Remove(JournalPath(options_.stem)).IgnoreError();
-  }
   files_.Rewind({});
   space_ = UploadSpace::Share();
+  return durable;
 }
 
-bool UploadSession::Remove() {
+absl::Status UploadSession::Remove() {
   absl::MutexLock lock(&mutex_);
-  if (!finishing_ && !removed_) {
-    RemoveFiles();
+  if (finishing_) {
+    return UploadFinishing();
   }
-  return !finishing_;
+  return removed_ ? absl::OkStatus() : RemoveFiles();
+}
+
+bool UploadSession::removed() const {
+  absl::MutexLock lock(&mutex_);
+  return removed_;
 }
 
 bool UploadSession::RemoveIfIdleFor(absl::Duration time) {
   absl::MutexLock lock(&mutex_);
   if (!finishing_ && !removed_ && options_.clock->Monotonic() - last_bytes_at_ >= time) {
-    RemoveFiles();
+    RemoveFiles().IgnoreError();  // what could not be removed is tried again
   }
   return removed_;
 }
 
 void UploadSession::Describe(absl::Duration expiry, v1::Upload& upload) const {
   absl::MutexLock lock(&mutex_);
+  upload.set_caller(options_.caller);
+  upload.set_display_name(header_.display_name());
   upload.set_total_bytes(header_.total_bytes());
   upload.set_sha256(header_.sha256());
   upload.set_received_bytes(std::accumulate(vouched_.begin(), vouched_.end(), int64_t{0}));

@@ -27,6 +27,7 @@ namespace mercer::server {
 struct UploadSessionOptions {
   std::string stem;              // a path that no other upload uses
   UploadSpace::Share space;      // all that total_bytes takes; plain uploads: nothing yet
+  std::string caller;            // who begins it
   int64_t max_bytes = 0;         // of the upload
   const Clock* clock = nullptr;  // outlives the session
   FileSystem* files = nullptr;   // outlives the session
@@ -48,6 +49,8 @@ class UploadSession {
   UploadSession& operator=(const UploadSession&) = delete;
 
   const v1::UploadHeader& header() const { return header_; }
+  // Who began it. Empty: unknown.
+  const std::string& caller() const { return options_.caller; }
   void TakeSpace(UploadSpace::Share space) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // A new stream sends the upload from now on. Errors: kUnavailable (UPLOAD_FINISHING), kAborted (UPLOAD_TAKEN_OVER: it was
@@ -67,8 +70,10 @@ class UploadSession {
   const UploadFiles& files() const ABSL_NO_THREAD_SAFETY_ANALYSIS { return files_; }
   void EndFinish() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Removes all there is on the disk; every stream is out. False when it is being finished.
-  bool Remove() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes all there is on the disk, for good; every stream is out. Errors: kUnavailable (UPLOAD_FINISHING); those of the
+  // file system, after which it is still there, or gone (removed() says which) but may be back after a loss of power.
+  absl::Status Remove() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool removed() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The same, unless it is being finished or something has come within the last `time`. How long the upload has been idle is
   // measured by the monotonic clock; only the time before it was loaded is told by the wall clock.
   bool RemoveIfIdleFor(absl::Duration time) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -96,7 +101,7 @@ class UploadSession {
   absl::Status Vouch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a failure: back to what is vouched for.
   absl::Status Rewind(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RemoveFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RemoveFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const v1::UploadHeader header_;
   const UploadSessionOptions options_;

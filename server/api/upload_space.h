@@ -1,8 +1,10 @@
-// The disk space that all unfinished uploads take together.
+// The disk space that unfinished uploads take: all together, and those of each caller.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -10,6 +12,12 @@
 #include "absl/synchronization/mutex.h"
 
 namespace mercer::server {
+
+// In bytes; negative: as much as is wanted.
+struct UploadSpaceLimits {
+  int64_t all = -1;
+  int64_t of_caller = -1;
+};
 
 // Thread-safe.
 class UploadSpace : public std::enable_shared_from_this<UploadSpace> {
@@ -23,66 +31,36 @@ class UploadSpace : public std::enable_shared_from_this<UploadSpace> {
     Share& operator=(Share&& other) noexcept {
       Release();
       space_ = std::move(other.space_);
+      caller_ = std::move(other.caller_);
       bytes_ = std::exchange(other.bytes_, 0);
-      limit_ = other.limit_;
+      limits_ = other.limits_;
       return *this;
     }
-    // Takes more. False, and nothing changes, when the limit forbids it.
-    bool Grow(int64_t bytes) {
-      if (space_ == nullptr || !space_->Take(bytes, limit_)) {
-        return space_ == nullptr;
-      }
-      bytes_ += bytes;
-      return true;
-    }
-    int64_t limit() const { return limit_; }
+    // Takes more. Nothing changes when a limit forbids it. Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED).
+    absl::Status Grow(int64_t bytes);
 
    private:
     friend class UploadSpace;
-    void Release() {
-      if (space_ != nullptr) {
-        space_->GiveBack(bytes_);
-      }
-      space_.reset();
-      bytes_ = 0;
-    }
+    void Release();
 
     std::shared_ptr<UploadSpace> space_;
+    std::string caller_;
     int64_t bytes_ = 0;
-    int64_t limit_ = 0;
+    UploadSpaceLimits limits_;
   };
 
-  // A share of nothing yet. Its growth keeps all shares together within `limit` bytes; negative: as many as it wants.
-  Share NewShare(int64_t limit) {
-    Share share;
-    share.space_ = shared_from_this();
-    share.limit_ = limit;
-    return share;
-  }
-  int64_t taken() const ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    return taken_;
-  }
+  // A share of nothing yet. Its growth keeps all shares together, and those of the caller, within the limits.
+  Share NewShare(const std::string& caller, const UploadSpaceLimits& limits);
+  int64_t taken() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  bool Take(int64_t bytes, int64_t limit) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    if (limit >= 0 && bytes > limit - taken_) {
-      return false;
-    }
-    taken_ += bytes;
-    return true;
-  }
-  void GiveBack(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
-    taken_ -= bytes;
-  }
+  absl::Status Take(int64_t bytes, const std::string& caller, const UploadSpaceLimits& limits)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveBack(int64_t bytes, const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
   int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, int64_t> taken_by_ ABSL_GUARDED_BY(mutex_);  // callers who have something
 };
-
-// kResourceExhausted with reason UPLOAD_SPACE_EXCEEDED.
-absl::Status UploadSpaceExceeded(int64_t limit_bytes);
 
 }  // namespace mercer::server

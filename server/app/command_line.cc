@@ -117,6 +117,12 @@ void AddStorageFlags(CLI::App& app, ServerOptions& options, FlagUnits& units) {
                  "bytes that all unfinished uploads together may take; 0: four times --max-upload")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  app.add_option(
+         "--upload-space-per-caller", options.upload_space_per_caller_bytes,
+         "of them, those of one caller, and as large a part of their number; 0: all without "
+         "--tokens, else half, but at least --max-upload")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_option("--upload-expiry", units.upload_expiry_seconds,
                  "seconds after its last byte that an unfinished upload can be resumed")
       ->check(CLI::Range(1.0, 31'536'000.0))

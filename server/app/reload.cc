@@ -64,6 +64,7 @@ std::vector<Setting> LiveSettings() {
       MakeSetting<&ServerOptions::job_retention>("--job-retention"),
       MakeSetting<&ServerOptions::max_upload_bytes>("--max-upload"),
       MakeSetting<&ServerOptions::upload_space_bytes>("--upload-space"),
+      MakeSetting<&ServerOptions::upload_space_per_caller_bytes>("--upload-space-per-caller"),
       MakeSetting<&ServerOptions::upload_expiry>("--upload-expiry"),
       MakeSetting<&ServerOptions::max_stored_bytes>("--max-stored-bytes"),
       MakeSetting<&ServerOptions::min_free_disk_bytes>("--min-free-disk"),

@@ -22,6 +22,7 @@
 #include "core/learners/registry.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
+#include "server/api/upload_recovery.h"
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
 #include "server/app/listener.h"
@@ -191,7 +192,7 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(OpenData());
     MERCER_RETURN_IF_ERROR(RecoverJobs());
     MakeServices();
-    MERCER_RETURN_IF_ERROR(context_.uploads->Recover(PolicyOfUploads(context_)));
+    MERCER_RETURN_IF_ERROR(RecoverUploads(context_));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
@@ -223,6 +224,7 @@ class Server::Impl {
   void SetUploadLimits(const ServerOptions& options) {
     context_.limits.dataset_bytes = options.max_upload_bytes;
     context_.limits.upload_space_bytes = options.upload_space_bytes;
+    context_.limits.caller_upload_bytes = options.upload_space_per_caller_bytes;
     context_.limits.upload_expiry = options.upload_expiry;
     context_.limits.stored_bytes = options.max_stored_bytes;
   }

@@ -30,6 +30,8 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
   violations.Check(options.access.max_calls_per_caller >= 0, "--max-calls", "must be >= 0");
   violations.Check(options.max_upload_bytes >= 0, "--max-upload", "must be >= 0");
   violations.Check(options.upload_space_bytes >= 0, "--upload-space", "must be >= 0");
+  violations.Check(options.upload_space_per_caller_bytes >= 0, "--upload-space-per-caller",
+                   "must be >= 0");
   violations.Check(options.max_stored_bytes >= 0, "--max-stored-bytes", "must be >= 0");
   violations.Check(options.upload_expiry > absl::ZeroDuration(), "--upload-expiry", "must be > 0");
   violations.Check(options.min_free_disk_bytes >= 0, "--min-free-disk", "must be >= 0");
@@ -55,6 +57,14 @@ absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
     const int64_t most = std::numeric_limits<int64_t>::max();
     options.upload_space_bytes =
         options.max_upload_bytes > most / kUploads ? most : kUploads * options.max_upload_bytes;
+  }
+  if (options.upload_space_per_caller_bytes == 0) {
+    // Without tokens all are one caller.
+    options.upload_space_per_caller_bytes =
+        options.access.tokens.empty()
+            ? options.upload_space_bytes
+            : std::max(options.upload_space_bytes / 2,
+                       std::min(options.max_upload_bytes, options.upload_space_bytes));
   }
   return options;
 }

@@ -26,6 +26,8 @@ struct ServerOptions {
   int64_t max_upload_bytes = 0;
   // All unfinished uploads together; 0: four times the largest data set.
   int64_t upload_space_bytes = 0;
+  // Of them, those of one caller; 0: all where no tokens are asked for, else half, but the largest data set at least.
+  int64_t upload_space_per_caller_bytes = 0;
   absl::Duration upload_expiry = absl::Hours(24);  // of an upload that can be resumed, > 0
   int64_t max_stored_bytes = 0;                    // all data sets together; 0: no limit
   int64_t min_free_disk_bytes =

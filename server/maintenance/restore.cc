@@ -214,7 +214,11 @@ absl::StatusOr<BackupManifest> Restore::Run() {
   MERCER_RETURN_IF_ERROR(WriteBlobs());
   const absl::Status checked = CheckDatabase(manifest);
   if (!checked.ok()) {
-    return GetReason(checked) == "DATABASE_DAMAGED" ? Damaged("its database is damaged") : checked;
+    // DATABASE_ERROR: it is sound, but lacks a table or column of ours.
+    const std::string reason = GetReason(checked);
+    return reason == "DATABASE_DAMAGED" || reason == "DATABASE_ERROR"
+               ? Damaged("its database is damaged")
+               : checked;
   }
   MERCER_RETURN_IF_ERROR(Finish());
   return manifest;

@@ -45,6 +45,15 @@ Reference MakeReference(const ServerProcessOptions& options) {
     EXPECT_TRUE(dataset.ok()) << dataset.status();
     reference.dataset_digests.push_back(dataset->digest());
   }
+  for (int content = 0; content < kTransferContents; ++content) {
+    std::vector<client::UploadSource> parts;
+    for (std::string& part : MakeTransferParts(content)) {
+      parts.push_back(client::MemorySource(std::move(part)));
+    }
+    const auto dataset = connection.client.UploadDataset(MakeTransferHeader(), parts);
+    EXPECT_TRUE(dataset.ok()) << dataset.status();
+    reference.transfer_digests.push_back(dataset.value_or(v1::Dataset()).digest());
+  }
   std::map<std::string, std::string> jobs;
   for (size_t content = 0; content < kContents; ++content) {
     for (size_t recipe = 0; recipe < kRecipes; ++recipe) {
@@ -229,13 +238,15 @@ int64_t Campaign::operations() const {
   return sum;
 }
 
-size_t Campaign::num_expected_blobs() const {
-  std::set<std::string> datasets;
-  std::set<std::string> models;
+ExpectedBlobs Campaign::expected_blobs() const {
+  ExpectedBlobs blobs;
   for (const auto& client : clients_) {
-    client->AddExpectedBlobs(datasets, models);
+    client->AddExpectedBlobs(blobs);
   }
-  return datasets.size() + 2 * models.size();  // every model has a witness
+  for (const std::string& digest : blobs.models) {
+    blobs.stopped_models.erase(digest);  // the stop came when the training was over
+  }
+  return blobs;
 }
 
 }  // namespace mercer::server

@@ -49,8 +49,8 @@ class Campaign {
 
   int64_t operations() const;
   const Ledger& ledger() const { return ledger_; }
-  // Files below "blobs" when everything is at its end.
-  size_t num_expected_blobs() const;
+  // What there is below "blobs" when everything is at its end.
+  ExpectedBlobs expected_blobs() const;
 
  private:
   void Run(ServerProcess& server, const Life& life);

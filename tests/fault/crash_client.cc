@@ -49,6 +49,15 @@ CrashClient::CrashClient(std::string name, uint64_t seed, const Reference& refer
     // The same for all that the slot ever holds: a deleted data set gives its request_id free.
     slot.request_id = i == 0 ? "" : absl::StrCat("upload-", slot.id);
     slots_.push_back(std::move(slot));
+    Transfer transfer;
+    transfer.id = absl::StrCat(name_, "-pieces-", i);
+    transfers_.push_back(std::move(transfer));
+  }
+  for (const char* alias : {"-0@live", "-0@test", "-1@live"}) {
+    Pointer pointer;
+    pointer.name = absl::StrCat("models/", name_, alias);
+    pointer.model = pointer.name.substr(0, pointer.name.find('@'));
+    pointers_.push_back(std::move(pointer));
   }
 }
 
@@ -175,6 +184,9 @@ void CrashClient::ReadVersion(const std::string& job, bool in_doubt) {
   EXPECT_EQ(model->lineage().job(), job);
   if (known.prospects.same_bits) {
     EXPECT_EQ(model->digest(), reference_.model_digests.at(known.combination)) << known.model;
+  } else {
+    const auto [found, added] = stopped_digests_.emplace(job, model->digest());
+    EXPECT_EQ(model->digest(), found->second) << known.model;
   }
 }
 
@@ -190,22 +202,37 @@ void CrashClient::CheckAll(Connection& connection) {
       ReadVersion(job, /*in_doubt=*/false);
     }
   }
+  for (Pointer& pointer : pointers_) {
+    ReadPointer(pointer, nullptr);
+  }
+  for (Transfer& transfer : transfers_) {
+    FinishTransfer(transfer);
+  }
   CheckDatasets();
   CheckModels();
   EXPECT_FALSE(lost_);
 }
 
-void CrashClient::AddExpectedBlobs(std::set<std::string>& datasets,
-                                   std::set<std::string>& models) const {
+void CrashClient::AddExpectedBlobs(ExpectedBlobs& blobs) const {
   for (const Slot& slot : slots_) {
     if (slot.dataset.has_value()) {
-      datasets.insert(slot.dataset->digest());
+      blobs.datasets.insert(slot.dataset->digest());
+    }
+  }
+  for (const Transfer& transfer : transfers_) {
+    if (transfer.dataset.has_value()) {
+      blobs.datasets.insert(transfer.dataset->digest());
     }
   }
   for (const std::string& job : jobs_) {
     const KnownJob known = ledger_.Get(job);
-    if (known.final_state == v1::JOB_STATE_SUCCEEDED && deleted_.count(job) == 0) {
-      models.insert(reference_.model_digests.at(known.combination));
+    if (known.final_state != v1::JOB_STATE_SUCCEEDED || deleted_.count(job) != 0) {
+      continue;
+    }
+    if (known.prospects.same_bits) {
+      blobs.models.insert(reference_.model_digests.at(known.combination));
+    } else {
+      blobs.stopped_models.insert(stopped_digests_.at(job));
     }
   }
 }

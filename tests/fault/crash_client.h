@@ -28,12 +28,20 @@ struct Reference {
   std::vector<std::string> dataset_digests;          // by content
   std::map<std::string, std::string> model_digests;  // by combination
   std::map<std::string, std::string> predictions;    // by PredictionKey
+  std::vector<std::string> transfer_digests;         // by content
 };
 std::string CombinationOf(size_t content, size_t recipe);
 std::string PredictionKey(const std::string& combination, size_t content);
 // The bits of a model's predictions of a data set.
 absl::StatusOr<std::string> PredictBits(Connection& connection, const std::string& model,
                                         const std::string& dataset);
+
+// Digests of what must be there.
+struct ExpectedBlobs {
+  std::set<std::string> datasets;
+  std::set<std::string> models;          // each has a witness of its own
+  std::set<std::string> stopped_models;  // may have that of another one
+};
 
 class CrashClient {
  public:
@@ -49,8 +57,7 @@ class CrashClient {
   int64_t operations() const { return operations_; }
   // Labels "op" of all jobs that there are.
   const std::set<std::string>& job_operations() const { return job_operations_; }
-  // Digests of what must be there.
-  void AddExpectedBlobs(std::set<std::string>& datasets, std::set<std::string>& models) const;
+  void AddExpectedBlobs(ExpectedBlobs& blobs) const;
 
  private:
   // A name for a data set, which comes and goes.
@@ -59,6 +66,23 @@ class CrashClient {
     std::optional<v1::Dataset> dataset;  // none: it is not there
     size_t content = 0;
     std::string request_id;  // may be empty
+  };
+  // An alias of one of its models, which nobody else moves.
+  struct Pointer {
+    std::string model;  // "models/{model}"
+    std::string name;
+    std::string version;  // empty: there is none
+    std::string etag = "none";
+    std::vector<v1::AliasChange> history;  // oldest first; without a time until it was read
+  };
+  // An upload in pieces, which comes and goes: its bytes first, then its data set.
+  struct Transfer {
+    std::string id;  // of the upload and of the data set
+    size_t content = 0;
+    int64_t kept =
+        -1;  // bytes that are there for certain; negative: there need not even be an upload
+    int64_t sent = 0;  // no more than these are there
+    std::optional<v1::Dataset> dataset;
   };
   struct Operation {
     void (CrashClient::*run)();
@@ -73,6 +97,8 @@ class CrashClient {
   void Settle();
   bool OneIn(size_t count) { return Draw(random_, count) == 0; }
   Slot& AnySlot() { return slots_[Draw(random_, slots_.size())]; }
+  Pointer& AnyPointer() { return pointers_[Draw(random_, pointers_.size())]; }
+  Transfer& AnyTransfer() { return transfers_[Draw(random_, transfers_.size())]; }
   // One of its jobs with a property; empty when there is none.
   std::string AnyJob(const std::function<bool(const KnownJob&)>& is_wanted);
 
@@ -82,11 +108,16 @@ class CrashClient {
   void Train();
   void TrainAgain();
   void Cancel();
+  void Stop();
   void DeleteModel();
   void Predict();
   void CheckDatasets();
   void CheckAJob();
   void CheckModels();
+  void MoveAlias();
+  void CheckAliases();
+  void TransferSome();
+  void DropTransfer();
 
   v1::UploadHeader HeaderOf(const Slot& slot, size_t content) const;
   void NoteUpload(Slot& slot, size_t content, const v1::Dataset& dataset);
@@ -95,17 +126,41 @@ class CrashClient {
   void ReadDataset(Slot& slot, bool in_doubt, size_t content);
   void NoteJob(const v1::TrainRequest& request, const v1::Job& job);
   void FindJob(const v1::TrainRequest& request);
+  // Learns whether a stop was accepted; `before` is what could become of the job without it.
+  void ReadStop(const std::string& job, const Prospects& before);
   // Of a job that has succeeded.
   void ReadVersion(const std::string& job, bool in_doubt);
+  bool HasAlias(const std::string& version) const;
+
+  v1::SetAliasRequest DrawMove(const Pointer& pointer);
+  void SendMove(Pointer& pointer, const v1::SetAliasRequest& request);
+  void NoteMove(Pointer& pointer, const v1::SetAliasRequest& request, const v1::Alias& answer);
+  // Expects what is known of it, or that and `pending`, if it is given.
+  void ReadPointer(Pointer& pointer, const v1::SetAliasRequest* pending);
+  void NoteHistory(Pointer& pointer, const std::vector<v1::AliasChange>& newest_first,
+                   const v1::SetAliasRequest* pending);
+
+  v1::UploadHeader HeaderOf(const Transfer& transfer) const;
+  // Sends what is between the two positions, and a little of what is before them.
+  void Send(Transfer& transfer, int64_t begin, int64_t end, bool breaks_off);
+  void NoteDataset(Transfer& transfer, const v1::Dataset& dataset);
+  void DeleteTransferred(Transfer& transfer);
+  // Expects what is known of it; `may_be_gone`: or nothing.
+  void ReadTransfer(Transfer& transfer, bool may_be_gone);
+  void Forget(Transfer& transfer);
+  void FinishTransfer(Transfer& transfer);
 
   const std::string name_;
   const Reference& reference_;
   Ledger& ledger_;
   Random random_;
   std::vector<Slot> slots_;
+  std::vector<Pointer> pointers_;
+  std::vector<Transfer> transfers_;
   std::set<std::string> jobs_;
   std::set<std::string> job_operations_;
   std::set<std::string> deleted_;  // jobs whose version of the model was deleted
+  std::map<std::string, std::string> stopped_digests_;  // of the models of stopped jobs, by job
   Doubt doubt_;
   int last_operation_ = 0;
   int64_t operations_ = 0;

@@ -26,7 +26,9 @@ const std::vector<CrashClient::Operation> CrashClient::kOperations = {
     {&CrashClient::TrainAgain, 3},    {&CrashClient::Cancel, 3},
     {&CrashClient::DeleteModel, 4},   {&CrashClient::Predict, 6},
     {&CrashClient::CheckDatasets, 3}, {&CrashClient::CheckAJob, 6},
-    {&CrashClient::CheckModels, 3},
+    {&CrashClient::CheckModels, 3},   {&CrashClient::Stop, 3},
+    {&CrashClient::MoveAlias, 10},    {&CrashClient::CheckAliases, 3},
+    {&CrashClient::TransferSome, 12}, {&CrashClient::DropTransfer, 2},
 };
 
 void CrashClient::Upload() {
@@ -158,6 +160,47 @@ void CrashClient::Cancel() {
   }
 }
 
+void CrashClient::Stop() {
+  const std::string job = AnyJob([](const KnownJob& known) { return !known.is_final(); });
+  if (job.empty()) {
+    return;
+  }
+  const Prospects before = ledger_.Get(job).prospects;
+  // From now on, because watchers may hear of it before the answer comes.
+  ledger_.Change(job, [](Prospects& prospects) {
+    prospects.may_be_stopped = true;
+    prospects.same_bits = false;
+  });
+  on_moment_(Moment::kStop);
+  const absl::StatusOr<v1::Job> answer = connection_->client.StopJob(job);
+  if (Lost(answer.status())) {
+    doubt_ = [this, job, before] { ReadStop(job, before); };
+  } else if (!answer.ok()) {
+    EXPECT_EQ(ReasonOf(answer.status()), "JOB_IS_FINAL") << answer.status();
+    ledger_.Change(job, [&before](Prospects& prospects) { prospects = before; });
+  } else if (answer->stop_requested()) {
+    ledger_.Change(job, [](Prospects& prospects) { prospects.stop_requested = true; });
+  } else {
+    EXPECT_TRUE(before.may_be_cancelled) << answer->ShortDebugString();
+    ledger_.Change(job, [&before](Prospects& prospects) { prospects = before; });
+  }
+}
+
+void CrashClient::ReadStop(const std::string& job, const Prospects& before) {
+  const absl::StatusOr<v1::Job> answer = connection_->client.GetJob(job);
+  if (Lost(answer.status())) {
+    return;
+  }
+  ASSERT_TRUE(answer.ok()) << job << ": " << answer.status();
+  ledger_.Change(job, [&](Prospects& prospects) {
+    if (answer->stop_requested()) {
+      prospects.stop_requested = true;
+    } else {
+      prospects = before;
+    }
+  });
+}
+
 void CrashClient::DeleteModel() {
   const std::string job = AnyJob([this](const KnownJob& known) {
     return known.final_state == v1::JOB_STATE_SUCCEEDED &&
@@ -170,10 +213,16 @@ void CrashClient::DeleteModel() {
   if (lost_) {
     return;
   }
+  const std::string version = ledger_.Get(job).model;
+  const bool has_alias = HasAlias(version);
   on_moment_(Moment::kDelete);
-  const absl::Status status = connection_->client.DeleteModel(ledger_.Get(job).model);
+  const absl::Status status = connection_->client.DeleteModel(version);
   if (Lost(status)) {
-    doubt_ = [this, job] { ReadVersion(job, /*in_doubt=*/true); };
+    doubt_ = [this, job, has_alias] { ReadVersion(job, /*in_doubt=*/!has_alias); };
+    return;
+  }
+  if (has_alias) {
+    EXPECT_EQ(ReasonOf(status), "VERSION_HAS_ALIAS") << version << ": " << status;
     return;
   }
   EXPECT_TRUE(status.ok()) << status;

@@ -9,6 +9,13 @@ namespace {
 
 // Of the 4601 rows of the data; decides how long a training takes.
 constexpr size_t kRowsOfContent = 400;
+// Of what is uploaded in pieces: a few hundred bytes for each part.
+constexpr int kTransferRows = 12;
+constexpr int kTransferColumns = 4;
+
+std::string BytesOf(const std::vector<double>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+}
 
 // The lines of the data, the header first.
 std::vector<std::string> ReadLines() {
@@ -96,6 +103,32 @@ std::vector<std::string> MakeContents() {
 v1::UploadHeader MakeUploadHeader() {
   v1::UploadHeader header;
   (*header.add_parts()->mutable_csv()->mutable_roles())["label"] = v1::COLUMN_ROLE_TARGET;
+  return header;
+}
+
+std::vector<std::string> MakeTransferParts(int content) {
+  std::vector<double> table;
+  std::vector<double> square;
+  for (int row = 0; row < kTransferRows; ++row) {
+    for (int column = 0; column < kTransferColumns; ++column) {
+      table.push_back(content + row * 0.5 + column);
+    }
+    for (int other = 0; other < kTransferRows; ++other) {
+      square.push_back(row == other ? content + 2 : 0.25);
+    }
+  }
+  return {BytesOf(table), BytesOf(square)};
+}
+
+v1::UploadHeader MakeTransferHeader() {
+  v1::UploadHeader header;
+  v1::DenseFormat& dense = *header.add_parts()->mutable_dense();
+  for (int column = 0; column < kTransferColumns; ++column) {
+    dense.add_columns()->set_name(absl::StrCat("x", column));
+  }
+  v1::SquareFormat& square = *header.add_parts()->mutable_square();
+  square.set_name("similarity");
+  square.set_kind(v1::SQUARE_KIND_KERNEL);
   return header;
 }
 

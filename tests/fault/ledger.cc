@@ -43,8 +43,18 @@ void CheckAttempts(const v1::Job& job) {
 void CheckFinalState(const KnownJob& known, v1::JobState state) {
   const Prospects& prospects = known.prospects;
   EXPECT_TRUE((state == v1::JOB_STATE_SUCCEEDED && prospects.may_succeed) ||
-              (state == v1::JOB_STATE_CANCELLED && prospects.may_be_cancelled))
+              (state == v1::JOB_STATE_CANCELLED &&
+               (prospects.may_be_cancelled || prospects.may_be_stopped)))
       << known.created.name() << " ended as " << v1::JobState_Name(state);
+}
+
+void CheckStop(const KnownJob& known, const v1::Job& job) {
+  const Prospects& prospects = known.prospects;
+  EXPECT_TRUE(job.stop_requested() || !prospects.stop_requested) << job.name() << " forgot a stop";
+  EXPECT_TRUE(prospects.may_be_stopped || !job.stop_requested()) << job.name() << " made up a stop";
+  if (job.state() == v1::JOB_STATE_CANCELLED && !prospects.may_be_cancelled) {
+    EXPECT_EQ(job.reason(), "NO_MODEL") << job.name();
+  }
 }
 
 }  // namespace
@@ -170,6 +180,7 @@ absl::Status Ledger::Check(Connection& connection, const std::string& name) {
   EXPECT_EQ(Difference(known.created.create_time(), job->create_time()), "") << name;
   EXPECT_GE(job->last_sequence(), static_cast<int64_t>(known.events.size())) << name;
   CheckAttempts(*job);
+  CheckStop(known, *job);
   if (known.is_final()) {
     CheckFinalState(known, known.final_state);
     EXPECT_EQ(job->state(), known.final_state) << name;

@@ -27,7 +27,9 @@ std::string Difference(const google::protobuf::Message& before,
 struct Prospects {
   bool may_succeed = true;
   bool may_be_cancelled = false;
-  bool same_bits = true;  // its model is that of an uninterrupted run
+  bool may_be_stopped = false;  // and be CANCELLED for want of a model
+  bool stop_requested = false;  // the server has said so, and has to say so for ever
+  bool same_bits = true;        // its model is that of an uninterrupted run
 };
 
 struct KnownJob {

@@ -17,12 +17,18 @@ constexpr size_t kVouchedBytes = 24;  // of a record
 
 // A journal whose checksums are right, whatever else it says.
 std::string Sealed(Input input) {
-  const std::string header(input.Bytes(input.Byte()));
+  const uint64_t version = 1 + input.Choice(2);
+  std::string beginning(input.Bytes(input.Byte()));
+  if (version == 2) {
+    ByteWriter caller_size;
+    caller_size.WriteUint64(input.Choice(beginning.size() + 1));
+    beginning = std::string(caller_size.bytes()) + beginning;
+  }
   ByteWriter prefix;
-  prefix.WriteUint64(1);
-  prefix.WriteUint64(header.size());
-  prefix.WriteUint64(Crc32c(header));
-  std::string journal = "MERCERUP" + std::string(prefix.bytes()) + header;
+  prefix.WriteUint64(version);
+  prefix.WriteUint64(beginning.size());
+  prefix.WriteUint64(Crc32c(beginning));
+  std::string journal = "MERCERUP" + std::string(prefix.bytes()) + beginning;
   while (input.rest().size() >= kVouchedBytes) {
     const std::string vouched(input.Bytes(kVouchedBytes));
     ByteWriter checksum;
@@ -43,7 +49,8 @@ server::JournalContent Reopened(const std::string& path, int part, int64_t size)
   server::JournalContent longer;
   Require(server::UploadJournal::Open(path, server::PosixFileSystem(), &longer).ok(),
           "a journal that was gone on with can be read");
-  Require(longer.header == content.header, "the header stays");
+  Require(longer.header == content.header && longer.caller == content.caller,
+          "header and caller stay");
   Require(longer.last_time == absl::UnixEpoch(), "the last record holds");
   return longer;
 }
@@ -63,7 +70,7 @@ void TestOneInput(std::string_view bytes) {
     Require(!sealed, "a journal with right checksums can be read");
     return RequireRefusal(opened, {absl::StatusCode::kDataLoss}, /*needs_reason=*/false);
   }
-  Require(content.header.size() + content.sizes.size() <= bytes.size() + 1,
+  Require(content.header.size() + content.caller.size() + content.sizes.size() <= bytes.size() + 1,
           "memory is bounded by the input");
   for (const int64_t size : content.sizes) {
     Require(size >= 0, "a part has a size");
@@ -81,7 +88,11 @@ std::vector<std::string> Seeds() {
   for (const int64_t number : {0, 0, 1'700'000'000, 0, 4096, 1'700'000'001, 1, 0, 1'700'000'002}) {
     records.WriteInt64(number);
   }
-  const std::string choices = "\x01\x06header" + std::string(records.bytes());
+  const std::string choices = std::string(
+                                  "\x01\x01\x0a"
+                                  "annaheader\x04",
+                                  14) +
+                              std::string(records.bytes());
   Input input(choices);
   input.Byte();
   return {choices, choices + "torn", std::string(1, '\0') + Sealed(input)};

@@ -10,7 +10,7 @@
 
 namespace mercer::client {
 
-void AddDataCommands(CommandLine& line);      // data upload, list, show, rm
+void AddDataCommands(CommandLine& line);      // data upload, list, show, rm, uploads, drop
 void AddTrainCommand(CommandLine& line);      // train
 void AddJobCommands(CommandLine& line);       // jobs, watch, stop, cancel
 void AddPredictCommand(CommandLine& line);    // predict

@@ -202,6 +202,33 @@ absl::StatusOr<ExitCode> List(Session& session, const DatasetListFlags& flags) {
   return session.EndList(more, flags.limit);
 }
 
+absl::StatusOr<ExitCode> ListUnfinished(Session& session, const DatasetListFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Upload> uploads,
+                          session.client().ListUploads(flags.limit + 1));
+  const bool more = CutToLimit(flags.limit, uploads);
+  Table table({"UPLOAD", "CALLER", "RECEIVED", "SIZE", "KEPT UNTIL", "NAME"});
+  for (const v1::Upload& upload : uploads) {
+    if (session.json()) {
+      session.PrintJson(upload);
+    } else {
+      table.AddRow({upload.name(), upload.caller(), FormatBytes(upload.received_bytes()),
+                    FormatBytes(upload.total_bytes()), FormatTime(upload.expire_time()),
+                    upload.display_name()});
+    }
+  }
+  if (!session.json()) {
+    session.PrintTable(table, "no unfinished uploads");
+  }
+  return session.EndList(more, flags.limit);
+}
+
+absl::StatusOr<ExitCode> Drop(Session& session, const NameFlags& flags) {
+  const std::string name = FullName("uploads", flags.name);
+  MERCER_RETURN_IF_ERROR(session.client().DeleteUpload(name));
+  session.PrintDeleted(name);
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(const v1::Dataset dataset,
                           session.client().GetDataset(FullName("datasets", flags.name)));
@@ -283,6 +310,16 @@ void AddDataCommands(CommandLine& line) {
   remove->add_option("DATA", removed->name, "Name of the data set")->required();
   remove->add_flag("--when-unused", removed->when_unused,
                    "If a job needs it: hide it now, delete it when the last such job has ended");
+  auto unfinished = std::make_shared<DatasetListFlags>();
+  line.Add(*data, "uploads", "List unfinished uploads that can be resumed", unfinished,
+           &ListUnfinished)
+      ->add_option("--limit", unfinished->limit, "At most this many")
+      ->check(CLI::Range(1, kMaxListed))
+      ->capture_default_str();
+  auto dropped = std::make_shared<NameFlags>();
+  line.Add(*data, "drop", "Drop an unfinished upload", dropped, &Drop)
+      ->add_option("UPLOAD", dropped->name, "Name of the upload")
+      ->required();
 }
 
 }  // namespace mercer::client

@@ -51,6 +51,8 @@ struct FakeState {
   int batches_per_stream = 1000;
   size_t rows_per_answer = 1'000'000;  // the answer to more is too large
   v1::JobState final_state = v1::JOB_STATE_SUCCEEDED;
+  std::vector<v1::Upload> unfinished;
+  std::vector<std::string> dropped_uploads;
   grpc::Status get_upload{grpc::StatusCode::UNIMPLEMENTED, "no such call"};  // its answer
   grpc::Status train_status;  // unless OK, the answer of Train
   grpc::Status failure{grpc::StatusCode::UNAVAILABLE, "try again"};  // while `failures` > 0
@@ -144,6 +146,20 @@ class FakeDatasets : public v1::DatasetService::Service {
 
   grpc::Status GetUpload(grpc::ServerContext*, const v1::GetUploadRequest*, v1::Upload*) override {
     return state_.get_upload;
+  }
+
+  grpc::Status ListUploads(grpc::ServerContext*, const v1::ListUploadsRequest*,
+                           v1::ListUploadsResponse* response) override {
+    for (const v1::Upload& upload : state_.unfinished) {
+      *response->add_uploads() = upload;
+    }
+    return state_.NextStatus();
+  }
+
+  grpc::Status DeleteUpload(grpc::ServerContext*, const v1::DeleteUploadRequest* request,
+                            google::protobuf::Empty*) override {
+    state_.dropped_uploads.push_back(request->name());
+    return state_.NextStatus();
   }
 
   grpc::Status ListDatasets(grpc::ServerContext*, const v1::ListDatasetsRequest* request,

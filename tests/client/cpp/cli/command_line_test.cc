@@ -248,7 +248,9 @@ TEST_F(CommandLineTest, UnknownCommandsAreNamed) {
   EXPECT_EQ(err_.str().find("error: there is no command 'fly'; there are data, train, "), 0u)
       << err_.str();
   EXPECT_EQ(Run({"data", "lst"}), 2);
-  EXPECT_EQ(err_.str(), "error: there is no command 'lst'; there are upload, list, show, rm\n");
+  EXPECT_EQ(err_.str(),
+            "error: there is no command 'lst'; there are upload, list, show, rm, uploads, "
+            "drop\n");
   EXPECT_EQ(Run({"data"}), 2);
   EXPECT_EQ(err_.str().find("A subcommand is required"), 0u) << err_.str();
 }
@@ -273,6 +275,23 @@ TEST_F(CommandLineTest, ListsSayWhenThereIsMore) {
   EXPECT_EQ(out_.str().find("--limit"), std::string::npos) << out_.str();
   EXPECT_EQ(Run({"data", "list", "--limit", "2", "--json"}), 0);
   EXPECT_EQ(CountLines(out_.str()), 2) << out_.str();
+}
+
+TEST_F(CommandLineTest, UnfinishedUploadsAreListedAndDropped) {
+  EXPECT_EQ(Run({"data", "uploads"}), 0) << err_.str();
+  EXPECT_NE(out_.str().find("no unfinished uploads"), std::string::npos) << out_.str();
+  v1::Upload upload;
+  upload.set_name("uploads/u1");
+  upload.set_caller("anna");
+  upload.set_display_name("big.csv");
+  server_.state.unfinished.push_back(upload);
+  EXPECT_EQ(Run({"data", "uploads"}), 0) << err_.str();
+  for (const char* text : {"uploads/u1", "anna", "big.csv"}) {
+    EXPECT_NE(out_.str().find(text), std::string::npos) << out_.str();
+  }
+  EXPECT_EQ(Run({"data", "drop", "u1"}), 0) << err_.str();
+  EXPECT_EQ(out_.str(), "uploads/u1 deleted\n");
+  EXPECT_EQ(server_.state.dropped_uploads, std::vector<std::string>{"uploads/u1"});
 }
 
 TEST_F(CommandLineTest, DeletionsAreReported) {

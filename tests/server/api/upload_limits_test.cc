@@ -1,0 +1,194 @@
+// What one caller may take of the space of unfinished uploads, and how callers see and drop what they have begun.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/bytes.h"
+#include "core/base/crc32c.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/api/dataset_handlers.h"
+#include "server/api/dataset_upload.h"
+#include "server/api/upload_recovery.h"
+#include "tests/server/api/upload_fixture.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr char kTwoRows[] = "a\n1\n2\n";
+constexpr int64_t kTwoRowsBytes = sizeof(kTwoRows) - 1;
+
+class UploadLimitsTest : public UploadFolderTest {
+ protected:
+  void StartAgain() {
+    context_.uploads = std::make_shared<UnfinishedUploads>();
+    context_.upload_requests = std::make_shared<UploadRequests>();
+    const absl::Status recovered = RecoverUploads(context_);
+    EXPECT_TRUE(recovered.ok()) << recovered;
+  }
+  static v1::UploadDatasetRequest Header(const std::string& upload_id) {
+    v1::UploadDatasetRequest message;
+    v1::UploadHeader& header = *message.mutable_header();
+    header.set_upload_id(upload_id);
+    header.set_display_name("file of " + upload_id);
+    header.set_sha256(upload_id.empty() ? "" : Sha256Hex(kTwoRows));
+    header.set_total_bytes(upload_id.empty() ? 0 : kTwoRowsBytes);
+    header.add_parts()->mutable_csv();
+    return message;
+  }
+  // A stream that brings the first bytes and ends.
+  absl::Status Begin(const std::string& caller, const std::string& upload_id) const {
+    DatasetUpload upload(context_, caller);
+    MERCER_RETURN_IF_ERROR(upload.Add(Header(upload_id)));
+    v1::UploadDatasetRequest bytes;
+    bytes.mutable_chunk()->set_offset(0);
+    bytes.mutable_chunk()->set_data(std::string(kTwoRows, 3));
+    return upload.Add(bytes);
+  }
+  absl::StatusOr<v1::Dataset> Finish(const std::string& caller,
+                                     const std::string& upload_id) const {
+    DatasetUpload upload(context_, caller);
+    MERCER_RETURN_IF_ERROR(upload.Add(Header(upload_id)));
+    v1::UploadDatasetRequest bytes;
+    bytes.mutable_chunk()->set_offset(0);
+    bytes.mutable_chunk()->set_data(kTwoRows);
+    MERCER_RETURN_IF_ERROR(upload.Add(bytes));
+    return upload.Finish([] { return false; });
+  }
+  absl::Status Drop(const std::string& upload_id) const {
+    v1::DeleteUploadRequest request;
+    request.set_name("uploads/" + upload_id);
+    return DatasetHandlers(context_).DeleteUpload(request).status();
+  }
+  // "uploads/id of caller", page by page.
+  std::vector<std::string> List(int page_size) const {
+    std::vector<std::string> listed;
+    v1::ListUploadsRequest request;
+    request.set_page_size(page_size);
+    do {
+      const auto page = DatasetHandlers(context_).ListUploads(request);
+      EXPECT_TRUE(page.ok()) << page.status();
+      if (!page.ok()) {
+        break;
+      }
+      EXPECT_LE(page->uploads_size(), page_size);
+      for (const v1::Upload& upload : page->uploads()) {
+        listed.push_back(upload.name() + " of " + upload.caller());
+      }
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
+    return listed;
+  }
+};
+
+void ExpectRefused(const absl::Status& status, const ErrorMetadata& metadata) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(GetReason(status), "UPLOAD_SPACE_EXCEEDED");
+  EXPECT_EQ(GetErrorMetadata(status), metadata);
+}
+
+TEST_F(UploadLimitsTest, OneCallerLeavesSpaceToTheOthers) {
+  context_.limits.upload_space_bytes = 4 * kTwoRowsBytes;
+  context_.limits.caller_upload_bytes = 2 * kTwoRowsBytes;
+  const ErrorMetadata anna_has_all = {{"caller", "anna"},
+                                      {"limit_bytes", std::to_string(2 * kTwoRowsBytes)}};
+  EXPECT_TRUE(Begin("anna", "a1").ok());
+  EXPECT_TRUE(Begin("anna", "a2").ok());
+  ExpectRefused(Begin("anna", "a3"), anna_has_all);
+  ExpectRefused(Begin("anna", ""), anna_has_all);
+  EXPECT_TRUE(Begin("anna", "a1").ok()) << "the stream of one that was begun takes nothing more";
+  StartAgain();
+  ExpectRefused(Begin("anna", "a3"), anna_has_all);
+  EXPECT_TRUE(Begin("bob", "b1").ok());
+  EXPECT_TRUE(Begin("bob", "b2").ok());
+  ExpectRefused(Begin("carl", "c1"), {{"limit_bytes", std::to_string(4 * kTwoRowsBytes)}});
+  EXPECT_TRUE(Drop("a1").ok());
+  EXPECT_TRUE(Begin("anna", "a3").ok());
+  EXPECT_TRUE(Finish("bob", "b2").ok());
+  EXPECT_TRUE(Begin("carl", "c1").ok());
+}
+
+TEST_F(UploadLimitsTest, NumberOfUploadsOfOneCallerIsBoundedAsTheirSpace) {
+  context_.limits.upload_space_bytes = 100'000;
+  context_.limits.caller_upload_bytes = 1'000;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(Begin("anna", "a" + std::to_string(i)).ok()) << i;
+  }
+  ExpectRefused(Begin("anna", "a10"), {{"caller", "anna"}, {"limit_uploads", "10"}});
+  EXPECT_TRUE(Begin("bob", "b").ok());
+}
+
+TEST_F(UploadLimitsTest, UnfinishedUploadsAreListedAndDropped) {
+  EXPECT_EQ(List(10), std::vector<std::string>());
+  for (const char* id : {"c", "a", "b"}) {
+    ASSERT_TRUE(Begin(std::string("caller ") + id, id).ok());
+  }
+  ASSERT_TRUE(Begin("somebody", "").ok()) << "one that cannot be resumed is not listed";
+  const std::vector<std::string> all = {"uploads/a of caller a", "uploads/b of caller b",
+                                        "uploads/c of caller c"};
+  for (const int page_size : {1, 2, 3, 10}) {
+    EXPECT_EQ(List(page_size), all) << page_size;
+  }
+  StartAgain();
+  EXPECT_EQ(List(2), all) << "after a start";
+  EXPECT_TRUE(Drop("b").ok());
+  EXPECT_TRUE(Finish("another", "c").ok()) << "who resumes it need not be who began it";
+  EXPECT_EQ(List(2), std::vector<std::string>{all[0]});
+  EXPECT_EQ(FilesIn("uploads"), 2u);
+}
+
+TEST_F(UploadLimitsTest, ListedUploadSaysWhatIsThere) {
+  ASSERT_TRUE(Begin("anna", "a").ok());
+  const auto page = DatasetHandlers(context_).ListUploads({});
+  ASSERT_TRUE(page.ok() && page->uploads_size() == 1) << page.status();
+  const v1::Upload& upload = page->uploads(0);
+  EXPECT_EQ(upload.display_name(), "file of a");
+  EXPECT_EQ(upload.total_bytes(), kTwoRowsBytes);
+  EXPECT_EQ(upload.received_bytes(), 3);
+  EXPECT_TRUE(upload.has_expire_time());
+  v1::ListUploadsRequest foreign;
+  foreign.set_page_token("bm90IG91cnM");
+  EXPECT_EQ(GetReason(DatasetHandlers(context_).ListUploads(foreign).status()), "BAD_PAGE_TOKEN");
+}
+
+// The process ended between the two steps of a finish: the data set was stored, the bytes were still there.
+TEST_F(UploadLimitsTest, StartRemovesWhatHasMadeItsDataSet) {
+  ASSERT_TRUE(Begin("anna", "a").ok());
+  const std::filesystem::path kept = folder_ / "kept";
+  std::filesystem::copy(folder_ / "uploads", kept, std::filesystem::copy_options::recursive);
+  const auto dataset = Finish("anna", "a");
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::filesystem::copy(kept, folder_ / "uploads", std::filesystem::copy_options::recursive);
+  StartAgain();
+  EXPECT_EQ(FilesIn("uploads"), 0u);
+  EXPECT_EQ(context_.uploads->taken_bytes(), 0);
+  EXPECT_TRUE(Finish("anna", "a").ok());
+}
+
+// Journals of the first version name no caller.
+TEST_F(UploadLimitsTest, OlderJournalsAreTakenUp) {
+  ASSERT_TRUE(Begin("anna", "a").ok());
+  const std::filesystem::path path = folder_ / "uploads/r-a.journal";
+  std::ifstream file(path, std::ios::binary);
+  const std::string journal((std::istreambuf_iterator<char>(file)), {});
+  const std::string header = Header("a").header().SerializeAsString();
+  const size_t records = 32 + 8 + 4 + header.size();
+  ASSERT_EQ(journal.substr(records - header.size(), header.size()), header);
+  ByteWriter prefix;
+  prefix.WriteUint64(1);
+  prefix.WriteUint64(header.size());
+  prefix.WriteUint64(Crc32c(header));
+  std::ofstream(path, std::ios::binary)
+      << "MERCERUP" << prefix.bytes() << header << journal.substr(records);
+  StartAgain();
+  EXPECT_EQ(List(1), std::vector<std::string>{"uploads/a of "});
+  EXPECT_TRUE(Finish("bob", "a").ok());
+}
+
+}  // namespace
+}  // namespace mercer::server
