@@ -24,23 +24,39 @@
 namespace mercer::server {
 namespace {
 
+// The header of every upload that can be resumed is kept in memory until that has ended.
+constexpr size_t kMaxResumableHeaderBytes = size_t{4} << 20;
+
+// A text or a compressed file says nothing of how large its table is: the disk is asked again while that is written.
 class BlobSink final : public ByteSink {
  public:
-  BlobSink(BlobWriter& writer, const std::function<bool()>& is_cancelled)
-      : writer_(writer), is_cancelled_(is_cancelled) {}
+  BlobSink(const ApiContext& context, BlobWriter& writer, const std::function<bool()>& is_cancelled)
+      : context_(context), writer_(writer), is_cancelled_(is_cancelled) {}
   absl::Status Write(std::string_view bytes) override {
-    return is_cancelled_() ? absl::CancelledError("the client has gone") : writer_.Append(bytes);
+    if (is_cancelled_()) {
+      return absl::CancelledError("the client has gone");
+    }
+    unchecked_ += bytes.size();
+    if (unchecked_ >= kCheckedBytes) {
+      MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
+      unchecked_ = 0;
+    }
+    return writer_.Append(bytes);
   }
 
  private:
+  static constexpr size_t kCheckedBytes = size_t{16} << 20;
+
+  const ApiContext& context_;
   BlobWriter& writer_;
   const std::function<bool()>& is_cancelled_;
+  size_t unchecked_ = 0;
 };
 
-absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, BlobStore& blobs,
+absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, const ApiContext& context,
                                         const std::function<bool()>& is_cancelled) {
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, blobs.NewBlob());
-  BlobSink sink(*writer, is_cancelled);
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, context.blobs->NewBlob());
+  BlobSink sink(context, *writer, is_cancelled);
   MERCER_RETURN_IF_ERROR(EncodeDataset(dataset, sink));
   return writer->Commit();
 }
@@ -133,12 +149,15 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   violations.AddAll("header", shared.ToStatus());
   CheckUploadParts(header.parts(), violations);
   CheckSizeAndDigest(header, violations);
+  violations.Check(header.upload_id().empty() || header.ByteSizeLong() <= kMaxResumableHeaderBytes,
+                   "header",
+                   absl::StrCat("must have at most ", kMaxResumableHeaderBytes,
+                                " bytes with an upload_id, has ", header.ByteSizeLong()));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(CheckAnnouncedSize(header.parts(), context_.limits.dataset_bytes));
   if (header.total_bytes() > context_.limits.dataset_bytes) {
     return DatasetTooLarge("the upload", context_.limits.dataset_bytes);
   }
-  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   header_ = header;
   has_header_ = true;
   // The id follows from the request_id, so that the same upload sent again finds the first one.
@@ -148,6 +167,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   if (!header.upload_id().empty()) {
     return BeginResumable();
   }
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   session_ = context_.uploads->NewPlain(header, caller_, PolicyOfUploads(context_));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
   return absl::OkStatus();
@@ -162,6 +182,9 @@ absl::Status DatasetUpload::BeginResumable() {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckIdIsFree());
+  // One that finds no room at its end would keep what it has taken from everybody until it expires.
+  const bool is_new = context_.uploads->Find(header_.upload_id()) == nullptr;
+  MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_, is_new ? header_.total_bytes() : 0));
   MERCER_ASSIGN_OR_RETURN(session_,
                           context_.uploads->Resume(header_, caller_, PolicyOfUploads(context_)));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
@@ -261,7 +284,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   MERCER_ASSIGN_OR_RETURN(
       const Dataset dataset,
       ReadUploadedParts(header_.parts(), session_->files(), limit, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, *context_.blobs, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, context_, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, is_cancelled));
   WriteQuality(dataset, quality, *description.mutable_quality());

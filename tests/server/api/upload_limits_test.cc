@@ -16,6 +16,7 @@
 #include "server/api/dataset_upload.h"
 #include "server/api/upload_recovery.h"
 #include "tests/server/api/upload_fixture.h"
+#include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {
 namespace {
@@ -86,10 +87,72 @@ class UploadLimitsTest : public UploadFolderTest {
   }
 };
 
+// A disk that fills as bytes are asked about.
+class FillingDisk final : public RealFileSystem {
+ public:
+  int64_t free_bytes = 0;
+  int64_t lost_per_look = 0;
+
+  absl::StatusOr<DiskSpace> Space(const std::string&) override {
+    free_bytes -= lost_per_look;
+    return DiskSpace{free_bytes, int64_t{1} << 40};
+  }
+};
+
 void ExpectRefused(const absl::Status& status, const ErrorMetadata& metadata) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   EXPECT_EQ(GetReason(status), "UPLOAD_SPACE_EXCEEDED");
   EXPECT_EQ(GetErrorMetadata(status), metadata);
+}
+
+TEST_F(UploadLimitsTest, AnnouncedBytesMustFindRoomOnTheDisk) {
+  FillingDisk files;
+  const DiskGuard guard(folder_, /*min_free_bytes=*/1000, files);
+  context_.disk = &guard;
+  files.free_bytes = 1000 + kTwoRowsBytes - 1;
+  EXPECT_EQ(GetReason(Begin("anna", "a")), "DISK_NEARLY_FULL");
+  EXPECT_TRUE(List(10).empty()) << "refused before its first byte";
+  files.free_bytes = 1000 + 2 * kTwoRowsBytes;
+  const auto stored = Finish("anna", "a");
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  files.free_bytes = 0;
+  const auto again = Finish("anna", "a");
+  ASSERT_TRUE(again.ok()) << "it is there already: " << again.status();
+  EXPECT_EQ(again->name(), stored->name());
+}
+
+TEST_F(UploadLimitsTest, TableLargerThanItsTextFindsTheDiskFull) {
+  FillingDisk files;
+  const DiskGuard guard(folder_, /*min_free_bytes=*/1000, files);
+  context_.disk = &guard;
+  std::string text = "a\n";
+  for (int row = 0; row < 5 << 20; ++row) {
+    text += "1\n";  // two bytes, of which a number of eight is made
+  }
+  files.free_bytes = int64_t{1} << 40;
+  DatasetUpload upload(context_, "anna");
+  ASSERT_TRUE(upload.Add(Header("")).ok());
+  for (size_t begin = 0; begin < text.size(); begin += size_t{1} << 20) {
+    v1::UploadDatasetRequest bytes;
+    bytes.mutable_chunk()->set_data(text.substr(begin, size_t{1} << 20));
+    ASSERT_TRUE(upload.Add(bytes).ok());
+  }
+  // Room enough when it is asked first; others write too.
+  files.lost_per_look = static_cast<int64_t>(text.size()) + 1;
+  files.free_bytes = 1000 + 2 * static_cast<int64_t>(text.size()) + files.lost_per_look;
+  EXPECT_EQ(GetReason(upload.Finish([] { return false; }).status()), "DISK_NEARLY_FULL");
+  EXPECT_EQ(FilesIn("blobs"), 0u);
+}
+
+TEST_F(UploadLimitsTest, HeaderThatIsKeptIsBounded) {
+  v1::UploadDatasetRequest message = Header("a");
+  v1::UploadHeader& header = *message.mutable_header();
+  for (int i = 0; i < 5 << 10; ++i) {
+    header.mutable_parts(0)->mutable_csv()->add_categorical(std::string(1 << 10, 'x'));
+  }
+  const absl::Status refused = DatasetUpload(context_, "anna").Add(message);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
+  EXPECT_TRUE(List(10).empty());
 }
 
 TEST_F(UploadLimitsTest, OneCallerLeavesSpaceToTheOthers) {
