@@ -68,7 +68,9 @@ absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) 
   VersionUpdate update;
   for (const std::string& path : paths) {
     if (path == "labels") {
-      CheckLabels(model.labels(), violations);
+      FieldViolations of_model;
+      CheckLabels(model.labels(), of_model);
+      violations.AddAll("model", of_model.ToStatus());
       update.labels = Labels(model.labels().begin(), model.labels().end());
     } else if (path == "description") {
       violations.Check(model.description().size() <= kMaxDescriptionBytes, "model.description",

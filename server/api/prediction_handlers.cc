@@ -95,13 +95,13 @@ absl::Status PredictionHandlers::CheckOptions(const LoadedModel& model,
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
     const v1::PredictRequest& request) const {
   MERCER_RETURN_IF_ERROR(CheckInput(request));
-  return Open(HeaderOf(request));
+  return Open(HeaderOf(request), "model");
 }
 
 absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
-    const v1::PredictHeader& header) const {
+    const v1::PredictHeader& header, std::string_view field) const {
   MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const LoadedModel> loaded,
-                          LoadNamed(cache_, context_.storage->models(), header.model(), "model"));
+                          LoadNamed(cache_, context_.storage->models(), header.model(), field));
   MERCER_RETURN_IF_ERROR(RefuseProbabilities(header.probabilities(), loaded->name));
   return loaded;
 }

@@ -32,7 +32,8 @@ class PredictionHandlers {
                                               const CancellationToken& cancellation) const;
 
   // For streams: the version that answers the whole call.
-  absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictHeader& header) const;
+  absl::StatusOr<std::shared_ptr<const LoadedModel>> Open(const v1::PredictHeader& header,
+                                                          std::string_view field) const;
   // The number of rows of a data set from `begin` on that one message answers.
   Index BatchRows(const LoadedModel& model, const v1::PredictHeader& header, const Dataset& dataset,
                   Index begin) const;

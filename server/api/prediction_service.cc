@@ -216,7 +216,7 @@ class PredictStreamReactor final
 
   absl::StatusOr<Next> Begin() {
     header_ = request_.header();
-    MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(header_));
+    MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(header_, "header.model"));
     if (header_.dataset().empty()) {
       return Next::kRead;
     }

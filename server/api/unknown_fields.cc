@@ -27,13 +27,38 @@ void CheckEnum(const FieldDescriptor& field, int value, const std::string& path,
 
 void Walk(const Message& message, const std::string& prefix, FieldViolations& violations);
 
+// Position of an entry of a list, key of one of a map.
+std::string ElementPath(const Message& message, const FieldDescriptor& field, int index,
+                        const std::string& path) {
+  if (!field.is_map() ||
+      field.message_type()->map_key()->cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
+    return absl::StrCat(path, "[", index, "]");
+  }
+  const Message& entry = message.GetReflection()->GetRepeatedMessage(message, &field, index);
+  const std::string key = entry.GetReflection()->GetString(entry, field.message_type()->map_key());
+  return absl::StrCat(path, "['", key, "']");
+}
+
+// The value of an entry of a map is known by the entry's path.
+void WalkMapValue(const Message& entry, const std::string& path, FieldViolations& violations) {
+  const FieldDescriptor& value = *entry.GetDescriptor()->map_value();
+  const Reflection& reflection = *entry.GetReflection();
+  if (value.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    Walk(reflection.GetMessage(entry, &value), path, violations);
+  } else if (value.cpp_type() == FieldDescriptor::CPPTYPE_ENUM) {
+    CheckEnum(value, reflection.GetEnumValue(entry, &value), path, violations);
+  }
+}
+
 void WalkRepeated(const Message& message, const FieldDescriptor& field, const std::string& path,
                   FieldViolations& violations) {
   const Reflection& reflection = *message.GetReflection();
   const int size = reflection.FieldSize(message, &field);
   for (int i = 0; i < size; ++i) {
-    const std::string element = absl::StrCat(path, "[", i, "]");
-    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    const std::string element = ElementPath(message, field, i, path);
+    if (field.is_map()) {
+      WalkMapValue(reflection.GetRepeatedMessage(message, &field, i), element, violations);
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       Walk(reflection.GetRepeatedMessage(message, &field, i), element, violations);
     } else {
       CheckEnum(field, reflection.GetRepeatedEnumValue(message, &field, i), element, violations);

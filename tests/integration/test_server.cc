@@ -1,5 +1,6 @@
 #include "tests/integration/test_server.h"
 
+#include <algorithm>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -18,9 +19,10 @@ google::rpc::Status Details(const grpc::Status& status) {
 }  // namespace
 
 ServerTest::ServerTest() {
-  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
-  folder_ = std::filesystem::temp_directory_path() /
-            absl::StrCat("mercer_test_", getpid(), "_", test.name());
+  std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::replace(test.begin(), test.end(), '/', '_');  // of tests with parameters
+  folder_ =
+      std::filesystem::temp_directory_path() / absl::StrCat("mercer_test_", getpid(), "_", test);
   std::filesystem::remove_all(folder_);
 }
 

@@ -113,13 +113,7 @@ class KernelRidgeLearner : public Learner {
     const TaskData& task = problem_->tasks[0];
     const double lambda = options_.lambda;
     const Vector costs = task.costs / lambda;
-    if (!costs.allFinite()) {
-      FieldViolations violations;
-      violations.Add("lambda",
-                     absl::StrCat("is ", lambda,
-                                  ", too small: the weights of the rows divided by it overflow"));
-      return violations.ToStatus();
-    }
+    MERCER_RETURN_IF_ERROR(CheckCosts(task.costs, costs));
     context.ReportStage("solve", 0);
     absl::StatusOr<RidgeSolution> solved =
         SolveKernelRidge(*kernel_, task.targets.leftCols(1), costs, /*with_bias=*/true, context);
@@ -136,6 +130,18 @@ class KernelRidgeLearner : public Learner {
     solution_ = Solution{solved->dual.col(0), solved->bias(0), lambda * certificate.unscaled_primal,
                          lambda * certificate.dual};
     return absl::OkStatus();
+  }
+
+  // The solver adds 1 / (2 costs) to the kernel, and leaves out rows of cost 0.
+  absl::Status CheckCosts(const Vector& weights, const Vector& costs) const {
+    const std::string is = absl::StrCat("is ", options_.lambda);
+    const bool vanish = ((weights.array() > 0) && !(costs.array().inverse() < kInfinity)).any();
+    FieldViolations violations;
+    violations.Check(costs.allFinite(), "lambda",
+                     is + ", too small: the weights of the rows divided by it overflow");
+    violations.Check(!vanish, "lambda",
+                     is + ", too large: the weights of the rows divided by it vanish");
+    return violations.ToStatus();
   }
 
   // The kernel and the ridge can be positive definite together while the kernel alone is not.

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/learners/registry.h"
+#include "mercer/v1/dataset.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/matrix_translator.h"
 #include "server/api/recipe_translator.h"
@@ -64,6 +65,16 @@ TEST(UnknownFieldsTest, NamesNumbersAndEnumValuesAtAnyDepth) {
                   IsViolation("", "unknown field number 99"),
                   IsViolation("learner.lp_mkl.kernels[0]", "unknown field number 77"),
                   IsViolation("coding", "unknown value 42")));
+}
+
+TEST(UnknownFieldsTest, NamesEntriesOfMapsByTheirKeys) {
+  v1::CsvFormat format;
+  (*format.mutable_roles())["a.b"] = static_cast<v1::ColumnRole>(42);
+  (*format.mutable_roles())["good"] = v1::COLUMN_ROLE_TARGET;
+  FieldViolations violations;
+  CheckUnknownFields(format, violations);
+  EXPECT_THAT(violations.violations(),
+              ElementsAre(IsViolation("roles['a.b']", "unknown value 42")));
 }
 
 TEST(UnknownFieldsTest, KnownFieldsAreNoViolation) {

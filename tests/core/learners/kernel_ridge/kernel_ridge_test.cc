@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <Eigen/LU>
 #include <gtest/gtest.h>
@@ -74,6 +75,23 @@ TEST(KernelRidgeTest, LargeLambdaLeavesTheWeightedMean) {
   const Vector& costs = problem.tasks[0].costs;
   EXPECT_NEAR(outcome->point.function.bias(0),
               costs.dot(problem.tasks[0].targets.col(0)) / costs.sum(), 1e-9);
+}
+
+// Rows whose weight vanishes against lambda would be left out, and a ridge beyond all numbers is no matrix.
+TEST(KernelRidgeTest, LambdaBeyondTheNumbersIsRefusedByName) {
+  TrainingProblem problem = ToyProblem(TargetKind::kRegression, 30, 2, {1.0});
+  const double largest = std::nextafter(kInfinity, 0.0);
+  const auto named = [&](double lambda) {
+    const std::vector<FieldViolation> violations =
+        GetFieldViolations(Train(problem, lambda).status());
+    return violations.size() == 1 ? violations[0].field : "";
+  };
+  EXPECT_EQ(named(largest), "lambda");
+  EXPECT_EQ(named(std::nextafter(0.0, 1.0)), "lambda");
+  problem.tasks[0].costs(3) = 1e-20;
+  EXPECT_EQ(named(1e305), "lambda");
+  problem.tasks[0].costs(3) = 0;
+  EXPECT_TRUE(Train(problem, 1e305).ok());
 }
 
 TEST(KernelRidgeTest, RowsOfCostZeroHaveNoPart) {
