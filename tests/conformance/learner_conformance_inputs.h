@@ -7,31 +7,9 @@
 
 #include "core/base/errors.h"
 #include "tests/conformance/learner_conformance.h"
+#include "tests/conformance/learner_conformance_options.h"
 
 namespace mercer {
-
-// Allowed values at the ends of a field's range, and all choices.
-inline std::vector<OptionValue> ExtremeValues(const OptionField& field) {
-  const OptionDoc& doc = field.doc;
-  const double lowest = doc.min_open ? std::nextafter(doc.min, kInfinity) : doc.min;
-  const double highest = doc.max_open ? std::nextafter(doc.max, -kInfinity) : doc.max;
-  switch (field.type) {
-    case OptionType::kBool:
-      return {true, false};
-    case OptionType::kInteger:
-      return {static_cast<int64_t>(std::max(doc.min, -1e9)),
-              static_cast<int64_t>(std::min(doc.max, 1e9))};
-    case OptionType::kReal:
-      return {lowest, highest};
-    case OptionType::kChoice:
-      return {field.choices.begin(), field.choices.end()};
-    case OptionType::kText:
-      return {std::string(), std::string(1000, 'x')};
-    case OptionType::kReals:
-      return {std::vector<double>(), std::vector<double>{lowest, highest}};
-  }
-  return {};
-}
 
 TEST_P(LearnerConformance, EveryOptionIsDocumented) {
   for (const OptionField& field : entry().fields) {
@@ -99,27 +77,6 @@ TEST_P(LearnerConformance, OptionsOfRegressionAreRefusedForClassification) {
       EXPECT_EQ(GetFieldViolations(status)[0].field, "options." + field.name);
     } else {
       EXPECT_TRUE(status.ok()) << status;
-    }
-  }
-}
-
-// Only the ends of a range of numbers may be refused.
-TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrIsRefused) {
-  const TrainingProblem problem = Problem(30, 2);
-  for (const OptionField& field : entry().fields) {
-    std::vector<OptionValue> values = ExtremeValues(field);
-    values.push_back(field.default_value);
-    for (const OptionValue& value : values) {
-      const std::string what = field.name + " = " + FormatOptionValue(value).substr(0, 40);
-      const bool must_train = value == field.default_value || field.type == OptionType::kChoice ||
-                              field.type == OptionType::kBool;
-      const absl::StatusOr<TrainingOutcome> outcome =
-          Train(problem, {.options = {{field.name, value}}, .max_iterations = 300});
-      if (outcome.ok()) {
-        ExpectFinite(*outcome, what);
-      } else {
-        EXPECT_TRUE(!must_train && IsRefusal(outcome.status())) << what << ": " << outcome.status();
-      }
     }
   }
 }
