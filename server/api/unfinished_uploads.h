@@ -43,8 +43,8 @@ class UnfinishedUploads {
   // An upload that cannot be resumed.
   std::shared_ptr<UploadSession> NewPlain(const v1::UploadHeader& header, const std::string& caller,
                                           const UploadPolicy& policy);
-  // The one of header.upload_id(), which is begun for `caller` if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it has
-  // another header), kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
+  // The one of header.upload_id(), which is begun for `caller` if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it
+  // has another header), kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
   absl::StatusOr<std::shared_ptr<UploadSession>> Resume(const v1::UploadHeader& header,
                                                         const std::string& caller,
                                                         const UploadPolicy& policy)

@@ -1,10 +1,10 @@
 // What is known for certain of an unfinished upload: its header, and how far each part is on the disk.
 //
-// A file "<stem>.journal": the magic, a version, the length of the beginning and its CRC-32C, 8 bytes each; the beginning: the
-// length of the caller's name in 8 bytes, that name, and the header (in version 1 the header alone); then records of 32 bytes, each written after the bytes that it vouches for: the
-// part, its size, the time in microseconds since 1970, and the CRC-32C of these 24 bytes. The last whole record of a part
-// holds, and there is no part behind that of the last whole record. Whatever follows a record that is not whole was torn by
-// a crash and is cut off.
+// A file "<stem>.journal": the magic, a version, the length of the beginning and its CRC-32C, 8 bytes each; the beginning:
+// the length of the caller's name in 8 bytes, that name, and the header (in version 1 the header alone); then records of 32
+// bytes, each written after the bytes that it vouches for: the part, its size, the time in microseconds since 1970, and the
+// CRC-32C of these 24 bytes. The last whole record of a part holds, and there is no part behind that of the last whole
+// record. Whatever follows a record that is not whole was torn by a crash and is cut off.
 #pragma once
 
 #include <cstdint>

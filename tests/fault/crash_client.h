@@ -118,6 +118,7 @@ class CrashClient {
   void CheckAliases();
   void TransferSome();
   void DropTransfer();
+  void CheckTransfers();
 
   v1::UploadHeader HeaderOf(const Slot& slot, size_t content) const;
   void NoteUpload(Slot& slot, size_t content, const v1::Dataset& dataset);

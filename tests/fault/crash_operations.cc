@@ -21,14 +21,15 @@ std::string ReasonOf(const absl::Status& status) { return client::ReadErrorRepor
 }  // namespace
 
 const std::vector<CrashClient::Operation> CrashClient::kOperations = {
-    {&CrashClient::Upload, 10},       {&CrashClient::UploadHalf, 4},
-    {&CrashClient::DeleteDataset, 5}, {&CrashClient::Train, 20},
-    {&CrashClient::TrainAgain, 3},    {&CrashClient::Cancel, 3},
-    {&CrashClient::DeleteModel, 4},   {&CrashClient::Predict, 6},
-    {&CrashClient::CheckDatasets, 3}, {&CrashClient::CheckAJob, 6},
-    {&CrashClient::CheckModels, 3},   {&CrashClient::Stop, 3},
-    {&CrashClient::MoveAlias, 10},    {&CrashClient::CheckAliases, 3},
-    {&CrashClient::TransferSome, 12}, {&CrashClient::DropTransfer, 2},
+    {&CrashClient::Upload, 10},        {&CrashClient::UploadHalf, 4},
+    {&CrashClient::DeleteDataset, 5},  {&CrashClient::Train, 20},
+    {&CrashClient::TrainAgain, 3},     {&CrashClient::Cancel, 3},
+    {&CrashClient::DeleteModel, 4},    {&CrashClient::Predict, 6},
+    {&CrashClient::CheckDatasets, 3},  {&CrashClient::CheckAJob, 6},
+    {&CrashClient::CheckModels, 3},    {&CrashClient::Stop, 3},
+    {&CrashClient::MoveAlias, 10},     {&CrashClient::CheckAliases, 3},
+    {&CrashClient::TransferSome, 12},  {&CrashClient::DropTransfer, 2},
+    {&CrashClient::CheckTransfers, 3},
 };
 
 void CrashClient::Upload() {

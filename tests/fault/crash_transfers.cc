@@ -204,6 +204,28 @@ void CrashClient::DropTransfer() {
   Forget(transfer);
 }
 
+void CrashClient::CheckTransfers() {
+  constexpr int kAll = 100'000;
+  const absl::StatusOr<std::vector<v1::Upload>> uploads = connection_->client.ListUploads(kAll);
+  if (Lost(uploads.status())) {
+    return;
+  }
+  ASSERT_TRUE(uploads.ok()) << uploads.status();
+  for (const Transfer& transfer : transfers_) {
+    const std::string name = absl::StrCat("uploads/", transfer.id);
+    const auto listed =
+        std::find_if(uploads->begin(), uploads->end(),
+                     [&](const v1::Upload& upload) { return upload.name() == name; });
+    if (listed != uploads->end()) {
+      EXPECT_FALSE(transfer.dataset.has_value()) << name << " was finished";
+      EXPECT_GE(listed->received_bytes(), transfer.kept) << name;
+      EXPECT_LE(listed->received_bytes(), transfer.sent) << name;
+    } else {
+      EXPECT_TRUE(transfer.dataset.has_value() || transfer.kept < 0) << name << " is not listed";
+    }
+  }
+}
+
 void CrashClient::FinishTransfer(Transfer& transfer) {
   ReadTransfer(transfer, /*may_be_gone=*/false);
   if (!lost_ && !transfer.dataset.has_value()) {

@@ -74,7 +74,9 @@ class UploadSessionTest : public testing::Test {
   }
   ~UploadSessionTest() override { std::filesystem::remove_all(folder_); }
 
-  UploadSessionOptions Options() { return {folder_ / "r-u", {}, "anna", 1000, &RealClock(), &files_}; }
+  UploadSessionOptions Options() {
+    return {folder_ / "r-u", {}, "anna", 1000, &RealClock(), &files_};
+  }
   std::shared_ptr<UploadSession> Create() {
     auto session = UploadSession::Create(header_, Options());
     EXPECT_TRUE(session.ok()) << session.status();
