@@ -77,13 +77,12 @@ absl::StatusOr<bool> Gate::Reload() {
   if (tokens_ != nullptr && text == text_) {
     return false;
   }
-  // A file that is being written, or was cut off, parses as well as a whole one that admits fewer.
-  if ((text.empty() && tokens_ != nullptr) || (!text.empty() && text.back() != '\n')) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "the token file ", *path_,
-                          text.empty() ? " is empty; a comment in it says that no token is meant"
-                                       : " does not end with a newline: it is being written")),
-                      "TOKEN_FILE_CUT_OFF");
+  // A file that is being written, or was cut off, may parse as well as a whole one that admits fewer.
+  if (!text.empty() && text.back() != '\n') {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the token file ", *path_, " does not end with a newline: it is being written")),
+        "TOKEN_FILE_CUT_OFF");
   }
   MERCER_ASSIGN_OR_RETURN(TokenTable table, TokenTable::Parse(text));
   tokens_ = std::make_shared<const TokenTable>(std::move(table));
