@@ -58,6 +58,10 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 
   void AddMessage() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+      if (context_->IsCancelled()) {
+        // Its header may come to its turn late, and would take the upload from the stream that its client has begun since.
+        return absl::CancelledError("the client has gone");
+      }
       MERCER_RETURN_IF_ERROR(call_.CheckCaller());
       if (message_.has_header()) {
         subject_.resource = message_.header().dataset_id();
