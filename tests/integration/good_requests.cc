@@ -124,6 +124,16 @@ Messages UploadByName(FieldWalkTest& test) {
   return Named<v1::GetUploadRequest>("uploads/half")(test);
 }
 
+Messages UploadPage(FieldWalkTest& test) {
+  test.EnsureUpload("half");
+  test.EnsureUpload("other-half");
+  v1::ListUploadsRequest request;
+  request.set_page_size(1);
+  request.set_page_token(
+      test.PageToken(test.datasets(), &v1::DatasetService::Stub::ListUploads, request));
+  return OneMessage(request);
+}
+
 Messages UploadToDelete(FieldWalkTest& test) {
   test.EnsureUpload("half");
   return Named<v1::DeleteUploadRequest>("uploads/half")(test);
@@ -445,6 +455,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
         {.make = SvmlightUpload, .after_success = DropUploaded, .only_present = true},
         {.make = DenseUpload, .after_success = DropUploaded, .only_present = true}}},
       {"DatasetService/GetUpload", {{.make = UploadByName}}},
+      {"DatasetService/ListUploads", {{.make = UploadPage}}},
       {"DatasetService/DeleteUpload", {{.make = UploadToDelete}}},
       {"DatasetService/GetDataset", {{.make = DatasetByName}}},
       {"DatasetService/ListDatasets", {{.make = DatasetPage}}},
