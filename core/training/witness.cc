@@ -7,7 +7,7 @@
 namespace mercer {
 namespace {
 
-constexpr std::string_view kMagic = "MRCRWITN";
+constexpr std::string_view kWitnessMagic = "MRCRWITN";
 constexpr uint64_t kFormatVersion = 1;
 // A composite has children; theirs have none yet. Deeper nesting than this is damage.
 constexpr int kMaxDepth = 4;
@@ -83,12 +83,12 @@ const double* Witness::FindValue(std::string_view name) const { return FindByNam
 std::string SaveWitness(const Witness& witness) {
   ByteWriter writer;
   Write(witness, writer);
-  return FramePayload(kMagic, kFormatVersion, writer.bytes());
+  return FramePayload(kWitnessMagic, kFormatVersion, writer.bytes());
 }
 
 absl::StatusOr<Witness> LoadWitness(std::string_view bytes) {
   MERCER_ASSIGN_OR_RETURN(const std::string_view payload,
-                          UnframePayload(kMagic, kFormatVersion, "witness", bytes));
+                          UnframePayload(kWitnessMagic, kFormatVersion, "witness", bytes));
   ByteReader reader(payload);
   Witness witness = Read(0, reader);
   if (!reader.AtEnd()) {

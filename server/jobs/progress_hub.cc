@@ -350,9 +350,9 @@ void ProgressHub::Impl::Close() {
 
 // In portions, so that several threads of the executor share the work.
 void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
-  constexpr size_t kPortion = 128;
-  for (size_t begin = 0; begin < watchers.size(); begin += kPortion) {
-    const size_t end = std::min(watchers.size(), begin + kPortion);
+  constexpr size_t kWokenTogether = 128;
+  for (size_t begin = 0; begin < watchers.size(); begin += kWokenTogether) {
+    const size_t end = std::min(watchers.size(), begin + kWokenTogether);
     std::vector<ProgressWatcherPointer> portion(
         watchers.begin() + static_cast<std::ptrdiff_t>(begin),
         watchers.begin() + static_cast<std::ptrdiff_t>(end));

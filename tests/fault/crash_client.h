@@ -143,7 +143,7 @@ class CrashClient {
 
   v1::UploadHeader HeaderOf(const Transfer& transfer) const;
   // Sends what is between the two positions, and a little of what is before them.
-  void Send(Transfer& transfer, int64_t begin, int64_t end, bool breaks_off);
+  void Send(Transfer& transfer, int64_t begin, int64_t end);
   void NoteDataset(Transfer& transfer, const v1::Dataset& dataset);
   void DeleteTransferred(Transfer& transfer);
   // Expects what is known of it; `may_be_gone`: or nothing.

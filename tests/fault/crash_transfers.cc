@@ -1,4 +1,4 @@
-// The uploads in pieces of a client of the crash suite: begun, broken off, resumed by the next stream or the next life of
+// The uploads in pieces of a client of the crash suite: begun, cut by kills, resumed by the next stream or the next life of
 // the server, finished or dropped. What the server has said to hold it holds; the whole is what it would be in one piece.
 #include <algorithm>
 
@@ -116,7 +116,7 @@ void CrashClient::ReadTransfer(Transfer& transfer, bool may_be_gone) {
   }
 }
 
-void CrashClient::Send(Transfer& transfer, int64_t begin, int64_t end, bool breaks_off) {
+void CrashClient::Send(Transfer& transfer, int64_t begin, int64_t end) {
   const int64_t total = TotalBytes(transfer.content);
   transfer.sent = std::max(transfer.sent, end);
   grpc::ClientContext context;
@@ -130,15 +130,9 @@ void CrashClient::Send(Transfer& transfer, int64_t begin, int64_t end, bool brea
     position += static_cast<int64_t>(message.chunk().data().size());
     open = writer->Write(message);
   }
-  if (breaks_off) {
-    context.TryCancel();
-  } else {
-    writer->WritesDone();
-  }
+  // Not broken off: a cancelled call may still take effect after later ones have, which only a kill excludes.
+  writer->WritesDone();
   const absl::Status status = client::ToAbslStatus(writer->Finish());
-  if (breaks_off && absl::IsCancelled(status)) {
-    return;
-  }
   if (Lost(status)) {
     doubt_ = [this, &transfer] { ReadTransfer(transfer, /*may_be_gone=*/false); };
   } else if (end == total) {
@@ -157,7 +151,7 @@ void CrashClient::TransferSome() {
   }
   if (transfer.dataset.has_value()) {
     // A finished upload answers to its header alone.
-    return Send(transfer, transfer.sent, transfer.sent, /*breaks_off=*/false);
+    return Send(transfer, transfer.sent, transfer.sent);
   }
   ReadTransfer(transfer, /*may_be_gone=*/false);
   if (lost_ || transfer.dataset.has_value()) {
@@ -170,7 +164,7 @@ void CrashClient::TransferSome() {
                : kept + static_cast<int64_t>(Draw(random_, static_cast<size_t>(total - kept) + 1));
   const int64_t again = static_cast<int64_t>(Draw(random_, static_cast<size_t>(kept) + 1));
   on_moment_(Moment::kTransfer);
-  Send(transfer, OneIn(2) ? kept : again, end, /*breaks_off=*/end < total && OneIn(3));
+  Send(transfer, OneIn(2) ? kept : again, end);
 }
 
 void CrashClient::DeleteTransferred(Transfer& transfer) {
@@ -205,8 +199,9 @@ void CrashClient::DropTransfer() {
 }
 
 void CrashClient::CheckTransfers() {
-  constexpr int kAll = 100'000;
-  const absl::StatusOr<std::vector<v1::Upload>> uploads = connection_->client.ListUploads(kAll);
+  constexpr int kManyUploads = 100'000;
+  const absl::StatusOr<std::vector<v1::Upload>> uploads =
+      connection_->client.ListUploads(kManyUploads);
   if (Lost(uploads.status())) {
     return;
   }
@@ -229,8 +224,7 @@ void CrashClient::CheckTransfers() {
 void CrashClient::FinishTransfer(Transfer& transfer) {
   ReadTransfer(transfer, /*may_be_gone=*/false);
   if (!lost_ && !transfer.dataset.has_value()) {
-    Send(transfer, std::max(transfer.kept, int64_t{0}), TotalBytes(transfer.content),
-         /*breaks_off=*/false);
+    Send(transfer, std::max(transfer.kept, int64_t{0}), TotalBytes(transfer.content));
   }
 }
 

@@ -13,7 +13,7 @@
 namespace mercer::server {
 namespace {
 
-const char kJob[] = "job";
+const char kJobId[] = "job";
 const char kDataset[] = "data";
 const char kModel[] = "model";
 
@@ -29,7 +29,7 @@ std::string ContentOf(const std::string& what) {
 }
 
 absl::StatusOr<Lease> ReadLease(Stores& stores) {
-  MERCER_ASSIGN_OR_RETURN(const JobRecord job, stores.storage->jobs().GetJob(kJob));
+  MERCER_ASSIGN_OR_RETURN(const JobRecord job, stores.storage->jobs().GetJob(kJobId));
   return Lease{job.id, job.lease_worker, job.epoch};
 }
 
@@ -46,7 +46,7 @@ absl::Status MakeDataset(Stores& stores) {
 
 absl::Status MakeJob(Stores& stores) {
   NewJob job;
-  job.id = kJob;
+  job.id = kJobId;
   job.request = "request";
   job.request_id = "request-1";
   job.request_digest = "digest";
@@ -131,7 +131,7 @@ void ExpectContent(Stores& stores, const std::string& digest, const std::string&
 
 // How far a running job is.
 int ReadRunning(Stores& stores, size_t num_events) {
-  const auto checkpoint = stores.storage->jobs().GetCheckpoint(kJob);
+  const auto checkpoint = stores.storage->jobs().GetCheckpoint(kJobId);
   EXPECT_TRUE(checkpoint.ok()) << checkpoint.status();
   if (!checkpoint.ok() || !checkpoint->has_value()) {
     return num_events == 2 ? 3 : 4;
@@ -145,7 +145,7 @@ int ReadRunning(Stores& stores, size_t num_events) {
 int ReadSucceeded(Stores& stores, bool has_dataset) {
   const auto version = stores.storage->models().GetVersion(kModel, 1);
   EXPECT_TRUE(version.ok() || absl::IsNotFound(version.status())) << version.status();
-  const auto checkpoint = stores.storage->jobs().GetCheckpoint(kJob);
+  const auto checkpoint = stores.storage->jobs().GetCheckpoint(kJobId);
   EXPECT_TRUE(checkpoint.ok() && !checkpoint->has_value());
   if (!version.ok()) {
     EXPECT_FALSE(has_dataset);
@@ -200,12 +200,12 @@ int ReadProgress(Stores& stores) {
     ExpectContent(stores, dataset->blob, "data");
     EXPECT_EQ(dataset->info, ContentOf("info"));
   }
-  const auto job = stores.storage->jobs().GetJob(kJob);
+  const auto job = stores.storage->jobs().GetJob(kJobId);
   if (!job.ok()) {
     EXPECT_TRUE(absl::IsNotFound(job.status())) << job.status();
     return dataset.ok() ? 1 : 0;
   }
-  const auto events = stores.storage->events().Read(kJob, 0, 100);
+  const auto events = stores.storage->events().Read(kJobId, 0, 100);
   EXPECT_TRUE(events.ok()) << events.status();
   for (size_t i = 0; i < events->size(); ++i) {
     EXPECT_EQ(events->at(i).sequence, static_cast<int64_t>(i) + 1);
