@@ -94,7 +94,8 @@ std::string FieldWalkTest::EtagOf(const std::string& name) {
 void FieldWalkTest::BlockWorker() {
   if (blocking_job_.empty()) {
     v1::Dataset dataset;
-    ASSERT_TRUE(Upload(CloudsCsv(600, 3, 1), "large", &dataset).ok());
+    // So many rows that no machine reaches the end of its precision before the walk is over.
+    ASSERT_TRUE(Upload(CloudsCsv(3000, 3, 1), "large", &dataset).ok());
     blocking_job_ = TrainOk(MakeEndlessRequest("datasets/large")).name();
     WaitForStart(blocking_job_);
   }
