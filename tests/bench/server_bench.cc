@@ -21,29 +21,20 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 
-#include "core/base/random.h"
-#include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/model_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/server.h"
+#include "tests/bench/bench_clouds.h"
 
 namespace mercer::server {
 namespace {
-
-constexpr int kColumns = 20;
 
 void Require(const grpc::Status& status, const char* what) {
   if (!status.ok()) {
     std::fprintf(stderr, "%s: %s\n", what, status.error_message().c_str());
     std::exit(1);
   }
-}
-
-double Quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[std::min(values.size() - 1,
-                         static_cast<size_t>(share * static_cast<double>(values.size())))];
 }
 
 double Microseconds(const std::function<void()>& call) {
@@ -62,30 +53,7 @@ class Bench {
         prediction_(v1::PredictionService::NewStub(channel_)) {}
 
   void Upload(const std::string& id, int rows) {
-    std::string csv;
-    for (int c = 0; c < kColumns; ++c) {
-      absl::StrAppend(&csv, "x", c, ",");
-    }
-    csv += "y\n";
-    RandomStream random(1, id);
-    for (int r = 0; r < rows; ++r) {
-      for (int c = 0; c < kColumns; ++c) {
-        absl::StrAppend(&csv, random.Normal() + (c < 2 && r % 2 == 1 ? 2.0 : 0.0), ",");
-      }
-      absl::StrAppend(&csv, r % 2, "\n");
-    }
-    grpc::ClientContext context;
-    v1::Dataset dataset;
-    auto writer = datasets_->UploadDataset(&context, &dataset);
-    v1::UploadDatasetRequest message;
-    message.mutable_header()->set_dataset_id(id);
-    (*message.mutable_header()->add_parts()->mutable_csv()->mutable_roles())["y"] =
-        v1::COLUMN_ROLE_TARGET;
-    writer->Write(message);
-    message.mutable_chunk()->set_data(csv);
-    writer->Write(message);
-    writer->WritesDone();
-    Require(writer->Finish(), "upload");
+    Require(UploadClouds(*datasets_, id, rows), "upload");
   }
 
   static v1::TrainRequest Request(const std::string& dataset) {

@@ -22,9 +22,9 @@
 
 #include "core/base/random.h"
 #include "core/learners/registry.h"
-#include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "server/app/server.h"
+#include "tests/bench/bench_clouds.h"
 #include "tests/bench/helper_process.h"
 #include "tests/bench/watcher_fleet.h"
 
@@ -33,21 +33,10 @@ namespace {
 
 constexpr int kJobs = 20;
 constexpr absl::Duration kStepTime = absl::Milliseconds(500);
-constexpr int kColumns = 20;
 constexpr int kStreamsPerChannel = 250;
 constexpr int kPhases = 6;  // without, with, without, with, ...
 constexpr absl::Duration kLongestPause = absl::Milliseconds(20);
 constexpr absl::Duration kPatience = absl::Minutes(1);
-
-template <typename Number>
-double Quantile(std::vector<Number> values, double share) {
-  if (values.empty()) {
-    return 0;
-  }
-  std::sort(values.begin(), values.end());
-  return static_cast<double>(values[std::min(
-      values.size() - 1, static_cast<size_t>(share * static_cast<double>(values.size())))]);
-}
 
 // ---------------------------------------------------------------------------------------------------------------- server
 
@@ -258,30 +247,7 @@ class Probe {
         prediction_(v1::PredictionService::NewStub(channel_)) {}
 
   void Upload(const std::string& id, int rows) {
-    std::string csv;
-    for (int c = 0; c < kColumns; ++c) {
-      absl::StrAppend(&csv, "x", c, ",");
-    }
-    csv += "y\n";
-    RandomStream random(1, id);
-    for (int r = 0; r < rows; ++r) {
-      for (int c = 0; c < kColumns; ++c) {
-        absl::StrAppend(&csv, random.Normal() + (c < 2 && r % 2 == 1 ? 2.0 : 0.0), ",");
-      }
-      absl::StrAppend(&csv, r % 2, "\n");
-    }
-    grpc::ClientContext context;
-    v1::Dataset dataset;
-    auto writer = datasets_->UploadDataset(&context, &dataset);
-    v1::UploadDatasetRequest message;
-    message.mutable_header()->set_dataset_id(id);
-    (*message.mutable_header()->add_parts()->mutable_csv()->mutable_roles())["y"] =
-        v1::COLUMN_ROLE_TARGET;
-    writer->Write(message);
-    message.mutable_chunk()->set_data(csv);
-    writer->Write(message);
-    writer->WritesDone();
-    Check(writer->Finish(), "upload");
+    Check(UploadClouds(*datasets_, id, rows), "upload");
   }
 
   // Of the learner that rests.
