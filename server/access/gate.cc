@@ -81,7 +81,8 @@ absl::StatusOr<bool> Gate::Reload() {
   if (!text.empty() && text.back() != '\n') {
     return WithReason(
         absl::FailedPreconditionError(absl::StrCat(
-            "the token file ", *path_, " does not end with a newline: it is being written")),
+            "the token file ", *path_,
+            " does not end with a newline: it is being written, or its last line is cut off")),
         "TOKEN_FILE_CUT_OFF");
   }
   MERCER_ASSIGN_OR_RETURN(TokenTable table, TokenTable::Parse(text));
