@@ -270,7 +270,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Read(const std::function<bool()>& is_
 absl::Status DatasetUpload::CheckRoomToStore() const {
   const std::vector<int64_t>& sizes = session_->files().sizes();
   const int64_t received = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-  return context_.disk != nullptr ? context_.disk->CheckRoom(2 * received) : absl::OkStatus();
+  return CheckDiskRoom(context_, 2 * received);
 }
 
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
