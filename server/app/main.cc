@@ -39,9 +39,9 @@ extern "C" void AskForEnd(int signal) {
   PassOn(signal);
 }
 
-// SIGHUP means "read the configuration and the files of the door again" where there are some. Without them the program ends as for
-// SIGTERM, as when a terminal is closed; unless nohup has told it not to. A second one is no other wish, as a
-// closed terminal may send several.
+// SIGHUP means "read the configuration and the files of the door again" where there are some. Without them the program ends
+// as for SIGTERM, as when a terminal is closed; unless nohup has told it not to. A second one is no other wish, as a closed
+// terminal may send several.
 bool CatchHangUp(bool has_files) {
   struct sigaction action = {};
   if (sigaction(SIGHUP, nullptr, &action) != 0) {

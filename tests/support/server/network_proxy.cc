@@ -233,8 +233,8 @@ void NetworkProxy::Poll() {
   absl::Time due = absl::InfiniteFuture();
   const absl::Time now = absl::Now();
   for (const std::unique_ptr<Connection>& connection : connections_) {
-    short client = 0;  // NOLINT(google-runtime-int): as poll has it
-    short server = 0;  // NOLINT(google-runtime-int)
+    decltype(pollfd::events) client = 0;
+    decltype(pollfd::events) server = 0;
     for (Flow* flow : {&connection->requests, &connection->answers}) {
       auto& reading = flow == &connection->requests ? client : server;
       auto& writing = flow == &connection->requests ? server : client;
