@@ -64,8 +64,8 @@ void Measure(const char* name, int calls, const std::function<void(int)>& call) 
   std::fflush(stdout);
 }
 
-// Numbers 2 .. kJobs become copies of job 1. Of a hundred, four have failed, two were cancelled, one waits; the rest has
-// a model. One of a hundred has the label owner=ann, five old ones a label of their own.
+// Numbers 2 .. kJobs become copies of job 1. Of a hundred, four have failed, two were cancelled, one waits for its next
+// attempt; the rest has a model. One of a hundred has the label owner=ann, five old ones a label of their own.
 std::string FillScript() {
   const std::string series = absl::StrCat(
       "WITH RECURSIVE series(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM series WHERE n < ", kJobs,
@@ -81,7 +81,7 @@ std::string FillScript() {
       "printf('copy%012d', n), CASE n % 100 WHEN 1 THEN 1 WHEN 2 THEN 6 WHEN 3 THEN 6 WHEN 4 THEN "
       "6 WHEN 5 "
       "THEN 6 WHEN 6 THEN 7 WHEN 7 THEN 7 ELSE 5 END, 0, 1, 1, CASE n % 100 WHEN 1 THEN "
-      "4000000000000000 "
+      "(strftime('%s', 'now') + 240) * 1000000 "
       "ELSE 0 END, request_digest, learner, model_name, CASE WHEN n % 100 BETWEEN 1 AND 7 THEN 0 "
       "ELSE 1 "
       "END, memory_bytes, CASE WHEN n % 100 BETWEEN 2 AND 5 THEN 3 END, 'no', create_time + n, "
