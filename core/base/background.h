@@ -1,6 +1,6 @@
 // Work that must keep nobody waiting: training uses every processor for hours, while calls are to be answered within
-// milliseconds. Linux gives a thread that wakes up the processor at once when those that hold it have a lower priority;
-// among equals it may wait for several time slices. So threads that train run at a lower priority, and those that answer
+// milliseconds. Linux gives a thread that wakes up the processor at once when those that hold it have a lower priority
+// (since 6.6: a longer time slice); among equals it may wait for several time slices. So threads that train run at a lower priority, and those that answer
 // calls, write the database or move bytes at the process' own.
 #pragma once
 
