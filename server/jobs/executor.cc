@@ -2,14 +2,21 @@
 
 #include <utility>
 
+#include "core/base/background.h"
 #include "core/base/run_safely.h"
 
 namespace mercer::server {
 
-ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error)
+ThreadPool::ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error,
+                       PoolPriority priority)
     : on_error_(std::move(on_error)) {
   for (int i = 0; i < num_threads; ++i) {
-    threads_.emplace_back([this] { Run(); });
+    threads_.emplace_back([this, priority] {
+      if (priority == PoolPriority::kBackground) {
+        EnterBackground();
+      }
+      Run();
+    });
   }
 }
 

@@ -2,6 +2,7 @@
 // waking of watchers.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <thread>
@@ -23,11 +24,14 @@ class Executor {
   virtual void Post(absl::AnyInvocable<void()> work) = 0;
 };
 
+enum class PoolPriority : uint8_t { kNormal, kBackground };  // see core/base/background.h
+
 // A fixed number of threads. The destructor runs what was posted, then joins.
 class ThreadPool final : public Executor {
  public:
   // `on_error` (which may be empty) is told of exceptions that work has thrown; the thread goes on.
-  explicit ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error = nullptr);
+  explicit ThreadPool(int num_threads, std::function<void(const absl::Status&)> on_error = nullptr,
+                      PoolPriority priority = PoolPriority::kNormal);
   ~ThreadPool() override;
 
   void Post(absl::AnyInvocable<void()> work) override ABSL_LOCKS_EXCLUDED(mutex_);

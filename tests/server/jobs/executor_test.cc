@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/background.h"
 #include "core/base/errors.h"
 
 namespace mercer::server {
@@ -24,6 +25,21 @@ TEST(ThreadPoolTest, RunsAllThatWasPostedBeforeItEnds) {
     }
   }
   EXPECT_EQ(runs, 100);
+}
+
+TEST(ThreadPoolTest, ThreadsAreInTheBackgroundWhenThatIsAskedFor) {
+  std::atomic<int> background{0};
+  std::atomic<int> normal{0};
+  {
+    ThreadPool patient(2, nullptr, PoolPriority::kBackground);
+    ThreadPool other(2);
+    for (int i = 0; i < 10; ++i) {
+      patient.Post([&background] { background += InBackground() ? 1 : 0; });
+      other.Post([&normal] { normal += InBackground() ? 0 : 1; });
+    }
+  }
+  EXPECT_EQ(background, 10);
+  EXPECT_EQ(normal, 10);
 }
 
 TEST(ThreadPoolTest, ExceptionEndsItsWorkAlone) {
