@@ -1,5 +1,8 @@
 #include "server/api/job_watch_stream.h"
 
+#include <array>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -8,6 +11,29 @@
 #include "server/api/times.h"
 
 namespace mercer::server {
+namespace {
+
+// Of what every watcher is sent about a job as it is now.
+absl::StatusOr<std::string> WriteChange(const JobRecord& record) {
+  absl::StatusOr<v1::Job> job = WriteJob(record, {});
+  if (!job.ok()) {
+    return job.status();
+  }
+  v1::WatchJobsResponse response;
+  *response.mutable_job() = *std::move(job);
+  return response.SerializeAsString();
+}
+
+// `bytes` belong to the job.
+grpc::Slice ShareSlice(std::shared_ptr<const WatchedJob> job, const std::string& bytes) {
+  using Owner = std::shared_ptr<const WatchedJob>;
+  auto owner = std::make_unique<Owner>(std::move(job));
+  // gRPC only reads what it is given to write.
+  return {const_cast<char*>(bytes.data()), bytes.size(),
+          [](void* that) { delete static_cast<Owner*>(that); }, owner.release()};
+}
+
+}  // namespace
 
 JobWatchStream::JobWatchStream(const RpcEnvironment& environment, const ApiContext& api,
                                CallRecord call, grpc::CallbackServerContext* context,
@@ -21,13 +47,14 @@ JobWatchStream::JobWatchStream(const RpcEnvironment& environment, const ApiConte
   Note(&JobWatchStream::started_);
 }
 
+// gRPC's own few threads, which run this, are those that every call waits for: a further message is sent by another.
 void JobWatchStream::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     busy_ = false;
     cancelled_ = cancelled_ || !ok;
   }
-  Pump();
+  Pump(environment_.watching);
 }
 
 void JobWatchStream::OnCancel() { Note(&JobWatchStream::cancelled_); }
@@ -46,7 +73,7 @@ void JobWatchStream::Note(bool JobWatchStream::*flag) {
   Pump();
 }
 
-void JobWatchStream::Pump() {
+void JobWatchStream::Pump(Executor* writer) {
   Action action = Action::kNothing;
   absl::Status end;
   {
@@ -60,7 +87,11 @@ void JobWatchStream::Pump() {
     case Action::kNothing:
       return;
     case Action::kWrite:
-      StartWrite(&response_);
+      if (writer == nullptr) {
+        StartWrite(&response_);
+      } else {
+        writer->Post([this] { StartWrite(&response_); });
+      }
       return;
     case Action::kFinish:
       Finish(call_.End(end));
@@ -96,10 +127,11 @@ JobWatchStream::Action JobWatchStream::Decide() {
   switch (next.kind) {
     case NextJob::kJob:
       return TakeJob(next);
-    case NextJob::kExistingSent:
-      response_.Clear();
-      response_.set_existing_sent(true);
-      return Write();
+    case NextJob::kExistingSent: {
+      v1::WatchJobsResponse response;
+      response.set_existing_sent(true);
+      return Write(response);
+    }
     case NextJob::kWait:
       return DecideHeartbeat();
     case NextJob::kEnd:
@@ -109,28 +141,36 @@ JobWatchStream::Action JobWatchStream::Decide() {
 }
 
 JobWatchStream::Action JobWatchStream::TakeJob(const NextJob& next) {
-  absl::StatusOr<v1::Job> job = WriteJob(*next.job, {});
-  if (!job.ok()) {
-    return EndWith(job.status());
+  const absl::StatusOr<std::string>& written = next.job->Written(WriteChange);
+  if (!written.ok()) {
+    return EndWith(written.status());
   }
-  response_.Clear();
-  *response_.mutable_job() = *std::move(job);
-  response_.set_existing(next.existing);
-  response_.set_left(next.left);
-  return Write();
+  v1::WatchJobsResponse rest;
+  rest.set_existing(next.existing);
+  rest.set_left(next.left);
+  // Messages that follow one another in one piece are merged by whoever reads it.
+  const std::array<grpc::Slice, 2> slices = {ShareSlice(next.job, *written),
+                                             grpc::Slice(rest.SerializeAsString())};
+  return WriteBytes(slices.data(), slices.size());
 }
 
 JobWatchStream::Action JobWatchStream::DecideHeartbeat() {
   if (!heartbeat_due_) {
     return Action::kNothing;
   }
-  response_.Clear();
-  SetTimestamp(absl::Now(), response_.mutable_heartbeat());
-  return Write();
+  v1::WatchJobsResponse response;
+  SetTimestamp(absl::Now(), response.mutable_heartbeat());
+  return Write(response);
+}
+
+JobWatchStream::Action JobWatchStream::Write(const v1::WatchJobsResponse& response) {
+  const grpc::Slice slice(response.SerializeAsString());
+  return WriteBytes(&slice, 1);
 }
 
 // Whatever is written is a sign of life.
-JobWatchStream::Action JobWatchStream::Write() {
+JobWatchStream::Action JobWatchStream::WriteBytes(const grpc::Slice* slices, size_t num_slices) {
+  response_ = grpc::ByteBuffer(slices, num_slices);
   heartbeat_due_ = false;
   busy_ = true;
   return Action::kWrite;

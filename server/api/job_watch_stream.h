@@ -1,10 +1,12 @@
 // One watcher of the jobs over gRPC.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include "mercer/v1/training_service.pb.h"
@@ -14,9 +16,9 @@
 
 namespace mercer::server {
 
-// Deletes itself. As in ProgressStream, Pump() alone decides what happens next: write, wait, or finish; at most
+// Writes bytes, because a change is the same message for every watcher. Deletes itself. As in ProgressStream, Pump() alone decides what happens next: write, wait, or finish; at most
 // one write is in flight, and the next job is taken when the last was written.
-class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsResponse> {
+class JobWatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   JobWatchStream(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
                  grpc::CallbackServerContext* context, JobFilter filter);
@@ -29,13 +31,16 @@ class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsRespon
  private:
   enum class Action : uint8_t { kNothing, kWrite, kFinish };
 
-  void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Messages are sent by the current thread, or on `writer`.
+  void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose message could not be made.
   Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action TakeJob(const NextJob& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action DecideHeartbeat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Action Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action Write(const v1::WatchJobsResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Action WriteBytes(const grpc::Slice* slices, size_t num_slices)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action EndWith(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets `flag`, one of those below, and pumps.
   void Note(bool JobWatchStream::*flag) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -44,7 +49,7 @@ class JobWatchStream final : public grpc::ServerWriteReactor<v1::WatchJobsRespon
   CallRecord call_;
   std::unique_ptr<JobWatch> watch_;  // set by the constructor, reset by OnDone
   int64_t heartbeat_ = 0;            // the ticker's key
-  v1::WatchJobsResponse response_;   // of whoever has set busy_
+  grpc::ByteBuffer response_;        // of whoever has set busy_
 
   absl::Mutex mutex_;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;    // watch_ is there

@@ -48,13 +48,14 @@ ProgressStream::ProgressStream(const RpcEnvironment& environment, const ApiConte
   Pump();
 }
 
+// gRPC's own few threads, which run this, are those that every call waits for: a further message is sent by another.
 void ProgressStream::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     busy_ = false;
     cancelled_ = cancelled_ || !ok;
   }
-  Pump();
+  Pump(environment_.watching);
 }
 
 void ProgressStream::OnCancel() {
@@ -79,7 +80,7 @@ void ProgressStream::Heartbeat() {
   Pump();
 }
 
-void ProgressStream::Pump() {
+void ProgressStream::Pump(Executor* writer) {
   Action action = Action::kNothing;
   absl::Status end;
   {
@@ -93,7 +94,11 @@ void ProgressStream::Pump() {
     case Action::kNothing:
       return;
     case Action::kWrite:
-      StartWrite(&response_);
+      if (writer == nullptr) {
+        StartWrite(&response_);
+      } else {
+        writer->Post([this] { StartWrite(&response_); });
+      }
       return;
     case Action::kFetchJob:
       environment_.io->Post([this] { FetchJob(); });

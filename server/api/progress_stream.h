@@ -31,7 +31,8 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
  private:
   enum class Action : uint8_t { kNothing, kWrite, kFinish, kFetchJob };
 
-  void Pump() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Messages are sent by the current thread, or on `writer`.
+  void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose event could not be made.
   Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -42,6 +42,7 @@ class CallObserver {
 // Shared by all services; outlives them.
 struct RpcEnvironment {
   Executor* io = nullptr;           // for what waits for SQL and files
+  Executor* watching = nullptr;     // for what streams tell their watchers, in the background
   Executor* compute = nullptr;      // for the parsing of uploads
   Executor* submission = nullptr;   // for Train, which may read a whole data set
   Executor* predictions = nullptr;  // for predictions that are much work

@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "core/base/background.h"
 #include "core/base/run_safely.h"
 
 namespace mercer::server {
 
-Ticker::Ticker(absl::Duration interval) : interval_(interval), thread_([this] { Run(); }) {}
+Ticker::Ticker(absl::Duration interval, int64_t parts)
+    : interval_(interval), parts_(parts), thread_([this] { Run(); }) {}
 
 Ticker::~Ticker() {
   {
@@ -29,12 +31,15 @@ void Ticker::Remove(int64_t key) {
 }
 
 void Ticker::Run() {
-  while (!rest_.For(interval_)) {
-    CallAll();
+  EnterBackground();
+  int64_t part = 0;
+  while (!rest_.For(interval_ / parts_)) {
+    CallPart(part);
+    part = (part + 1) % parts_;
   }
 }
 
-void Ticker::CallAll() {
+void Ticker::CallPart(int64_t part) {
   int64_t key = 0;
   while (true) {
     // One at a time, so that Add and Remove never wait for more than one callback.
@@ -44,6 +49,9 @@ void Ticker::CallAll() {
       return;
     }
     key = next->first;
+    if (key % parts_ != part) {
+      continue;
+    }
     RunSafely("a regular task", [&next] {
       next->second();
       return absl::OkStatus();

@@ -1,4 +1,5 @@
-// Calls many callbacks at a fixed interval, on one thread: heartbeats of streams.
+// Calls many callbacks at a fixed interval, on one thread in the background: heartbeats of streams. With parts, every
+// callback has its own moment of the interval, so that thousands of streams do not write at once.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace mercer::server {
 // Thread-safe. All callbacks must be removed before it is destroyed.
 class Ticker {
  public:
-  explicit Ticker(absl::Duration interval);
+  explicit Ticker(absl::Duration interval, int64_t parts = 1);
   ~Ticker();
 
   // `callback` must be quick and must not call the ticker. Answers the key for Remove.
@@ -27,9 +28,10 @@ class Ticker {
 
  private:
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  void CallAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CallPart(int64_t part) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const absl::Duration interval_;
+  const absl::Duration interval_;  // of each callback
+  const int64_t parts_;
   absl::Mutex mutex_;  // held while a callback runs
   std::map<int64_t, std::function<void()>> callbacks_ ABSL_GUARDED_BY(mutex_);
   int64_t next_key_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -32,7 +32,13 @@ absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& 
                          : violations.ToStatus();
 }
 
-absl::StatusOr<JobFilter> CheckWatchRequest(const v1::WatchJobsRequest& request) {
+absl::StatusOr<JobFilter> ReadWatchRequest(grpc::ByteBuffer bytes) {
+  v1::WatchJobsRequest request;
+  const grpc::Status read =
+      grpc::SerializationTraits<v1::WatchJobsRequest>::Deserialize(&bytes, &request);
+  if (!read.ok()) {
+    return absl::InternalError(read.error_message());  // as gRPC says it of other methods
+  }
   FieldViolations violations;
   CheckUnknownFields(request, violations);
   absl::StatusOr<JobFilter> filter = ReadJobFilter(request.states(), request.labels());
@@ -41,7 +47,9 @@ absl::StatusOr<JobFilter> CheckWatchRequest(const v1::WatchJobsRequest& request)
   return filter;
 }
 
-class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
+// WatchJobs is raw, that is, takes and gives bytes: see JobWatchStream.
+class TrainingServiceImpl final : public v1::TrainingService::WithRawCallbackMethod_WatchJobs<
+                                      v1::TrainingService::CallbackService> {
  public:
   TrainingServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
       : environment_(environment), context_(context), handlers_(context) {}
@@ -111,12 +119,12 @@ class TrainingServiceImpl final : public v1::TrainingService::CallbackService {
                     [this](const auto& message) { return handlers_.EstimateCost(message); });
   }
 
-  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
-      grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) override {
-    using Base = grpc::ServerWriteReactor<v1::WatchJobsResponse>;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* WatchJobs(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* bytes) override {
+    using Base = grpc::ServerWriteReactor<grpc::ByteBuffer>;
     return OpenStream<Base>(
         environment_, context, "TrainingService/WatchJobs", [&](CallRecord call) -> Base* {
-          absl::StatusOr<JobFilter> filter = CheckWatchRequest(*request);
+          absl::StatusOr<JobFilter> filter = ReadWatchRequest(*bytes);
           if (!filter.ok()) {
             return FailStream<Base>(environment_, std::move(call), filter.status());
           }

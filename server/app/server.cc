@@ -40,6 +40,9 @@ namespace {
 // Threads that wait for SQL and files: as many calls as should be on their way at once.
 constexpr int kIoThreads = 16;
 constexpr int kComputeThreads = 2;
+// Tell watchers what is new, in the background: thousands of messages at the moment of one change must not keep the call
+// waiting that has made it.
+constexpr int kWatchThreads = 1;
 // The first Train on a data set since the start reads the whole file; no other call waits for it.
 constexpr int kSubmissionThreads = 4;
 // How long calls may take to end after a drain has told them to. A stream that has not ended after the
@@ -53,6 +56,7 @@ constexpr absl::Duration kTransportGrace = absl::Milliseconds(100);
 constexpr absl::Duration kFeedInterval = absl::Seconds(1);
 // So many times in between they hear of some of the jobs, so that other calls do not wait behind the news of all.
 constexpr size_t kFeedParts = 10;
+constexpr int64_t kHeartbeatParts = 20;
 
 // Predictions have threads of their own, so that the parsing of an upload delays none.
 int PredictionThreads() {
@@ -275,19 +279,23 @@ class Server::Impl {
     }
   }
 
-  std::unique_ptr<ThreadPool> MakePool(int num_threads) const {
-    return std::make_unique<ThreadPool>(num_threads, [log = log_](const absl::Status& status) {
-      log->error("an exception has left a call: {}", status.ToString());
-    });
+  std::unique_ptr<ThreadPool> MakePool(int num_threads,
+                                       PoolPriority priority = PoolPriority::kNormal) const {
+    return std::make_unique<ThreadPool>(
+        num_threads,
+        [log = log_](const absl::Status& status) {
+          log->error("an exception has left a call: {}", status.ToString());
+        },
+        priority);
   }
 
   absl::Status RecoverJobs() {
-    hub_io_ = MakePool(2);
+    watching_ = MakePool(kWatchThreads, PoolPriority::kBackground);
     io_for_calls_ = MakePool(kIoThreads);
     compute_ = MakePool(kComputeThreads);
     submission_ = MakePool(kSubmissionThreads);
-    hub_ = std::make_unique<ProgressHub>(storage_.get(), hub_io_.get());
-    feed_ = std::make_unique<JobFeed>(storage_.get(), hub_io_.get());
+    hub_ = std::make_unique<ProgressHub>(storage_.get(), watching_.get());
+    feed_ = std::make_unique<JobFeed>(storage_.get(), watching_.get());
     feed_ticker_ = std::make_unique<Ticker>(kFeedInterval / kFeedParts);
     feed_tick_ = feed_ticker_->Add(
         [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
@@ -326,10 +334,11 @@ class Server::Impl {
     SetUploadLimits(options_);
     context_.limits.default_threads = options_.threads;
     predictions_ = MakePool(PredictionThreads());
-    ticker_ = std::make_unique<Ticker>(options_.heartbeat);
+    ticker_ = std::make_unique<Ticker>(options_.heartbeat, kHeartbeatParts);
     cache_ = std::make_unique<ModelCache>(storage_->models(), *blobs_, options_.cache_bytes,
                                           PredictionThreads());
     environment_.io = io_for_calls_.get();
+    environment_.watching = watching_.get();
     environment_.compute = compute_.get();
     environment_.submission = submission_.get();
     environment_.predictions = predictions_.get();
@@ -397,7 +406,7 @@ class Server::Impl {
   std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<StorageKeeper> keeper_;
   std::unique_ptr<CrashNotes> crash_notes_;  // null when the file cannot be opened
-  std::unique_ptr<ThreadPool> hub_io_;
+  std::unique_ptr<ThreadPool> watching_;
   std::unique_ptr<ProgressHub> hub_;
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<Ticker> feed_ticker_;

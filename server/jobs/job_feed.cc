@@ -22,13 +22,13 @@
 namespace mercer::server {
 namespace {
 
-using JobPointer = std::shared_ptr<const JobRecord>;
+using JobPointer = std::shared_ptr<const WatchedJob>;
 
 // Watchers that one piece of work wakes.
 constexpr size_t kPortion = 64;
 // Of the jobs that a watcher has read and not taken, unless it is one.
 constexpr size_t kPageBytes = size_t{1} << 20;
-// Of a job beside its request: the record, its entry and its numbers.
+// Of a job beside its request, which is there twice, read and written: the record, its entry and its numbers.
 constexpr size_t kRecordBytes = 1024;
 
 // One watcher; guarded by the feed's mutex, `filter` and `wake` excepted.
@@ -78,7 +78,7 @@ bool MayHaveMatched(const JobFilter& filter, const JobRecord& job) {
   });
 }
 
-size_t BytesOf(const JobRecord& job) { return kRecordBytes + job.request.size(); }
+size_t BytesOf(const JobRecord& job) { return kRecordBytes + 2 * job.request.size(); }
 
 // As many jobs as a page of kPageBytes holds. Large ones are read again in smaller pages, since a page can be cut nowhere
 // else.
@@ -235,12 +235,12 @@ NextJob JobFeed::Impl::NextChange(Watcher& watcher) {
   for (auto change = order_.upper_bound(watcher.cursor); change != order_.end(); ++change) {
     watcher.cursor = change->first;
     const Entry& entry = entries_.at(change->second);
-    if (!HasLabels(watcher.filter, *entry.job)) {
+    if (!HasLabels(watcher.filter, entry.job->record)) {
       continue;
     }
-    const bool matches = HasState(watcher.filter, *entry.job);
+    const bool matches = HasState(watcher.filter, entry.job->record);
     const bool left = !matches && change->first == entry.state_revision &&
-                      MayHaveMatched(watcher.filter, *entry.job);
+                      MayHaveMatched(watcher.filter, entry.job->record);
     if (matches || left) {
       return {NextJob::kJob, entry.job, false, left, absl::OkStatus()};
     }
@@ -264,7 +264,7 @@ void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
     MERCER_ASSIGN_OR_RETURN(Page<JobRecord> page, ReadPage(*jobs_, watcher->filter, request));
     next_token = std::move(page.next_token);
     for (JobRecord& job : page.items) {
-      jobs.push_back(std::make_shared<const JobRecord>(std::move(job)));
+      jobs.push_back(std::make_shared<const WatchedJob>(std::move(job)));
     }
     return absl::OkStatus();
   });
@@ -377,11 +377,11 @@ absl::Status JobFeed::Impl::Read(const std::string& job_id) {
 void JobFeed::Impl::Put(JobRecord job) {
   const std::string id = job.id;
   Entry& entry = entries_[id];
-  const bool same_state =
-      entry.job != nullptr && entry.job->state == job.state && entry.job->attempt == job.attempt;
-  bytes_ -= entry.job != nullptr ? BytesOf(*entry.job) : 0;
+  const bool same_state = entry.job != nullptr && entry.job->record.state == job.state &&
+                          entry.job->record.attempt == job.attempt;
+  bytes_ -= entry.job != nullptr ? BytesOf(entry.job->record) : 0;
   bytes_ += BytesOf(job);
-  entry.job = std::make_shared<const JobRecord>(std::move(job));
+  entry.job = std::make_shared<const WatchedJob>(std::move(job));
   if (same_state) {
     MoveTo(entry.progress_revision, id);
   } else {
@@ -407,7 +407,7 @@ void JobFeed::Impl::DropOldest() {
                                                                : entry->second.progress_revision;
   revision = 0;
   if (entry->second.state_revision == 0 && entry->second.progress_revision == 0) {
-    bytes_ -= BytesOf(*entry->second.job);
+    bytes_ -= BytesOf(entry->second.job->record);
     entries_.erase(entry);
   }
   order_.erase(oldest);

@@ -30,6 +30,7 @@
 #include "absl/status/status.h"
 
 #include "server/jobs/executor.h"
+#include "server/jobs/watched_job.h"
 #include "server/jobs/watched_storage.h"
 #include "server/storage/records.h"
 
@@ -38,7 +39,7 @@ namespace mercer::server {
 struct NextJob {
   enum Kind : uint8_t { kJob, kExistingSent, kWait, kEnd };
   Kind kind = kWait;
-  std::shared_ptr<const JobRecord> job;  // kJob
+  std::shared_ptr<const WatchedJob> job;  // kJob
   bool existing = false;                 // kJob: it was there when the watch began
   // kJob: it matches no longer. May come for jobs that did not come before: whether they did is not remembered.
   bool left = false;

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <sched.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -220,6 +221,9 @@ class Fleet {
 
 // Lines: "begin ADDRESS SIZE JOB SEQUENCE ...", then "end JOB SEQUENCE ...".
 void Watch(int input, int output) {
+  // Watchers are elsewhere: here they get what server and client leave of the processors, and are the later for it.
+  const sched_param none = {};
+  sched_setscheduler(0, SCHED_IDLE, &none);
   std::unique_ptr<Fleet> fleet;
   for (std::string line; !(line = HelperProcess::Read(input)).empty();) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ');

@@ -145,6 +145,7 @@ class ApiTest : public testing::Test {
     context_.learners = AllLearners();
     context_.upload_folder = folder_ / "uploads";
     environment_.io = &io_;
+    environment_.watching = &hub_io_;
     environment_.compute = &compute_;
     environment_.submission = &submission_;
     environment_.predictions = &predictions_;

@@ -141,9 +141,9 @@ class JobFeedTest : public ::testing::Test {
     }
   }
   static std::string Describe(const NextJob& next) {
-    const int64_t iteration = next.job->last_event->iteration;
-    return absl::StrCat(next.existing ? "+" : "", next.left ? "-" : "", next.job->id, " ",
-                        std::string(JobStateName(next.job->state)),
+    const int64_t iteration = next.job->record.last_event->iteration;
+    return absl::StrCat(next.existing ? "+" : "", next.left ? "-" : "", next.job->record.id, " ",
+                        std::string(JobStateName(next.job->record.state)),
                         iteration > 0 ? absl::StrCat(" ", iteration) : "");
   }
 
@@ -242,7 +242,7 @@ TEST_F(JobFeedTest, PageOfLargeJobsIsReadInParts) {
       ASSERT_TRUE(executor_.RunOne());
       ++pages;
     } else if (next.job != nullptr) {
-      told.push_back(next.job->id);
+      told.push_back(next.job->record.id);
     }
   }
   EXPECT_THAT(told, ElementsAre("d", "c", "b", "a"));
@@ -356,7 +356,7 @@ TEST_F(JobFeedTest, WakesAWatcherOnceUntilItAsksAgain) {
 }
 
 TEST_F(JobFeedTest, EndsAWatchThatIsLeftBehindAndBeginsAnew) {
-  MakeFeed({.page_jobs = 2, .kept_bytes = 100'000});
+  MakeFeed({.page_jobs = 2, .kept_bytes = 200'000});
   Submit("a");
   Watch();
   Take();
@@ -413,7 +413,7 @@ TEST(JobFeedThreadsTest, EndsWithTheStateOfTheStorage) {
     absl::MutexLock lock(&mutex);
     for (NextJob next = watch->Next(); next.kind != NextJob::kWait; next = watch->Next()) {
       if (next.kind == NextJob::kJob) {
-        known[next.job->id] = next.job->state;
+        known[next.job->record.id] = next.job->record.state;
       }
     }
   };
