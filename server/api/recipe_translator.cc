@@ -139,7 +139,11 @@ void ReadStopping(const v1::Stopping& stopping, RunLimits& limits, FieldViolatio
   if (stopping.has_time_limit()) {
     const auto& limit = stopping.time_limit();
     limits.max_time = absl::Seconds(limit.seconds()) + absl::Nanoseconds(limit.nanos());
-    if (limits.max_time <= absl::ZeroDuration()) {
+    if (limit.nanos() <= -1'000'000'000 || limit.nanos() >= 1'000'000'000 ||
+        (limit.seconds() > 0 && limit.nanos() < 0)) {
+      violations.Add("stopping.time_limit",
+                     absl::StrCat("its nanos must be in [0, 999999999], are ", limit.nanos()));
+    } else if (limits.max_time <= absl::ZeroDuration()) {
       violations.Add("stopping.time_limit",
                      absl::StrCat("must be > 0, is ", absl::FormatDuration(limits.max_time)));
     }

@@ -174,6 +174,15 @@ TEST(TrainRequestTest, GoodRequestBecomesARecipe) {
   EXPECT_EQ(recipe.seed, 7u);
 }
 
+TEST(TrainRequestTest, TimeLimitMustBeADuration) {
+  for (const char* limit : {"seconds: 5 nanos: -1", "seconds: 5 nanos: 1000000000"}) {
+    const auto violations = ViolationsOf(absl::StrCat("stopping { time_limit { ", limit, " } }"));
+    EXPECT_THAT(violations, Contains(IsViolation("stopping.time_limit", "nanos"))) << limit;
+  }
+  EXPECT_THAT(ViolationsOf("stopping { time_limit { nanos: 999999999 } }"),
+              Not(Contains(IsViolation("stopping.time_limit", ""))));
+}
+
 TEST(TrainRequestTest, EveryBadFieldIsNamedAtOnceWithItsPath) {
   const auto violations = ViolationsOf(R"(
       learner { lp_mkl { p: 0.5 C: 0 kernels { type: KERNEL_TYPE_GAUSSIAN bandwidth: -1 } kernels { bandwidth: 1 }
