@@ -103,29 +103,57 @@ bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPOR
 
 }  // namespace
 
-void OpenConnections::Add(int socket) {
+std::string PeerOf(const sockaddr_storage& address) {
+  constexpr size_t kNetworkBytes = 8;
+  if (address.ss_family == AF_INET) {
+    const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    return {reinterpret_cast<const char*>(&ip), sizeof(ip)};
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+    const auto* const bytes = reinterpret_cast<const char*>(&ip);
+    return IN6_IS_ADDR_V4MAPPED(&ip)
+               ? std::string(bytes + sizeof(ip) - sizeof(in_addr), sizeof(in_addr))
+               : std::string(bytes, kNetworkBytes);
+  }
+  return "";
+}
+
+void OpenConnections::Add(int socket, std::string peer) {
   struct stat file = {};
   if (fstat(socket, &file) == 0) {
-    connections_.push_back({socket, file.st_ino});
+    ++of_peer_[peer];
+    connections_.push_back({socket, file.st_ino, std::move(peer)});
   }
 }
 
-bool OpenConnections::AreMany(size_t limit, absl::Time now) {
-  if (connections_.size() >= limit && now >= counted_ + kCountInterval) {
+bool OpenConnections::Reach(const ConnectionLimits& limits, const std::string& peer) const {
+  const auto found = of_peer_.find(peer);
+  return connections_.size() >= limits.total ||
+         (found != of_peer_.end() && found->second >= limits.per_peer);
+}
+
+bool OpenConnections::AreMany(const ConnectionLimits& limits, const std::string& peer,
+                              absl::Time now) {
+  if (Reach(limits, peer) && now >= counted_ + kCountInterval) {
     counted_ = now;
     std::erase_if(connections_, [](const Connection& connection) {
       struct stat file = {};
       return fstat(connection.socket, &file) != 0 || file.st_ino != connection.inode;
     });
+    of_peer_.clear();
+    for (const Connection& connection : connections_) {
+      ++of_peer_[connection.peer];
+    }
   }
-  return connections_.size() >= limit;
+  return Reach(limits, peer);
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& address,
-                                                         size_t max_connections) {
+                                                         ConnectionLimits limits) {
   absl::Status status;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    auto listener = std::unique_ptr<Listener>(new Listener(max_connections));
+    auto listener = std::unique_ptr<Listener>(new Listener(limits));
     status = listener->Listen(address);
     if (status.ok()) {
       return listener;
@@ -200,7 +228,10 @@ void Listener::Run() {
 }
 
 void Listener::Accept(int listening) {
-  const int socket = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  const int socket = accept4(listening, reinterpret_cast<sockaddr*>(&address), &size,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (socket < 0) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       pollfd wake = {wake_, POLLIN, 0};
@@ -208,22 +239,25 @@ void Listener::Accept(int listening) {
     }
     return;
   }
-  if (connections_.AreMany(max_connections_, absl::Now())) {
+  std::string peer = PeerOf(address);
+  if (connections_.AreMany(limits_, peer, absl::Now())) {
     close(socket);
     return;
   }
-  connections_.Add(socket);
+  connections_.Add(socket, std::move(peer));
   Acceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listening;
   parameters.fd = socket;
   acceptor_->HandleNewConnection(&parameters);
 }
 
-size_t MaxConnections() {
+ConnectionLimits LimitsOfConnections(bool loopback) {
   constexpr size_t kMost = 10'000;
-  rlimit limit = {};
-  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::clamp<size_t>(limit.rlim_cur / 2, 1, kMost)
-                                               : kMost;
+  rlimit files = {};
+  const size_t total = getrlimit(RLIMIT_NOFILE, &files) == 0
+                           ? std::clamp<size_t>(files.rlim_cur / 2, 1, kMost)
+                           : kMost;
+  return {total, loopback ? total : std::max<size_t>(total / 2, 1)};
 }
 
 }  // namespace mercer::server

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -16,20 +18,33 @@
 
 namespace mercer::server {
 
+struct ConnectionLimits {
+  size_t total = 0;
+  size_t per_peer = 0;  // so that nobody takes all of them
+};
+
+// Who is at the other end: an IPv4 address, or the first 64 bits of an IPv6 address, of which one host has all that follow.
+std::string PeerOf(const sockaddr_storage& address);
+
 // Connections that were handed to somebody else, who closes them: known by number and inode, since the
 // numbers of closed ones are used again.
 class OpenConnections {
  public:
-  void Add(int socket);
-  // Whether `limit` of them are open; may count those that were closed within the last moment.
-  bool AreMany(size_t limit, absl::Time now);
+  void Add(int socket, std::string peer);
+  // Whether one more would be too many, for all or for `peer`; may count those that were closed within the last moment.
+  bool AreMany(const ConnectionLimits& limits, const std::string& peer, absl::Time now);
 
  private:
   struct Connection {
     int socket;
     ino_t inode;
+    std::string peer;
   };
+
+  bool Reach(const ConnectionLimits& limits, const std::string& peer) const;
+
   std::vector<Connection> connections_;
+  absl::flat_hash_map<std::string, size_t> of_peer_;
   absl::Time counted_ = absl::InfinitePast();
 };
 
@@ -40,12 +55,12 @@ class Listener {
   // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that connect
   // wait. Errors: kUnavailable with reason ADDRESS_IN_USE.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address,
-                                                        size_t max_connections);
+                                                        ConnectionLimits limits);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Hands connections to `acceptor`, whose server has started; one beyond the limit is closed at once. Call
+  // Hands connections to `acceptor`, whose server has started; one beyond the limits is closed at once. Call
   // once at most.
   void Start(std::unique_ptr<Acceptor> acceptor);
   // Takes no further connections; those that stand go on. Idempotent.
@@ -53,12 +68,12 @@ class Listener {
   int port() const { return port_; }
 
  private:
-  explicit Listener(size_t max_connections) : max_connections_(max_connections) {}
+  explicit Listener(ConnectionLimits limits) : limits_(limits) {}
   absl::Status Listen(const std::string& address);
   void Run();
   void Accept(int listening);
 
-  const size_t max_connections_;
+  const ConnectionLimits limits_;
   int port_ = 0;
   std::vector<int> sockets_;
   int wake_ = -1;  // readable when the end has come
@@ -67,7 +82,8 @@ class Listener {
   std::thread thread_;
 };
 
-// Half of the files that this process may have open, at most 10,000.
-size_t MaxConnections();
+// All together half of the files that this process may have open, at most 10,000; one peer half of these, but all where
+// only this machine can connect.
+ConnectionLimits LimitsOfConnections(bool loopback);
 
 }  // namespace mercer::server

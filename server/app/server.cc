@@ -355,7 +355,9 @@ class Server::Impl {
   }
 
   absl::Status Listen() {
-    MERCER_ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, MaxConnections()));
+    MERCER_ASSIGN_OR_RETURN(
+        listener_,
+        Listener::Open(options_.listen, LimitsOfConnections(IsLoopback(options_.listen))));
     port_ = listener_->port();
     const std::unique_ptr<grpc::ServerBuilder> builder = NewServerBuilder(options_);
     auto acceptor = builder->experimental().AddExternalConnectionAcceptor(

@@ -33,8 +33,8 @@ class ListenerTest : public ::testing::Test {
     }
   }
 
-  void Serve(size_t max_connections) {
-    auto listener = Listener::Open("127.0.0.1:0", max_connections);
+  void Serve(size_t total, size_t per_peer = 1000) {
+    auto listener = Listener::Open("127.0.0.1:0", {total, per_peer});
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     grpc::ServerBuilder builder;
@@ -47,10 +47,12 @@ class ListenerTest : public ::testing::Test {
     listener_->Start(std::move(acceptor));
   }
   // A connection; false when the server closes it before its first word.
-  bool Connects() {
+  bool Connects(in_addr_t from = INADDR_LOOPBACK) {
     const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = {};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(from);
+    EXPECT_EQ(bind(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     address.sin_port = htons(static_cast<uint16_t>(listener_->port()));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
@@ -91,6 +93,40 @@ TEST_F(ListenerTest, TheLimitHoldsAndPlacesAreFreedByThoseWhoLeave) {
   EXPECT_FALSE(Connects());
 }
 
+TEST_F(ListenerTest, OnePeerCannotTakeAllConnections) {
+  Serve(6, 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Connects());
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_FALSE(Connects());
+  }
+  constexpr in_addr_t kOther = INADDR_LOOPBACK + 1;
+  EXPECT_TRUE(Connects(kOther));
+  Disconnect();
+  EXPECT_TRUE(ConnectsInTime());
+  EXPECT_TRUE(Connects(kOther));
+}
+
+TEST(PeerOfTest, IsAHostAndNotOneOfItsAddresses) {
+  const auto peer = [](const char* text) {
+    sockaddr_storage address = {};
+    auto& six = reinterpret_cast<sockaddr_in6&>(address);
+    auto& four = reinterpret_cast<sockaddr_in&>(address);
+    if (inet_pton(AF_INET6, text, &six.sin6_addr) == 1) {
+      address.ss_family = AF_INET6;
+    } else {
+      EXPECT_EQ(inet_pton(AF_INET, text, &four.sin_addr), 1) << text;
+      address.ss_family = AF_INET;
+    }
+    return PeerOf(address);
+  };
+  EXPECT_EQ(peer("2001:db8:1:2::1"), peer("2001:db8:1:2:ffff::9"));
+  EXPECT_NE(peer("2001:db8:1:2::1"), peer("2001:db8:1:3::1"));
+  EXPECT_NE(peer("10.0.0.1"), peer("10.0.0.2"));
+  EXPECT_EQ(peer("10.0.0.1"), peer("::ffff:10.0.0.1"));
+}
+
 TEST_F(ListenerTest, ListensOnWhenTheSystemHasHadNoRoomForAConnection) {
   Serve(1000);
   EXPECT_TRUE(Connects());
@@ -124,14 +160,14 @@ TEST_F(ListenerTest, ListensOnWhenTheSystemHasHadNoRoomForAConnection) {
 TEST_F(ListenerTest, APortThatIsTakenIsRefused) {
   Serve(3);
   const absl::Status status =
-      Listener::Open(absl::StrCat("127.0.0.1:", listener_->port()), 3).status();
+      Listener::Open(absl::StrCat("127.0.0.1:", listener_->port()), {3, 3}).status();
   EXPECT_EQ(GetReason(status), "ADDRESS_IN_USE") << status;
-  EXPECT_EQ(GetReason(Listener::Open("no.such.host.invalid:0", 3).status()), "ADDRESS_IN_USE");
+  EXPECT_EQ(GetReason(Listener::Open("no.such.host.invalid:0", {3, 3}).status()), "ADDRESS_IN_USE");
 }
 
 TEST_F(ListenerTest, AHostWithSeveralAddressesHasOnePort) {
   for (int i = 0; i < 20; ++i) {
-    const auto listener = Listener::Open("localhost:0", 3);
+    const auto listener = Listener::Open("localhost:0", {3, 3});
     ASSERT_TRUE(listener.ok()) << listener.status();
     EXPECT_GT((*listener)->port(), 0);
   }
