@@ -78,6 +78,10 @@ class Client {
 
   const std::string& address() const { return options_.address; }
 
+  // Whether the server takes calls now, by gRPC's health protocol; asks once and needs no token. Errors: kUnavailable (nobody
+  // answers, or it is starting or draining).
+  absl::Status CheckHealth();
+
   // One source for each part of the header. `on_progress` (may be empty) hears how many bytes are there. Uploads of 4 MiB and
   // more are resumed where a stream broke, also over a restart of the server; with an upload_id in the header (upload.h makes
   // one), also by another process. The sources are read once before, for their digest.

@@ -79,7 +79,7 @@ class SilentServerTest(unittest.TestCase):
             with open(rows, "w", encoding="utf-8") as file:
                 file.write("x\n1\n")
             commands = [
-                ["data", "list"], ["data", "show", "d"], ["data", "rm", "d"], ["data", "upload", rows], ["learners"], ["jobs"],
+                ["data", "list"], ["data", "show", "d"], ["data", "rm", "d"], ["data", "upload", rows], ["learners"], ["health"], ["jobs"],
                 ["train", "d", "svm"], ["stop", "j"], ["cancel", "j"], ["models"], ["show", "m"], ["rm", "m"], ["predict", "m", rows],
                 ["predict", "m", "datasets/d"], ["export", "m", os.path.join(folder, "model")], ["watch", "j"],
                 ["train", "d", "svm", "--dry-run"], ["learners", "svm"], ["jobs", "--state", "running"], ["show", "m@live"],

@@ -19,6 +19,7 @@ void AddAliasCommands(CommandLine& line);     // alias set, rm, list, history, r
 void AddRegistryCommands(CommandLine& line);  // update, retention, evaluate, verify
 void AddLearnersCommand(CommandLine& line);   // learners
 void AddAdminCommands(CommandLine& line);     // admin backup
+void AddHealthCommand(CommandLine& line);     // health
 void AddVersionCommand(CommandLine& line);    // version
 
 // Shows a job's events until its final state, then its end; the exit code says which.

@@ -31,6 +31,7 @@ void AddCommands(CommandLine& line) {
   AddRegistryCommands(line);
   AddLearnersCommand(line);
   AddAdminCommands(line);
+  AddHealthCommand(line);
   AddVersionCommand(line);
 }
 

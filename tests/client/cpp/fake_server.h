@@ -11,6 +11,7 @@
 
 #include <google/protobuf/util/time_util.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
@@ -422,6 +423,7 @@ class FakeServer {
  public:
   explicit FakeServer(const std::string& address = "127.0.0.1:0")
       : datasets_(state), training_(state), models_(state), predictions_(state) {
+    grpc::EnableDefaultHealthCheckService(true);
     grpc::ServerBuilder builder;
     int port = 0;
     builder.SetMaxReceiveMessageSize(64 << 20);  // as the server has it
@@ -436,6 +438,7 @@ class FakeServer {
   ~FakeServer() { server_->Shutdown(std::chrono::system_clock::now()); }
 
   const std::string& address() const { return address_; }
+  void SetServing(bool serving) { server_->GetHealthCheckService()->SetServingStatus(serving); }
 
   FakeState state;
 

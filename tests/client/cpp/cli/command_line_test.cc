@@ -3,6 +3,7 @@
 
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/cpp/cli/run.h"
@@ -27,6 +28,17 @@ class TrainCommandTest : public CommandLineTest {
         << request.DebugString();
   }
 };
+
+TEST_F(CommandLineTest, HealthSaysWhetherTheServerTakesCalls) {
+  EXPECT_EQ(Run({"health"}), 0) << err_.str();
+  EXPECT_THAT(out_.str(), ::testing::HasSubstr("is serving"));
+  EXPECT_EQ(Run({"health", "--json"}), 0);
+  EXPECT_EQ(out_.str(), "{\"status\":\"SERVING\"}\n");
+  server_.SetServing(false);
+  EXPECT_EQ(Run({"health"}), 6);
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_THAT(err_.str(), ::testing::HasSubstr("not serving"));
+}
 
 TEST_F(CommandLineTest, AWordTrainAmongOtherArgumentsIsNoCommand) {
   EXPECT_EQ(Run({"data", "upload", "missing.csv", "--id", "train", "--bogus-flag", "1"}), 2);
