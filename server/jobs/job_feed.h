@@ -40,7 +40,7 @@ struct NextJob {
   enum Kind : uint8_t { kJob, kExistingSent, kWait, kEnd };
   Kind kind = kWait;
   std::shared_ptr<const WatchedJob> job;  // kJob
-  bool existing = false;                 // kJob: it was there when the watch began
+  bool existing = false;                  // kJob: it was there when the watch began
   // kJob: it matches no longer. May come for jobs that did not come before: whether they did is not remembered.
   bool left = false;
   absl::Status status;  // kEnd

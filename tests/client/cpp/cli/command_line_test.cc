@@ -1,9 +1,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "client/cpp/cli/run.h"
