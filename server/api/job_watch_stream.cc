@@ -14,7 +14,7 @@ namespace mercer::server {
 namespace {
 
 // Of what every watcher is sent about a job as it is now.
-absl::StatusOr<std::string> WriteChange(const JobRecord& record) {
+absl::StatusOr<std::string> WriteJobMessage(const JobRecord& record) {
   absl::StatusOr<v1::Job> job = WriteJob(record, {});
   if (!job.ok()) {
     return job.status();
@@ -141,7 +141,7 @@ JobWatchStream::Action JobWatchStream::Decide() {
 }
 
 JobWatchStream::Action JobWatchStream::TakeJob(const NextJob& next) {
-  const absl::StatusOr<std::string>& written = next.job->Written(WriteChange);
+  const absl::StatusOr<std::string>& written = next.job->Written(WriteJobMessage);
   if (!written.ok()) {
     return EndWith(written.status());
   }
