@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "server/api/answer_size.h"
 #include "server/api/error_details.h"
+#include "server/api/peer.h"
 #include "server/api/trace_context.h"
 #include "server/api/unknown_fields.h"
 
@@ -176,7 +177,9 @@ void CallRecord::Report(const absl::Status& status, const AuditSubject& subject,
     return;
   }
   if (refused || rule_->changes) {
-    LogAudit(*log, {method_, info_.caller, context_->peer(), subject, refused, info_.trace_id},
+    LogAudit(*log,
+             {method_, info_.caller, PeerOf(*context_, environment_->peer_key), subject, refused,
+              info_.trace_id},
              status);
   }
   const spdlog::level::level_enum level = LevelOf(status.code());

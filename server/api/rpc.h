@@ -51,6 +51,7 @@ struct RpcEnvironment {
   std::shared_ptr<spdlog::logger> log;                                // may be null
   CallObserver* observer = nullptr;                                   // may be null
   std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody
+  std::string peer_key;                                               // of PeerOf
   std::unique_ptr<RefusalLog> refusals;  // may be null: each refusal gets its line
   std::unique_ptr<CallSlots> slots = std::make_unique<CallSlots>(0);
   std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
