@@ -19,6 +19,7 @@ if(MERCER_BUILD_SERVER)
   find_package(Protobuf REQUIRED)
   find_package(gRPC REQUIRED CONFIG)
   find_package(OpenSSL REQUIRED)
+  find_package(Boost 1.74 REQUIRED)  # headers alone
   find_package(SQLite3 REQUIRED)
   find_package(spdlog REQUIRED CONFIG)
   find_package(CLI11 REQUIRED CONFIG)

@@ -43,6 +43,8 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_test_support_server mercer_api mercer_storage_sqlite mercer_storage_memory mercer_learners)
   elseif(folder MATCHES "^server/(backup|maintenance)")
     set(libraries mercer_maintenance)
+  elseif(folder MATCHES "^server/gateway")
+    set(libraries mercer_test_support_server mercer_gateway)
   elseif(folder MATCHES "^client")
     set(libraries mercer_test_support_server mercer_cli)
   elseif(folder MATCHES "^network")
@@ -107,7 +109,8 @@ mercer_library(mercer_test_support tests/support EXCLUDE "/mercer_solve[^/]*$"
                LINK ${core_packages} mercer_openblas TBB::tbb nlohmann_json::nlohmann_json GTest::gmock)
 target_compile_definitions(mercer_test_support INTERFACE MERCER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 if(MERCER_BUILD_SERVER)
-  mercer_library(mercer_test_support_server tests/support/server LINK mercer_test_support mercer_proto OpenSSL::Crypto)
+  mercer_library(mercer_test_support_server tests/support/server
+                 LINK mercer_test_support mercer_proto Boost::headers OpenSSL::SSL OpenSSL::Crypto)
 endif()
 
 # The example learner is no part of the program, but it is compiled and tested like those that are.

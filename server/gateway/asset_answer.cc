@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include <zlib.h>
+
+#include "core/base/errors.h"
+#include "server/gateway/assets.h"
+#include "server/gateway/error_answer.h"
+#include "server/gateway/url.h"
+
+namespace mercer::gateway {
+namespace {
+
+constexpr std::string_view kPage = "/index.html";
+// The page runs nothing and loads nothing but what comes from here.
+constexpr char kContentPolicy[] =
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action "
+    "'none'; "
+    "frame-ancestors 'none'";
+
+struct ContentType {
+  std::string_view ending;
+  const char* type;
+};
+
+constexpr std::array kContentTypes = {
+    ContentType{".html", "text/html; charset=utf-8"},
+    ContentType{".js", "text/javascript; charset=utf-8"},
+    ContentType{".css", "text/css; charset=utf-8"},
+    ContentType{".svg", "image/svg+xml"},
+    ContentType{".png", "image/png"},
+    ContentType{".ico", "image/x-icon"},
+    ContentType{".json", "application/json"},
+    ContentType{".map", "application/json"},
+    ContentType{".webmanifest", "application/manifest+json"},
+    ContentType{".woff2", "font/woff2"},
+    ContentType{".txt", "text/plain; charset=utf-8"},
+};
+
+absl::string_view Text(std::string_view text) { return {text.data(), text.size()}; }
+
+const char* TypeOf(std::string_view path) {
+  const auto found = std::find_if(
+      kContentTypes.begin(), kContentTypes.end(),
+      [path](const ContentType& one) { return absl::EndsWith(Text(path), Text(one.ending)); });
+  return found == kContentTypes.end() ? "application/octet-stream" : found->type;
+}
+
+// A path that names a file in some roundabout way is none of a file.
+bool IsPlain(const std::string& path) {
+  if (path.empty() || path[0] != '/' ||
+      path.find_first_of(std::string_view("\\\0", 2)) != std::string::npos) {
+    return false;
+  }
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  return std::none_of(parts.begin(), parts.end(),
+                      [](absl::string_view part) { return part == "." || part == ".."; });
+}
+
+bool TakesGzip(const RequestHead& request) {
+  for (const std::string_view value : request.FindAll("accept-encoding")) {
+    for (const absl::string_view one : absl::StrSplit(Text(value), ',')) {
+      const std::string coding(absl::StripAsciiWhitespace(one.substr(0, one.find(';'))));
+      const bool refused = absl::StrContains(one, "q=0") && !absl::StrContains(one, "q=0.");
+      if ((coding == "gzip" || coding == "*") && !refused) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// What gzip made smaller; empty when it is no gzip, which the build rules out.
+std::string Inflate(std::string_view compressed) {
+  z_stream stream = {};
+  constexpr int kGzip = 16 + MAX_WBITS;
+  if (inflateInit2(&stream, kGzip) != Z_OK) {
+    return "";
+  }
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  std::string text;
+  std::string piece(64 * 1024, '\0');
+  int result = Z_OK;
+  while (result == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    result = inflate(&stream, Z_NO_FLUSH);
+    text.append(piece, 0, piece.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  return result == Z_STREAM_END ? text : "";
+}
+
+bool HasNamed(const RequestHead& request, const std::string& etag) {
+  const std::string_view known = request.Find("if-none-match");
+  return known == "*" || absl::StrContains(Text(known), etag);
+}
+
+Answer AnswerWithFile(const Asset& asset, const RequestHead& request) {
+  const bool as_gzip = asset.gzip && TakesGzip(request);
+  const std::string etag = absl::StrCat("\"", Text(asset.digest), as_gzip ? "-gzip\"" : "\"");
+  const bool has_hash = absl::StartsWith(Text(asset.path), "/assets/");
+  Answer answer;
+  answer.headers = {
+      {"Content-Type", TypeOf(asset.path)},
+      {"ETag", etag},
+      {"Vary", "Accept-Encoding"},
+      // Names under assets change with their content.
+      {"Cache-Control", has_hash ? "public, max-age=31536000, immutable" : "no-cache"},
+      {"Content-Security-Policy", kContentPolicy}};
+  if (HasNamed(request, etag)) {
+    answer.status = 304;
+    return answer;
+  }
+  if (as_gzip) {
+    answer.headers.emplace_back("Content-Encoding", "gzip");
+  }
+  if (asset.gzip && !as_gzip) {
+    answer.body = Inflate(asset.content);
+  } else {
+    answer.fixed_body = asset.content;
+  }
+  return answer;
+}
+
+Answer NoDashboard() {
+  Answer answer;
+  answer.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
+  answer.body = "mercer-server works, but was built without its dashboard; the API is under /v1\n";
+  return answer;
+}
+
+}  // namespace
+
+Answer AnswerAsset(const AssetFinder& find, const RequestHead& request, std::string_view path) {
+  const std::optional<std::string> decoded = DecodePercents(path, /*plus_is_space=*/false);
+  const bool plain = decoded.has_value() && IsPlain(*decoded);
+  const bool is_page = plain && decoded->find('.', decoded->rfind('/')) == std::string::npos;
+  const Asset* asset = !plain ? nullptr : find(is_page ? kPage : std::string_view(*decoded));
+  if (asset != nullptr) {
+    return AnswerWithFile(*asset, request);
+  }
+  if (is_page && find(kPage) == nullptr) {
+    return NoDashboard();
+  }
+  return ErrorAnswer(WithReason(absl::NotFoundError("there is no such path"), "NO_SUCH_PATH"));
+}
+
+}  // namespace mercer::gateway

@@ -1,0 +1,119 @@
+// One connection: requests one after the other, each answered before the next is looked at.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/time/time.h"
+
+#include "server/gateway/byte_stream.h"
+#include "server/gateway/exchange.h"
+#include "server/gateway/request_parser.h"
+
+namespace mercer::gateway {
+
+struct ConnectionLimits {
+  size_t head_bytes = 16 * 1024;
+  absl::Duration handshake = absl::Seconds(10);
+  absl::Duration head =
+      absl::Seconds(10);  // from its first byte; of a new connection from its beginning
+  absl::Duration idle = absl::Seconds(75);  // between two requests
+  // A body may keep us waiting for so long in all, and a second more for each body_bytes_per_second that come.
+  absl::Duration body = absl::Seconds(30);
+  double body_bytes_per_second = 1024;
+  absl::Duration write = absl::Seconds(30);  // for a client to take some of what is sent
+  absl::Duration linger = absl::Seconds(2);  // for a client to see the last answer
+  absl::Duration spare = absl::Seconds(2);   // instead of `head`, on a connection above the limit
+};
+
+// Everything happens on the network's thread, except what Exchange says.
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  using Executor = boost::asio::ip::tcp::socket::executor_type;
+  using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+  // `limits`, `handler` outlive it; `on_closed` is called once.
+  Connection(Executor executor, std::unique_ptr<ByteStream> stream, Peer peer,
+             const ConnectionLimits& limits, const Handler& handler,
+             std::function<void()> on_closed);
+  ~Connection();
+
+  void Start();
+  // Looks whether the client was too slow.
+  void Tick(absl::Time now);
+  // Waits for a request that has begun; takes no further one.
+  void Retire();
+  void Close();
+  // Between two requests.
+  bool idle() const { return phase_ == Phase::kHead && !head_begun_; }
+
+ private:
+  class LiveExchange;
+  enum class Phase : uint8_t { kHandshake, kHead, kExchange, kLinger, kClosed };
+
+  void AwaitHead();
+  void Read();
+  void OnRead(std::string_view bytes);
+  void OnInput();
+  void ParseHead();
+  void BeginExchange();
+  // What a client gets whose request is none, and then the end.
+  void Refuse(int status);
+
+  // Of the exchange.
+  void WantBody(Exchange::Bytes done);
+  void ParseBody();
+  bool GiveBody();
+  void FailBody(absl::Status why);
+  void SendContinue();
+  void WatchClient();
+  void SetGone(std::function<void()> gone);
+  void SendAnswer(Answer answer);
+  void BeginStream(const StreamHead& head);
+  void WritePiece(std::string bytes, std::function<void(bool)> done);
+  void EndStream(bool whole);
+  void FinishExchange(bool keep);
+
+  void Send(std::string bytes, std::string_view fixed, std::function<void(bool)> done);
+  void SendMore();
+  void Linger();
+
+  const Executor executor_;
+  const std::unique_ptr<ByteStream> stream_;
+  const Peer peer_;
+  const ConnectionLimits& limits_;
+  const Handler& handler_;
+  std::function<void()> on_closed_;
+
+  Phase phase_ = Phase::kHandshake;
+  bool retired_ = false;
+  absl::Time deadline_ = absl::InfiniteFuture();
+  bool reading_ = false;
+  bool head_begun_ = false;
+  std::string input_;  // come, but not parsed
+  std::unique_ptr<RequestParser> parser_;
+
+  RequestHead request_;  // what an answer needs to know of it
+  Exchange::Bytes want_body_;
+  absl::Duration body_patience_;
+  absl::Time waiting_since_ = absl::InfiniteFuture();  // for bytes of the body
+  bool continue_due_ = false;
+  bool stream_begun_ = false;
+  bool chunked_ = false;
+  std::function<void()> gone_;
+
+  struct Outgoing {
+    std::string bytes;
+    std::string_view fixed;
+    std::function<void(bool)> done;
+  };
+  std::deque<Outgoing> outgoing_;
+  size_t sent_ = 0;  // of the first of them
+  bool writing_ = false;
+  absl::Time write_deadline_ = absl::InfiniteFuture();
+};
+
+}  // namespace mercer::gateway

@@ -1,0 +1,233 @@
+#include "server/gateway/gateway.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include <spdlog/spdlog.h>
+
+#include "core/base/errors.h"
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "server/gateway/error_answer.h"
+#include "server/gateway/event_sources.h"
+#include "server/gateway/export_call.h"
+#include "server/gateway/request_guard.h"
+#include "server/gateway/routes.h"
+#include "server/gateway/unary_call.h"
+#include "server/gateway/upload_call.h"
+#include "server/gateway/url.h"
+
+namespace mercer::gateway {
+namespace {
+
+constexpr int kWorkers = 2;
+
+bool Reads(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
+
+Answer TextAnswer(int status, std::string text) {
+  Answer answer;
+  answer.status = status;
+  answer.headers = {{"Content-Type", "text/plain; charset=utf-8"}, {"Cache-Control", "no-store"}};
+  answer.body = std::move(text);
+  return answer;
+}
+
+Answer RefusalOfVerb(const absl::Status& status) {
+  Answer answer = ErrorAnswer(status, GetReason(status) == "METHOD_NOT_ALLOWED" ? 405 : 0);
+  for (const auto& [key, value] : GetErrorMetadata(status)) {
+    if (key == "allow") {
+      answer.headers.emplace_back("Allow", value);
+    }
+  }
+  return answer;
+}
+
+Answer OnlyReads() {
+  return RefusalOfVerb(WithReason(absl::UnimplementedError("this path is for GET"),
+                                  "METHOD_NOT_ALLOWED", {{"allow", "GET, HEAD"}}));
+}
+
+}  // namespace
+
+class Gateway::Impl {
+ public:
+  Impl(const GatewayOptions& options, GatewayDependencies dependencies)
+      : context_(std::move(dependencies.channel), std::move(dependencies.peer_key),
+                 options.max_event_streams),
+        workers_(std::make_unique<server::ThreadPool>(
+            kWorkers, [log = dependencies.log](const absl::Status& status) {
+              if (log != nullptr) {
+                log->error("an exception has left a request of HTTP: {}", status.ToString());
+              }
+            })) {
+    context_.workers = workers_.get();
+    context_.facts = std::move(dependencies.facts);
+    context_.find_asset = std::move(dependencies.find_asset);
+    context_.max_body_bytes = options.max_body_bytes;
+    context_.loopback = options.loopback;
+    context_.log = std::move(dependencies.log);
+  }
+
+  // Connections go first, which cancels the calls behind them.
+  ~Impl() {
+    Stop(absl::ZeroDuration());
+    context_.channel.running().WaitForNone();
+    workers_.reset();
+    http_.reset();
+  }
+
+  absl::Status Open(const HttpServerOptions& options) {
+    MERCER_ASSIGN_OR_RETURN(http_, HttpServer::Open(options));
+    return absl::OkStatus();
+  }
+
+  void Start() {
+    context_.ready = true;
+    http_->Start([this](std::shared_ptr<Exchange> exchange) { Handle(std::move(exchange)); },
+                 [this] { BeginStreams(); });
+  }
+
+  void BeginDrain() { context_.ready = false; }
+
+  void Stop(absl::Duration grace) {
+    BeginDrain();
+    if (http_ != nullptr) {
+      http_->Stop(grace);
+    }
+  }
+
+  HttpServer& http() { return *http_; }
+
+ private:
+  void Handle(const std::shared_ptr<Exchange>& exchange) {
+    const absl::Status status = RunSafely("a request of HTTP", [&] {
+      Dispatch(exchange);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) {
+      exchange->Send(ErrorAnswer(status));
+    }
+  }
+
+  void Dispatch(const std::shared_ptr<Exchange>& exchange) {
+    const RequestHead& head = exchange->head();
+    const std::string_view path = PathOf(head.target);
+    if (path == "/healthz" || path == "/readyz") {
+      exchange->Send(Reads(head) ? HealthAnswer(path) : OnlyReads());
+      return;
+    }
+    if (exchange->peer().spare) {
+      exchange->Send(ErrorAnswer(
+          WithReason(absl::UnavailableError("too many connections are open; try again soon"),
+                     "TOO_MANY_CONNECTIONS")));
+      return;
+    }
+    const GuardRules rules{context_.loopback, context_.facts.tokens};
+    if (const absl::Status refused = CheckSite(head, rules); !refused.ok()) {
+      exchange->Send(ErrorAnswer(refused));
+      return;
+    }
+    if (path == "/v1" || absl::StartsWith(absl::string_view(path.data(), path.size()), "/v1/")) {
+      DispatchApi(exchange, path);
+      return;
+    }
+    exchange->Send(Reads(head) ? AnswerAsset(context_.find_asset, head, path) : OnlyReads());
+  }
+
+  void DispatchApi(const std::shared_ptr<Exchange>& exchange, std::string_view path) {
+    const RequestHead& head = exchange->head();
+    if (path == "/v1/server" || path == "/v1/events") {
+      if (head.method != "GET") {
+        exchange->Send(OnlyReads());
+      } else if (path == "/v1/server") {
+        exchange->Send(ServerAnswer());
+      } else {
+        Remember(StreamPage(context_, exchange));
+      }
+      return;
+    }
+    absl::StatusOr<RouteMatch> match = FindRoute(head.method, path);
+    if (!match.ok()) {
+      exchange->Send(RefusalOfVerb(match.status()));
+      return;
+    }
+    switch (match->route->kind) {
+      case CallKind::kUnary:
+        AnswerUnary(context_, exchange, *std::move(match));
+        return;
+      case CallKind::kUpload:
+        AnswerUpload(context_, exchange, *match);
+        return;
+      case CallKind::kExport:
+        AnswerExport(context_, exchange, *match);
+        return;
+      case CallKind::kProgress:
+        Remember(StreamJob(context_, exchange, *match));
+        return;
+    }
+  }
+
+  Answer HealthAnswer(std::string_view path) const {
+    if (path == "/healthz") {
+      return TextAnswer(200, "ok\n");
+    }
+    Answer answer = context_.ready ? TextAnswer(200, "ready\n") : TextAnswer(503, "not ready\n");
+    if (!context_.ready) {
+      answer.headers.emplace_back("Retry-After", "2");
+    }
+    return answer;
+  }
+
+  Answer ServerAnswer() const {
+    const ServerFacts& facts = context_.facts;
+    Answer answer;
+    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+    answer.body =
+        absl::StrCat("{\"version\":\"", facts.version, "\",\"started\":\"",
+                     absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", facts.started, absl::UTCTimeZone()),
+                     "\",\"tokens\":", facts.tokens ? "true" : "false",
+                     ",\"learners\":", facts.num_learners, "}\n");
+    return answer;
+  }
+
+  // Streams wait a moment before they begin.
+  void Remember(std::shared_ptr<EventStream> stream) {
+    if (stream != nullptr) {
+      beginning_.push_back(std::move(stream));
+    }
+  }
+
+  void BeginStreams() {
+    const absl::Time now = absl::Now();
+    beginning_.erase(std::remove_if(beginning_.begin(), beginning_.end(),
+                                    [now](const auto& stream) { return stream->BeginAt(now); }),
+                     beginning_.end());
+  }
+
+  GatewayContext context_;
+  std::unique_ptr<server::ThreadPool> workers_;
+  std::unique_ptr<HttpServer> http_;
+  std::vector<std::shared_ptr<EventStream>> beginning_;  // of the network's thread
+};
+
+absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Open(const GatewayOptions& options,
+                                                       GatewayDependencies dependencies) {
+  auto impl = std::make_unique<Impl>(options, std::move(dependencies));
+  MERCER_RETURN_IF_ERROR(impl->Open(options.http));
+  return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
+}
+
+Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Gateway::~Gateway() = default;
+
+absl::Status Gateway::SetTls(const TlsIdentity& identity) { return impl_->http().SetTls(identity); }
+void Gateway::Start() { impl_->Start(); }
+void Gateway::BeginDrain() { impl_->BeginDrain(); }
+void Gateway::Stop(absl::Duration grace) { impl_->Stop(grace); }
+int Gateway::port() const { return impl_->http().port(); }
+
+}  // namespace mercer::gateway

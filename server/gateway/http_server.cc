@@ -1,0 +1,315 @@
+#include "server/gateway/http_server.h"
+
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "core/base/errors.h"
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "server/gateway/connection.h"
+#include "server/gateway/tls_context.h"
+
+namespace mercer::gateway {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kTick(100);
+constexpr std::chrono::milliseconds kAcceptPause(
+    50);  // when the system has no room for a connection
+constexpr size_t kReadBufferBytes = 128 * 1024;
+
+absl::Status CannotListenForHttp(const std::string& address, const std::string& why) {
+  return WithReason(
+      absl::UnavailableError(absl::StrCat("--http: cannot listen on ", address, ": ", why)),
+      "ADDRESS_IN_USE");
+}
+
+// "ipv4:127.0.0.1:5000", "ipv6:[::1]:5000", as gRPC writes it.
+std::string PeerText(const tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  return endpoint.address().is_v6() ? absl::StrCat("ipv6:[", address, "]:", endpoint.port())
+                                    : absl::StrCat("ipv4:", address, ":", endpoint.port());
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  explicit Impl(const HttpServerOptions& options)
+      : options_(options), ticker_(io_), read_buffer_(kReadBufferBytes, '\0') {}
+
+  absl::Status Open() {
+    const size_t colon = options_.address.rfind(':');
+    std::string host = options_.address.substr(0, colon);
+    if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+      host = host.substr(1, host.size() - 2);
+    }
+    error_code error;
+    const auto found =
+        tcp::resolver(io_).resolve(host, options_.address.substr(colon + 1),
+                                   tcp::resolver::passive | tcp::resolver::numeric_service, error);
+    if (error) {
+      return CannotListenForHttp(options_.address, error.message());
+    }
+    for (const auto& entry : found) {
+      MERCER_RETURN_IF_ERROR(Listen(entry.endpoint()));
+    }
+    return acceptors_.empty()
+               ? CannotListenForHttp(options_.address, "the host has no such address")
+               : absl::OkStatus();
+  }
+
+  absl::Status SetTls(const TlsIdentity& identity) ABSL_LOCKS_EXCLUDED(mutex_) {
+    MERCER_ASSIGN_OR_RETURN(TlsContext context, MakeTlsContext(identity));
+    absl::MutexLock lock(&mutex_);
+    tls_ = std::move(context);
+    return absl::OkStatus();
+  }
+
+  void Start(Handler handler, std::function<void()> tick) {
+    handler_ = std::move(handler);
+    on_tick_ = std::move(tick);
+    for (tcp::acceptor& acceptor : acceptors_) {
+      Accept(acceptor);
+    }
+    WaitForTick();
+    thread_ = std::thread([this] { Run(); });
+  }
+
+  ~Impl() {
+    Stop(absl::ZeroDuration());
+    work_.reset();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+  }
+
+  // The thread goes on, for those who still hold exchanges.
+  void Stop(absl::Duration grace) {
+    std::call_once(stopped_, [this, grace] {
+      if (!thread_.joinable()) {
+        return;
+      }
+      asio::post(io_, [this] { Retire(); });
+      absl::MutexLock lock(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&all_gone_), grace);
+      asio::post(io_, [this] { CloseAll(); });
+      mutex_.Await(absl::Condition(&closed_));
+    });
+  }
+
+  int port() const { return port_; }
+  bool has_tls() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return tls_ != nullptr;
+  }
+
+ private:
+  absl::Status Listen(tcp::endpoint endpoint) {
+    if (port_ != 0) {
+      endpoint.port(static_cast<unsigned short>(port_));
+    }
+    tcp::acceptor acceptor(io_);
+    error_code error;
+    acceptor.open(endpoint.protocol(), error);
+    if (error == asio::error::address_family_not_supported) {
+      return absl::OkStatus();
+    }
+    if (!error) {
+      acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    }
+    if (!error && endpoint.address().is_v6()) {
+      acceptor.set_option(asio::ip::v6_only(true), error);
+    }
+    if (!error) {
+      acceptor.bind(endpoint, error);
+    }
+    if (error == boost::system::errc::address_not_available) {
+      return absl::OkStatus();
+    }
+    if (!error) {
+      acceptor.listen(asio::socket_base::max_listen_connections, error);
+    }
+    if (error) {
+      return CannotListenForHttp(options_.address,
+                                 absl::StrCat(error.message(), "; is the port in use?"));
+    }
+    port_ = acceptor.local_endpoint(error).port();
+    acceptors_.push_back(std::move(acceptor));
+    return absl::OkStatus();
+  }
+
+  // What a handler throws ends nothing but its own turn.
+  void Run() {
+    bool more = true;
+    while (more) {
+      more = !RunSafely("the network of HTTP", [this] {
+                io_.run();
+                return absl::OkStatus();
+              }).ok();
+    }
+  }
+
+  void Accept(tcp::acceptor& acceptor) {
+    acceptor.async_accept([this, &acceptor](const error_code& error, tcp::socket socket) {
+      if (!acceptor.is_open() || error == asio::error::operation_aborted) {
+        return;
+      }
+      if (error) {
+        PauseAccepting(acceptor);
+        return;
+      }
+      Take(std::move(socket));
+      Accept(acceptor);
+    });
+  }
+
+  void PauseAccepting(tcp::acceptor& acceptor) {
+    auto pause = std::make_shared<asio::steady_timer>(io_, kAcceptPause);
+    pause->async_wait([this, &acceptor, pause](const error_code& error) {
+      if (!error && acceptor.is_open()) {
+        Accept(acceptor);
+      }
+    });
+  }
+
+  void Take(tcp::socket socket) {
+    error_code error;
+    const tcp::endpoint endpoint = socket.remote_endpoint(error);
+    if (error || connections_.size() >= options_.max_connections + options_.spare_connections) {
+      return;  // closes it
+    }
+    socket.set_option(tcp::no_delay(true), error);
+    Peer peer;
+    peer.address = PeerText(endpoint);
+    peer.spare = connections_.size() >= options_.max_connections;
+    TlsContext tls;
+    {
+      absl::MutexLock lock(&mutex_);
+      tls = tls_;
+    }
+    const int64_t key = next_key_++;
+    const auto executor = socket.get_executor();
+    auto connection = std::make_shared<Connection>(
+        executor, MakeByteStream(std::move(socket), std::move(tls), read_buffer_), std::move(peer),
+        limits_, handler_, [this, key] { Forget(key); });
+    connections_.emplace(key, connection);
+    connection->Start();
+  }
+
+  void Forget(int64_t key) {
+    connections_.erase(key);
+    if (retiring_ && connections_.empty()) {
+      absl::MutexLock lock(&mutex_);
+      all_gone_ = true;
+    }
+  }
+
+  void WaitForTick() {
+    ticker_.expires_after(kTick);
+    ticker_.async_wait([this](const error_code& error) {
+      if (error) {
+        return;
+      }
+      const absl::Time now = absl::Now();
+      for (const auto& connection : Connections()) {
+        connection->Tick(now);
+      }
+      if (on_tick_ != nullptr) {
+        on_tick_();
+      }
+      WaitForTick();
+    });
+  }
+
+  // A copy, because connections that close leave the map.
+  std::vector<std::shared_ptr<Connection>> Connections() const {
+    std::vector<std::shared_ptr<Connection>> connections;
+    connections.reserve(connections_.size());
+    for (const auto& [key, connection] : connections_) {
+      connections.push_back(connection);
+    }
+    return connections;
+  }
+
+  void Retire() {
+    retiring_ = true;
+    for (tcp::acceptor& acceptor : acceptors_) {
+      error_code ignored;
+      acceptor.close(ignored);
+    }
+    for (const auto& connection : Connections()) {
+      connection->Retire();
+    }
+    if (connections_.empty()) {
+      absl::MutexLock lock(&mutex_);
+      all_gone_ = true;
+    }
+  }
+
+  void CloseAll() {
+    ticker_.cancel();
+    for (const auto& connection : Connections()) {
+      connection->Close();
+    }
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+
+  const HttpServerOptions options_;
+  const ConnectionLimits limits_;
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
+  asio::steady_timer ticker_;
+  std::string read_buffer_;
+  std::vector<tcp::acceptor> acceptors_;
+  int port_ = 0;
+  Handler handler_;
+  std::function<void()> on_tick_;
+  // Of the thread.
+  std::unordered_map<int64_t, std::shared_ptr<Connection>> connections_;
+  int64_t next_key_ = 1;
+  bool retiring_ = false;
+
+  mutable absl::Mutex mutex_;
+  TlsContext tls_ ABSL_GUARDED_BY(mutex_);  // null: plain text
+  bool all_gone_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::once_flag stopped_;
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Open(const HttpServerOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
+  MERCER_RETURN_IF_ERROR(impl->Open());
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+absl::Status HttpServer::SetTls(const TlsIdentity& identity) { return impl_->SetTls(identity); }
+void HttpServer::Start(Handler handler, std::function<void()> tick) {
+  impl_->Start(std::move(handler), std::move(tick));
+}
+void HttpServer::Stop(absl::Duration grace) { impl_->Stop(grace); }
+int HttpServer::port() const { return impl_->port(); }
+bool HttpServer::has_tls() const { return impl_->has_tls(); }
+
+}  // namespace mercer::gateway

@@ -1,0 +1,63 @@
+// A port that speaks HTTP/1.1, with one thread for all of its connections.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "server/gateway/exchange.h"
+
+namespace mercer::gateway {
+
+// PEM texts.
+struct TlsIdentity {
+  std::string certificate;  // the server's, then those between it and the root
+  std::string key;
+  std::string client_ca;  // empty: clients show no certificate
+};
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1:0";  // "HOST:PORT"; port 0: any free one
+  size_t max_connections = 4096;
+  // Above those; only health checks are answered on them.
+  size_t spare_connections = 64;
+};
+
+// Thread-safe.
+class HttpServer {
+ public:
+  using Handler = std::function<void(std::shared_ptr<Exchange>)>;
+
+  // Takes the port; clients that connect wait. Errors: kUnavailable with reason ADDRESS_IN_USE.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Open(const HttpServerOptions& options);
+  // Exchanges must be gone by then; until then their callbacks come, also after Stop.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // For connections from now on; before Start, or they are in plain text. Errors: kFailedPrecondition with reason
+  // BAD_CERTIFICATE; nothing changes then.
+  absl::Status SetTls(const TlsIdentity& identity);
+
+  // Call once. `handler` runs on the network's thread and must not block; `tick`, which may be empty, is
+  // called there about ten times a second.
+  void Start(Handler handler, std::function<void()> tick);
+  // Takes no further connections, closes those that are between two requests, waits `grace` for the others, and closes them.
+  // The handler is not called afterwards. Idempotent.
+  void Stop(absl::Duration grace);
+
+  int port() const;
+  bool has_tls() const;
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mercer::gateway

@@ -1,0 +1,93 @@
+#include "server/gateway/message_json.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include <google/protobuf/util/json_util.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include "core/base/errors.h"
+#include "core/base/shorten.h"
+#include "server/gateway/url.h"
+
+namespace mercer::gateway {
+namespace {
+
+namespace json = google::protobuf::util;
+
+constexpr size_t kMaxQuotedBytes = 200;
+
+absl::Status BadJson(const std::string& why) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("the body is not the JSON of this request: ",
+                                              Shorten(why, kMaxQuotedBytes))),
+      "BAD_JSON");
+}
+
+absl::Status BadField(const std::string& field, const std::string& why) {
+  FieldViolations violations;
+  violations.Add(field, Shorten(why, kMaxQuotedBytes));
+  return violations.ToStatus();
+}
+
+// The library says "(path.to) name: Cannot find field." of an unknown field and "(path.to.field): invalid value ..." of a
+// bad value, with positions in lists.
+absl::Status ErrorOfMessage(absl::string_view message) {
+  absl::string_view rest = message;
+  std::string path;
+  if (absl::ConsumePrefix(&rest, "(")) {
+    const size_t end = rest.find(')');
+    path = std::string(rest.substr(0, end));
+    rest.remove_prefix(end == absl::string_view::npos ? rest.size() : end + 1);
+  }
+  if (absl::ConsumeSuffix(&rest, ": Cannot find field.")) {
+    absl::ConsumePrefix(&rest, " ");
+    return BadField(absl::StrCat(path, path.empty() ? "" : ".", rest), "unknown field");
+  }
+  if (!path.empty() && absl::ConsumePrefix(&rest, ": ")) {
+    return BadField(path, std::string(rest));
+  }
+  absl::ConsumePrefix(&rest, ": ");
+  return BadJson(std::string(rest.substr(0, rest.find('\n'))));
+}
+
+}  // namespace
+
+absl::Status ReadJson(std::string_view text, google::protobuf::Message& message) {
+  if (text.empty()) {
+    return absl::OkStatus();
+  }
+  if (!IsUtf8(text)) {
+    return BadJson("it is not UTF-8");
+  }
+  const auto status = json::JsonStringToMessage({text.data(), text.size()}, &message);
+  if (status.ok()) {
+    return absl::OkStatus();
+  }
+  const auto said = status.message();
+  return ErrorOfMessage({said.data(), said.size()});
+}
+
+absl::StatusOr<std::string> WriteJson(const google::protobuf::Message& message) {
+  std::string text;
+  const auto status = json::MessageToJsonString(message, &text);
+  if (!status.ok()) {
+    return absl::InternalError(
+        absl::StrCat("no JSON of ", message.GetTypeName(), ": ", status.ToString()));
+  }
+  return text;
+}
+
+grpc::ByteBuffer ToBytes(const google::protobuf::Message& message) {
+  const grpc::Slice slice(message.SerializeAsString());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+absl::Status FromBytes(grpc::ByteBuffer bytes, google::protobuf::Message& message) {
+  grpc::ProtoBufferReader reader(&bytes);
+  return message.ParseFromZeroCopyStream(&reader)
+             ? absl::OkStatus()
+             : absl::InternalError(absl::StrCat("an answer is no ", message.GetTypeName()));
+}
+
+}  // namespace mercer::gateway

@@ -1,0 +1,60 @@
+#include "server/gateway/rpc_messages.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "server/gateway/message_json.h"
+#include "server/gateway/request_binding.h"
+#include "server/gateway/url.h"
+
+namespace mercer::gateway {
+
+const google::protobuf::MethodDescriptor* FindMethod(std::string_view method) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(absl::string_view(method.data(), method.size()), '/');
+  return google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+      absl::StrCat("mercer.v1.", parts.first, ".", parts.second));
+}
+
+std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type) {
+  return std::unique_ptr<google::protobuf::Message>(
+      google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
+}
+
+absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
+    const RouteMatch& match, const RequestHead& head, std::string_view body) {
+  const google::protobuf::MethodDescriptor* method = FindMethod(match.route->method);
+  if (method == nullptr) {
+    return absl::InternalError("a route leads to no RPC");
+  }
+  std::unique_ptr<google::protobuf::Message> message = NewMessage(*method->input_type());
+  const bool has_body = match.route->verb != "GET" && match.route->verb != "DELETE";
+  if (!has_body && !body.empty()) {
+    return WithReason(absl::InvalidArgumentError("this method takes no body, but a query"),
+                      "BAD_JSON");
+  }
+  MERCER_RETURN_IF_ERROR(ReadJson(body, *message));
+  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
+  if (!parameters.has_value()) {
+    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
+                      "BAD_QUERY");
+  }
+  FieldViolations violations;
+  if (has_body && !parameters->empty()) {
+    violations.Add(parameters->front().first, "belongs into the body");
+  }
+  BindParameters(*parameters, *message, violations);
+  if (!match.route->field.empty()) {
+    BindText(match.route->field, match.value, *message, violations);
+  }
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return message;
+}
+
+}  // namespace mercer::gateway

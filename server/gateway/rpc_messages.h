@@ -1,0 +1,26 @@
+// The messages of an RPC that is known by its name alone.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include "server/gateway/http_message.h"
+#include "server/gateway/routes.h"
+
+namespace mercer::gateway {
+
+// Null: there is none, which a test rules out for AllRoutes().
+const google::protobuf::MethodDescriptor* FindMethod(std::string_view method);
+
+std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type);
+
+// The request message out of path, query and (for verbs that have one) `body`. Errors: kInvalidArgument with reason BAD_JSON,
+// BAD_QUERY or BAD_FIELDS.
+absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
+    const RouteMatch& match, const RequestHead& head, std::string_view body);
+
+}  // namespace mercer::gateway

@@ -1,0 +1,130 @@
+#include "server/gateway/unary_call.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+#include "core/base/errors.h"
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "server/gateway/error_answer.h"
+#include "server/gateway/message_json.h"
+#include "server/gateway/rpc_messages.h"
+
+namespace mercer::gateway {
+namespace {
+
+// JSON up to so many bytes is read and written where it comes; more would keep that thread from others.
+constexpr size_t kQuickBytes = 16 * 1024;
+
+// A body that does not say what it is, is taken for JSON.
+absl::Status CheckBodyType(const RequestHead& head) {
+  const std::string_view given = head.Find("content-type");
+  const absl::string_view type = absl::StripAsciiWhitespace(
+      absl::string_view(given.data(), std::min(given.find(';'), given.size())));
+  if (type.empty() || absl::EqualsIgnoreCase(type, "application/json") ||
+      head.content_length == uint64_t{0}) {
+    return absl::OkStatus();
+  }
+  return WithReason(absl::InvalidArgumentError("the body must be application/json"), "NOT_JSON");
+}
+
+class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
+ public:
+  UnaryCall(GatewayContext& context, std::shared_ptr<Exchange> exchange, RouteMatch match)
+      : context_(context), exchange_(std::move(exchange)), match_(std::move(match)) {}
+
+  void Start() {
+    if (const absl::Status status = CheckBodyType(exchange_->head()); !status.ok()) {
+      exchange_->Send(ErrorAnswer(status, 415));
+      return;
+    }
+    ReadBody(exchange_, static_cast<size_t>(context_.max_body_bytes),
+             [self = shared_from_this()](absl::StatusOr<std::string> body) {
+               self->TakeBody(std::move(body));
+             });
+  }
+
+ private:
+  void TakeBody(absl::StatusOr<std::string> body) {
+    if (!body.ok()) {
+      exchange_->Send(BodyErrorAnswer(body.status()));
+      return;
+    }
+    const size_t bytes = body->size();
+    Run(bytes, [self = shared_from_this(), text = *std::move(body)] { self->Call(text); });
+  }
+
+  void Call(const std::string& body) {
+    const absl::Status status = RunSafely("a request of HTTP", [&]() -> absl::Status {
+      MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> request,
+                              MakeRequestMessage(match_, exchange_->head(), body));
+      const auto call = UnaryRpc::Start(
+          context_.channel, match_.route->method, CallOrigin::Of(*exchange_), ToBytes(*request),
+          [self = shared_from_this()](const grpc::Status& done, grpc::ByteBuffer answer) {
+            self->TakeAnswer(done, std::move(answer));
+          });
+      exchange_->OnGone([weak = std::weak_ptr<UnaryRpc>(call)] {
+        if (const auto running = weak.lock(); running != nullptr) {
+          running->Cancel();
+        }
+      });
+      return absl::OkStatus();
+    });
+    if (!status.ok()) {
+      exchange_->Send(ErrorAnswer(status));
+    }
+  }
+
+  void TakeAnswer(const grpc::Status& status, grpc::ByteBuffer answer) {
+    if (!status.ok()) {
+      exchange_->Send(ErrorAnswer(DetailsOf(status)));
+      return;
+    }
+    const size_t bytes = answer.Length();
+    Run(bytes, [self = shared_from_this(), answer = std::move(answer)] { self->Send(answer); });
+  }
+
+  void Send(const grpc::ByteBuffer& bytes) {
+    const absl::StatusOr<std::string> text =
+        RunSafely("an answer of HTTP", [&]() -> absl::StatusOr<std::string> {
+          const std::unique_ptr<google::protobuf::Message> message =
+              NewMessage(*FindMethod(match_.route->method)->output_type());
+          MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
+          return WriteJson(*message);
+        });
+    if (!text.ok()) {
+      exchange_->Send(ErrorAnswer(text.status()));
+      return;
+    }
+    Answer answer;
+    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+    answer.body = *text + "\n";
+    exchange_->Send(std::move(answer));
+  }
+
+  // At once, or on a thread that may take its time.
+  template <typename Work>
+  void Run(size_t bytes, Work work) {
+    if (bytes <= kQuickBytes) {
+      work();
+    } else {
+      context_.workers->Post(std::move(work));
+    }
+  }
+
+  GatewayContext& context_;
+  const std::shared_ptr<Exchange> exchange_;
+  const RouteMatch match_;
+};
+
+}  // namespace
+
+void AnswerUnary(GatewayContext& context, std::shared_ptr<Exchange> exchange, RouteMatch match) {
+  std::make_shared<UnaryCall>(context, std::move(exchange), std::move(match))->Start();
+}
+
+}  // namespace mercer::gateway

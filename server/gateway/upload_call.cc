@@ -1,0 +1,199 @@
+#include "server/gateway/upload_call.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/base/run_safely.h"
+#include "core/base/status_macros.h"
+#include "mercer/v1/dataset_service.pb.h"
+#include "server/gateway/error_answer.h"
+#include "server/gateway/message_json.h"
+#include "server/gateway/request_binding.h"
+#include "server/gateway/url.h"
+
+namespace mercer::gateway {
+namespace {
+
+// What the query says beyond the fields of the header.
+struct TableWords {
+  std::string format;
+  std::string target;
+  std::optional<std::string> header;  // JSON
+};
+
+absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
+  FieldViolations violations;
+  if (words.format.empty() || words.format == "csv") {
+    v1::CsvFormat& csv = *header.add_parts()->mutable_csv();
+    if (!words.target.empty()) {
+      (*csv.mutable_roles())[words.target] = v1::COLUMN_ROLE_TARGET;
+    }
+  } else if (words.format == "svmlight") {
+    header.add_parts()->mutable_svmlight();
+    violations.Check(words.target.empty(), "target", "is for csv: svmlight knows its target");
+  } else {
+    violations.Add("format", "must be csv or svmlight; other formats take `header`");
+  }
+  return violations.ToStatus();
+}
+
+absl::StatusOr<v1::UploadHeader> ParseHeader(const RequestHead& head) {
+  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
+  if (!parameters.has_value()) {
+    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
+                      "BAD_QUERY");
+  }
+  TableWords words;
+  Parameters fields;
+  for (const auto& [name, value] : *parameters) {
+    if (name == "format") {
+      words.format = value;
+    } else if (name == "target") {
+      words.target = value;
+    } else if (name == "header") {
+      words.header = value;
+    } else {
+      fields.emplace_back(name, value);
+    }
+  }
+  v1::UploadHeader header;
+  if (words.header.has_value()) {
+    MERCER_RETURN_IF_ERROR(ReadJson(*words.header, header));
+  }
+  FieldViolations violations;
+  BindParameters(fields, header, violations);
+  violations.Check(header.upload_id().empty(), "uploadId",
+                   "is for gRPC: an upload over HTTP cannot be resumed");
+  violations.Check(header.parts_size() <= 1, "header", "must have one part");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  if (header.parts_size() == 0) {
+    MERCER_RETURN_IF_ERROR(SetTable(words, header));
+  }
+  if (head.content_length.has_value() && header.total_bytes() == 0) {
+    header.set_total_bytes(static_cast<int64_t>(*head.content_length));
+  }
+  return header;
+}
+
+// One body on its way to the server: a piece is read when the one before has been taken.
+class UploadCall final : public std::enable_shared_from_this<UploadCall> {
+ public:
+  explicit UploadCall(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+  void Start(GatewayContext& context, std::string_view method, const v1::UploadHeader& header) {
+    RpcStream::Events events;
+    events.on_read = [self = shared_from_this()](grpc::ByteBuffer* answer) {
+      self->TakeAnswer(answer);
+    };
+    events.on_written = [self = shared_from_this()](bool ok) {
+      if (ok) {
+        self->ReadNext();
+      }
+    };
+    events.on_done = [self = shared_from_this()](const grpc::Status& status) {
+      self->Finish(status);
+    };
+    const auto rpc =
+        RpcStream::Start(context.channel, method, CallOrigin::Of(*exchange_), std::move(events));
+    rpc_ = rpc;
+    exchange_->OnGone([weak = rpc_] { CancelCall(weak); });
+    v1::UploadDatasetRequest first;
+    *first.mutable_header() = header;
+    rpc->Read();  // the answer, whenever it comes
+    rpc->Write(ToBytes(first), /*last=*/false);
+  }
+
+ private:
+  void TakeAnswer(grpc::ByteBuffer* answer) {
+    const auto rpc = rpc_.lock();
+    if (answer != nullptr && rpc != nullptr) {
+      answer_ = *answer;
+      rpc->Read();  // the end
+    }
+  }
+
+  static void CancelCall(const std::weak_ptr<RpcStream>& weak) {
+    if (const auto rpc = weak.lock(); rpc != nullptr) {
+      rpc->Cancel();
+    }
+  }
+
+  void ReadNext() {
+    exchange_->ReadSome([self = shared_from_this()](absl::StatusOr<std::string> bytes) {
+      self->Take(std::move(bytes));
+    });
+  }
+
+  void Take(absl::StatusOr<std::string> bytes) {
+    const auto rpc = rpc_.lock();
+    if (rpc == nullptr) {
+      return;
+    }
+    if (!bytes.ok()) {
+      {
+        absl::MutexLock lock(&mutex_);
+        failure_ = bytes.status();
+      }
+      rpc->Cancel();
+    } else if (bytes->empty()) {
+      rpc->WritesDone();
+    } else {
+      v1::UploadDatasetRequest next;
+      next.mutable_chunk()->set_data(*std::move(bytes));
+      rpc->Write(ToBytes(next), /*last=*/false);
+    }
+  }
+
+  void Finish(const grpc::Status& status) {
+    absl::Status failure;
+    {
+      absl::MutexLock lock(&mutex_);
+      failure = failure_;
+    }
+    exchange_->Send(failure.ok() ? AnswerOf(status) : BodyErrorAnswer(failure));
+  }
+
+  Answer AnswerOf(const grpc::Status& status) const {
+    if (!status.ok()) {
+      return ErrorAnswer(DetailsOf(status));
+    }
+    const absl::StatusOr<std::string> text =
+        RunSafely("an answer of HTTP", [this]() -> absl::StatusOr<std::string> {
+          v1::Dataset dataset;
+          MERCER_RETURN_IF_ERROR(FromBytes(answer_, dataset));
+          return WriteJson(dataset);
+        });
+    if (!text.ok()) {
+      return ErrorAnswer(text.status());
+    }
+    Answer answer;
+    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+    answer.body = *text + "\n";
+    return answer;
+  }
+
+  const std::shared_ptr<Exchange> exchange_;
+  std::weak_ptr<RpcStream> rpc_;
+  grpc::ByteBuffer answer_;  // of the callbacks of the call, which come one after the other
+  absl::Mutex mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the body
+};
+
+}  // namespace
+
+void AnswerUpload(GatewayContext& context, std::shared_ptr<Exchange> exchange,
+                  const RouteMatch& match) {
+  const absl::StatusOr<v1::UploadHeader> header = ParseHeader(exchange->head());
+  if (!header.ok()) {
+    exchange->Send(ErrorAnswer(header.status()));
+    return;
+  }
+  std::make_shared<UploadCall>(std::move(exchange))->Start(context, match.route->method, *header);
+}
+
+}  // namespace mercer::gateway

@@ -1,0 +1,150 @@
+#include "server/gateway/request_binding.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "mercer/v1/dataset_service.pb.h"
+#include "mercer/v1/model_service.pb.h"
+#include "mercer/v1/training_service.pb.h"
+#include "server/gateway/message_json.h"
+
+namespace mercer::gateway {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> Bind(const Parameters& parameters, google::protobuf::Message& message) {
+  FieldViolations violations;
+  BindParameters(parameters, message, violations);
+  std::vector<std::string> fields;
+  for (const FieldViolation& violation : violations.violations()) {
+    fields.push_back(violation.field);
+  }
+  return fields;
+}
+
+TEST(RequestBindingTest, SetsFieldsInEitherSpelling) {
+  v1::ListJobsRequest request;
+  EXPECT_THAT(Bind({{"pageSize", "3"},
+                    {"page_token", "x y"},
+                    {"states", "JOB_STATE_RUNNING"},
+                    {"states", "1"},
+                    {"labels.team", "a"},
+                    {"labels.x.y", "b"}},
+                   request),
+              IsEmpty());
+  EXPECT_EQ(request.page_size(), 3);
+  EXPECT_EQ(request.page_token(), "x y");
+  EXPECT_THAT(request.states(), ElementsAre(v1::JOB_STATE_RUNNING, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(request.labels().at("team"), "a");
+  EXPECT_EQ(request.labels().at("x.y"), "b");
+}
+
+TEST(RequestBindingTest, SetsTimesAndNestedFields) {
+  v1::GetModelRequest get;
+  EXPECT_THAT(Bind({{"asOfTime", "2026-01-31T00:00:00.500Z"}, {"view", "MODEL_VIEW_FULL"}}, get),
+              IsEmpty());
+  EXPECT_EQ(get.as_of_time().seconds(), 1769817600);
+  EXPECT_EQ(get.as_of_time().nanos(), 500'000'000);
+  v1::UpdateModelRequest update;
+  EXPECT_THAT(Bind({{"model.description", "x"}, {"updateMask", "description,labels"}}, update),
+              IsEmpty());
+  EXPECT_EQ(update.model().description(), "x");
+  EXPECT_THAT(update.update_mask().paths(), ElementsAre("description", "labels"));
+  v1::DeleteDatasetRequest remove;
+  EXPECT_THAT(Bind({{"whenUnused", "true"}}, remove), IsEmpty());
+  EXPECT_TRUE(remove.when_unused());
+}
+
+TEST(RequestBindingTest, NamesEveryBadParameter) {
+  v1::ListJobsRequest request;
+  EXPECT_THAT(Bind({{"pageSize", "3.5"},
+                    {"pageSize", "99999999999"},
+                    {"states", "RUNNING"},
+                    {"labels", "a"},
+                    {"labels.", "a"},
+                    {"nothing", "x"},
+                    {"pageSize.x", "1"},
+                    {"labels.a", "1"},
+                    {"labels.a", "2"}},
+                   request),
+              ElementsAre("pageSize", "pageSize", "states", "labels", "labels.", "nothing",
+                          "pageSize.x", "labels.a"));
+  v1::GetModelRequest get;
+  EXPECT_THAT(Bind({{"asOfTime", "yesterday"}, {"asOfTime", "\""}}, get),
+              ElementsAre("asOfTime", "asOfTime"));
+  v1::DeleteDatasetRequest remove;
+  EXPECT_THAT(Bind({{"when_unused", "1"}}, remove), ElementsAre("when_unused"));
+}
+
+TEST(RequestBindingTest, PathAndBodyMustAgree) {
+  v1::UpdateModelRequest request;
+  FieldViolations violations;
+  BindText("model.name", "models/a", request, violations);
+  BindText("model.name", "models/a", request, violations);
+  EXPECT_TRUE(violations.empty());
+  EXPECT_EQ(request.model().name(), "models/a");
+  BindText("model.name", "models/b", request, violations);
+  ASSERT_EQ(violations.violations().size(), 1u);
+  EXPECT_EQ(violations.violations()[0].field, "model.name");
+}
+
+std::string FieldOf(const std::string& json, google::protobuf::Message& message) {
+  const absl::Status status = ReadJson(json, message);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << json;
+  const auto violations = GetFieldViolations(status);
+  return violations.empty() ? GetReason(status) : violations[0].field;
+}
+
+TEST(MessageJsonTest, NamesTheFieldThatIsWrong) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"nme":1})", "nme"},
+      {R"({"data":[{"dataset":"a"},{"x":1}]})", "data[1].x"},
+      {R"({"learner":{"lpMkl":{"foo":1}}})", "learner.lp_mkl.foo"},
+      {R"({"learner":{"lpMkl":{"kernels":[{},{"type":"FOO"}]}}})",
+       "learner.lp_mkl.kernels[1].type"},
+      {R"({"seed":"x"})", "seed"},
+      {R"({"seed":1.5})", "seed"},
+      {R"({"requestId":5})", "request_id"},
+      {R"({"learner":{"lpMkl":{},"svm":{}}})", "learner"},
+      {"{", "BAD_JSON"},
+      {"[]", "BAD_JSON"},
+      {"3", "BAD_JSON"},
+      {"null x", "BAD_JSON"},
+      {"{\"requestId\":\"\xff\"}", "BAD_JSON"},
+      {"{} {}", "BAD_JSON"},
+  };
+  for (const auto& [json, field] : cases) {
+    v1::TrainRequest request;
+    EXPECT_EQ(FieldOf(json, request), field) << json;
+  }
+  v1::TrainRequest request;
+  EXPECT_EQ(FieldOf(std::string(100'000, '['), request), "BAD_JSON");
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) {
+    deep += "{\"data\":[";
+  }
+  v1::TrainRequest other;
+  EXPECT_FALSE(ReadJson(deep, other).ok());
+}
+
+TEST(MessageJsonTest, EmptyTextHasNoFields) {
+  v1::ListJobsRequest request;
+  EXPECT_TRUE(ReadJson("", request).ok());
+  EXPECT_EQ(request.ByteSizeLong(), 0u);
+}
+
+TEST(MessageJsonTest, TakesBothSpellingsAndWritesOne) {
+  v1::ListJobsRequest request;
+  ASSERT_TRUE(
+      ReadJson(R"({"page_size":3,"pageToken":"t","states":["JOB_STATE_RUNNING"]})", request).ok());
+  EXPECT_EQ(*WriteJson(request),
+            R"({"pageSize":3,"pageToken":"t","states":["JOB_STATE_RUNNING"]})");
+}
+
+}  // namespace
+}  // namespace mercer::gateway

@@ -1,0 +1,45 @@
+#include "server/gateway/url.h"
+
+#include <gtest/gtest.h>
+
+namespace mercer::gateway {
+namespace {
+
+TEST(UrlTest, DecodesPercents) {
+  EXPECT_EQ(DecodePercents("a%20b%2Fc%c3%A9", false), "a b/c\xC3\xA9");
+  EXPECT_EQ(DecodePercents("a+b", false), "a+b");
+  EXPECT_EQ(DecodePercents("a+b", true), "a b");
+  EXPECT_EQ(DecodePercents(std::string_view("%00", 3), false), std::string(1, '\0'));
+  for (const char* bad : {"%", "a%", "a%2", "%g0", "%0g", "%%20"}) {
+    EXPECT_FALSE(DecodePercents(bad, false).has_value()) << bad;
+  }
+}
+
+TEST(UrlTest, SplitsTargets) {
+  EXPECT_EQ(PathOf("/v1/jobs?a=b?c"), "/v1/jobs");
+  EXPECT_EQ(QueryOf("/v1/jobs?a=b?c"), "a=b?c");
+  EXPECT_EQ(PathOf("/v1"), "/v1");
+  EXPECT_EQ(QueryOf("/v1"), "");
+}
+
+TEST(UrlTest, ParsesQueries) {
+  EXPECT_EQ(ParseQuery(""), Parameters());
+  EXPECT_EQ(ParseQuery("a=1&b&c=&a=2&&d=x%3Dy%26z"),
+            (Parameters{{"a", "1"}, {"b", ""}, {"c", ""}, {"a", "2"}, {"d", "x=y&z"}}));
+  EXPECT_FALSE(ParseQuery("a=%").has_value());
+  EXPECT_FALSE(ParseQuery("a=%ff").has_value());
+}
+
+TEST(UrlTest, KnowsUtf8) {
+  for (const char* good :
+       {"", "plain", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(good)) << good;
+  }
+  for (const char* bad : {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80",
+                          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xE2\x82", "a\xFFz"}) {
+    EXPECT_FALSE(IsUtf8(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace mercer::gateway
