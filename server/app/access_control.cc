@@ -46,8 +46,17 @@ void AccessControl::Reload() {
   absl::MutexLock lock(&mutex_);
   Report("tokens", gate_->Reload(), token_error_);
   if (certificates_ != nullptr) {
-    Report("certificates", certificates_->Reload(absl::Now()), certificate_error_);
+    const absl::StatusOr<bool> reloaded = certificates_->Reload(absl::Now());
+    Report("certificates", reloaded, certificate_error_);
+    if (reloaded.ok() && *reloaded && certificate_listener_ != nullptr) {
+      certificate_listener_(certificates_->texts());
+    }
   }
+}
+
+void AccessControl::SetCertificateListener(std::function<void(const TlsTexts&)> listener) {
+  absl::MutexLock lock(&mutex_);
+  certificate_listener_ = std::move(listener);
 }
 
 void AccessControl::Report(const char* what, const absl::StatusOr<bool>& reloaded,

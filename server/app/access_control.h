@@ -1,6 +1,7 @@
 // The files of the door, read at the start and again while the server runs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,11 @@ class AccessControl {
   std::shared_ptr<const Gate> gate() const { return gate_; }
   // Must not outlive this object.
   std::shared_ptr<grpc::ServerCredentials> Credentials() const;
+  // Null: plain text.
+  const TlsCertificates* certificates() const { return certificates_.get(); }
+  // `listener` is told of each new pair of certificate and key, while nothing else is read again; null: nobody.
+  void SetCertificateListener(std::function<void(const TlsTexts&)> listener)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Now, and not only at the next look at the files, which comes every `reload_interval`. What is broken
   // stays as it was; the log says so, once for each flaw.
@@ -48,6 +54,7 @@ class AccessControl {
   std::shared_ptr<Gate> gate_;
   std::unique_ptr<TlsCertificates> certificates_;  // null: plain text
   absl::Mutex mutex_;                              // one look at a time
+  std::function<void(const TlsTexts&)> certificate_listener_ ABSL_GUARDED_BY(mutex_);
   std::string token_error_ ABSL_GUARDED_BY(mutex_);
   std::string certificate_error_ ABSL_GUARDED_BY(mutex_);
   int64_t ticker_key_ = 0;

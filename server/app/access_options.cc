@@ -33,13 +33,14 @@ bool IsLoopback(const std::string& listen) {
   return host == "localhost" || host == "[::1]" || IsLoopback4(host);
 }
 
-absl::Status CheckListenAddress(const std::string& listen, const AccessOptions& access) {
+absl::Status CheckListenAddress(const std::string& flag, const std::string& listen,
+                                const AccessOptions& access) {
   const size_t colon = listen.rfind(':');
   int port = -1;
   if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) ||
       port < 0 || port > 65535) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--listen: must be ADDRESS:PORT, is '", listen, "'"));
+        absl::StrCat(flag, ": must be ADDRESS:PORT, is '", listen, "'"));
   }
   const bool guarded = !access.tls.empty() && !access.tokens.empty();
   if (IsLoopback(listen) || guarded || access.insecure) {
@@ -47,7 +48,7 @@ absl::Status CheckListenAddress(const std::string& listen, const AccessOptions& 
   }
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
-          "--listen: '", HostOf(listen),
+          flag, ": '", HostOf(listen),
           "' is not a loopback address, so that other machines could call: give both TLS "
           "(--tls-cert, --tls-key) and tokens (--tokens), or listen on 127.0.0.1, localhost or "
           "[::1]; --insecure lets everybody in")),

@@ -39,7 +39,8 @@ struct AccessOptions {
 bool IsLoopback(const std::string& listen);
 
 // Errors: kInvalidArgument: no address and port; kFailedPrecondition with reason NOT_LOOPBACK: beyond
-// loopback it takes both TLS and tokens, or `insecure`.
-absl::Status CheckListenAddress(const std::string& listen, const AccessOptions& access);
+// loopback it takes both TLS and tokens, or `insecure`. `flag` is what the messages call it: "--listen".
+absl::Status CheckListenAddress(const std::string& flag, const std::string& listen,
+                                const AccessOptions& access);
 
 }  // namespace mercer::server

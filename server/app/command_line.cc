@@ -95,6 +95,10 @@ void AddBaseFlags(CLI::App& app, ServerOptions& options) {
          "--listen", options.listen,
          "address and port; port 0 takes a free one. Beyond loopback it takes TLS and tokens")
       ->capture_default_str();
+  app.add_option("--http", options.http,
+                 "the same for HTTP: the dashboard, the API as JSON; 'off': none. Not given: "
+                 "127.0.0.1:7380, and "
+                 "beside another --listen than the default one a free port");
   app.add_option("--workers", options.workers,
                  "jobs that run at the same time; 0: half of the processor's threads")
       ->capture_default_str();

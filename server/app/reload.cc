@@ -76,6 +76,7 @@ std::vector<Setting> StartSettings() {
   return {
       MakeSetting<&ServerOptions::data_dir>("--data-dir"),
       MakeSetting<&ServerOptions::listen>("--listen"),
+      MakeSetting<&ServerOptions::http>("--http"),
       MakeSetting<&ServerOptions::threads>("--threads"),
       MakeSetting<&ServerOptions::workers>("--workers"),
       MakeSetting<&ServerOptions::memory_budget_bytes>("--memory-budget"),

@@ -20,11 +20,13 @@
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/learners/registry.h"
+#include "server/api/peer.h"
 #include "server/api/request_planner.h"
 #include "server/api/services.h"
 #include "server/api/upload_recovery.h"
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
+#include "server/app/http_front.h"
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
@@ -107,6 +109,7 @@ class Server::Impl {
         find_learner_(std::move(find_learner)) {}
 
   ~Impl() {
+    http_.reset();
     if (grpc_server_ != nullptr) {
       hub_->Close();
       listener_->Stop();
@@ -140,6 +143,9 @@ class Server::Impl {
     std::call_once(drained_, [this] {
       log_->info("drain begins");
       grpc_server_->GetHealthCheckService()->SetServingStatus(false);
+      if (http_ != nullptr) {
+        http_->BeginDrain();
+      }
       environment_.calls->Drain();
       jobs_->Drain();
       hub_->Close();
@@ -147,13 +153,13 @@ class Server::Impl {
         environment_.calls->Cancel();
         environment_.calls->WaitForCalls(kCallGrace);
       }
+      if (http_ != nullptr) {
+        http_->Stop(kStreamGrace);
+      }
       listener_->Stop();
       grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kTransportGrace));
       grpc_server_->Wait();
-      const absl::Status removed = RemovePortFile(PosixFileSystem(), PortFile());
-      if (!removed.ok()) {
-        log_->warn("the file of the port stays: {}", removed.ToString());
-      }
+      RemovePortFiles();
       log_->info("drain ended");
     });
   }
@@ -185,6 +191,7 @@ class Server::Impl {
   }
 
   int port() const { return port_; }
+  int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
   const std::string& address() const { return address_; }
   grpc::Server& grpc_server() { return *grpc_server_; }
 
@@ -198,6 +205,7 @@ class Server::Impl {
     MakeServices();
     MERCER_RETURN_IF_ERROR(RecoverUploads(context_));
     MERCER_RETURN_IF_ERROR(Listen());
+    MERCER_RETURN_IF_ERROR(ListenForHttp());
     MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
     retention_ = std::make_unique<JobRetention>(
@@ -234,6 +242,16 @@ class Server::Impl {
   }
 
   std::string PortFile() const { return options_.data_dir + "/port"; }
+  std::string HttpPortFile() const { return options_.data_dir + "/http_port"; }
+
+  void RemovePortFiles() {
+    for (const std::string& path : {PortFile(), HttpPortFile()}) {
+      const absl::Status removed = RemovePortFile(PosixFileSystem(), path);
+      if (!removed.ok()) {
+        log_->warn("the file of the port stays: {}", removed.ToString());
+      }
+    }
+  }
 
   absl::Status OpenData() {
     MERCER_RETURN_IF_ERROR(MakeFolder(options_.data_dir));
@@ -244,6 +262,7 @@ class Server::Impl {
     storage_ = std::make_unique<WatchedStorage>(std::move(database));
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
+    MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), HttpPortFile()));
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
     disk_ = std::make_unique<DiskGuard>(options_.data_dir, options_.min_free_disk_bytes);
     reserve_ = std::make_unique<DiskReserve>(options_.data_dir + "/reserve");
@@ -344,6 +363,7 @@ class Server::Impl {
     environment_.predictions = predictions_.get();
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
+    environment_.peer_key = NewPeerKey();
     environment_.log = log_;
     environment_.gate = access_->gate();
     environment_.slots = std::make_unique<CallSlots>(options_.access.max_calls_per_caller);
@@ -376,19 +396,34 @@ class Server::Impl {
     grpc_server_->GetHealthCheckService()->SetServingStatus(true);
     listener_->Start(std::move(acceptor));
     address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
-    WarnOfOpenDoor();
+    WarnOfOpenDoor(options_.listen, address_);
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
                address_, options_.data_dir, options_.workers, options_.threads,
                options_.memory_budget_bytes);
     return absl::OkStatus();
   }
 
-  void WarnOfOpenDoor() {
+  absl::Status ListenForHttp() {
+    if (options_.http == kNoHttp) {
+      return absl::OkStatus();
+    }
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);  // the server sends none beyond its own limit
+    MERCER_ASSIGN_OR_RETURN(
+        http_, HttpFront::Open(options_, {access_.get(), grpc_server_->InProcessChannel(arguments),
+                                          environment_.peer_key,
+                                          static_cast<int>(context_.learners.size()), log_}));
+    WarnOfOpenDoor(options_.http, http_->url());
+    log_->info("dashboard url={}/", http_->url());
+    return WritePortFile(PosixFileSystem(), HttpPortFile(), http_->port());
+  }
+
+  void WarnOfOpenDoor(const std::string& listen, const std::string& address) {
     const AccessOptions& access = options_.access;
-    if (IsLoopback(options_.listen) || (!access.tls.empty() && !access.tokens.empty())) {
+    if (IsLoopback(listen) || (!access.tls.empty() && !access.tokens.empty())) {
       return;
     }
-    log_->warn("INSECURE: other machines reach {} {} TLS and {} tokens: {}", address_,
+    log_->warn("INSECURE: other machines reach {} {} TLS and {} tokens: {}", address,
                access.tls.empty() ? "without" : "with", access.tokens.empty() ? "without" : "with",
                access.tokens.empty() ? "everybody may do everything"
                                      : "whoever listens on the network reads the tokens");
@@ -427,6 +462,7 @@ class Server::Impl {
   std::unique_ptr<ThreadPool> predictions_;
   std::unique_ptr<grpc::Server> grpc_server_;
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<HttpFront> http_;  // null: not wanted
   int port_ = 0;
   std::string address_;
   std::once_flag drained_;
@@ -451,6 +487,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 int Server::port() const { return impl_->port(); }
+int Server::http_port() const { return impl_->http_port(); }
 const std::string& Server::address() const { return impl_->address(); }
 std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
   return impl_->grpc_server().InProcessChannel({});

@@ -30,7 +30,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(const std::string& level);
 // Thread-safe once started.
 class Server {
  public:
-  // Opens the data folder, recovers its jobs, listens, and writes the port to the file "port" in
+  // Opens the data folder, recovers its jobs, listens, and writes the ports to the files "port" and "http_port" in
   // the folder. Errors: kInvalidArgument (BAD_TOKEN_FILE too), kFailedPrecondition (NOT_LOOPBACK, BAD_CERTIFICATE,
   // TOKEN_FILE_UNREADABLE, DATA_FOLDER_LOCKED, STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable
   // (ADDRESS_IN_USE), kResourceExhausted (DISK_FULL), kInternal.
@@ -46,6 +46,8 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   int port() const;
+  // 0: no HTTP.
+  int http_port() const;
   // "127.0.0.1:7345", with the port that is really used.
   const std::string& address() const;
   // A channel that needs no network.

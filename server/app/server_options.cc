@@ -10,7 +10,13 @@
 
 namespace mercer::server {
 absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {
-  MERCER_RETURN_IF_ERROR(CheckListenAddress(options.listen, options.access));
+  MERCER_RETURN_IF_ERROR(CheckListenAddress("--listen", options.listen, options.access));
+  if (options.http.empty()) {
+    options.http = options.listen == kDefaultListen ? kDefaultHttp : "127.0.0.1:0";
+  }
+  if (options.http != kNoHttp) {
+    MERCER_RETURN_IF_ERROR(CheckListenAddress("--http", options.http, options.access));
+  }
   FieldViolations violations;
   violations.Check(!options.data_dir.empty(), "--data-dir", "is missing");
   violations.Check(options.threads >= 0 && options.threads <= 256, "--threads",

@@ -13,11 +13,16 @@ namespace mercer::server {
 
 inline constexpr char kCodeVersion[] = "0.1.0";
 inline constexpr char kDefaultListen[] = "127.0.0.1:7345";
+inline constexpr char kDefaultHttp[] = "127.0.0.1:7380";
+inline constexpr char kNoHttp[] = "off";
 
 struct ServerOptions {
   std::string data_dir = "mercer-data";  // made when missing
   std::string listen = kDefaultListen;   // port 0: any free one; see CheckListenAddress
-  int threads = 0;                       // of one job; 0: the processor's, divided by the workers
+  // Where HTTP is spoken: as `listen`, or kNoHttp. Empty: kDefaultHttp beside kDefaultListen, else a free port of loopback, so
+  // that a second server on the machine is not in the way of the first.
+  std::string http;
+  int threads = 0;  // of one job; 0: the processor's, divided by the workers
   int workers = 0;  // jobs at the same time; 0: half of the processor's threads, at least one
   int64_t memory_budget_bytes = 0;           // for all running jobs; 0: half of what it may use
   int64_t cache_bytes = int64_t{512} << 20;  // for models kept ready, and as much for kernels

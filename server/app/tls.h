@@ -47,6 +47,12 @@ class TlsCertificates {
   // that stand go on.
   absl::StatusOr<bool> Reload(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // As last used.
+  TlsTexts texts() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    return texts_;
+  }
+
   // With `client_ca` a client without a certificate of that authority cannot connect. Must not outlive
   // this object.
   std::shared_ptr<grpc::ServerCredentials> Credentials() const;
@@ -57,7 +63,7 @@ class TlsCertificates {
   const TlsFiles files_;
   MemoryFile identity_;  // certificates and key
   MemoryFile client_ca_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   TlsTexts texts_ ABSL_GUARDED_BY(mutex_);  // of the files, as last used
 };
 
