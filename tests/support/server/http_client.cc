@@ -1,5 +1,6 @@
 #include "tests/support/server/http_client.h"
 
+#include <limits>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -69,7 +70,7 @@ class HttpClient::Impl {
 
   HttpReply Read(bool head_request) {
     Parser parser;
-    parser.body_limit(boost::none);
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());
     parser.skip(head_request);
     error_code error;
     WithStream([&](auto& stream) { http::read(stream, buffer_, parser, error); });
@@ -78,7 +79,7 @@ class HttpClient::Impl {
 
   HttpReply ReadHead() {
     parser_.emplace();
-    parser_->body_limit(boost::none);
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
     error_code error;
     WithStream([&](auto& stream) { http::read_header(stream, buffer_, *parser_, error); });
     return error ? HttpReply() : ReplyOf(parser_->get());

@@ -1,0 +1,241 @@
+// Server-sent events: what a job's stream over gRPC says, resumed, several in one, bounded, ended by a drain.
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/test_server.h"
+#include "tests/support/server/http_client.h"
+
+namespace mercer::server {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct Event {
+  std::string id;
+  std::string name;
+  json data;
+};
+
+// Of a stream's whole text; comments are left out.
+std::vector<Event> EventsOf(const std::string& text) {
+  std::vector<Event> events;
+  for (const absl::string_view part : absl::StrSplit(text, "\n\n", absl::SkipEmpty())) {
+    Event event;
+    for (absl::string_view line : absl::StrSplit(part, '\n')) {
+      if (absl::ConsumePrefix(&line, "id: ")) {
+        event.id = std::string(line);
+      } else if (absl::ConsumePrefix(&line, "event: ")) {
+        event.name = std::string(line);
+      } else if (absl::ConsumePrefix(&line, "data: ")) {
+        event.data = json::parse(std::string(line), nullptr, false);
+      }
+    }
+    if (!event.name.empty()) {
+      events.push_back(event);
+    }
+  }
+  return events;
+}
+
+class HttpEventsTest : public ServerTest {
+ protected:
+  void StartWithClouds(ServerOptions options = ServerOptions()) {
+    options.heartbeat = absl::Milliseconds(200);
+    StartServer(options);
+    v1::Dataset dataset;
+    ASSERT_TRUE(Upload(CloudsCsv(600, 3, 1), "clouds", &dataset).ok());
+  }
+  std::string Finished() {
+    return WaitForEnd(TrainOk(MakeRequest("datasets/clouds")).name()).name();
+  }
+  std::string Endless() {
+    const std::string job = TrainOk(MakeEndlessRequest("datasets/clouds")).name();
+    WaitForStart(job);
+    return job;
+  }
+  void Cancel(const std::string& job) {
+    grpc::ClientContext context;
+    v1::CancelJobRequest request;
+    request.set_name(job);
+    v1::Job answer;
+    EXPECT_TRUE(training_->CancelJob(&context, request, &answer).ok());
+  }
+  std::unique_ptr<HttpClient> Open(const std::string& target, const HttpHeaders& headers = {}) {
+    auto client = std::make_unique<HttpClient>(server_->http_port());
+    std::string text = absl::StrCat("GET ", target, " HTTP/1.1\r\nHost: localhost\r\n");
+    for (const auto& [name, value] : headers) {
+      absl::StrAppend(&text, name, ": ", value, "\r\n");
+    }
+    client->SendText(text + "\r\n");
+    head_ = client->ReadHead();
+    return client;
+  }
+  static std::string ReadAll(HttpClient& client) {
+    return client.ReadBodyUntil([](const std::string&) { return false; });
+  }
+  static std::string ReadUntil(HttpClient& client, const std::string& text) {
+    return client.ReadBodyUntil(
+        [&text](const std::string& body) { return absl::StrContains(body, text); });
+  }
+
+  HttpReply head_;
+};
+
+TEST_F(HttpEventsTest, OfOneJobAreThoseOfGrpc) {
+  StartWithClouds();
+  const std::string job = Finished();
+  std::vector<v1::ProgressEvent> expected;
+  ASSERT_TRUE(Stream(job, 0, &expected).ok());
+  const auto client = Open("/v1/" + job + "/events");
+  EXPECT_EQ(head_.status, 200);
+  EXPECT_EQ(head_.Find("Content-Type"), "text/event-stream");
+  EXPECT_EQ(head_.Find("Cache-Control"), "no-store");
+  const std::vector<Event> events = EventsOf(ReadAll(*client));
+  ASSERT_EQ(events.size(), expected.size() + 1);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(events[i].name, "progress");
+    EXPECT_EQ(events[i].id, absl::StrCat(expected[i].sequence()));
+    EXPECT_EQ(events[i].data["sequence"], absl::StrCat(expected[i].sequence()));
+  }
+  EXPECT_EQ(events.back().name, "end");
+  const json& last = events[events.size() - 2].data;
+  EXPECT_EQ(last["stateChange"]["state"], "JOB_STATE_SUCCEEDED");
+}
+
+TEST_F(HttpEventsTest, GoOnBehindTheLastOne) {
+  StartWithClouds();
+  const std::string job = Finished();
+  const auto whole = EventsOf(ReadAll(*Open("/v1/" + job + "/events")));
+  for (const HttpHeaders& headers : {HttpHeaders{{"Last-Event-ID", "2"}}, HttpHeaders{}}) {
+    // A client that connects again names the path of its first time.
+    const std::string parameter = headers.empty() ? "?afterSequence=2" : "?afterSequence=0";
+    const auto rest = EventsOf(ReadAll(*Open("/v1/" + job + "/events" + parameter, headers)));
+    ASSERT_EQ(rest.size(), whole.size() - 2);
+    EXPECT_EQ(rest[0].id, "3");
+  }
+}
+
+TEST_F(HttpEventsTest, WhatCannotBeStreamedIsAnError) {
+  StartWithClouds();
+  const std::string job = Finished();
+  struct Case {
+    std::string target;
+    HttpHeaders headers;
+    int status;
+  };
+  const Case cases[] = {
+      {"/v1/jobs/none/events", {}, 404},
+      {"/v1/" + job + "/events?afterSequence=-1", {}, 400},
+      {"/v1/" + job + "/events?afterSequence=999999", {}, 400},
+      {"/v1/" + job + "/events", {{"Last-Event-ID", "x"}}, 400},
+      {"/v1/" + job + "/events?other=1", {}, 400},
+      {"/v1/events", {}, 400},
+      {"/v1/events?jobs=0", {}, 400},
+      {"/v1/events?job=" + job + ":x", {}, 400},
+      {"/v1/events?job=" + job + "&states=JOB_STATE_RUNNING", {}, 400},
+      {"/v1/events?jobs=1&states=RUNNING", {}, 400},
+      {"/v1/events?job=jobs/none", {}, 404},
+  };
+  for (const Case& one : cases) {
+    Open(one.target, one.headers);
+    EXPECT_EQ(head_.status, one.status) << one.target;
+  }
+}
+
+TEST_F(HttpEventsTest, AllThatAPageShowsComesInOneStream) {
+  StartWithClouds();
+  const std::string first = Finished();
+  const std::string second = Endless();
+  const auto client =
+      Open(absl::StrCat("/v1/events?jobs=1&job=", first, ":2&job=", second, "&job=jobs/none:0"));
+  EXPECT_EQ(head_.status, 200);
+  ReadUntil(*client, "event: existing");
+  Cancel(second);
+  ReadUntil(*client, absl::StrCat("event: end\ndata: {\"job\":\"", second, "\"}"));
+  const std::vector<Event> events =
+      EventsOf(ReadUntil(*client, "\"state\":\"JOB_STATE_CANCELLED\",\"request\""));
+  size_t progress_of_first = 0;
+  std::set<std::string> seen;
+  for (const Event& event : events) {
+    if (event.name == "progress" && event.data["job"] == first) {
+      EXPECT_EQ(event.data["event"]["sequence"], absl::StrCat(3 + progress_of_first++));
+    }
+    const std::string what = event.name == "job" ? event.data["job"]["name"].get<std::string>()
+                                                 : event.data.value("job", "");
+    seen.insert(absl::StrCat(event.name, " ", what));
+  }
+  EXPECT_GT(progress_of_first, 0u);
+  for (const std::string& one :
+       {"job " + first, "job " + second, std::string("existing "), "progress " + second,
+        "end " + first, "end " + second, std::string("error jobs/none")}) {
+    EXPECT_TRUE(seen.contains(one)) << one;
+  }
+}
+
+TEST_F(HttpEventsTest, IdleStreamsGiveSignsOfLifeAndCostNoThreads) {
+  StartWithClouds();
+  const auto threads = [] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      count += entry.exists() ? 1 : 0;
+    }
+    return count;
+  };
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(Open("/v1/events?jobs=1"));
+  }
+  const size_t before = threads();
+  for (int i = 0; i < 300; ++i) {
+    clients.push_back(Open("/v1/events?jobs=1"));
+    ASSERT_EQ(head_.status, 200);
+  }
+  for (const auto& client : clients) {
+    EXPECT_THAT(ReadUntil(*client, ": heartbeat\n\n"), HasSubstr(": heartbeat"));
+  }
+  EXPECT_LE(threads(), before + 8);  // gRPC's own few
+}
+
+TEST_F(HttpEventsTest, AClientThatGoesLeavesNothingBehind) {
+  StartWithClouds();
+  const std::string job = Endless();
+  for (int i = 0; i < 50; ++i) {
+    const auto client = Open(absl::StrCat("/v1/events?jobs=1&job=", job));
+    ReadUntil(*client, "event: progress");
+    client->Close();
+  }
+  Cancel(job);
+  // The drain waits for calls, and would take its whole time for one that nobody ends.
+  const absl::Time begin = absl::Now();
+  DrainServer();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(60));
+}
+
+TEST_F(HttpEventsTest, ADrainEndsThemWithAWord) {
+  StartWithClouds();
+  const auto watch = Open("/v1/events?jobs=1");
+  const auto idle = Open("/v1/events?jobs=1");
+  ReadUntil(*watch, "event: existing");
+  std::thread drain([this] { DrainServer(); });
+  const std::vector<Event> events = EventsOf(ReadAll(*watch));
+  drain.join();
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back().name, "error");
+  EXPECT_EQ(events.back().data["error"]["status"], "UNAVAILABLE");
+  EXPECT_EQ(events.back().data["error"]["code"], 503);
+  ReadAll(*idle);
+}
+
+}  // namespace
+}  // namespace mercer::server
