@@ -11,23 +11,10 @@
 
 #include "server/gateway/byte_stream.h"
 #include "server/gateway/exchange.h"
+#include "server/gateway/http_server.h"
 #include "server/gateway/request_parser.h"
 
 namespace mercer::gateway {
-
-struct ConnectionLimits {
-  size_t head_bytes = 16 * 1024;
-  absl::Duration handshake = absl::Seconds(10);
-  absl::Duration head =
-      absl::Seconds(10);  // from its first byte; of a new connection from its beginning
-  absl::Duration idle = absl::Seconds(75);  // between two requests
-  // A body may keep us waiting for so long in all, and a second more for each body_bytes_per_second that come.
-  absl::Duration body = absl::Seconds(30);
-  double body_bytes_per_second = 1024;
-  absl::Duration write = absl::Seconds(30);  // for a client to take some of what is sent
-  absl::Duration linger = absl::Seconds(2);  // for a client to see the last answer
-  absl::Duration spare = absl::Seconds(2);   // instead of `head`, on a connection above the limit
-};
 
 // Everything happens on the network's thread, except what Exchange says.
 class Connection final : public std::enable_shared_from_this<Connection> {

@@ -1,5 +1,7 @@
 #include "server/gateway/http_server.h"
 
+#include <algorithm>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -192,7 +194,7 @@ class HttpServer::Impl {
   void Take(tcp::socket socket) {
     error_code error;
     const tcp::endpoint endpoint = socket.remote_endpoint(error);
-    if (error || connections_.size() >= options_.max_connections + options_.spare_connections) {
+    if (error) {
       return;  // closes it
     }
     socket.set_option(tcp::no_delay(true), error);
@@ -205,12 +207,28 @@ class HttpServer::Impl {
       tls = tls_;
     }
     const int64_t key = next_key_++;
+    if (peer.spare) {
+      MakeSpareRoom(key);
+    }
     const auto executor = socket.get_executor();
     auto connection = std::make_shared<Connection>(
         executor, MakeByteStream(std::move(socket), std::move(tls), read_buffer_), std::move(peer),
-        limits_, handler_, [this, key] { Forget(key); });
+        options_.limits, handler_, [this, key] { Forget(key); });
     connections_.emplace(key, connection);
     connection->Start();
+  }
+
+  // A health check is answered at once. Whoever holds a spare connection longer has to go for the next.
+  void MakeSpareRoom(int64_t key) {
+    while (spare_.size() >= std::max<size_t>(options_.spare_connections, 1)) {
+      const auto oldest = connections_.find(spare_.front());
+      spare_.pop_front();
+      if (oldest != connections_.end()) {
+        const std::shared_ptr<Connection> connection = oldest->second;
+        connection->Close();
+      }
+    }
+    spare_.push_back(key);
   }
 
   void Forget(int64_t key) {
@@ -273,7 +291,6 @@ class HttpServer::Impl {
   }
 
   const HttpServerOptions options_;
-  const ConnectionLimits limits_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
   asio::steady_timer ticker_;
@@ -284,6 +301,7 @@ class HttpServer::Impl {
   std::function<void()> on_tick_;
   // Of the thread.
   std::unordered_map<int64_t, std::shared_ptr<Connection>> connections_;
+  std::deque<int64_t> spare_;  // keys, the oldest first; some may have closed by themselves
   int64_t next_key_ = 1;
   bool retiring_ = false;
 

@@ -20,11 +20,26 @@ struct TlsIdentity {
   std::string client_ca;  // empty: clients show no certificate
 };
 
+// What a client may take its time for.
+struct ConnectionLimits {
+  size_t head_bytes = 16 * 1024;
+  absl::Duration handshake = absl::Seconds(10);  // of TLS
+  absl::Duration head = absl::Seconds(10);       // from its first byte, or a new connection's begin
+  absl::Duration idle = absl::Seconds(75);       // between two requests
+  // A body may keep us waiting for so long in all, and a second more for each body_bytes_per_second that come.
+  absl::Duration body = absl::Seconds(30);
+  double body_bytes_per_second = 1024;
+  absl::Duration write = absl::Seconds(30);  // to take some of what is sent
+  absl::Duration linger = absl::Seconds(2);  // to see the last answer
+  absl::Duration spare = absl::Seconds(2);   // instead of `head`, on a connection above the limit
+};
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1:0";  // "HOST:PORT"; port 0: any free one
   size_t max_connections = 4096;
-  // Above those; only health checks are answered on them.
+  // Above those; only health checks are answered on them, and the oldest is closed for the next.
   size_t spare_connections = 64;
+  ConnectionLimits limits;
 };
 
 // Thread-safe.

@@ -1,0 +1,258 @@
+// The port itself: limits of connections, slow and half-closed clients, bodies piece by piece, TLS.
+#include "server/gateway/http_server.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "server/gateway/error_answer.h"
+#include "tests/support/server/certificates.h"
+#include "tests/support/server/http_client.h"
+
+namespace mercer::gateway {
+namespace {
+
+Answer TextOf(std::string text) {
+  Answer answer;
+  answer.body = std::move(text);
+  return answer;
+}
+
+// Answers a body with its length.
+void CountBody(const std::shared_ptr<Exchange>& exchange) {
+  ReadBody(exchange, 1'000'000, [exchange](absl::StatusOr<std::string> body) {
+    exchange->Send(body.ok() ? TextOf(absl::StrCat(body->size())) : BodyErrorAnswer(body.status()));
+  });
+}
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Start(HttpServer::Handler handler) {
+    if (server_ == nullptr) {
+      Open();
+    }
+    server_->Start(std::move(handler), nullptr);
+  }
+  void Open() {
+    auto server = HttpServer::Open(options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  static std::string Request(const std::string& path) {
+    return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  }
+
+  HttpServerOptions options_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, TakesBodiesOfEachCoding) {
+  Start(CountBody);
+  HttpClient client(server_->port());
+  EXPECT_EQ(client.Post("/", std::string(900'000, 'x')).body, "900000");
+  client.SendText("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 100; ++i) {
+    client.SendText("3e8\r\n" + std::string(1000, 'y') + "\r\n");
+  }
+  client.SendText("0\r\n\r\n");
+  EXPECT_EQ(client.Read().body, "100000");
+  client.SendText("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 100);
+  client.SendText("hello");
+  EXPECT_EQ(client.Read().body, "5");
+}
+
+TEST_F(HttpServerTest, ABodyThatNobodyReadsEndsTheConnectionAfterTheAnswer) {
+  Start([](const std::shared_ptr<Exchange>& exchange) { exchange->Send(TextOf("no")); });
+  HttpClient client(server_->port());
+  const HttpReply reply = client.Post("/", std::string(3'000'000, 'x'));
+  EXPECT_EQ(reply.body, "no");
+  EXPECT_EQ(reply.Find("Connection"), "close");
+}
+
+TEST_F(HttpServerTest, AnExchangeThatIsDroppedIsAnswered) {
+  Start([](const std::shared_ptr<Exchange>&) {});
+  HttpClient client(server_->port());
+  EXPECT_EQ(client.Get("/").status, 500);
+  // A stream that is dropped breaks off.
+  HttpServerOptions other;
+  auto server = HttpServer::Open(other);
+  ASSERT_TRUE(server.ok());
+  (*server)->Start(
+      [](const std::shared_ptr<Exchange>& exchange) {
+        exchange->Begin({200, {}, std::nullopt});
+        exchange->Write("begun", [](bool) {});
+      },
+      nullptr);
+  HttpClient streamed((*server)->port());
+  streamed.SendText(Request("/"));
+  EXPECT_EQ(streamed.Read().status, 0);
+}
+
+TEST_F(HttpServerTest, PiecesOfAStreamAreTakenAsTheClientReads) {
+  absl::Mutex mutex;
+  int pieces = 0;
+  std::function<void(const std::shared_ptr<Exchange>&)> write =
+      [&](const std::shared_ptr<Exchange>& exchange) {
+        exchange->Write(std::string(1'000'000, 'x'), [&, exchange](bool ok) {
+          absl::MutexLock lock(&mutex);
+          if (ok && ++pieces < 100) {
+            write(exchange);
+          } else {
+            exchange->End(ok);
+          }
+        });
+      };
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Begin({200, {}, uint64_t{100'000'000}});
+    write(exchange);
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  EXPECT_EQ(client.ReadHead().Find("Content-Length"), "100000000");
+  {
+    absl::MutexLock lock(&mutex);
+    EXPECT_LT(pieces, 50);  // what the sockets hold
+  }
+  EXPECT_EQ(client.ReadBodyUntil([](const std::string&) { return false; }).size(), 100'000'000u);
+}
+
+TEST_F(HttpServerTest, WhoeverWaitsHearsThatTheClientHasGone) {
+  absl::Notification gone;
+  absl::Notification asked;
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->OnGone([&gone, exchange] { gone.Notify(); });
+    asked.Notify();
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  asked.WaitForNotification();
+  client.Close();
+  EXPECT_TRUE(gone.WaitForNotificationWithTimeout(absl::Seconds(30)));
+}
+
+TEST_F(HttpServerTest, ABodyThatBreaksOffIsNoWholeBody) {
+  absl::Notification failed;
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    ReadBody(exchange, 1000, [&failed, exchange](absl::StatusOr<std::string> body) {
+      if (absl::IsCancelled(body.status())) {
+        failed.Notify();
+      }
+    });
+  });
+  HttpClient client(server_->port());
+  client.SendText("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nhalf");
+  client.ShutDownSending();
+  EXPECT_TRUE(failed.WaitForNotificationWithTimeout(absl::Seconds(30)));
+}
+
+TEST_F(HttpServerTest, SlowClientsAreTold) {
+  options_.limits.head = absl::Milliseconds(200);
+  options_.limits.body = absl::Milliseconds(200);
+  options_.limits.idle = absl::Milliseconds(200);
+  Start(CountBody);
+  HttpClient slow_head(server_->port());
+  slow_head.SendText("GET / HTTP/1.1\r\nHost: loc");
+  EXPECT_EQ(slow_head.Read().status, 408);
+  EXPECT_TRUE(slow_head.ReadToEnd());
+  HttpClient slow_body(server_->port());
+  slow_body.SendText("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nhal");
+  EXPECT_EQ(slow_body.Read().status, 408);
+  HttpClient silent(server_->port());
+  EXPECT_TRUE(silent.ReadToEnd());
+  HttpClient idle(server_->port());
+  EXPECT_EQ(idle.Post("/", "abc").body, "3");
+  EXPECT_TRUE(idle.ReadToEnd());
+}
+
+TEST_F(HttpServerTest, AClientThatDoesNotReadIsCutOff) {
+  options_.limits.write = absl::Milliseconds(300);
+  absl::Notification ended;
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Begin({200, {}, std::nullopt});
+    exchange->Write(std::string(100'000'000, 'x'), [&ended, exchange](bool ok) {
+      EXPECT_FALSE(ok);
+      ended.Notify();
+    });
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  EXPECT_TRUE(ended.WaitForNotificationWithTimeout(absl::Seconds(60)));
+}
+
+TEST_F(HttpServerTest, AboveTheLimitThereAreSpareConnectionsForTheNewest) {
+  options_.max_connections = 3;
+  options_.spare_connections = 2;
+  options_.limits.spare = absl::Minutes(1);
+  Start([](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Send(TextOf(exchange->peer().spare ? "spare" : "usual"));
+  });
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<HttpClient>(server_->port()));
+    EXPECT_EQ(clients.back()->Get("/").body, "usual");
+  }
+  for (int i = 0; i < 5;
+       ++i) {  // each is closed after its answer, so that there is room for the next
+    HttpClient spare(server_->port());
+    const HttpReply reply = spare.Get("/");
+    EXPECT_EQ(reply.body, "spare");
+    EXPECT_EQ(reply.Find("Connection"), "close");
+    EXPECT_TRUE(spare.ReadToEnd());
+  }
+  HttpClient fourth(server_->port());
+  HttpClient fifth(server_->port());
+  HttpClient sixth(server_->port());
+  EXPECT_TRUE(fourth.ReadToEnd());
+  EXPECT_EQ(sixth.Get("/").body, "spare");
+  EXPECT_EQ(fifth.Get("/").body, "spare");
+  EXPECT_EQ(clients[0]->Get("/").body, "usual");
+}
+
+TEST_F(HttpServerTest, AStopLetsRequestsEndAndTakesNoMore) {
+  absl::Notification asked;
+  std::shared_ptr<Exchange> held;
+  Start([&](std::shared_ptr<Exchange> exchange) {
+    held = std::move(exchange);
+    asked.Notify();
+  });
+  HttpClient idle(server_->port());
+  HttpClient busy(server_->port());
+  busy.SendText(Request("/"));
+  asked.WaitForNotification();
+  absl::Notification stopped;
+  std::thread stop([&] {
+    server_->Stop(absl::Seconds(60));
+    stopped.Notify();
+  });
+  EXPECT_TRUE(idle.ReadToEnd());
+  EXPECT_FALSE(stopped.HasBeenNotified());
+  held->Send(TextOf("late"));
+  held.reset();
+  const HttpReply reply = busy.Read();
+  EXPECT_EQ(reply.body, "late");
+  EXPECT_EQ(reply.Find("Connection"), "close");
+  busy.Close();
+  stop.join();
+  EXPECT_FALSE(HttpClient(server_->port()).connected());
+}
+
+TEST_F(HttpServerTest, TheSamePortIsTakenOnce) {
+  Open();
+  HttpServerOptions other;
+  other.address = absl::StrCat("127.0.0.1:", server_->port());
+  const auto second = HttpServer::Open(other);
+  EXPECT_EQ(GetReason(second.status()), "ADDRESS_IN_USE");
+}
+
+}  // namespace
+}  // namespace mercer::gateway
