@@ -21,6 +21,8 @@ if(MERCER_BUILD_SERVER)
   find_package(OpenSSL REQUIRED)
   find_package(Boost 1.74 REQUIRED)  # headers alone
   find_package(SQLite3 REQUIRED)
+  # Its CMake files ask for the web server and the client of its other libraries as well.
+  find_library(MERCER_PROMETHEUS prometheus-cpp-core REQUIRED)
   find_package(spdlog REQUIRED CONFIG)
   find_package(CLI11 REQUIRED CONFIG)
   find_program(MERCER_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)  # Debian's gRPC config exports no target for it

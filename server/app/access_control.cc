@@ -72,4 +72,15 @@ void AccessControl::Report(const char* what, const absl::StatusOr<bool>& reloade
   error = message;
 }
 
+void WarnOfOpenDoor(spdlog::logger& log, const AccessOptions& access, const std::string& listen,
+                    const std::string& address) {
+  if (IsLoopback(listen) || (!access.tls.empty() && !access.tokens.empty())) {
+    return;
+  }
+  log.warn("INSECURE: other machines reach {} {} TLS and {} tokens: {}", address,
+           access.tls.empty() ? "without" : "with", access.tokens.empty() ? "without" : "with",
+           access.tokens.empty() ? "everybody may do everything"
+                                 : "whoever listens on the network reads the tokens");
+}
+
 }  // namespace mercer::server

@@ -61,4 +61,8 @@ class AccessControl {
   std::unique_ptr<Ticker> ticker_;  // null: no files
 };
 
+// A line of the log where others than this machine reach `address`, which is where `listen` is, without TLS or without tokens.
+void WarnOfOpenDoor(spdlog::logger& log, const AccessOptions& access, const std::string& listen,
+                    const std::string& address);
+
 }  // namespace mercer::server

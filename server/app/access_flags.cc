@@ -16,6 +16,8 @@ void AddAccessFlags(CLI::App& app, AccessOptions& options) {
                "offer gRPC's reflection where tokens are asked for, to callers without one too");
   app.add_flag("--channelz", options.channelz,
                "offer gRPC's channelz, to callers without a token too");
+  app.add_flag("--metrics-open", options.metrics_open,
+               "show /metrics to callers without a token too, where tokens are asked for");
   app.add_option("--max-calls", options.max_calls_per_caller,
                  "calls that one caller may have at a time, streams included; 0: any number")
       ->check(CLI::NonNegativeNumber)

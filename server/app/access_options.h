@@ -24,6 +24,7 @@ struct AccessOptions {
   bool insecure = false;    // listen beyond loopback even without TLS or without tokens
   bool reflection = false;  // also where tokens are asked for
   bool channelz = false;
+  bool metrics_open = false;                           // for callers without a token, too
   int64_t max_calls_per_caller = 4096;                 // at a time, streams included; 0: any number
   absl::Duration reload_interval = absl::Seconds(5);   // of the files above
   absl::Duration handshake_limit = absl::Seconds(20);  // for a new connection to say something

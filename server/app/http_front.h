@@ -20,6 +20,7 @@ class logger;
 
 namespace mercer::gateway {
 class Gateway;
+class MetricsSource;
 }  // namespace mercer::gateway
 
 namespace mercer::server {
@@ -30,6 +31,7 @@ struct HttpDependencies {
   std::shared_ptr<grpc::Channel> channel;  // within the process
   std::string peer_key;                    // of PeerOf
   int num_learners = 0;
+  gateway::MetricsSource* metrics = nullptr;  // outlives the front
   std::shared_ptr<spdlog::logger> log;
 };
 

@@ -91,6 +91,7 @@ std::vector<Setting> StartSettings() {
       MakeSetting<&AccessOptions::insecure>("--insecure"),
       MakeSetting<&AccessOptions::reflection>("--reflection"),
       MakeSetting<&AccessOptions::channelz>("--channelz"),
+      MakeSetting<&AccessOptions::metrics_open>("--metrics-open"),
   };
 }
 

@@ -30,6 +30,7 @@
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
+#include "server/app/server_metrics.h"
 #include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_log.h"
@@ -367,6 +368,10 @@ class Server::Impl {
     environment_.log = log_;
     environment_.gate = access_->gate();
     environment_.slots = std::make_unique<CallSlots>(options_.access.max_calls_per_caller);
+    metrics_ = std::make_unique<ServerMetrics>(
+        MetricsDependencies{access_->gate(), options_.access.metrics_open, storage_.get(),
+                            environment_.calls.get(), &cache_->statistics()});
+    environment_.observer = metrics_.get();
     services_.push_back(MakeDatasetService(environment_, context_));
     services_.push_back(MakeTrainingService(environment_, context_));
     services_.push_back(MakeModelService(environment_, context_, *cache_));
@@ -396,7 +401,7 @@ class Server::Impl {
     grpc_server_->GetHealthCheckService()->SetServingStatus(true);
     listener_->Start(std::move(acceptor));
     address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
-    WarnOfOpenDoor(options_.listen, address_);
+    WarnOfOpenDoor(*log_, options_.access, options_.listen, address_);
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
                address_, options_.data_dir, options_.workers, options_.threads,
                options_.memory_budget_bytes);
@@ -410,23 +415,13 @@ class Server::Impl {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // the server sends none beyond its own limit
     MERCER_ASSIGN_OR_RETURN(
-        http_, HttpFront::Open(options_, {access_.get(), grpc_server_->InProcessChannel(arguments),
-                                          environment_.peer_key,
-                                          static_cast<int>(context_.learners.size()), log_}));
-    WarnOfOpenDoor(options_.http, http_->url());
+        http_, HttpFront::Open(
+                   options_,
+                   {access_.get(), grpc_server_->InProcessChannel(arguments), environment_.peer_key,
+                    static_cast<int>(context_.learners.size()), metrics_.get(), log_}));
+    WarnOfOpenDoor(*log_, options_.access, options_.http, http_->url());
     log_->info("dashboard url={}/", http_->url());
     return WritePortFile(PosixFileSystem(), HttpPortFile(), http_->port());
-  }
-
-  void WarnOfOpenDoor(const std::string& listen, const std::string& address) {
-    const AccessOptions& access = options_.access;
-    if (IsLoopback(listen) || (!access.tls.empty() && !access.tokens.empty())) {
-      return;
-    }
-    log_->warn("INSECURE: other machines reach {} {} TLS and {} tokens: {}", address,
-               access.tls.empty() ? "without" : "with", access.tokens.empty() ? "without" : "with",
-               access.tokens.empty() ? "everybody may do everything"
-                                     : "whoever listens on the network reads the tokens");
   }
 
   const ServerOptions options_;  // resolved, as of the start
@@ -455,6 +450,7 @@ class Server::Impl {
   RpcEnvironment environment_;
   std::unique_ptr<Ticker> ticker_;
   std::unique_ptr<ModelCache> cache_;
+  std::unique_ptr<ServerMetrics> metrics_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<ThreadPool> io_for_calls_;
   std::unique_ptr<ThreadPool> compute_;

@@ -67,6 +67,7 @@ class Gateway::Impl {
     context_.workers = workers_.get();
     context_.facts = std::move(dependencies.facts);
     context_.find_asset = std::move(dependencies.find_asset);
+    context_.metrics = dependencies.metrics;
     context_.max_body_bytes = options.max_body_bytes;
     context_.loopback = options.loopback;
     context_.log = std::move(dependencies.log);
@@ -135,6 +136,10 @@ class Gateway::Impl {
       DispatchApi(exchange, path);
       return;
     }
+    if (path == "/metrics" && context_.metrics != nullptr) {
+      ShowMetrics(exchange);
+      return;
+    }
     exchange->Send(Reads(head) ? AnswerAsset(context_.find_asset, head, path) : OnlyReads());
   }
 
@@ -169,6 +174,28 @@ class Gateway::Impl {
         Remember(StreamJob(context_, exchange, *match));
         return;
     }
+  }
+
+  void ShowMetrics(const std::shared_ptr<Exchange>& exchange) {
+    if (!Reads(exchange->head())) {
+      exchange->Send(OnlyReads());
+      return;
+    }
+    const absl::Status admitted =
+        context_.metrics->Admit(exchange->head().FindAll("authorization"));
+    if (!admitted.ok()) {
+      exchange->Send(ErrorAnswer(admitted));
+      return;
+    }
+    workers_->Post([this, exchange] {
+      Answer answer = TextAnswer(200, "");
+      answer.headers[0].second = "text/plain; version=0.0.4; charset=utf-8";
+      const absl::Status status = RunSafely("the metrics", [&] {
+        answer.body = context_.metrics->Text({context_.event_streams.taken()});
+        return absl::OkStatus();
+      });
+      exchange->Send(status.ok() ? std::move(answer) : ErrorAnswer(status));
+    });
   }
 
   Answer HealthAnswer(std::string_view path) const {

@@ -36,6 +36,7 @@ struct GatewayDependencies {
   std::string peer_key;                    // as in server::PeerOf
   ServerFacts facts;
   AssetFinder find_asset = FindBuiltInAsset;
+  MetricsSource* metrics = nullptr;     // null: /metrics is not there
   std::shared_ptr<spdlog::logger> log;  // may be null
 };
 

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 
 #include "server/gateway/assets.h"
+#include "server/gateway/metrics_source.h"
 #include "server/gateway/rpc_channel.h"
 #include "server/jobs/executor.h"
 
@@ -67,6 +68,7 @@ struct GatewayContext {
   server::Executor* workers = nullptr;  // for JSON that takes its time
   ServerFacts facts;
   AssetFinder find_asset;
+  MetricsSource* metrics = nullptr;  // null: there are none to show
   int64_t max_body_bytes = 0;
   bool loopback = true;  // the port is reached from this machine alone
   bool has_tls = false;
