@@ -1,0 +1,68 @@
+// The calls that the pages make, by name.
+import { type Client, withQuery } from './client.ts';
+import type { Dataset, UploadHeader } from './dataset_types.ts';
+import type { Alias, Evaluation, Model, Prediction, TypedColumn, Verification } from './model_types.ts';
+import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest } from './types.ts';
+
+const PAGE_SIZE = 200;
+const MAX_PAGES = 25;
+
+/** All pages of a list, up to MAX_PAGES of them. */
+async function all<T>(
+  client: Client,
+  path: string,
+  query: Record<string, string | undefined>,
+  member: string,
+  signal?: AbortSignal,
+): Promise<T[]> {
+  const found: T[] = [];
+  let pageToken: string | undefined;
+  for (let page = 0; page < MAX_PAGES; ++page) {
+    const answer = await client.get<Record<string, unknown>>(path, { ...query, pageSize: PAGE_SIZE, pageToken }, signal);
+    found.push(...((answer[member] as T[] | undefined) ?? []));
+    pageToken = answer['nextPageToken'] as string | undefined;
+    if (!pageToken) break;
+  }
+  return found;
+}
+
+export const getServer = (client: Client, signal?: AbortSignal) => client.get<ServerInfo>('/v1/server', {}, signal);
+
+export const listLearners = async (client: Client, signal?: AbortSignal) =>
+  (await client.get<{ learners?: LearnerDescription[] }>('/v1/learners', {}, signal)).learners ?? [];
+
+export const getJob = (client: Client, name: string, signal?: AbortSignal) => client.get<Job>(`/v1/${name}`, {}, signal);
+export const train = (client: Client, request: TrainRequest) => client.send<Job>('POST', '/v1/jobs', request);
+export const cancelJob = (client: Client, name: string) => client.send<Job>('POST', `/v1/${name}:cancel`);
+export const stopJob = (client: Client, name: string) => client.send<Job>('POST', `/v1/${name}:stop`);
+export const estimateCost = (client: Client, training: TrainRequest, signal?: AbortSignal) =>
+  client.send<CostEstimate>('POST', '/v1/jobs:estimate', { training }, signal);
+
+export const listDatasets = (client: Client, signal?: AbortSignal) => all<Dataset>(client, '/v1/datasets', {}, 'datasets', signal);
+export const getDataset = (client: Client, name: string, signal?: AbortSignal) => client.get<Dataset>(`/v1/${name}`, {}, signal);
+export const deleteDataset = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
+export const uploadDataset = (
+  client: Client,
+  header: UploadHeader,
+  file: Blob,
+  onProgress: (sentBytes: number) => void,
+  signal: AbortSignal,
+) => client.upload<Dataset>(withQuery('/v1/datasets:upload', { header: JSON.stringify(header) }), file, onProgress, signal);
+
+export const listModels = (client: Client, signal?: AbortSignal) => all<Model>(client, '/v1/models', {}, 'models', signal);
+export const listVersions = (client: Client, model: string, signal?: AbortSignal) =>
+  all<Model>(client, '/v1/models', { model }, 'models', signal);
+export const getModel = (client: Client, name: string, signal?: AbortSignal) => client.get<Model>(`/v1/${name}`, {}, signal);
+export const getFullModel = (client: Client, name: string, signal?: AbortSignal) =>
+  client.get<Model>(`/v1/${name}`, { view: 'MODEL_VIEW_FULL' }, signal);
+export const evaluateModel = (client: Client, name: string, dataset: string) =>
+  client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset });
+export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
+export const predict = (client: Client, name: string, columns: TypedColumn[]) =>
+  client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true });
+
+/** `etag`: the one that the alias is known to have, "none" for a new one; the server refuses when somebody else has moved it. */
+export const setAlias = (client: Client, model: string, alias: string, version: string, etag: string) =>
+  client.send<Alias>('PUT', `/v1/${model}/aliases/${encodeURIComponent(alias)}`, { version, etag });
+export const listAliases = (client: Client, model: string, signal?: AbortSignal) =>
+  all<Alias>(client, `/v1/${model}/aliases`, {}, 'aliases', signal);

@@ -1,0 +1,84 @@
+// What every page needs: the client, the live state, and hooks to read both.
+import { createContext } from 'preact';
+import { useContext, useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import type { Client } from './api/client.ts';
+import { isAbort } from './api/error.ts';
+import type { Live } from './live/live.ts';
+
+export interface Services {
+  client: Client;
+  live: Live;
+}
+
+export const ServicesContext = createContext<Services | undefined>(undefined);
+
+export function useServices(): Services {
+  const services = useContext(ServicesContext);
+  if (!services) throw new Error('no services');
+  return services;
+}
+
+/** A part of the live state; the component is drawn again when it has become another one. */
+export function useLive<T>(select: (live: Live) => T): T {
+  const { live } = useServices();
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const selected = select(live);
+  const latest = useRef({ select, selected });
+  latest.current = { select, selected };
+  useEffect(
+    () =>
+      live.subscribe(() => {
+        if (!Object.is(latest.current.select(live), latest.current.selected)) redraw(undefined);
+      }),
+    [live],
+  );
+  return selected;
+}
+
+/** The time now, which goes on every `seconds`; 0: it stands. */
+export function useNow(seconds: number): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (seconds <= 0) return undefined;
+    setNow(Date.now());
+    const timer = setInterval(() => setNow(Date.now()), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [seconds]);
+  return now;
+}
+
+export interface Loaded<T> {
+  value: T | undefined;
+  error: unknown;
+  loading: boolean;
+  reload: () => void;
+}
+
+/** The answer of a call, made again when one of `inputs` changes; the old answer stays until the new one is there. */
+export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ value: T | undefined; error: unknown; loading: boolean }>({
+    value: undefined,
+    error: undefined,
+    loading: true,
+  });
+  const [turn, reload] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const controller = new AbortController();
+    setState((old) => ({ ...old, loading: true }));
+    call(controller.signal).then(
+      (value) => !controller.signal.aborted && setState({ value, error: undefined, loading: false }),
+      (error: unknown) => {
+        if (!controller.signal.aborted && !isAbort(error)) setState((old) => ({ value: old.value, error, loading: false }));
+      },
+    );
+    return () => controller.abort();
+  }, [...inputs, turn]);
+  return { ...state, reload: () => reload(undefined) };
+}
+
+/** Sets the document's title while the component is shown. */
+export function useTitle(title: string): void {
+  useEffect(() => {
+    document.title = title ? `${title} · Mercer` : 'Mercer';
+  }, [title]);
+}

@@ -1,0 +1,81 @@
+// What the pages say of jobs.
+import type { Job, TrainRequest } from '../api/types.ts';
+import { isFinal } from '../live/job_store.ts';
+import { formatReal, formatSeconds, idOf } from './format.ts';
+import { parseDuration } from './numbers.ts';
+
+export const FILTERS = ['all', 'active', 'succeeded', 'failed', 'cancelled'] as const;
+export type Filter = (typeof FILTERS)[number];
+
+export function matchesFilter(job: Job, filter: Filter): boolean {
+  switch (filter) {
+    case 'all':
+      return true;
+    case 'active':
+      return !isFinal(job);
+    default:
+      return job.state === `JOB_STATE_${filter.toUpperCase()}`;
+  }
+}
+
+/** Every word must occur in name, learner, data set, model or labels. */
+export function matchesText(job: Job, text: string): boolean {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return true;
+  const data = (job.request?.data ?? []).map((input) => input.dataset ?? '');
+  const labels = Object.entries(job.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  const all = [job.name, job.displayName, job.learner, job.model, job.request?.model, ...data, ...labels].join(' ').toLowerCase();
+  return words.every((word) => all.includes(word));
+}
+
+export function titleOf(job: Job): string {
+  return job.displayName || (job.request?.model ? idOf(job.request.model) : idOf(job.name));
+}
+
+export function datasetsOf(request: TrainRequest | undefined): string[] {
+  return (request?.data ?? []).map((input) => input.dataset ?? '').filter(Boolean);
+}
+
+/** Share that is done, in [0, 1]. */
+export function fractionOf(job: Job): number {
+  if (job.state === 'JOB_STATE_SUCCEEDED') return 1;
+  return job.progress?.progress?.fraction ?? 0;
+}
+
+/** Seconds that the job has taken so far, or took. */
+export function secondsOf(job: Job, now: number): number | undefined {
+  if (!job.startTime) return undefined;
+  const end = job.endTime ? Date.parse(job.endTime) : now;
+  return Math.max(0, (end - Date.parse(job.startTime)) / 1000);
+}
+
+/** One line on where a job stands. */
+export function standingOf(job: Job): string {
+  const progress = job.progress?.progress;
+  switch (job.state) {
+    case 'JOB_STATE_QUEUED':
+      return job.reason ? `waits: ${reasonWords(job.reason)}` : 'waits for its turn';
+    case 'JOB_STATE_RUNNING': {
+      const remaining = parseDuration(progress?.remaining);
+      const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}, ` : '';
+      return remaining !== undefined ? `${phase}about ${formatSeconds(remaining)} left` : `${phase}${progress?.stage ?? 'starting'}`;
+    }
+    case 'JOB_STATE_VERIFYING':
+      return 'the certificate is being recomputed';
+    case 'JOB_STATE_FAILED':
+      return job.error?.message ?? reasonWords(job.reason);
+    case 'JOB_STATE_CANCELLED':
+      return reasonWords(job.reason);
+    default:
+      return '';
+  }
+}
+
+export function reasonWords(reason: string | undefined): string {
+  return (reason ?? '').toLowerCase().replaceAll('_', ' ');
+}
+
+export function gapOf(job: Job): string {
+  const gap = job.progress?.progress?.relativeGap;
+  return gap === undefined ? '–' : formatReal(gap, 2);
+}

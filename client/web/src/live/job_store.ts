@@ -1,0 +1,72 @@
+// The jobs that the event stream has told of, newest first.
+import type { Job, JobState } from '../api/types.ts';
+
+export interface JobMessage {
+  job?: Job;
+  existing?: boolean;
+  left?: boolean;
+}
+
+export const FINAL_STATES: ReadonlySet<JobState> = new Set<JobState>([
+  'JOB_STATE_SUCCEEDED',
+  'JOB_STATE_FAILED',
+  'JOB_STATE_CANCELLED',
+]);
+
+export function isFinal(job: Job): boolean {
+  return FINAL_STATES.has(job.state ?? 'JOB_STATE_UNSPECIFIED');
+}
+
+function newestFirst(a: Job, b: Job): number {
+  const [timeA, timeB] = [a.createTime ?? '', b.createTime ?? ''];
+  if (timeA !== timeB) return timeA < timeB ? 1 : -1;
+  return a.name < b.name ? 1 : -1;
+}
+
+export class JobStore {
+  private readonly jobs = new Map<string, Job>();
+  private sorted: Job[] | undefined;
+  private unseen: Set<string> | undefined;
+  /** All jobs that there were when the connection was made have come. */
+  complete = false;
+
+  apply(message: JobMessage): void {
+    const { job } = message;
+    if (!job) return;
+    this.unseen?.delete(job.name);
+    const known = this.jobs.get(job.name);
+    if (message.left) {
+      this.jobs.delete(job.name);
+    } else if (!known || !isOlder(job, known)) {
+      // Lists come without attempts; those that are known stay.
+      this.jobs.set(job.name, job.attempts || !known?.attempts ? job : { ...job, attempts: known.attempts });
+    }
+    this.sorted = undefined;
+  }
+
+  /** A new connection: whatever it does not name again is gone. */
+  beginSync(): void {
+    this.unseen = new Set(this.jobs.keys());
+  }
+
+  endSync(): void {
+    for (const name of this.unseen ?? []) this.jobs.delete(name);
+    if (this.unseen?.size) this.sorted = undefined;
+    this.unseen = undefined;
+    this.complete = true;
+  }
+
+  get(name: string): Job | undefined {
+    return this.jobs.get(name);
+  }
+
+  list(): Job[] {
+    this.sorted ??= [...this.jobs.values()].sort(newestFirst);
+    return this.sorted;
+  }
+}
+
+/** A watch may show an older state than one that a call has returned meanwhile. */
+function isOlder(job: Job, known: Job): boolean {
+  return Number(job.lastSequence ?? 0) < Number(known.lastSequence ?? 0) || (isFinal(known) && !isFinal(job));
+}

@@ -1,0 +1,101 @@
+// What happened to a job, what it was asked for, and its attempts.
+import { useState } from 'preact/hooks';
+import type { Attempt, ProgressEvent, TrainRequest } from '../api/types.ts';
+import { useLive, useServices } from '../context.tsx';
+import { formatClock, formatInteger, formatReal, formatSeconds, formatTime, idOf } from '../lib/format.ts';
+import { reasonWords } from '../lib/jobs.ts';
+import { describeRequest } from '../lib/request_words.ts';
+import { Definitions, Panel, stateWord } from '../ui/parts.tsx';
+
+const FIRST_EVENTS = 50;
+
+export function EventLog() {
+  const { live } = useServices();
+  useLive((state) => state.progress?.version);
+  const [shown, setShown] = useState(FIRST_EVENTS);
+  const [statesOnly, setStatesOnly] = useState(false);
+  const log = (live.progress?.log ?? []).filter((event) => !statesOnly || !event.progress);
+  const events = log.slice(-shown).reverse();
+  const aside = (
+    <label class="check">
+      <input type="checkbox" checked={statesOnly} onChange={(event) => setStatesOnly(event.currentTarget.checked)} /> changes of state only
+    </label>
+  );
+  return (
+    <Panel title="Log" aside={aside}>
+      <ol class="log" reversed start={Number(events[0]?.sequence ?? 0)} aria-label="Events, newest first">
+        {events.map((event) => (
+          <LogLine key={String(event.sequence)} event={event} />
+        ))}
+      </ol>
+      {log.length > shown ? (
+        <button type="button" class="button small" onClick={() => setShown(shown + 4 * FIRST_EVENTS)}>
+          Show earlier events
+        </button>
+      ) : null}
+    </Panel>
+  );
+}
+
+function LogLine({ event }: { event: ProgressEvent }) {
+  return (
+    <li class={event.progress ? '' : 'state'}>
+      <time dateTime={event.time} title={formatTime(event.time)}>
+        {formatClock(event.time)}
+      </time>
+      <span>{eventWords(event)}</span>
+    </li>
+  );
+}
+
+function eventWords(event: ProgressEvent): string {
+  const { stateChange, progress, resumed } = event;
+  if (resumed) {
+    const from = Number(resumed.fromIteration ?? 0);
+    return from > 0 ? `goes on from iteration ${formatInteger(from)}` : 'starts from the beginning';
+  }
+  if (stateChange) {
+    if (stateChange.reason === 'STOP_REQUESTED') return 'a stop was asked for';
+    const why = stateChange.error?.message ?? (stateChange.reason ? reasonWords(stateChange.reason) : '');
+    return [stateWord(stateChange.state), why, stateChange.model ?? ''].filter(Boolean).join(': ');
+  }
+  const parts = [`${progress?.phase ?? 'train'} ${progress?.stage ?? ''}`.trim(), `iteration ${formatInteger(event.iteration)}`];
+  if (progress?.primal !== undefined) parts.push(`objective ${formatReal(progress.primal, 6)}`);
+  if (progress?.relativeGap !== undefined) parts.push(`gap ${formatReal(progress.relativeGap, 2)}`);
+  return parts.join(' · ');
+}
+
+export function RequestView({ request }: { request: TrainRequest | undefined }) {
+  const [raw, setRaw] = useState(false);
+  if (!request) return null;
+  const aside = (
+    <button type="button" class="button small" aria-pressed={raw} onClick={() => setRaw(!raw)}>
+      {raw ? 'In words' : 'As JSON'}
+    </button>
+  );
+  return (
+    <Panel title="Request" aside={aside}>
+      {raw ? <pre class="json">{JSON.stringify(request, null, 2)}</pre> : <Definitions items={describeRequest(request)} />}
+    </Panel>
+  );
+}
+
+export function AttemptList({ attempts }: { attempts: Attempt[] }) {
+  if (attempts.length === 0) return null;
+  return (
+    <Panel title="Attempts">
+      <ol class="attempts">
+        {attempts.map((attempt) => (
+          <li key={attempt.number}>
+            <strong>{attempt.number}</strong> {attempt.endReason ? reasonWords(attempt.endReason) : 'running'}
+            <span class="sub">
+              {formatTime(attempt.startTime)}
+              {attempt.endTime ? ` · ${formatSeconds((Date.parse(attempt.endTime) - Date.parse(attempt.startTime ?? '')) / 1000)}` : ''}
+              {attempt.worker ? ` · ${idOf(attempt.worker.split(' ')[0])}` : ''}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}

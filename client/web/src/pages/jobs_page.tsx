@@ -1,0 +1,139 @@
+// All jobs, newest first, live.
+import { useState } from 'preact/hooks';
+import type { Job } from '../api/types.ts';
+import { useLive, useNow, useTitle } from '../context.tsx';
+import { formatAgo, formatSeconds, idOf } from '../lib/format.ts';
+import { datasetsOf, FILTERS, type Filter, fractionOf, gapOf, matchesFilter, matchesText, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
+import { isFinal } from '../live/job_store.ts';
+import { Link, navigate, type Route } from '../router.tsx';
+import { Empty, Loading, PageHeader, ProgressBar, StateBadge } from '../ui/parts.tsx';
+import { pure } from '../ui/pure.tsx';
+
+const FIRST_ROWS = 100;
+
+export function JobsPage({ route }: { route: Route }) {
+  useTitle('Jobs');
+  const jobs = useLive((live) => live.jobs.list());
+  const complete = useLive((live) => live.jobs.complete);
+  const [rows, setRows] = useState(FIRST_ROWS);
+  const now = useNow(1);
+  const given = route.query.get('state') as Filter | null;
+  const filter: Filter = given && FILTERS.includes(given) ? given : 'all';
+  const text = route.query.get('q') ?? '';
+  const found = jobs.filter((job) => matchesFilter(job, filter) && matchesText(job, text));
+
+  return (
+    <>
+      <PageHeader
+        title="Jobs"
+        actions={
+          <Link class="button primary" href="/train">
+            New training
+          </Link>
+        }
+      />
+      {jobs.length === 0 ? (
+        complete ? <NoJobs /> : <Loading />
+      ) : (
+        <>
+          <FilterBar jobs={jobs} filter={filter} text={text} />
+          <JobTable jobs={found.slice(0, rows)} now={now} />
+          {found.length === 0 ? <p class="hint">No job matches.</p> : null}
+          {found.length > rows ? (
+            <p class="more">
+              <button type="button" class="button" onClick={() => setRows(rows + FIRST_ROWS)}>
+                Show more ({found.length - rows} left)
+              </button>
+            </p>
+          ) : null}
+        </>
+      )}
+    </>
+  );
+}
+
+function NoJobs() {
+  return (
+    <Empty title="Nothing has been trained yet" action={{ href: '/train', text: 'Start a training' }}>
+      A job learns which of your kernels, columns or blocks matter. It appears here as soon as it is queued, and you can watch it learn.
+    </Empty>
+  );
+}
+
+function FilterBar({ jobs, filter, text }: { jobs: Job[]; filter: Filter; text: string }) {
+  const go = (state: Filter, q: string) => {
+    const query = new URLSearchParams();
+    if (state !== 'all') query.set('state', state);
+    if (q) query.set('q', q);
+    navigate(`/jobs${query.size > 0 ? `?${query}` : ''}`, true);
+  };
+  return (
+    <div class="filter-bar">
+      <div class="chips" role="group" aria-label="State">
+        {FILTERS.map((state) => (
+          <button key={state} type="button" class="chip" aria-pressed={state === filter} onClick={() => go(state, text)}>
+            {state} <span class="count">{jobs.filter((job) => matchesFilter(job, state)).length}</span>
+          </button>
+        ))}
+      </div>
+      <input
+        type="search"
+        class="search"
+        placeholder="Search name, data, label"
+        aria-label="Search jobs"
+        value={text}
+        onInput={(event) => go(filter, event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+function JobTable({ jobs, now }: { jobs: Job[]; now: number }) {
+  if (jobs.length === 0) return null;
+  return (
+    <table class="table jobs">
+      <thead>
+        <tr>
+          <th scope="col">Job</th>
+          <th scope="col">State</th>
+          <th scope="col">Progress</th>
+          <th scope="col" class="number">Gap</th>
+          <th scope="col" class="number">Time</th>
+          <th scope="col" class="number">Created</th>
+        </tr>
+      </thead>
+      <tbody>
+        {jobs.map((job) => (
+          <JobRow key={job.name} job={job} time={formatSeconds(secondsOf(job, now))} created={formatAgo(job.createTime, now)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const JobRow = pure(function JobRow({ job, time, created }: { job: Job; time: string; created: string }) {
+  const title = titleOf(job);
+  return (
+    <tr>
+      <th scope="row">
+        <Link href={`/${job.name}`}>{title}</Link>
+        <span class="sub">
+          {job.learner} on {datasetsOf(job.request).map(idOf).join(', ')}
+          {title === idOf(job.name) ? '' : ` · ${idOf(job.name)}`}
+        </span>
+      </th>
+      <td>
+        <StateBadge job={job} />
+      </td>
+      <td class="progress-cell">
+        {isFinal(job) ? null : <ProgressBar fraction={fractionOf(job)} label={`Progress of ${title}`} />}
+        <span class="sub clip" title={standingOf(job)}>
+          {job.model ? <Link href={`/${job.model}`}>{job.model.replace('models/', '').replace('/versions/', ' · version ')}</Link> : standingOf(job)}
+        </span>
+      </td>
+      <td class="number" data-label="Gap">{gapOf(job)}</td>
+      <td class="number" data-label="Time">{time}</td>
+      <td class="number" data-label="Created">{created}</td>
+    </tr>
+  );
+});

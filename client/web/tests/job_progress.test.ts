@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ProgressEvent, TrainingProgress } from '../src/api/types.ts';
+import { JobProgress, MAX_LOG_EVENTS, MAX_POINTS } from '../src/live/job_progress.ts';
+
+function step(sequence: number, iteration: number, elapsed: string, change: TrainingProgress = {}): ProgressEvent {
+  return {
+    sequence: String(sequence),
+    iteration: String(iteration),
+    progress: { phase: 'train', primal: 10 / iteration, dual: 1, relativeGap: 1 / iteration, activeKernels: '3', elapsed, ...change },
+  };
+}
+
+test('columns, with null for what is not known or infinite', () => {
+  const progress = new JobProgress('jobs/a');
+  progress.apply(step(1, 1, '0.5s', { dual: '-Infinity', activeKernels: undefined }));
+  progress.apply(step(2, 2, '1s'));
+  assert.deepEqual(progress.series.iteration, [1, 2]);
+  assert.deepEqual(progress.series.time, [0.5, 1]);
+  assert.deepEqual(progress.series.primal, [10, 5]);
+  assert.deepEqual(progress.series.dual, [null, 1]);
+  assert.deepEqual(progress.series.activeKernels, [null, 3]);
+});
+
+test('an event that comes again changes nothing', () => {
+  const progress = new JobProgress('jobs/a');
+  progress.apply(step(1, 1, '1s'));
+  const { version } = progress;
+  progress.apply(step(1, 1, '1s'));
+  assert.equal(progress.version, version);
+  assert.equal(progress.series.time.length, 1);
+  assert.equal(progress.log.length, 1);
+});
+
+test('what came after the checkpoint is cut off, and training time goes on from there', () => {
+  const progress = new JobProgress('jobs/a');
+  for (const [sequence, iteration] of [[1, 1], [2, 2], [3, 3]] as const) progress.apply(step(sequence, iteration, `${iteration}s`));
+  progress.apply({ sequence: '4', resumed: { fromIteration: '2' } });
+  progress.apply(step(5, 3, '0.25s'));
+  assert.deepEqual(progress.series.iteration, [1, 2, 3]);
+  assert.deepEqual(progress.series.time, [1, 2, 2.25]);
+  assert.deepEqual(progress.cuts, [{ iteration: 2, time: 2 }]);
+});
+
+test('a start from the beginning cuts everything', () => {
+  const progress = new JobProgress('jobs/a');
+  progress.apply(step(1, 1, '1s'));
+  progress.apply({ sequence: '2', resumed: {} });
+  assert.deepEqual(progress.series.time, []);
+  progress.apply(step(3, 1, '0.5s'));
+  assert.deepEqual(progress.series.time, [0.5]);
+});
+
+test('no line leads from one phase to the next', () => {
+  const progress = new JobProgress('jobs/a');
+  progress.apply(step(1, 1, '1s'));
+  progress.apply(step(2, 2, '2s', { phase: 'fold 1 of 3' }));
+  assert.deepEqual(progress.series.primal, [10, null, 5]);
+  assert.deepEqual(progress.series.iteration, [1, 1, 2]);
+});
+
+test('a long job stays small: the older half is thinned, the log keeps its end', () => {
+  const progress = new JobProgress('jobs/a');
+  for (let sequence = 1; sequence <= 3 * MAX_POINTS; ++sequence) progress.apply(step(sequence, sequence, `${sequence}s`));
+  const { series } = progress;
+  assert.ok(series.time.length <= MAX_POINTS);
+  assert.deepEqual(new Set(Object.values(series).map((column) => column.length)).size, 1);
+  assert.ok(series.time.every((time, index) => index === 0 || time > (series.time[index - 1] ?? 0)));
+  assert.equal(series.time.at(-1), 3 * MAX_POINTS);
+  assert.ok(progress.log.length <= 1.5 * MAX_LOG_EVENTS);
+  assert.equal(progress.log.at(-1)?.sequence, String(3 * MAX_POINTS));
+});
