@@ -70,3 +70,16 @@ test('a long job stays small: the older half is thinned, the log keeps its end',
   assert.ok(progress.log.length <= 1.5 * MAX_LOG_EVENTS);
   assert.equal(progress.log.at(-1)?.sequence, String(3 * MAX_POINTS));
 });
+
+test('stages: waiting, what runs, the end; a stop that is asked for is none', () => {
+  const progress = new JobProgress('jobs/a');
+  const at = (second: number) => `2026-01-01T00:00:0${second}Z`;
+  progress.apply({ sequence: '1', time: at(0), stateChange: { state: 'JOB_STATE_QUEUED' } });
+  progress.apply({ sequence: '2', time: at(1), stateChange: { state: 'JOB_STATE_RUNNING' } });
+  progress.apply({ ...step(3, 1, '1s'), time: at(2) });
+  progress.apply({ sequence: '4', time: at(3), stateChange: { state: 'JOB_STATE_RUNNING', reason: 'STOP_REQUESTED' } });
+  progress.apply({ ...step(5, 2, '1s', { phase: 'fold 1 of 2' }), time: at(4) });
+  progress.apply({ sequence: '6', time: at(5), stateChange: { state: 'JOB_STATE_SUCCEEDED' } });
+  const zero = Date.parse(at(0));
+  assert.deepEqual(progress.stages.map(({ name, start }) => [name, (start - zero) / 1000]), [['queued', 0], ['train', 1], ['fold 1 of 2', 4], ['succeeded', 5]]);
+});

@@ -1,5 +1,6 @@
 // A training request in words.
 import type { KernelGrid, LearnerOptions, TrainRequest } from '../api/types.ts';
+import { snakeCase } from '../form/names.ts';
 import { formatReal, formatSeconds, idOf, wordsOf } from './format.ts';
 import { parseDuration } from './numbers.ts';
 
@@ -33,10 +34,6 @@ export function learnerOf(request: TrainRequest | undefined): { name: string; op
   return { name: snakeCase(camel), options };
 }
 
-/** "innerSolver" -> "inner_solver"; a single capital, as C, stays. */
-export function snakeCase(camel: string): string {
-  return camel.replace(/([a-z0-9])([A-Z])/g, (_, before: string, after: string) => `${before}_${after.toLowerCase()}`);
-}
 
 function optionText(name: string, value: unknown): string {
   const prefix = `${name.toUpperCase()}_`;

@@ -7,6 +7,7 @@ import { parseDuration, parseReal } from '../lib/numbers.ts';
 
 export const MAX_POINTS = 20_000;
 export const MAX_LOG_EVENTS = 1000;
+const MAX_STAGES = 100;
 
 export interface Series {
   iteration: number[];
@@ -27,7 +28,16 @@ function emptySeries(): Series {
   return { iteration: [], time: [], primal: [], dual: [], gap: [], activeKernels: [], supportVectors: [] };
 }
 
+/** A part of the job's life, until the next one begins. */
+export interface Stage {
+  name: string;
+  /** Milliseconds since 1970. */
+  start: number;
+}
+
 export class JobProgress {
+  /** Waiting, phases of the training, verification, end. */
+  readonly stages: Stage[] = [];
   readonly series = emptySeries();
   /** Newest last, at most MAX_LOG_EVENTS. */
   readonly log: ProgressEvent[] = [];
@@ -52,7 +62,19 @@ export class JobProgress {
     this.log.push(event);
     if (this.log.length > 1.5 * MAX_LOG_EVENTS) this.log.splice(0, this.log.length - MAX_LOG_EVENTS);
     if (event.resumed) this.cut(Number(event.resumed.fromIteration ?? 0));
+    this.stage(event);
     if (event.progress) this.add(Number(event.iteration ?? 0), event.progress);
+  }
+
+  private stage(event: ProgressEvent): void {
+    const state = (event.stateChange?.state ?? '').replace('JOB_STATE_', '').toLowerCase();
+    const name = event.progress?.phase ?? (event.stateChange?.reason === 'STOP_REQUESTED' ? '' : state);
+    const last = this.stages.at(-1);
+    if (!name || name === last?.name) return;
+    // "running" lasts until the first phase says what runs.
+    if (last?.name === 'running' && event.progress) last.name = name;
+    else this.stages.push({ name, start: Date.parse(event.time ?? '') });
+    if (this.stages.length > MAX_STAGES) this.stages.shift();
   }
 
   private add(iteration: number, progress: TrainingProgress): void {

@@ -9,6 +9,25 @@ import { Definitions, Panel, stateWord } from '../ui/parts.tsx';
 
 const FIRST_EVENTS = 50;
 
+/** How long the job has been in which part of its life. */
+export function StageList({ now }: { now: number }) {
+  const { live } = useServices();
+  useLive((state) => state.progress?.version);
+  const stages = live.progress?.stages ?? [];
+  if (stages.length === 0) return null;
+  const final = ['succeeded', 'failed', 'cancelled'];
+  return (
+    <ol class="stages" aria-label="Stages">
+      {stages.map(({ name, start }, index) => (
+        <li key={`${name} ${start}`} aria-current={index === stages.length - 1 ? 'step' : undefined}>
+          {name}
+          {final.includes(name) ? null : <span class="sub">{formatSeconds(((stages[index + 1]?.start ?? now) - start) / 1000)}</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 export function EventLog() {
   const { live } = useServices();
   useLive((state) => state.progress?.version);

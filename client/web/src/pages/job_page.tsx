@@ -11,7 +11,7 @@ import { isFinal } from '../live/job_store.ts';
 import { Link } from '../router.tsx';
 import { ConfirmDialog, Failure, Loading, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
 import { JobCharts } from './job_charts.tsx';
-import { AttemptList, EventLog, RequestView } from './job_details.tsx';
+import { AttemptList, EventLog, RequestView, StageList } from './job_details.tsx';
 
 export function JobPage({ id }: { id: string }) {
   const name = `jobs/${id}`;
@@ -142,8 +142,10 @@ function JobTiles({ job }: { job: Job }) {
   const progress: TrainingProgress | undefined = live.progress?.latest ?? job.progress?.progress;
   const wanted = job.request?.stopping?.relativeGap ?? 1e-3;
   const remaining = parseDuration(progress?.remaining);
+  const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
   return (
     <>
+      <StageList now={now} />
       {running ? (
         <div class="job-progress">
           <ProgressBar fraction={progress?.fraction ?? fractionOf(job)} label="Progress of the training" />
@@ -151,7 +153,7 @@ function JobTiles({ job }: { job: Job }) {
         </div>
       ) : null}
       <dl class="tiles">
-        <Tile label="Objective" value={formatReal(progress?.primal, 6)} note={`optimum at least ${formatReal(progress?.dual, 6)}`} />
+        <Tile label="Objective" value={formatReal(progress?.primal, 6)} note={`${phase}optimum at least ${formatReal(progress?.dual, 6)}`} />
         <Tile label="Relative gap" value={formatReal(progress?.relativeGap, 2)} note={`wanted ${formatReal(wanted, 2)}`} />
         <Tile label="Active kernels" value={progress ? formatInteger(progress.activeKernels) : '–'} />
         <Tile label="Support vectors" value={progress ? formatInteger(progress.supportVectors) : '–'} />

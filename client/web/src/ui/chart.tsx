@@ -84,7 +84,7 @@ function optionsFor(latest: { current: ChartProps }, element: HTMLElement): uPlo
   return {
     width: element.clientWidth || 300,
     height: HEIGHT,
-    padding: [12, right ? 0 : 12, 0, 0],
+    padding: [12, right ? 0 : 22, 0, 0],
     cursor: { points: { size: 7 }, drag: { x: true, y: false } },
     legend: { live: true },
     scales: {

@@ -1,0 +1,208 @@
+// The form of a training, to and from the request. The learner's part follows from its description alone; texts that are empty
+// leave the default to the server.
+import type { FieldViolation, LearnerDescription, LearnerOptions, OptionDescription, TrainRequest } from '../api/types.ts';
+import { parseDuration, textFromReal } from '../lib/numbers.ts';
+import { type KernelForm, kernelFromMessage, kernelPaths, kernelToMessage, newKernel } from './kernel_form.ts';
+import { camelCase, enumName, snakeCase } from './names.ts';
+import { Reader, withoutEmpty } from './reader.ts';
+
+export interface TrainForm {
+  dataset: string;
+  /** Further data sets with the same rows. */
+  views: string[];
+  target: string;
+  kind: 'CLASSIFICATION' | 'REGRESSION';
+  learner: string;
+  /** By the option's name. */
+  options: Record<string, string>;
+  kernels: KernelForm[];
+  validation: 'none' | 'hold_out' | 'folds';
+  holdOut: string;
+  folds: string;
+  relativeGap: string;
+  maxIterations: string;
+  timeLimit: string;
+  scaling: string;
+  imputation: string;
+  unseenCategory: string;
+  coding: string;
+  classWeighting: string;
+  model: string;
+  displayName: string;
+  labels: string;
+  seed: string;
+  threads: string;
+  priority: string;
+}
+
+export function emptyForm(): TrainForm {
+  return {
+    dataset: '',
+    views: [],
+    target: '',
+    kind: 'CLASSIFICATION',
+    learner: '',
+    options: {},
+    kernels: [],
+    validation: 'hold_out',
+    holdOut: '',
+    folds: '',
+    relativeGap: '',
+    maxIterations: '',
+    timeLimit: '',
+    scaling: '',
+    imputation: '',
+    unseenCategory: '',
+    coding: '',
+    classWeighting: '',
+    model: '',
+    displayName: '',
+    labels: '',
+    seed: '',
+    threads: '',
+    priority: '',
+  };
+}
+
+/** The form for another learner: what it does not know goes; who needs kernels gets some that tell which columns matter. */
+export function withLearner(form: TrainForm, learner: LearnerDescription): TrainForm {
+  const names = new Set((learner.options ?? []).map((option) => option.name));
+  const options = Object.fromEntries(Object.entries(form.options).filter(([name]) => names.has(name)));
+  const needsKernels = learner.usesKernels && !learner.kernelsOptional && form.kernels.length === 0;
+  const kernels = needsKernels
+    ? [newKernel({ bandwidths: '0.5, 1, 2' }), newKernel({ rule: 'LIST', bandwidths: '1', perColumn: true })]
+    : learner.usesKernels ? form.kernels : [];
+  const kind = !learner.classification ? 'REGRESSION' : !learner.regression ? 'CLASSIFICATION' : form.kind;
+  return { ...form, learner: learner.name, options, kernels, kind };
+}
+
+function optionValue(option: OptionDescription, text: string, path: string, reader: Reader): unknown {
+  switch (option.type) {
+    case 'OPTION_TYPE_BOOL':
+      return text === '' ? undefined : text === 'true';
+    case 'OPTION_TYPE_INTEGER':
+      return reader.integer(path, text);
+    case 'OPTION_TYPE_REAL':
+      return reader.real(path, text);
+    case 'OPTION_TYPE_REALS':
+      return reader.reals(path, text);
+    case 'OPTION_TYPE_CHOICE':
+      return text === '' ? undefined : enumName(option.name, text);
+    default:
+      return text === '' ? undefined : text;
+  }
+}
+
+function learnerMessage(form: TrainForm, learner: LearnerDescription, reader: Reader): LearnerOptions {
+  const message: LearnerOptions = {};
+  const path = `learner.${learner.name}`;
+  if (form.kernels.length > 0) {
+    message.kernels = form.kernels.map((kernel, index) => kernelToMessage(kernel, `${path}.kernels[${index}]`, reader));
+  }
+  for (const option of learner.options ?? []) {
+    const value = optionValue(option, form.options[option.name] ?? '', `${path}.${option.name}`, reader);
+    if (value !== undefined) message[camelCase(option.name)] = value;
+  }
+  return message;
+}
+
+function validationMessage(form: TrainForm, reader: Reader): TrainRequest['validation'] {
+  if (form.validation === 'hold_out') {
+    return { holdOut: withoutEmpty({ fraction: reader.real('validation.hold_out.fraction', form.holdOut) }) ?? {} };
+  }
+  if (form.validation === 'folds') return { folds: withoutEmpty({ count: reader.integer('validation.folds.count', form.folds) }) ?? {} };
+  return undefined;
+}
+
+const withPrefix = (prefix: string, value: string) => (value ? prefix + value : undefined);
+
+/** The request, and what in the form cannot be read. */
+export function toRequest(form: TrainForm, learner: LearnerDescription): { request: TrainRequest; violations: FieldViolation[] } {
+  const reader = new Reader();
+  const views = form.views.filter(Boolean).map((dataset) => ({ dataset, role: 'DATA_ROLE_VIEW' }));
+  const message: TrainRequest = {
+    data: form.dataset ? [{ dataset: form.dataset }, ...views] : [],
+    target: form.target,
+    targetKind: `TARGET_KIND_${form.kind}`,
+    coding: form.kind === 'CLASSIFICATION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
+    learner: { [camelCase(learner.name)]: learnerMessage(form, learner, reader) },
+    preprocessing: withoutEmpty({
+      scaling: withPrefix('SCALING_', form.scaling),
+      imputation: withPrefix('IMPUTATION_', form.imputation),
+      unseenCategory: withPrefix('UNSEEN_CATEGORY_', form.unseenCategory),
+    }),
+    validation: validationMessage(form, reader),
+    classWeights: form.classWeighting && form.kind === 'CLASSIFICATION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
+    stopping: withoutEmpty({
+      relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
+      maxIterations: reader.int64('stopping.max_iterations', form.maxIterations),
+      timeLimit: reader.duration('stopping.time_limit', form.timeLimit),
+    }),
+    model: form.model ? `models/${form.model.replace(/^models\//, '')}` : '',
+    displayName: form.displayName,
+    labels: reader.labels('labels', form.labels),
+    seed: reader.int64('seed', form.seed),
+    threads: reader.integer('threads', form.threads),
+    priority: reader.integer('priority', form.priority),
+  };
+  return { request: withoutEmpty(message) ?? {}, violations: reader.violations };
+}
+
+/** Every path that the form has a field for, by which violations find it. */
+export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<string> {
+  const path = `learner.${learner.name}`;
+  return new Set([
+    'data', 'target', 'target_kind', 'learner', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
+    'validation', 'validation.hold_out.fraction', 'validation.folds.count',
+    'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
+    'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
+    ...(learner.options ?? []).map((option) => `${path}.${option.name}`),
+    `${path}.kernels`,
+    ...form.kernels.flatMap((_, index) => kernelPaths(`${path}.kernels[${index}]`)),
+  ]);
+}
+
+function optionText(name: string, value: unknown): string {
+  const prefix = `${name.toUpperCase()}_`;
+  if (typeof value === 'string' && value.startsWith(prefix)) return value.slice(prefix.length).toLowerCase();
+  return Array.isArray(value) ? value.map(textFromReal).join(', ') : textFromReal(value as string | number);
+}
+
+const without = (prefix: string, value: string | undefined) => {
+  const rest = value?.startsWith(prefix) ? value.slice(prefix.length) : '';
+  return rest === 'UNSPECIFIED' ? '' : rest;
+};
+
+/** To train again: what a request was, but for its request_id. */
+export function fromRequest(request: TrainRequest): TrainForm {
+  const [camel = '', options = {} as LearnerOptions] = Object.entries(request.learner ?? {})[0] ?? [];
+  const named = Object.entries(options).filter(([name]) => name !== 'kernels').map(([name, value]) => [snakeCase(name), optionText(snakeCase(name), value)]);
+  const limit = parseDuration(request.stopping?.timeLimit);
+  return {
+    ...emptyForm(),
+    dataset: request.data?.[0]?.dataset ?? '',
+    views: (request.data ?? []).slice(1).map((input) => input.dataset ?? ''),
+    target: request.target ?? '',
+    kind: request.targetKind === 'TARGET_KIND_REGRESSION' ? 'REGRESSION' : 'CLASSIFICATION',
+    learner: snakeCase(camel),
+    options: Object.fromEntries(named) as Record<string, string>,
+    kernels: (options.kernels ?? []).map(kernelFromMessage),
+    validation: request.validation?.holdOut ? 'hold_out' : request.validation?.folds ? 'folds' : 'none',
+    holdOut: textFromReal(request.validation?.holdOut?.fraction),
+    folds: textFromReal(request.validation?.folds?.count),
+    relativeGap: textFromReal(request.stopping?.relativeGap),
+    maxIterations: String(request.stopping?.maxIterations ?? ''),
+    timeLimit: limit === undefined ? '' : `${limit} s`,
+    scaling: without('SCALING_', request.preprocessing?.scaling),
+    imputation: without('IMPUTATION_', request.preprocessing?.imputation),
+    unseenCategory: without('UNSEEN_CATEGORY_', request.preprocessing?.unseenCategory),
+    coding: without('CODING_CHOICE_', request.coding),
+    classWeighting: without('CLASS_WEIGHTING_', request.classWeights?.weighting),
+    model: (request.model ?? '').replace(/^models\//, ''),
+    displayName: request.displayName ?? '',
+    labels: Object.entries(request.labels ?? {}).map(([key, value]) => `${key}=${value}`).join(', '),
+    seed: String(request.seed ?? ''),
+    threads: request.threads === undefined ? '' : String(request.threads),
+    priority: request.priority === undefined ? '' : String(request.priority),
+  };
+}

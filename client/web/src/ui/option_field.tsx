@@ -1,0 +1,33 @@
+// The input of one option of a learner, made from its description.
+import type { OptionDescription } from '../api/types.ts';
+import { SelectField, TextField } from './field.tsx';
+
+interface Props {
+  option: OptionDescription;
+  path: string;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+export function OptionField({ option, path, value, onChange }: Props) {
+  const label = (
+    <>
+      {option.name}
+      {option.unit ? <span class="unit"> ({option.unit})</span> : null}
+    </>
+  );
+  const common = { path, label, help: option.meaning, value, onChange };
+  const standard = option.defaultValue ? `default: ${option.defaultValue}` : 'default';
+  if (option.type === 'OPTION_TYPE_CHOICE' || option.type === 'OPTION_TYPE_BOOL') {
+    const words = option.type === 'OPTION_TYPE_BOOL' ? ['true', 'false'] : (option.choices ?? []);
+    const choices = [{ value: '', text: standard }, ...words.map((word) => ({ value: word, text: word.replaceAll('_', ' ') }))];
+    return <SelectField {...common} choices={choices} />;
+  }
+  const ranged = (
+    <>
+      {label}
+      {option.range ? <span class="range"> in {option.range}</span> : null}
+    </>
+  );
+  return <TextField {...common} label={ranged} numeric={option.type !== 'OPTION_TYPE_TEXT'} placeholder={standard} />;
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Job, LearnerDescription, TrainRequest } from '../src/api/types.ts';
+import { kernelCount, newKernel } from '../src/form/kernel_form.ts';
+import { emptyForm, fromRequest, pathsOf, toRequest, withLearner } from '../src/form/train_form.ts';
+import { assignViolations } from '../src/form/violations.ts';
+
+const fixture = <T>(name: string) => JSON.parse(readFileSync(new URL(`../../client/web/tests/fixtures/${name}`, import.meta.url), 'utf8')) as T;
+const { learners } = fixture<{ learners: LearnerDescription[] }>('learners.json');
+const jobs = fixture<{ job: Job }[]>('jobs.json');
+const lpMkl = learners.find((learner) => learner.name === 'lp_mkl')!;
+const svm = learners.find((learner) => learner.name === 'svm')!;
+
+/** Without what a form need not repeat: empty messages and the id of the request. */
+function essence(request: TrainRequest): unknown {
+  const { requestId: _, ...rest } = request;
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0));
+}
+
+test('recorded requests come through the form unchanged', () => {
+  assert.equal(jobs.length, 2);
+  for (const { job } of jobs) {
+    const { request, violations } = toRequest(fromRequest(job.request!), lpMkl);
+    assert.deepEqual(violations, []);
+    assert.deepEqual(essence(request), essence(job.request!));
+  }
+});
+
+test('a request with every field comes through the form unchanged', () => {
+  const request: TrainRequest = {
+    data: [{ dataset: 'datasets/a' }, { dataset: 'datasets/b', role: 'DATA_ROLE_VIEW' }],
+    target: 'y',
+    targetKind: 'TARGET_KIND_CLASSIFICATION',
+    coding: 'CODING_CHOICE_ONE_VS_ONE',
+    learner: {
+      lpMkl: {
+        kernels: [
+          { type: 'KERNEL_TYPE_POLYNOMIAL', degree: 2, scale: 0.5, offset: 0, columns: ['a', 'b'], normalization: { unitDiagonal: true, scaling: 'KERNEL_SCALING_TRACE' } },
+          { type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_LOG_SPACED', minBandwidth: 0.5, maxBandwidth: 8, count: 5, block: 'x', perColumn: true },
+          { type: 'KERNEL_TYPE_DISTANCE', bandwidths: [1, 2], block: 'd' },
+        ],
+        p: 'Infinity',
+        C: 10,
+        epsilon: 0,
+        innerSolver: 'INNER_SOLVER_SMO',
+      },
+    },
+    preprocessing: { scaling: 'SCALING_MIN_MAX', imputation: 'IMPUTATION_MEAN_OR_MOST_FREQUENT', unseenCategory: 'UNSEEN_CATEGORY_ALL_ZEROS' },
+    validation: { folds: { count: 3 } },
+    classWeights: { weighting: 'CLASS_WEIGHTING_BALANCED' },
+    stopping: { relativeGap: 1e-4, maxIterations: '9007199254740993', timeLimit: '90s' },
+    model: 'models/m',
+    displayName: 'name',
+    labels: { team: 'spam', run: '3' },
+    seed: '18446744073709551615',
+    threads: 2,
+    priority: -5,
+  };
+  const again = toRequest(fromRequest(request), lpMkl);
+  assert.deepEqual(again.violations, []);
+  assert.deepEqual(again.request, request);
+});
+
+test('what is empty is left to the server', () => {
+  const form = withLearner({ ...emptyForm(), dataset: 'datasets/a' }, svm);
+  assert.deepEqual(toRequest(form, svm).request, {
+    data: [{ dataset: 'datasets/a' }],
+    targetKind: 'TARGET_KIND_CLASSIFICATION',
+    learner: { svm: {} },
+    validation: { holdOut: {} },
+  });
+});
+
+test('what cannot be read is a violation at the path that the service would name', () => {
+  const form = { ...withLearner(emptyForm(), lpMkl), options: { p: 'much', C: '1,5' }, relativeGap: 'small', timeLimit: 'soon', labels: 'team', seed: '1.5' };
+  form.kernels = [newKernel({ bandwidths: '1, wide' }), newKernel({ rule: 'LOG_SPACED', minBandwidth: 'a', count: '2.5' })];
+  const { violations } = toRequest(form, lpMkl);
+  assert.deepEqual(violations.map((violation) => violation.field).sort(), [
+    'labels',
+    'learner.lp_mkl.C',
+    'learner.lp_mkl.kernels[0].bandwidths',
+    'learner.lp_mkl.kernels[1].count',
+    'learner.lp_mkl.kernels[1].min_bandwidth',
+    'learner.lp_mkl.p',
+    'seed',
+    'stopping.relative_gap',
+    'stopping.time_limit',
+  ]);
+  assert.match(violations[0]?.description ?? '', /^"1, wide" is not a list of numbers$/);
+  const { rest, byPath } = assignViolations(violations, pathsOf(form, lpMkl));
+  assert.deepEqual(rest, []);
+  assert.equal(byPath.size, 9);
+});
+
+test('violations find the field that holds them, others are kept', () => {
+  const paths = new Set(['data', 'learner.svm.kernels', 'learner.svm.kernels[0].columns']);
+  const violations = [
+    { field: 'training.learner.svm.kernels[0].columns[2]', description: 'unknown' },
+    { field: 'training.learner.svm.kernels[1].bandwidth', description: 'negative' },
+    { field: 'training.data[0].dataset', description: 'gone' },
+    { field: 'training.data', description: 'bad' },
+    { field: 'training.request_id', description: 'long' },
+    { description: 'and 3 more' },
+  ];
+  const { byPath, rest } = assignViolations(violations, paths, 'training.');
+  assert.deepEqual(Object.fromEntries(byPath), { 'learner.svm.kernels[0].columns': 'unknown', 'learner.svm.kernels': 'negative', data: 'gone; bad' });
+  assert.deepEqual(rest, [{ field: 'request_id', description: 'long' }, { field: '', description: 'and 3 more' }]);
+});
+
+test('another learner keeps the options that it knows and the kernels', () => {
+  const before = { ...withLearner(emptyForm(), lpMkl), options: { p: '1', C: '10' } };
+  const after = withLearner(before, svm);
+  assert.deepEqual(after.options, { C: '10' });
+  assert.equal(after.kernels.length, 2);
+  const ridge = learners.find((learner) => learner.name === 'kernel_ridge')!;
+  assert.equal(withLearner(before, { ...ridge, usesKernels: false }).kernels.length, 0);
+  assert.equal(withLearner(before, { ...ridge, classification: false }).kind, 'REGRESSION');
+});
+
+test('every learner of the server has a form, and its defaults are legal texts', () => {
+  assert.ok(learners.length >= 3);
+  for (const learner of learners) {
+    const options = Object.fromEntries((learner.options ?? []).map((option) => [option.name, option.defaultValue ?? '']));
+    const { request, violations } = toRequest({ ...withLearner(emptyForm(), learner), options }, learner);
+    assert.deepEqual(violations, [], learner.name);
+    const [message] = Object.values(request.learner ?? {});
+    assert.equal(Object.keys(message ?? {}).filter((name) => name !== 'kernels').length, learner.options?.length, learner.name);
+  }
+});
+
+test('how many kernels a family makes', () => {
+  assert.equal(kernelCount(newKernel({ bandwidths: '0.5, 1, 2', perColumn: true }), 57), 171);
+  assert.equal(kernelCount(newKernel({ rule: 'LOG_SPACED', count: '12' }), 57), 12);
+  assert.equal(kernelCount(newKernel({ type: 'LINEAR', columns: 'a, b', perColumn: true }), 57), 2);
+  assert.equal(kernelCount(newKernel(), 57), 1);
+});
