@@ -41,6 +41,11 @@ export interface ColumnTransform {
   factor?: Real;
 }
 
+export interface KernelWeights {
+  kernels?: string[];
+  weights?: Matrix;
+}
+
 export interface Model {
   name: string;
   createTime?: string;
@@ -54,7 +59,7 @@ export interface Model {
   certificate?: Certificate;
   stopReason?: string;
   metrics?: Metric[];
-  kernelWeights?: { kernels?: string[]; weights?: Matrix };
+  kernelWeights?: KernelWeights;
   numSupportVectors?: Int64;
   numTrainingRows?: Int64;
   sizeBytes?: Int64;

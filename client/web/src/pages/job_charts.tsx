@@ -7,6 +7,7 @@ import { parseReal } from '../lib/numbers.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Chart } from '../ui/chart.tsx';
 import { Panel } from '../ui/parts.tsx';
+import { Switch } from '../ui/switch.tsx';
 
 type Axis = 'time' | 'iteration';
 
@@ -71,18 +72,5 @@ export function JobCharts({ job }: { job: Job }) {
         </Panel>
       </div>
     </>
-  );
-}
-
-function Switch<T extends string>(props: { label: string; value: T; choices: T[]; onChange: (value: T) => void }) {
-  return (
-    <div class="switch" role="group" aria-label={props.label}>
-      <span class="sub">{props.label}</span>
-      {props.choices.map((choice) => (
-        <button key={choice} type="button" aria-pressed={choice === props.value} onClick={() => props.onChange(choice)}>
-          {choice}
-        </button>
-      ))}
-    </div>
   );
 }

@@ -8,6 +8,7 @@ import type { FieldViolation, LearnerDescription, TrainRequest } from '../api/ty
 import { useLoad, useServices, useTitle } from '../context.tsx';
 import { emptyForm, fromRequest, pathsOf, toRequest, type TrainForm, withLearner } from '../form/train_form.ts';
 import { assignViolations } from '../form/violations.ts';
+import { guessKind } from '../lib/datasets.ts';
 import { navigate, type Route } from '../router.tsx';
 import { ViolationsContext } from '../ui/field.tsx';
 import { Empty, Failure, Loading, PageHeader, Panel } from '../ui/parts.tsx';
@@ -43,7 +44,7 @@ export function TrainPage({ route }: { route: Route }) {
   return (
     <>
       {header}
-      <TrainFormView learners={learners} datasets={datasets} initial={initialForm(route, learners, datasets, request)} />
+      <TrainFormView repeated={request !== undefined} learners={learners} datasets={datasets} initial={initialForm(route, learners, datasets, request)} />
     </>
   );
 }
@@ -61,14 +62,17 @@ interface ViewProps {
   learners: LearnerDescription[];
   datasets: Dataset[];
   initial: TrainForm;
+  /** It is the form of an earlier request. */
+  repeated: boolean;
 }
 
-function TrainFormView({ learners, datasets, initial }: ViewProps) {
+function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
   const { client, live } = useServices();
   const [form, setForm] = useState(initial);
   const [refused, setRefused] = useState<unknown>();
   const [sending, setSending] = useState(false);
   const element = useRef<HTMLFormElement>(null);
+  const change = (part: Partial<TrainForm>) => setForm((old) => ({ ...old, ...part }));
   const learner = learners.find((each) => each.name === form.learner) ?? learners[0];
   const dataset = useLoad((signal) => (form.dataset ? getDataset(client, form.dataset, signal) : Promise.resolve(undefined)), [form.dataset]);
   const { request, violations } = useMemo(
@@ -77,9 +81,13 @@ function TrainFormView({ learners, datasets, initial }: ViewProps) {
   );
   const estimate = useEstimate(form.dataset && violations.length === 0 ? request : undefined);
   useEffect(() => setRefused(undefined), [request]);
+  // A request that is repeated says itself what is learned.
+  useEffect(() => {
+    const stored = dataset.value;
+    if (stored && !(repeated && stored.name === initial.dataset)) change({ kind: guessKind(stored, form.target) });
+  }, [dataset.value]);
   if (!learner) return <Failure error={new Error('This server has no learner.')} />;
 
-  const change = (part: Partial<TrainForm>) => setForm((old) => ({ ...old, ...part }));
   const paths = pathsOf(form, learner);
   const failure = refused ?? estimate.error;
   const all = failure instanceof ApiError ? [...violations, ...failure.violations.map(withoutTraining)] : violations;

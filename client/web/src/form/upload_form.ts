@@ -1,0 +1,77 @@
+// The description of an upload, from what the file's first lines show and the user says.
+import type { UploadHeader } from '../api/dataset_types.ts';
+import { splitCsvLine } from './predict_form.ts';
+
+export interface UploadForm {
+  id: string;
+  format: 'csv' | 'svmlight';
+  delimiter: string;
+  hasHeader: boolean;
+  target: string;
+  /** Besides the target: names by comma. */
+  ignored: string[];
+  allowMissing: boolean;
+}
+
+export interface Preview {
+  delimiter: string;
+  names: string[];
+  rows: string[][];
+}
+
+const DELIMITERS = [',', ';', '\t', '|'];
+
+export function guessDelimiter(line: string): string {
+  const count = (delimiter: string) => line.split(delimiter).length;
+  return [...DELIMITERS].sort((a, b) => count(b) - count(a))[0] ?? ',';
+}
+
+/** Lines like "+1 3:0.5 7:1". */
+export function looksLikeSvmlight(text: string): boolean {
+  const lines = text.split(/\r?\n/).filter(Boolean).slice(0, 5);
+  return lines.length > 0 && lines.every((line) => /^\S+(\s+\d+:\S+)+\s*(#.*)?$/.test(line));
+}
+
+export function previewOf(text: string, hasHeader: boolean): Preview {
+  const lines = text.split(/\r?\n/).filter(Boolean).slice(0, 6);
+  const cells = lines.map(splitCsvLine);
+  const first = cells[0] ?? [];
+  const names = hasHeader ? first : first.map((_, index) => `c${index + 1}`);
+  return { delimiter: guessDelimiter(lines[0] ?? ''), names, rows: (hasHeader ? cells.slice(1) : cells).slice(0, 5) };
+}
+
+/** "Mail data (2).csv.gz" -> "mail-data-2". */
+export function idFromFile(name: string): string {
+  const stem = name.toLowerCase().replace(/\.(csv|tsv|txt|svm|svmlight|libsvm|data)?(\.gz)?$/, '');
+  return stem.replace(/[^a-z0-9_-]+/g, '-').replace(/^[^a-z0-9]+|-+$/g, '').slice(0, 63);
+}
+
+const USUAL_TARGETS = ['target', 'label', 'class', 'y', 'outcome'];
+
+/** The column with a usual name, or the last one. */
+export function guessTarget(names: string[]): string {
+  return names.find((name) => USUAL_TARGETS.includes(name.toLowerCase())) ?? names.at(-1) ?? '';
+}
+
+export function uploadHeader(form: UploadForm, file: { name: string; size: number }): UploadHeader {
+  const common = { displayName: file.name, totalBytes: String(file.size), ...(form.id ? { datasetId: form.id } : {}) };
+  if (form.format === 'svmlight') return { ...common, parts: [{ svmlight: form.target ? { targetName: form.target } : {} }] };
+  const roles = Object.fromEntries(form.ignored.map((name) => [name, 'COLUMN_ROLE_IGNORED']));
+  if (form.target) roles[form.target] = 'COLUMN_ROLE_TARGET';
+  return {
+    ...common,
+    parts: [
+      {
+        csv: {
+          ...(form.delimiter === ',' ? {} : { delimiter: form.delimiter }),
+          ...(form.hasHeader ? {} : { noHeader: true }),
+          ...(Object.keys(roles).length > 0 ? { roles } : {}),
+          ...(form.allowMissing ? { allowMissing: true } : {}),
+        },
+      },
+    ],
+  };
+}
+
+/** Where the form has a field for what the service names. */
+export const UPLOAD_PATHS: ReadonlySet<string> = new Set(['dataset_id', 'parts[0].csv.delimiter', 'parts[0].csv.roles', 'parts[0].csv.allow_missing', 'parts[0].svmlight.target_name']);

@@ -1,0 +1,67 @@
+// What the pages say of models.
+import type { Certificate, Model, OptionSetting } from '../api/model_types.ts';
+import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
+import { textFromReal } from './numbers.ts';
+
+/** "models/spam/versions/3" -> { model: "spam", version: 3 }. */
+export function partsOf(name: string): { model: string; version: number } {
+  const match = /^models\/([^/@]+)(?:\/versions\/(\d+))?$/.exec(name);
+  return { model: match?.[1] ?? name, version: Number(match?.[2] ?? 0) };
+}
+
+export function versionWords(name: string): string {
+  const { model, version } = partsOf(name);
+  return version > 0 ? `${model} · version ${version}` : model;
+}
+
+export function aliasOf(name: string): string {
+  return name.split('@')[1] ?? '';
+}
+
+export function optionText(option: OptionSetting): string {
+  if (option.textValue !== undefined) return option.textValue.replaceAll('_', ' ');
+  if (option.boolValue !== undefined) return option.boolValue ? 'yes' : 'no';
+  if (option.realsValue) return (option.realsValue.values ?? []).map(textFromReal).join(', ');
+  if (option.integerValue !== undefined) return String(option.integerValue);
+  return option.realValue === undefined ? '0' : formatReal(option.realValue);
+}
+
+/** Shares are shown in per cent, errors in their unit. */
+export function metricText(name: string | undefined, value: number | string | undefined): string {
+  return /(accuracy|auc)$/.test(name ?? '') ? formatPercent(value ?? 0, 2) : formatReal(value ?? 0);
+}
+
+/** "folds.accuracy" -> "over the folds"; "held_out.accuracy" -> "on held-out rows". */
+export function metricsSource(model: Model): string {
+  const [first] = model.metrics ?? [];
+  if (first?.name?.startsWith('folds.')) return 'over the folds';
+  return first?.name?.startsWith('held_out.') ? 'on held-out rows' : '';
+}
+
+/** The one metric that a list has room for. */
+export function mainMetric(model: Model): string {
+  const metrics = model.metrics ?? [];
+  const metric = metrics.find(({ name }) => /\.(accuracy|r2)$/.test(name ?? '')) ?? metrics[0];
+  return metric ? `${metricText(metric.name, metric.value)} ${metricWords(metric.name)}` : '–';
+}
+
+export function certificateWords(certificate: Certificate | undefined): string {
+  switch (certificate?.kind) {
+    case 'CERTIFICATE_KIND_GAP':
+      return `The objective is proven to be within ${gapPercent(certificate.accuracy)} of the optimum.`;
+    case 'CERTIFICATE_KIND_STATIONARITY':
+      return `The stationarity measure is ${formatReal(certificate.accuracy, 2)}.`;
+    case 'CERTIFICATE_KIND_NONE':
+      return 'The method solves no optimisation problem, so there is nothing to certify.';
+    default:
+      return 'The model has no certificate.';
+  }
+}
+
+function gapPercent(accuracy: number | string | undefined): string {
+  return `${formatReal(100 * Number(accuracy ?? 0), 2)} %`;
+}
+
+export function stopWords(reason: string | undefined): string {
+  return wordsOf(reason, 'STOP_REASON_');
+}

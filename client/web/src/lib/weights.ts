@@ -1,0 +1,83 @@
+// Kernel weights for bars: read from the names of kernels, grouped by family or column, and sorted.
+import type { KernelWeights } from '../api/model_types.ts';
+import { formatReal } from './format.ts';
+
+export interface KernelName {
+  /** "gaussian" */
+  family: string;
+  /** Names of the columns, joined by "+"; empty: all of them. */
+  columns: string;
+  block: string;
+  /** What tells it from the others of its family: "width 0.5". */
+  parameters: string;
+}
+
+/** Reads "gaussian(bandwidth=0.5, columns=age+sex, unit_diagonal)". Names of columns may hold anything but what follows them. */
+export function parseKernelName(name: string): KernelName {
+  const match = /^([a-z_]+)(?:\((.*)\))?$/s.exec(name);
+  if (!match) return { family: name, columns: '', block: '', parameters: '' };
+  const family = match[1] ?? '';
+  const rest = match[2] ?? '';
+  const columns = /(?:^|, )columns=(.*?)(?:, unit_diagonal)?(?:, scaling=[a-z_]+)?$/s.exec(rest);
+  const before = columns ? rest.slice(0, columns.index) : rest;
+  const block = /(?:^|, )block=(.*?)(?:, unit_diagonal)?(?:, scaling=[a-z_]+)?$/s.exec(before);
+  const parameters = (block ? before.slice(0, block.index) : before)
+    .split(', ')
+    .filter(Boolean)
+    .map((part) => part.replace(/^bandwidth=(.*)$/, (_, width: string) => `width ${formatReal(width)}`).replace('=', ' '));
+  return { family, columns: columns?.[1] ?? '', block: block?.[1] ?? '', parameters: parameters.join(', ') };
+}
+
+export function kernelLabel(name: string): string {
+  const { family, columns, block, parameters } = parseKernelName(name);
+  const place = columns || (block ? `block ${block}` : 'all columns');
+  return [place, family.replaceAll('_', ' '), parameters].filter(Boolean).join(' · ');
+}
+
+export type Grouping = 'kernel' | 'column' | 'family';
+
+export interface WeightBar {
+  label: string;
+  /** The full name, or what the group holds. */
+  title: string;
+  value: number;
+  /** Kernels in the group. */
+  count: number;
+}
+
+function groupOf(name: string, grouping: Grouping): string {
+  if (grouping === 'kernel') return kernelLabel(name);
+  const { family, columns, block } = parseKernelName(name);
+  return grouping === 'family' ? family.replaceAll('_', ' ') : columns || (block ? `block ${block}` : 'all columns together');
+}
+
+/** Bars of one output, largest first. In groups the weights of their kernels are summed. */
+export function weightBars(weights: KernelWeights | undefined, output: number, grouping: Grouping): WeightBar[] {
+  const kernels = weights?.kernels ?? [];
+  const columns = Number(weights?.weights?.columns ?? 1);
+  const values = weights?.weights?.values ?? [];
+  const bars = new Map<string, WeightBar>();
+  kernels.forEach((name, index) => {
+    const value = Number(values[index * columns + output] ?? 0);
+    const key = grouping === 'kernel' ? `${index}` : groupOf(name, grouping);
+    const bar = bars.get(key);
+    if (bar) {
+      bar.value += value;
+      bar.count += 1;
+      bar.title = `${bar.count} kernels`;
+    } else {
+      bars.set(key, { label: groupOf(name, grouping), title: name, value, count: 1 });
+    }
+  });
+  return [...bars.values()].sort((a, b) => b.value - a.value);
+}
+
+/** How much single columns weigh over all outputs: those that kernels of their own see. */
+export function columnImportance(weights: KernelWeights | undefined): Map<string, number> {
+  const found = new Map<string, number>();
+  const outputs = Number(weights?.weights?.columns ?? 1);
+  for (let output = 0; output < outputs; ++output) {
+    for (const bar of weightBars(weights, output, 'column')) found.set(bar.label, (found.get(bar.label) ?? 0) + bar.value);
+  }
+  return found;
+}

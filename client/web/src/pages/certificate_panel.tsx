@@ -1,0 +1,55 @@
+// The proof of a model, and its recomputation.
+import { useState } from 'preact/hooks';
+import { verifyModel } from '../api/calls.ts';
+import type { Model, Verification } from '../api/model_types.ts';
+import { useServices } from '../context.tsx';
+import { formatReal, wordsOf } from '../lib/format.ts';
+import { certificateWords } from '../lib/models.ts';
+import { Definitions, Failure, Panel } from '../ui/parts.tsx';
+
+export function CertificatePanel({ model }: { model: Model }) {
+  const { client } = useServices();
+  const [state, setState] = useState<{ running?: boolean; value?: Verification; error?: unknown }>({});
+  const { certificate } = model;
+  const verify = async () => {
+    setState({ running: true });
+    try {
+      setState({ value: await verifyModel(client, model.name) });
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  const outputs = certificate?.outputs ?? [];
+  return (
+    <Panel
+      title="Certificate"
+      aside={
+        <button type="button" class="button small" disabled={state.running} onClick={() => void verify()}>
+          {state.running ? 'Recomputing…' : 'Recompute'}
+        </button>
+      }
+    >
+      <p>{certificateWords(certificate)}</p>
+      <p class="sub">Recomputed from the data after the training, by code that shares nothing with the solver.</p>
+      {certificate?.kind === 'CERTIFICATE_KIND_GAP' ? (
+        <Definitions
+          items={[
+            ['objective', formatReal(certificate.primal, 7)],
+            ['optimum', `at least ${formatReal(certificate.dual, 7)}`],
+            ['relative gap', formatReal(certificate.accuracy, 3)],
+            ...(outputs.length > 1 ? ([['worst output', formatReal(certificate.worstAccuracy, 3)]] as [string, string][]) : []),
+            ['of', wordsOf(certificate.scope, 'CERTIFICATE_SCOPE_')],
+          ]}
+        />
+      ) : null}
+      <div role="status">
+        {state.value ? (
+          <p class={state.value.matches ? 'notice' : 'failure'}>
+            {state.value.matches ? '✓ Recomputed just now: the same values.' : '✕ The recomputed certificate differs from the stored one.'}
+          </p>
+        ) : null}
+      </div>
+      <Failure error={state.error} />
+    </Panel>
+  );
+}

@@ -1,0 +1,80 @@
+// How good a model is on another data set.
+import { useState } from 'preact/hooks';
+import { evaluateModel, listDatasets } from '../api/calls.ts';
+import type { Evaluation, Model } from '../api/model_types.ts';
+import { useLoad, useServices } from '../context.tsx';
+import { formatInteger, idOf, metricWords } from '../lib/format.ts';
+import { metricText } from '../lib/models.ts';
+import { Failure, Panel } from '../ui/parts.tsx';
+
+export function EvaluatePanel({ model }: { model: Model }) {
+  const { client } = useServices();
+  const datasets = useLoad((signal) => listDatasets(client, signal), []);
+  const [dataset, setDataset] = useState('');
+  const [state, setState] = useState<{ running?: boolean; value?: Evaluation; error?: unknown }>({});
+  const evaluate = async (event: Event) => {
+    event.preventDefault();
+    setState({ running: true });
+    try {
+      setState({ value: await evaluateModel(client, model.name, dataset) });
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  return (
+    <Panel title="Evaluate on other data">
+      <form class="inline-form" onSubmit={(event) => void evaluate(event)}>
+        <label>
+          <span class="hidden-label">Data set to evaluate on</span>
+          <select value={dataset} onChange={(event) => setDataset(event.currentTarget.value)}>
+            <option value="">Choose a data set…</option>
+            {(datasets.value ?? []).map((each) => (
+              <option key={each.name} value={each.name}>
+                {idOf(each.name)}: {formatInteger(each.rows)} rows
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" class="button small" disabled={!dataset || state.running}>
+          {state.running ? 'Evaluating…' : 'Evaluate'}
+        </button>
+      </form>
+      <Failure error={state.error ?? datasets.error} />
+      <div role="status">{state.value ? <Metrics model={model} evaluation={state.value} /> : null}</div>
+    </Panel>
+  );
+}
+
+function Metrics({ model, evaluation }: { model: Model; evaluation: Evaluation }) {
+  const trained = new Map((model.metrics ?? []).map((metric) => [(metric.name ?? '').replace(/^[a-z_]+\./, ''), metric]));
+  return (
+    <>
+      <table class="table dense">
+        <thead>
+          <tr>
+            <th scope="col">Metric</th>
+            <th scope="col" class="number">Here</th>
+            <th scope="col" class="number">In training</th>
+          </tr>
+        </thead>
+        <tbody>
+          {(evaluation.metrics ?? []).map((metric) => {
+            const before = trained.get(metric.name ?? '');
+            return (
+              <tr key={metric.name}>
+                <th scope="row">{metricWords(metric.name)}</th>
+                <td class="number">{metricText(metric.name, metric.value)}</td>
+                <td class="number">{before ? metricText(before.name, before.value) : '–'}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      <p class="sub">
+        {formatInteger(evaluation.rows)} rows
+        {evaluation.skippedRows ? `, ${formatInteger(evaluation.skippedRows)} skipped` : ''}
+        {evaluation.unknownLabelRows ? `, ${formatInteger(evaluation.unknownLabelRows)} with a label that the model does not know` : ''}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,111 @@
+// One version of a model: how good it is, what proves it, which kernels matter, and what it says of new rows.
+import { getModel } from '../api/calls.ts';
+import type { Model } from '../api/model_types.ts';
+import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
+import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
+import { datasetsOf } from '../lib/jobs.ts';
+import { aliasOf, metricsSource, metricText, optionText, partsOf, stopWords } from '../lib/models.ts';
+import { Link } from '../router.tsx';
+import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { CertificatePanel } from './certificate_panel.tsx';
+import { EvaluatePanel } from './evaluate_panel.tsx';
+import { RequestView } from './job_details.tsx';
+import { PredictPanel } from './predict_panel.tsx';
+import { VersionsPanel } from './versions_panel.tsx';
+import { WeightsPanel } from './weights_panel.tsx';
+
+/** `name`: "models/spam" or one of its versions. */
+export function ModelPage({ name }: { name: string }) {
+  const { client } = useServices();
+  const { value: model, error, reload } = useLoad((signal) => getModel(client, name, signal), [name]);
+  useTitle(idOf(partsOf(name).model));
+  if (!model) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  return (
+    <>
+      <ModelHeader model={model} />
+      <MetricTiles model={model} />
+      <div class="columns wide-first">
+        <div class="stack">
+          <WeightsPanel model={model} />
+          <PredictPanel key={model.name} model={model} />
+        </div>
+        <div class="stack">
+          <CertificatePanel key={model.name} model={model} />
+          <VersionsPanel model={model} onChange={reload} />
+          <EvaluatePanel key={model.name} model={model} />
+          <Panel title="Options">
+            <Definitions items={(model.options ?? []).map((option) => [option.name ?? '', optionText(option)])} />
+          </Panel>
+          <RequestView request={model.lineage?.request} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function ModelHeader({ model }: { model: Model }) {
+  const now = useNow(30);
+  const { model: name, version } = partsOf(model.name);
+  const data = datasetsOf(model.lineage?.request);
+  return (
+    <PageHeader
+      above={<Link href="/models">Models</Link>}
+      title={
+        <>
+          {name} <span class="version">version {version}</span>
+          {(model.aliases ?? []).map((alias) => (
+            <span key={alias} class="alias">
+              @{aliasOf(alias)}
+            </span>
+          ))}
+        </>
+      }
+      below={
+        <>
+          {model.learner} on{' '}
+          {data.map((dataset, index) => (
+            <span key={dataset}>
+              {index > 0 ? ', ' : ''}
+              <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
+            </span>
+          ))}
+          , target {model.target} · {stopWords(model.stopReason)} · {formatAgo(model.createTime, now)}
+          {model.lineage?.job ? (
+            <>
+              {' '}
+              by <Link href={`/${model.lineage.job}`}>{idOf(model.lineage.job)}</Link>
+            </>
+          ) : null}
+          {model.description ? <span class="clip">{model.description}</span> : null}
+        </>
+      }
+      actions={
+        <>
+          <Link class="button" href={`/compare?a=${model.name}`}>
+            Compare
+          </Link>
+          {model.lineage?.job ? (
+            <Link class="button" href={`/train?from=${idOf(model.lineage.job)}`}>
+              Train again
+            </Link>
+          ) : null}
+        </>
+      }
+    />
+  );
+}
+
+function MetricTiles({ model }: { model: Model }) {
+  const source = metricsSource(model);
+  return (
+    <dl class="tiles">
+      {(model.metrics ?? []).map((metric) => (
+        <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={source} />
+      ))}
+      {model.metrics?.length ? null : <Tile label="Quality" value="–" note="not measured" />}
+      <Tile label="Relative gap" value={formatReal(model.certificate?.accuracy, 2)} note="certified" />
+      <Tile label="Support vectors" value={formatInteger(model.numSupportVectors)} note={`of ${formatInteger(model.numTrainingRows)} rows`} />
+      <Tile label="Size" value={formatBytes(model.sizeBytes)} />
+    </dl>
+  );
+}

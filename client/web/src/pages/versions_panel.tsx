@@ -1,0 +1,92 @@
+// All versions of a model, and its aliases: movable names that programs ask for.
+import { useState } from 'preact/hooks';
+import { listAliases, listVersions, setAlias } from '../api/calls.ts';
+import type { Model } from '../api/model_types.ts';
+import { useLoad, useNow, useServices } from '../context.tsx';
+import { formatAgo } from '../lib/format.ts';
+import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
+import { Link } from '../router.tsx';
+import { Failure, Panel } from '../ui/parts.tsx';
+import { useModelsMade } from './models_page.tsx';
+
+const FIRST = 8;
+
+export function VersionsPanel({ model, onChange }: { model: Model; onChange: () => void }) {
+  const { client } = useServices();
+  const parent = `models/${partsOf(model.name).model}`;
+  const made = useModelsMade();
+  const now = useNow(30);
+  const [all, setAll] = useState(false);
+  const versions = useLoad((signal) => listVersions(client, parent, signal), [parent, made, model]);
+  const list = versions.value ?? [model];
+  return (
+    <Panel title="Versions" aside={<AliasForm model={model} parent={parent} onChange={onChange} />}>
+      <Failure error={versions.error} retry={versions.reload} />
+      <ul class="versions">
+        {(all ? list : list.slice(0, FIRST)).map((each) => (
+          <li key={each.name} aria-current={each.name === model.name ? 'true' : undefined}>
+            <Link href={`/${each.name}`}>version {partsOf(each.name).version}</Link>{' '}
+            {(each.aliases ?? []).map((alias) => (
+              <span key={alias} class="alias">
+                @{aliasOf(alias)}
+              </span>
+            ))}
+            <span class="sub">
+              {mainMetric(each)} · {formatAgo(each.createTime, now)}
+              {each.name === model.name ? null : (
+                <>
+                  {' · '}
+                  <Link href={`/compare?a=${model.name}&b=${each.name}`}>compare</Link>
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {!all && list.length > FIRST ? (
+        <button type="button" class="button small" onClick={() => setAll(true)}>
+          Show all {list.length}
+        </button>
+      ) : null}
+    </Panel>
+  );
+}
+
+function AliasForm({ model, parent, onChange }: { model: Model; parent: string; onChange: () => void }) {
+  const { client } = useServices();
+  const [open, setOpen] = useState(false);
+  const [alias, setAliasText] = useState('');
+  const [error, setError] = useState<unknown>();
+  const move = async (event: Event) => {
+    event.preventDefault();
+    try {
+      const known = (await listAliases(client, parent)).find((each) => aliasOf(each.name) === alias);
+      await setAlias(client, parent, alias, model.name, known?.etag ?? 'none');
+      setOpen(false);
+      setAliasText('');
+      setError(undefined);
+      onChange();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  if (!open) {
+    return (
+      <button type="button" class="button small" onClick={() => setOpen(true)}>
+        Set an alias
+      </button>
+    );
+  }
+  return (
+    <form class="inline-form" onSubmit={(event) => void move(event)}>
+      <label>
+        <span class="hidden-label">Alias</span>
+        <input type="text" placeholder="production" autocomplete="off" value={alias} onInput={(event) => setAliasText(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="button small" disabled={!alias}>
+        Point to version {partsOf(model.name).version}
+      </button>
+      <Failure error={error} />
+    </form>
+  );
+}

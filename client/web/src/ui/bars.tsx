@@ -1,0 +1,57 @@
+// Horizontal bars with their values; negative ones to the left of the middle.
+import { useState } from 'preact/hooks';
+import { formatReal } from '../lib/format.ts';
+
+export interface Bar {
+  label: string;
+  title?: string;
+  value: number;
+  /** A second bar beneath the first, for comparisons. */
+  other?: number;
+}
+
+interface BarsProps {
+  bars: Bar[];
+  label: string;
+  first?: number;
+}
+
+export function Bars({ bars, label, first = 15 }: BarsProps) {
+  const [shown, setShown] = useState(first);
+  const largest = Math.max(...bars.map((bar) => Math.max(Math.abs(bar.value), Math.abs(bar.other ?? 0))), 1e-300);
+  const signed = bars.some((bar) => bar.value < 0 || (bar.other ?? 0) < 0);
+  const rest = bars.slice(shown);
+  return (
+    <>
+      <ol class={`bars ${signed ? 'signed' : ''}`} aria-label={label}>
+        {bars.slice(0, shown).map((bar, index) => (
+          <li key={index} title={bar.title}>
+            <span class="bars-label">{bar.label}</span>
+            <span class="bars-track" aria-hidden="true">
+              <Stripe value={bar.value} largest={largest} signed={signed} kind="one" />
+              {bar.other === undefined ? null : <Stripe value={bar.other} largest={largest} signed={signed} kind="two" />}
+            </span>
+            <span class="bars-value">
+              {formatReal(bar.value, 3)}
+              {bar.other === undefined ? null : <span class="bars-other">{formatReal(bar.other, 3)}</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+      {rest.length > 0 ? (
+        <p class="bars-rest">
+          <button type="button" class="button small" onClick={() => setShown(shown + 100)}>
+            Show {rest.length} more
+          </button>{' '}
+          <span class="sub">with {formatReal(rest.reduce((sum, bar) => sum + bar.value, 0), 3)} in all</span>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function Stripe({ value, largest, signed, kind }: { value: number; largest: number; signed: boolean; kind: string }) {
+  const share = (100 * Math.abs(value)) / largest / (signed ? 2 : 1);
+  const left = signed ? (value < 0 ? 50 - share : 50) : 0;
+  return <span class={`stripe ${kind} ${value < 0 ? 'negative' : ''}`} style={{ width: `${share}%`, marginLeft: `${left}%` }} />;
+}
