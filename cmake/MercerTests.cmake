@@ -4,7 +4,7 @@
 include(GoogleTest)
 set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
-set(test_folders_without_gtest e2e lint bench fuzz support fixtures data)
+set(test_folders_without_gtest e2e lint web bench fuzz support fixtures data)
 set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
 set(slow_folders integration network fault e2e)                   # label 'slow': what the fast preset leaves out
 
@@ -157,8 +157,8 @@ foreach(folder IN LISTS test_folders)
 endforeach()
 
 # ------------------------------------------------------------------------------------------------------------ Python tests
-# tests/e2e/*.py runs the built programs, found through MERCER_BIN; tests/lint/*.py checks the tree. Files that start with '_' and
-# support modules named *_lib.py are only imported.
+# tests/e2e/*.py runs the built programs, found through MERCER_BIN; tests/lint/*.py checks the tree, tests/web/*.py the dashboard.
+# Files that start with '_' and support modules named *_lib.py are only imported.
 function(mercer_python_tests folder)
   mercer_glob(scripts tests/${folder}/*.py EXCLUDE "/_[^/]*$" "_lib\\.py$")
   foreach(script IN LISTS scripts)
@@ -172,7 +172,9 @@ endfunction()
 if(MERCER_PYTHON)
   mercer_python_tests(lint)
   if(MERCER_BUILD_SERVER)
+    mercer_python_tests(web)
     mercer_python_tests(e2e)
+    set_tests_properties(e2e/dashboard_test PROPERTIES TIMEOUT 600)  # a browser walks through everything
   endif()
 else()
   message(STATUS "no /usr/bin/python3: the Python tests are left out")

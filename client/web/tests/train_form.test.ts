@@ -6,7 +6,7 @@ import { kernelCount, newKernel } from '../src/form/kernel_form.ts';
 import { emptyForm, fromRequest, pathsOf, toRequest, withLearner } from '../src/form/train_form.ts';
 import { assignViolations } from '../src/form/violations.ts';
 
-const fixture = <T>(name: string) => JSON.parse(readFileSync(new URL(`../../client/web/tests/fixtures/${name}`, import.meta.url), 'utf8')) as T;
+const fixture = <T>(name: string) => JSON.parse(readFileSync(`tests/fixtures/${name}`, 'utf8')) as T;
 const { learners } = fixture<{ learners: LearnerDescription[] }>('learners.json');
 const jobs = fixture<{ job: Job }[]>('jobs.json');
 const lpMkl = learners.find((learner) => learner.name === 'lp_mkl')!;

@@ -93,10 +93,10 @@ function RolePanel({ column, rows }: { column: Column; rows: number }) {
   const few = counts.length > 0 && counts.length <= 50;
   const least = Math.min(...bars.map((bar) => bar.value));
   return (
-    <Panel title={`${role}: ${column.name}`} aside={<span class="sub">{few ? `${counts.length} values` : wordsOf(column.type, 'COLUMN_TYPE_')}</span>}>
+    <Panel title={<span class="capital">{`${role}: ${column.name}`}</span>} aside={<span class="sub">{few ? `${counts.length} values` : wordsOf(column.type, 'COLUMN_TYPE_')}</span>}>
       {few ? (
         <>
-          <Bars bars={bars} label={`Rows per value of ${column.name}`} first={12} />
+          <Bars bars={bars} label={`Rows per value of ${column.name}`} first={12} format={formatInteger} />
           {role === 'target' && rows > 0 ? <p class="sub">The smallest class has {formatPercent(least / rows)} of the rows.</p> : null}
         </>
       ) : (

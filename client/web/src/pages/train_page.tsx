@@ -79,7 +79,8 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
     () => (learner ? toRequest(form, learner) : { request: {} as TrainRequest, violations: [] as FieldViolation[] }),
     [form, learner],
   );
-  const estimate = useEstimate(form.dataset && violations.length === 0 ? request : undefined);
+  // Without what cannot be read, so that the service's objections to the rest stay.
+  const estimate = useEstimate(form.dataset ? request : undefined);
   useEffect(() => setRefused(undefined), [request]);
   // A request that is repeated says itself what is learned.
   useEffect(() => {

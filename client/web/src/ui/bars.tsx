@@ -14,9 +14,12 @@ interface BarsProps {
   bars: Bar[];
   label: string;
   first?: number;
+  format?: (value: number) => string;
 }
 
-export function Bars({ bars, label, first = 15 }: BarsProps) {
+const threeDigits = (value: number) => formatReal(value, 3);
+
+export function Bars({ bars, label, first = 15, format = threeDigits }: BarsProps) {
   const [shown, setShown] = useState(first);
   const largest = Math.max(...bars.map((bar) => Math.max(Math.abs(bar.value), Math.abs(bar.other ?? 0))), 1e-300);
   const signed = bars.some((bar) => bar.value < 0 || (bar.other ?? 0) < 0);
@@ -32,8 +35,8 @@ export function Bars({ bars, label, first = 15 }: BarsProps) {
               {bar.other === undefined ? null : <Stripe value={bar.other} largest={largest} signed={signed} kind="two" />}
             </span>
             <span class="bars-value">
-              {formatReal(bar.value, 3)}
-              {bar.other === undefined ? null : <span class="bars-other">{formatReal(bar.other, 3)}</span>}
+              {format(bar.value)}
+              {bar.other === undefined ? null : <span class="bars-other">{format(bar.other)}</span>}
             </span>
           </li>
         ))}
@@ -43,7 +46,7 @@ export function Bars({ bars, label, first = 15 }: BarsProps) {
           <button type="button" class="button small" onClick={() => setShown(shown + 100)}>
             Show {rest.length} more
           </button>{' '}
-          <span class="sub">with {formatReal(rest.reduce((sum, bar) => sum + bar.value, 0), 3)} in all</span>
+          <span class="sub">with {format(rest.reduce((sum, bar) => sum + bar.value, 0))} in all</span>
         </p>
       ) : null}
     </>
@@ -53,5 +56,5 @@ export function Bars({ bars, label, first = 15 }: BarsProps) {
 function Stripe({ value, largest, signed, kind }: { value: number; largest: number; signed: boolean; kind: string }) {
   const share = (100 * Math.abs(value)) / largest / (signed ? 2 : 1);
   const left = signed ? (value < 0 ? 50 - share : 50) : 0;
-  return <span class={`stripe ${kind} ${value < 0 ? 'negative' : ''}`} style={{ width: `${share}%`, marginLeft: `${left}%` }} />;
+  return <span class={`stripe ${kind} ${value < 0 ? 'negative' : ''} ${value === 0 ? 'none' : ''}`} style={{ width: `${share}%`, marginLeft: `${left}%` }} />;
 }

@@ -1,18 +1,14 @@
 // A stand-in for the gateway, for what a real server cannot be made to do on demand: many jobs with an exact rate of events, broken
 // connections, refusals. Answers are recordings of a real server (tests/fixtures), in protobuf's JSON mapping.
-//
-//   node tests/fake/fake_server.mjs [PORT] [RUNNING_JOBS] [EVENTS_PER_SECOND]
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { SimulatedJob } from './simulated_job.mjs';
 
-// The script is also run from a bundle, so folders are found from the place where npm runs it.
-const here = path.dirname(fileURLToPath(import.meta.url));
-const root = path.resolve(process.env.MERCER_WEB ?? path.join(here, '../..'));
-const site = path.resolve(process.env.MERCER_SITE ?? path.join(root, '../../build/web'));
+// Tests bundle this file, so folders are found from client/web, where npm runs everything.
+const root = process.cwd();
+const site = path.join(root, '../../build/web');
 const TYPES = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -78,11 +74,11 @@ export class FakeServer {
     if (url.pathname === '/v1/server') return json(response, { version: '0.1.0', started: new Date(0).toISOString(), tokens: Boolean(this.token), learners: 3 });
     if (this.token && request.headers.authorization !== `Bearer ${this.token}`) return refuse(response, 401, 'UNAUTHENTICATED', 'a token is needed', 'NO_TOKEN');
     const body = await readBody(request);
-    if (url.pathname === '/v1/events') return this.events(url, request, response);
+    if (url.pathname === '/v1/events') return this.events(url, response);
     return this.call(request.method, url.pathname.slice('/v1/'.length), body, response);
   }
 
-  events(url, request, response) {
+  events(url, response) {
     if (this.refuseStreams > 0) {
       --this.refuseStreams;
       return refuse(response, 503, 'UNAVAILABLE', 'too many event streams', 'TOO_MANY_STREAMS', [], { 'Retry-After': '1' });
@@ -93,7 +89,7 @@ export class FakeServer {
     write(response, 'existing', {});
     for (const watched of url.searchParams.getAll('job')) this.replay(stream, watched);
     this.streams.add(stream);
-    request.on('close', () => this.streams.delete(stream));
+    response.on('close', () => this.streams.delete(stream));
     return undefined;
   }
 
@@ -188,10 +184,4 @@ async function readBody(request) {
   for await (const piece of request) pieces.push(piece);
   const text = Buffer.concat(pieces).toString();
   return text && request.headers['content-type']?.startsWith('application/json') ? JSON.parse(text) : {};
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [port = '0', runningJobs = '3', eventsPerSecond = '4'] = process.argv.slice(2);
-  const server = new FakeServer({ runningJobs: Number(runningJobs), eventsPerSecond: Number(eventsPerSecond), token: process.env.MERCER_TOKEN });
-  console.log(await server.start(Number(port)));
 }

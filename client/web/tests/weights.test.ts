@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { columnImportance, kernelLabel, parseKernelName, weightBars } from '../src/lib/weights.ts';
+
+const WEIGHTS = {
+  kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
+  weights: { rows: '4', columns: '2', values: [0.5, 0, 0.25, 1, 0.125, 2, 0, 4] },
+};
+
+test('names of kernels', () => {
+  assert.deepEqual(parseKernelName('linear'), { family: 'linear', columns: '', block: '', parameters: '' });
+  assert.deepEqual(parseKernelName('polynomial(degree=2, scale=1, offset=0.5, block=x, columns=a+b, unit_diagonal, scaling=trace)'), {
+    family: 'polynomial',
+    columns: 'a+b',
+    block: 'x',
+    parameters: 'degree 2, scale 1, offset 0.5',
+  });
+  assert.equal(parseKernelName('gaussian(bandwidth=1, columns=size (m), block=2)').columns, 'size (m), block=2');
+  assert.equal(kernelLabel('gaussian(bandwidth=2.8541829944836365)'), 'all columns · gaussian · width 2.854');
+  assert.equal(kernelLabel('chi_square(bandwidth=1, block=words)'), 'block words · chi square · width 1');
+});
+
+test('bars of one output, per kernel, column and family', () => {
+  assert.deepEqual(weightBars(WEIGHTS, 0, 'kernel').map((bar) => bar.value), [0.5, 0.25, 0.125, 0]);
+  assert.deepEqual(weightBars(WEIGHTS, 1, 'column').map(({ label, value, count }) => [label, value, count]), [
+    ['sex', 4, 1],
+    ['age', 3, 2],
+    ['all columns together', 0, 1],
+  ]);
+  assert.deepEqual(weightBars(WEIGHTS, 1, 'family').map(({ label, value }) => [label, value]), [['linear', 6], ['gaussian', 1]]);
+  assert.deepEqual(weightBars(undefined, 0, 'kernel'), []);
+});
+
+test('columns over all outputs', () => {
+  assert.equal(columnImportance(WEIGHTS).get('age'), 3.375);
+});
