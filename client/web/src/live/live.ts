@@ -1,4 +1,4 @@
-// What a page shows, kept up to date by its event stream. Events change the stores at once; whoever shows them is told once per
+// What a page shows, kept up to date by its event stream. Events change the stores at once; whoever shows them is told before a
 // frame, however many events came.
 import { errorOfStatus } from '../api/error.ts';
 import type { Token } from '../api/token.ts';
@@ -24,7 +24,7 @@ export class Live {
 
   constructor(
     token: Token,
-    private readonly frame: (callback: () => void) => void = nextFrame,
+    private readonly frame: (callback: () => void) => void = framePacer(),
   ) {
     this.connection = new Connection({
       path: () => this.path(),
@@ -124,8 +124,17 @@ export class Live {
   }
 }
 
-/** Hidden pages get no frames; there once a second does. */
-function nextFrame(callback: () => void): void {
-  if (document.hidden) setTimeout(callback, 1000);
-  else requestAnimationFrame(callback);
+const REDRAW_MILLISECONDS = 100;
+
+/** Before the next frame, but no more often than people can follow. Hidden pages get no frames; there once a second does. */
+function framePacer(): (callback: () => void) => void {
+  let last = 0;
+  return (callback) => {
+    const run = () => {
+      last = performance.now();
+      callback();
+    };
+    if (document.hidden) setTimeout(run, 1000);
+    else setTimeout(() => requestAnimationFrame(run), Math.max(0, last + REDRAW_MILLISECONDS - performance.now()));
+  };
 }

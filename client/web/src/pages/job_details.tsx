@@ -6,6 +6,7 @@ import { formatClock, formatInteger, formatReal, formatSeconds, formatTime, idOf
 import { reasonWords } from '../lib/jobs.ts';
 import { describeRequest } from '../lib/request_words.ts';
 import { Definitions, Panel, stateWord } from '../ui/parts.tsx';
+import { pure } from '../ui/pure.tsx';
 
 const FIRST_EVENTS = 50;
 
@@ -56,7 +57,7 @@ export function EventLog() {
   );
 }
 
-function LogLine({ event }: { event: ProgressEvent }) {
+const LogLine = pure(function LogLine({ event }: { event: ProgressEvent }) {
   return (
     <li class={event.progress ? '' : 'state'}>
       <time dateTime={event.time} title={formatTime(event.time)}>
@@ -65,7 +66,7 @@ function LogLine({ event }: { event: ProgressEvent }) {
       <span>{eventWords(event)}</span>
     </li>
   );
-}
+});
 
 function eventWords(event: ProgressEvent): string {
   const { stateChange, progress, resumed } = event;

@@ -149,7 +149,7 @@ function JobTiles({ job }: { job: Job }) {
       {running ? (
         <div class="job-progress">
           <ProgressBar fraction={progress?.fraction ?? fractionOf(job)} label="Progress of the training" />
-          <p class="sub">{standingOf(job)}</p>
+          <p class="sub">{standingOf({ ...job, progress: { ...job.progress, progress } })}</p>
         </div>
       ) : null}
       <dl class="tiles">

@@ -91,6 +91,7 @@ export function Empty({ title, children, action }: { title: string; children: Co
 /** An error in the service's words; `role=alert`, so that it is read out. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined || error === null) return null;
+  if (error instanceof ApiError && error.needsToken) return <p class="hint">Waiting for a token.</p>;
   const reason = error instanceof ApiError ? error.reason : '';
   return (
     <div class="failure" role="alert">
