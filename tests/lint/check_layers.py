@@ -13,8 +13,8 @@ import sys
 MAX_LINES = 500
 WARN_LINES = 400
 SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto")
-SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".ts"}
-UNCHECKED = ("tests/fixtures/", "tests/data/", "client/web/vendor/")
+SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".mjs", ".ts", ".tsx"}
+UNCHECKED = ("tests/fixtures/", "tests/data/", "client/web/node_modules/")
 CPP_SUFFIXES = {".h", ".cc", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LEARNER_LINE = re.compile(r"^\s*MERCER_LEARNER\((\w+)\)")

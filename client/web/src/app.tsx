@@ -5,6 +5,7 @@ import { getServer } from './api/calls.ts';
 import { useLive, useLoad, useNow, useServices } from './context.tsx';
 import { Link, type Route, useRoute } from './router.tsx';
 import { pageOf } from './routes.tsx';
+import { Guard } from './ui/guard.tsx';
 import { ThemeButton, ThemeProvider, useThemeChoice } from './ui/theme.tsx';
 import { TokenPrompt } from './ui/token_prompt.tsx';
 
@@ -31,7 +32,7 @@ export function App() {
       <Banner />
       <TokenPrompt onToken={() => setTurn(turn + 1)} />
       <main id="content" key={turn} tabIndex={-1}>
-        {pageOf(route)}
+        <Guard key={route.parts.join('/')}>{pageOf(route)}</Guard>
       </main>
       <Footer />
     </ThemeProvider>

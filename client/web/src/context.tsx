@@ -3,6 +3,7 @@ import { createContext } from 'preact';
 import { useContext, useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { Client } from './api/client.ts';
 import { isAbort } from './api/error.ts';
+import type { JobProgress } from './live/job_progress.ts';
 import type { Live } from './live/live.ts';
 
 export interface Services {
@@ -33,6 +34,14 @@ export function useLive<T>(select: (live: Live) => T): T {
     [live],
   );
   return selected;
+}
+
+/** The progress of the job whose page this is, drawn again with each of its events. */
+export function useProgress(job: string): JobProgress | undefined {
+  const { live } = useServices();
+  useLive((state) => state.progress?.version);
+  // While one job's page follows another's, the state is still that of the one before.
+  return live.progress?.job === job ? live.progress : undefined;
 }
 
 /** The time now, which goes on every `seconds`; 0: it stands. */

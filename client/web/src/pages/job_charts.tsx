@@ -1,7 +1,7 @@
 // The charts of a job: bounds of the objective, gap, kernels and support vectors, against time or iteration.
 import { useState } from 'preact/hooks';
 import type { Job } from '../api/types.ts';
-import { useLive, useServices } from '../context.tsx';
+import { useProgress } from '../context.tsx';
 import { formatInteger, formatReal, formatSeconds } from '../lib/format.ts';
 import { parseReal } from '../lib/numbers.ts';
 import { isFinal } from '../live/job_store.ts';
@@ -14,9 +14,7 @@ type Axis = 'time' | 'iteration';
 export function JobCharts({ job }: { job: Job }) {
   const [axis, setAxis] = useState<Axis>('time');
   const [log, setLog] = useState(false);
-  const { live } = useServices();
-  const version = useLive((state) => state.progress?.version ?? 0);
-  const progress = live.progress;
+  const progress = useProgress(job.name);
   if (!progress || progress.series.time.length === 0) {
     return isFinal(job) ? null : <p class="panel hint">The charts begin with the first step of the training.</p>;
   }
@@ -26,7 +24,7 @@ export function JobCharts({ job }: { job: Job }) {
     x: axis === 'time' ? series.time : series.iteration,
     formatX: axis === 'time' ? formatSeconds : (value: number) => formatInteger(value),
     marks: cuts.map((cut) => cut[axis]),
-    version,
+    version: progress.version,
   };
   const wanted = parseReal(job.request?.stopping?.relativeGap) ?? 1e-3;
   return (

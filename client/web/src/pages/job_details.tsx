@@ -1,7 +1,7 @@
 // What happened to a job, what it was asked for, and its attempts.
 import { useState } from 'preact/hooks';
 import type { Attempt, ProgressEvent, TrainRequest } from '../api/types.ts';
-import { useLive, useServices } from '../context.tsx';
+import { useProgress } from '../context.tsx';
 import { formatClock, formatInteger, formatReal, formatSeconds, formatTime, idOf } from '../lib/format.ts';
 import { reasonWords } from '../lib/jobs.ts';
 import { describeRequest } from '../lib/request_words.ts';
@@ -11,10 +11,8 @@ import { pure } from '../ui/pure.tsx';
 const FIRST_EVENTS = 50;
 
 /** How long the job has been in which part of its life. */
-export function StageList({ now }: { now: number }) {
-  const { live } = useServices();
-  useLive((state) => state.progress?.version);
-  const stages = live.progress?.stages ?? [];
+export function StageList({ job, now }: { job: string; now: number }) {
+  const stages = useProgress(job)?.stages ?? [];
   if (stages.length === 0) return null;
   const final = ['succeeded', 'failed', 'cancelled'];
   return (
@@ -29,12 +27,11 @@ export function StageList({ now }: { now: number }) {
   );
 }
 
-export function EventLog() {
-  const { live } = useServices();
-  useLive((state) => state.progress?.version);
+export function EventLog({ job }: { job: string }) {
+  const progress = useProgress(job);
   const [shown, setShown] = useState(FIRST_EVENTS);
   const [statesOnly, setStatesOnly] = useState(false);
-  const log = (live.progress?.log ?? []).filter((event) => !statesOnly || !event.progress);
+  const log = (progress?.log ?? []).filter((event) => !statesOnly || !event.progress);
   const events = log.slice(-shown).reverse();
   const aside = (
     <label class="check">

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { cancelJob, getJob, stopJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
-import { useLive, useLoad, useNow, useServices, useTitle } from '../context.tsx';
+import { useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
 import { parseDuration } from '../lib/numbers.ts';
@@ -38,7 +38,7 @@ export function JobPage({ id }: { id: string }) {
       <JobTiles job={job} />
       <JobCharts job={job} />
       <div class="columns">
-        <EventLog />
+        <EventLog job={job.name} />
         <div class="stack">
           <RequestView request={job.request} />
           <AttemptList attempts={job.attempts ?? []} />
@@ -137,15 +137,13 @@ function JobActions({ job }: { job: Job }) {
 function JobTiles({ job }: { job: Job }) {
   const running = !isFinal(job);
   const now = useNow(running ? 1 : 0);
-  useLive((live) => live.progress?.version);
-  const { live } = useServices();
-  const progress: TrainingProgress | undefined = live.progress?.latest ?? job.progress?.progress;
+  const progress: TrainingProgress | undefined = useProgress(job.name)?.latest ?? job.progress?.progress;
   const wanted = job.request?.stopping?.relativeGap ?? 1e-3;
   const remaining = parseDuration(progress?.remaining);
   const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
   return (
     <>
-      <StageList now={now} />
+      <StageList job={job.name} now={now} />
       {running ? (
         <div class="job-progress">
           <ProgressBar fraction={progress?.fraction ?? fractionOf(job)} label="Progress of the training" />

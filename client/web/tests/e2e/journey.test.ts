@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { closeBrowser, flowers, openPage, picture, Server } from './support.ts';
+import { closeBrowser, flowers, openPage, picture, Server, until } from './support.ts';
 
 const server = new Server();
 let page: Page;
@@ -34,8 +34,9 @@ test('a file is uploaded, and the page of the data shows what is in it', async (
   assert.equal(await page.getByLabel('Column to predict').inputValue(), 'kind');
   await picture(page, '02-upload');
   await page.getByRole('button', { name: 'Upload' }).click();
-  await page.getByRole('heading', { name: 'flowers' }).waitFor();
+  await page.getByRole('heading', { level: 1, name: 'flowers' }).waitFor();
   const balance = page.getByRole('list', { name: 'Rows per value of kind' });
+  await balance.waitFor();
   assert.deepEqual((await balance.getByRole('listitem').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim()), ['setosa 100', 'versicolor 100', 'virginica 100']);
   await page.getByText('Nothing stands out').waitFor();
   await picture(page, '03-data');
@@ -91,8 +92,10 @@ test('a training is started, watched to its end, and its model opened, without l
   await page.waitForURL(/\/jobs\//);
   await page.getByRole('link', { name: 'Open the model' }).waitFor();
   await page.getByRole('img', { name: /^Relative gap / }).waitFor();
-  assert.equal(await page.locator('.chart canvas').count(), 3);
-  const stages = await page.getByRole('list', { name: 'Stages' }).innerText();
+  await until(async () => (await page.locator('.chart canvas').count()) === 3, () => 'three charts');
+  const list = page.getByRole('list', { name: 'Stages' });
+  await list.getByText('succeeded').waitFor();
+  const stages = await list.innerText();
   for (const stage of ['queued', 'train', 'fold 5 of 5', 'verifying', 'succeeded']) assert.ok(stages.includes(stage), stages);
   await page.getByRole('button', { name: 'iteration' }).click();
   await page.getByRole('group', { name: 'Objective' }).getByRole('button', { name: 'log' }).click();
@@ -163,7 +166,7 @@ test('lists', async () => {
   await page.getByRole('row', { name: /flowers/ }).waitFor();
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Jobs' }).click();
   await page.getByRole('button', { name: /^succeeded 2/ }).click();
-  assert.equal(await page.getByRole('row').count(), 3);
+  await until(async () => (await page.getByRole('row').count()) === 3, () => 'the head and two rows');
   await page.getByLabel('Search jobs').fill('nothing like this');
   await page.getByText('No job matches.').waitFor();
 });
