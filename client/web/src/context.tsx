@@ -63,7 +63,8 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** The answer of a call, made again when one of `inputs` changes; the old answer stays until the new one is there. */
+/** The answer of a call, made again when one of `inputs` changes, and after an error as soon as the server is there again; the old
+ * answer stays until the new one has come. */
 export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value: T | undefined; error: unknown; loading: boolean }>({
     value: undefined,
@@ -82,7 +83,21 @@ export function useLoad<T>(call: (signal: AbortSignal) => Promise<T>, inputs: re
     );
     return () => controller.abort();
   }, [...inputs, turn]);
+  const connected = useLive((live) => live.status.kind === 'live');
+  useEffect(() => {
+    if (connected && state.error !== undefined) reload(undefined);
+  }, [connected]);
   return { ...state, reload: () => reload(undefined) };
+}
+
+/** Asks again every now and then, while the page is looked at: of what no stream of events tells. */
+export function useRefresh(reload: () => void, seconds = 15): void {
+  const latest = useRef(reload);
+  latest.current = reload;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [seconds]);
 }
 
 /** Sets the document's title while the component is shown. */

@@ -10,6 +10,7 @@ const token = new Token(sessionStorage);
 const live = new Live(token);
 const client = new Client(token, () => live.unauthorized());
 live.start();
+document.addEventListener('visibilitychange', () => live.setHidden(document.hidden));
 
 const root = document.getElementById('app');
 if (root) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorOfText } from '../src/api/error.ts';
 import { Token } from '../src/api/token.ts';
-import { Live } from '../src/live/live.ts';
+import { HIDDEN_SECONDS, Live } from '../src/live/live.ts';
 
 function newLive(frames: (() => void)[] = []): Live {
   const kept = new Map<string, string>();
@@ -86,4 +86,27 @@ test('errors of the service, and of what stands between', () => {
   const page = errorOfText(502, '<html>Bad gateway</html>');
   assert.equal(page.message, 'the server answered 502');
   assert.ok(errorOfText(401, '{}').needsToken);
+});
+
+test('a page that is hidden for long gives its stream back, and has it again when it is shown', (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const live = newLive();
+  const signals: AbortSignal[] = [];
+  globalThis.fetch = (_, init) => {
+    if (init?.signal) signals.push(init.signal);
+    return new Promise(() => {});
+  };
+  const open = () => signals.filter((signal) => !signal.aborted).length;
+  live.start();
+  live.setHidden(true);
+  context.mock.timers.tick(10_000);
+  live.setHidden(false);
+  context.mock.timers.tick(10_000);
+  assert.deepEqual([signals.length, open()], [1, 1], 'a short absence changes nothing');
+  live.setHidden(true);
+  context.mock.timers.tick(HIDDEN_SECONDS * 1000);
+  assert.equal(open(), 0);
+  live.setHidden(false);
+  assert.equal(open(), 1);
+  live.stop();
 });

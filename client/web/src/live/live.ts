@@ -8,6 +8,9 @@ import { JobProgress } from './job_progress.ts';
 import { type JobMessage, JobStore } from './job_store.ts';
 import type { ServerSentEvent } from './sse_parser.ts';
 
+export const HIDDEN_SECONDS = 60;
+const REDRAW_MILLISECONDS = 100;
+
 /** Errors that another try does not mend. */
 const GONE = new Set(['NOT_FOUND', 'PERMISSION_DENIED', 'INVALID_ARGUMENT']);
 
@@ -21,6 +24,8 @@ export class Live {
   private readonly listeners = new Set<() => void>();
   private readonly connection: Connection;
   private scheduled = false;
+  private hiding: ReturnType<typeof setTimeout> | undefined;
+  private paused = false;
 
   constructor(
     token: Token,
@@ -46,6 +51,21 @@ export class Live {
 
   stop(): void {
     this.connection.stop();
+  }
+
+  /** The page is hidden, or shown again. After a while a hidden one gives its stream back: a browser has few connections to a server,
+   * for all of its tabs together. */
+  setHidden(hidden: boolean): void {
+    clearTimeout(this.hiding);
+    if (hidden) {
+      this.hiding = setTimeout(() => {
+        this.paused = true;
+        this.connection.stop();
+      }, HIDDEN_SECONDS * 1000);
+    } else if (this.paused) {
+      this.paused = false;
+      this.start();
+    }
   }
 
   /** A call was refused for want of a token. */
@@ -123,8 +143,6 @@ export class Live {
     });
   }
 }
-
-const REDRAW_MILLISECONDS = 100;
 
 /** Before the next frame, but no more often than people can follow. Hidden pages get no frames; there once a second does. */
 function framePacer(): (callback: () => void) => void {

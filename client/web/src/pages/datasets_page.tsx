@@ -1,7 +1,7 @@
 // All data sets.
 import { listDatasets } from '../api/calls.ts';
 import type { Dataset } from '../api/dataset_types.ts';
-import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
+import { useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
 import { targetsOf } from '../lib/datasets.ts';
 import { formatAgo, formatBytes, formatInteger, idOf } from '../lib/format.ts';
 import { Link } from '../router.tsx';
@@ -11,6 +11,7 @@ export function DatasetsPage() {
   useTitle('Data');
   const { client } = useServices();
   const { value: datasets, error, reload } = useLoad((signal) => listDatasets(client, signal), []);
+  useRefresh(reload);
   const now = useNow(30);
   if (!datasets) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   if (datasets.length === 0) {

@@ -1,7 +1,7 @@
 // The newest version of every model.
 import { listModels } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
-import { useLive, useLoad, useNow, useServices, useTitle } from '../context.tsx';
+import { useLive, useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatReal, idOf } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
@@ -18,6 +18,7 @@ export function ModelsPage() {
   const { client } = useServices();
   const made = useModelsMade();
   const { value: models, error, reload } = useLoad((signal) => listModels(client, signal), [made]);
+  useRefresh(reload);
   const now = useNow(30);
   if (!models) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   if (models.length === 0) {

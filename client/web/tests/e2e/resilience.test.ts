@@ -146,6 +146,26 @@ test('a stream that is refused is asked for again when the server said, and call
   }
 });
 
+test('what could not be read while the server was away comes by itself when it is back', async () => {
+  const fake = new FakeServer();
+  const { page, close } = await openPage();
+  try {
+    const url = await fake.start();
+    await page.goto(`${url}/models`);
+    await page.getByRole('link', { name: 'spam', exact: true }).waitFor();
+    await fake.stop();
+    await page.getByRole('alert').getByText('Not connected').waitFor();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Data' }).click();
+    await page.getByText('The server does not answer.', { exact: true }).waitFor();
+    await fake.start(Number(new URL(url).port));
+    await page.getByRole('link', { name: 'spambase', exact: true }).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0);
+  } finally {
+    await close();
+    await fake.stop();
+  }
+});
+
 test('walking through the pages leaves one stream, and neither listeners nor nodes behind', { timeout: 120_000 }, async () => {
   const fake = new FakeServer({ runningJobs: 5, eventsPerSecond: 20 });
   const { page, complaints, close } = await openPage();
