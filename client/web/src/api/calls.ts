@@ -58,6 +58,7 @@ export const getFullModel = (client: Client, name: string, signal?: AbortSignal)
 export const evaluateModel = (client: Client, name: string, dataset: string) =>
   client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset });
 export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
+export const exportModel = (client: Client, name: string) => client.download(`/v1/${name}:export`);
 export const predict = (client: Client, name: string, columns: TypedColumn[]) =>
   client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true });
 

@@ -1,5 +1,6 @@
 // One version of a model: how good it is, what proves it, which kernels matter, and what it says of new rows.
-import { getModel } from '../api/calls.ts';
+import { useState } from 'preact/hooks';
+import { exportModel, getModel } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
@@ -81,6 +82,7 @@ function ModelHeader({ model }: { model: Model }) {
       }
       actions={
         <>
+          <DownloadButton model={model} />
           <Link class="button" href={`/compare?a=${model.name}`}>
             Compare
           </Link>
@@ -92,6 +94,33 @@ function ModelHeader({ model }: { model: Model }) {
         </>
       }
     />
+  );
+}
+
+/** The stored file, which any client can evaluate. */
+function DownloadButton({ model }: { model: Model }) {
+  const { client } = useServices();
+  const [state, setState] = useState<{ running?: boolean; error?: unknown }>({});
+  const save = async () => {
+    setState({ running: true });
+    try {
+      const address = URL.createObjectURL(await exportModel(client, model.name));
+      const { model: name, version } = partsOf(model.name);
+      Object.assign(document.createElement('a'), { href: address, download: `${name}-${version}.mercer` }).click();
+      // The browser has begun to read it by then.
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      setState({});
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  return (
+    <>
+      <Failure error={state.error} />
+      <button type="button" class="button" disabled={state.running} onClick={() => void save()}>
+        Download
+      </button>
+    </>
   );
 }
 

@@ -1,5 +1,7 @@
 // What a user does: upload, look at the data, start a training from the form, watch it, read the model, predict.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { closeBrowser, flowers, openPage, picture, Server, until } from './support.ts';
@@ -115,6 +117,13 @@ test('the model shows its metrics, certificate and weights', async () => {
   await page.getByRole('button', { name: 'column', exact: true }).click();
   const bars = await page.getByRole('list', { name: 'Weights per column, largest first' }).innerText();
   for (const column of ['width', 'height', 'noise', 'colour', 'all columns together']) assert.ok(bars.includes(column), bars);
+});
+
+test('the model is downloaded as it is stored', async () => {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).click()]);
+  const { digest } = await server.call<{ digest: string }>('GET', '/v1/models/flowers');
+  assert.equal(createHash('sha256').update(readFileSync(await download.path())).digest('hex'), digest);
+  assert.equal(download.suggestedFilename(), 'flowers-1.mercer');
 });
 
 test('the model is evaluated and predicts by hand, as the API does', async () => {
