@@ -1,0 +1,97 @@
+"""From NumPy, SciPy and pandas to rows to predict."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, Optional
+
+import numpy as np
+
+from mercer._proto import v1
+from mercer._tables import is_frame, is_sparse
+
+# Rows of a message: at most so many numbers, of 8 bytes, well below the server's limit of 64 MiB.
+_NUMBERS_OF_A_MESSAGE = 1 << 20
+
+
+def num_rows(data: Any) -> int:
+    """Number of rows of a matrix, frame, or mapping of blocks."""
+    if isinstance(data, Mapping):
+        counts = {num_rows(block) for block in data.values()}
+        if len(counts) != 1:
+            raise ValueError("the blocks must have the same number of rows")
+        return counts.pop()
+    if not hasattr(data, "shape"):
+        data = np.asarray(data)
+    if len(data.shape) != 2:
+        raise ValueError(f"the rows must have two dimensions, have {len(data.shape)}")
+    return int(data.shape[0])
+
+
+def _width(data: Any) -> int:
+    if isinstance(data, Mapping):
+        return sum(_width(block) for block in data.values())
+    return int(data.shape[1]) if hasattr(data, "shape") else int(np.asarray(data).shape[1])
+
+
+def _slice(data: Any, begin: int, end: int) -> Any:
+    if isinstance(data, Mapping):
+        return {name: _slice(block, begin, end) for name, block in data.items()}
+    if is_frame(data):
+        return data.iloc[begin:end]
+    return data[begin:end] if is_sparse(data) else np.asarray(data)[begin:end]
+
+
+def _raw(matrix: Any) -> Any:
+    array = np.ascontiguousarray(matrix, dtype="<f8")
+    return v1.Matrix(rows=array.shape[0], columns=array.shape[1], raw=array.tobytes())
+
+
+def _add_frame(rows: Any, block: str, frame: Any) -> None:
+    if all(getattr(dtype, "kind", "O") in "buif" for dtype in frame.dtypes):
+        rows.dense.add(name=block, columns=[str(c) for c in frame.columns], values=_raw(frame.to_numpy()))
+        return
+    for name, dtype in zip(frame.columns, frame.dtypes):
+        column = rows.columns.add(name=str(name))
+        if getattr(dtype, "kind", "O") in "buif":
+            column.numbers.values.extend(frame[name].to_numpy(dtype="f8").tolist())
+        else:
+            texts = frame[name].to_numpy(dtype=object, na_value=None)
+            column.texts.values.extend("" if t is None else str(t) for t in texts)
+
+
+def _add_block(rows: Any, block: str, data: Any) -> None:
+    if is_frame(data):
+        _add_frame(rows, block, data)
+    elif is_sparse(data):
+        csr = data.tocsr()
+        csr.sort_indices()
+        sparse = rows.sparse.add(name=block, num_columns=csr.shape[1])
+        sparse.row_starts.extend((csr.indptr - csr.indptr[0]).tolist())
+        sparse.column_indices.extend(csr.indices.tolist())
+        sparse.values.extend(csr.data.astype(np.float64).tolist())
+    else:
+        array = np.asarray(data)
+        if array.dtype.kind not in "buif":
+            raise ValueError(f"rows must be real numbers, are {array.dtype}; use a DataFrame for categories")
+        rows.dense.add(name=block, values=_raw(array))
+
+
+def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Any:
+    """The message Rows of a matrix, a DataFrame, or a mapping of block names to those."""
+    rows = v1.Rows()
+    for name, block in data.items() if isinstance(data, Mapping) else (("", data),):
+        _add_block(rows, name, block)
+    for name, matrix in (squares or {}).items():
+        rows.squares.add(name=name, values=_raw(matrix))
+    return rows
+
+
+def batches(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Iterator[Any]:
+    """Messages Rows of at most some megabytes each, in order."""
+    total = num_rows(data)
+    width = _width(data) + sum(np.asarray(m).shape[1] for m in (squares or {}).values())
+    step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))
+    for begin in range(0, total, step):
+        end = min(begin + step, total)
+        parts = {name: np.asarray(m)[begin:end] for name, m in (squares or {}).items()}
+        yield make_rows(_slice(data, begin, end), parts)

@@ -1,0 +1,135 @@
+"""From Python's arguments to a TrainRequest."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import uuid
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from mercer import _proto
+from mercer._proto import v1
+from mercer.kernels import Kernels, parse_all
+
+SCALINGS = _proto.enum_words(_proto.enum("Scaling"))
+IMPUTATIONS = _proto.enum_words(_proto.enum("Imputation"))
+UNSEEN = _proto.enum_words(_proto.enum("UnseenCategory"))
+CODINGS = _proto.enum_words(_proto.enum("CodingChoice"))
+
+Validation = Union[None, float, int, str]
+ClassWeight = Union[None, str, Mapping[Any, float]]
+
+
+def choose(name: str, word: Optional[str], words: Mapping[str, int]) -> int:
+    """The enumerator of a word; 0 for None."""
+    if word is None:
+        return 0
+    if word not in words:
+        raise ValueError(f"{name} must be one of {', '.join(words)}, is {word!r}")
+    return words[word]
+
+
+def learner_message(learner: str, options: Mapping[str, Any], kernels: Kernels) -> Any:
+    """The message Learner. A trailing underscore of an option (``lambda_``) is no part of its name."""
+    message = v1.Learner()
+    known = message.DESCRIPTOR.fields_by_name
+    if learner not in known:
+        raise ValueError(f"unknown learner {learner!r}; there are {', '.join(known)}")
+    chosen = getattr(message, learner)
+    chosen.SetInParent()
+    for name, value in options.items():
+        if value is not None:
+            _set_option(chosen, name.rstrip("_"), value)
+    grids = parse_all(kernels)
+    if grids:
+        chosen.kernels.extend(grids)
+    return message
+
+
+def _set_option(message: Any, name: str, value: Any) -> None:
+    field = message.DESCRIPTOR.fields_by_name.get(name)
+    if field is None or field.message_type is not None:
+        fields = message.DESCRIPTOR.fields
+        names = ", ".join(f.name for f in fields if f.message_type is None)
+        raise ValueError(f"{message.DESCRIPTOR.name} has no option {name!r}; there are {names}")
+    if field.enum_type is not None:
+        value = choose(name, value, _proto.enum_words(field.enum_type))
+    elif field.type == field.TYPE_DOUBLE:
+        value = float(value)
+    setattr(message, name, value)
+
+
+def validation_message(validation: Validation) -> Any:
+    """None: none. A share in (0, 1): hold-out. A whole number: so many folds. ``"split"``: as a column says."""
+    if validation is None:
+        return None
+    if isinstance(validation, str):
+        if validation not in ("hold_out", "folds"):
+            raise ValueError(f"validation must be a share, a number of folds, 'hold_out' or 'folds', is {validation!r}")
+        hold_out = validation == "hold_out"
+        return v1.Validation(hold_out=v1.HoldOut()) if hold_out else v1.Validation(folds=v1.Folds())
+    if isinstance(validation, float):
+        return v1.Validation(hold_out=v1.HoldOut(fraction=validation))
+    return v1.Validation(folds=v1.Folds(count=validation))
+
+
+def class_weights_message(weights: ClassWeight) -> Any:
+    """None, ``"balanced"``, or a factor for each label."""
+    if weights is None:
+        return None
+    if isinstance(weights, str):
+        if weights != "balanced":
+            raise ValueError(f"class_weight must be 'balanced' or a mapping of labels, is {weights!r}")
+        return v1.ClassWeights(weighting=v1.CLASS_WEIGHTING_BALANCED)
+    named = {str(label): float(weight) for label, weight in weights.items()}
+    return v1.ClassWeights(weighting=v1.CLASS_WEIGHTING_EXPLICIT, weights=named)
+
+
+def _set_stopping(
+    request: Any, relative_gap: Optional[float], max_iterations: Optional[int], time_limit: Optional[float]
+) -> None:
+    if relative_gap is not None:
+        request.stopping.relative_gap = relative_gap
+    if max_iterations is not None:
+        request.stopping.max_iterations = max_iterations
+    if time_limit is not None:
+        if not math.isfinite(time_limit):
+            raise ValueError(f"time_limit must be finite, is {time_limit}")
+        request.stopping.time_limit.FromTimedelta(datetime.timedelta(seconds=time_limit))
+
+
+def train_request(
+    datasets: Sequence[str],
+    learner: str,
+    options: Mapping[str, Any],
+    kernels: Kernels,
+    settings: dict[str, Any],
+) -> Any:
+    """The message; :meth:`mercer.Client.train` explains `settings`, of which it makes use of every one."""
+    request = v1.TrainRequest(
+        target=settings.pop("target") or "",
+        target_kind=v1.TARGET_KIND_REGRESSION if settings.pop("regression") else v1.TARGET_KIND_CLASSIFICATION,
+        coding=choose("coding", settings.pop("coding"), CODINGS),
+        learner=learner_message(learner, options, kernels),
+        validation=validation_message(settings.pop("validation")),
+        class_weights=class_weights_message(settings.pop("class_weight")),
+        labels=settings.pop("labels") or {},
+        display_name=settings.pop("display_name"),
+        seed=settings.pop("seed"),
+        threads=settings.pop("threads"),
+        priority=settings.pop("priority"),
+        request_id=settings.pop("request_id") or uuid.uuid4().hex,
+    )
+    for name in datasets:
+        request.data.add(dataset=name)
+    model = settings.pop("model")
+    if model:
+        request.model = model if model.startswith("models/") else f"models/{model}"
+    request.preprocessing.scaling = choose("scaling", settings.pop("scaling"), SCALINGS)
+    request.preprocessing.imputation = choose("imputation", settings.pop("imputation"), IMPUTATIONS)
+    request.preprocessing.unseen_category = choose("unseen_category", settings.pop("unseen_category"), UNSEEN)
+    request.preprocessing.blocks.extend(settings.pop("blocks") or ())
+    _set_stopping(request, settings.pop("relative_gap"), settings.pop("max_iterations"), settings.pop("time_limit"))
+    if settings:
+        raise TypeError(f"unknown arguments: {', '.join(settings)}")
+    return request

@@ -1,0 +1,154 @@
+"""Uploads: what the server has is not sent, and what broke off goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import Any, Callable, Iterator, Optional, Sequence
+
+import grpc
+
+from mercer import errors
+from mercer._channel import Connection
+from mercer._content import Digest, Part, digest_parts, identity, number_chunks
+from mercer._proto import v1
+from mercer._retry import CALLS, Backoff
+
+# Smaller uploads are simply made again: asking how far they came would cost more.
+_RESUMABLE_BYTES = 4 << 20
+# Reasons of errors that another attempt may mend although their code is not UNAVAILABLE.
+_MAY_MEND = ("CHUNK_CHECKSUM", "BAD_UPLOAD_OFFSET", "UPLOAD_TAKEN_OVER")
+_CONTENT_LABEL = "content"
+
+OnProgress = Callable[[int], None]
+Position = tuple[int, int]  # part, offset within it
+_FINISHED: Position = (1 << 30, 0)  # behind all bytes: the header suffices
+
+
+class Upload:
+    """One data set on its way to the server."""
+
+    def __init__(self, connection: Connection, parts: Sequence[Part], on_progress: Optional[OnProgress] = None) -> None:
+        self._connection = connection
+        self._parts = parts
+        self._digest: Digest = digest_parts(parts)
+        self._on_progress = on_progress or (lambda sent: None)
+        self.content = identity(parts, self._digest)
+
+    @property
+    def num_bytes(self) -> int:
+        """Of all parts."""
+        return self._digest.num_bytes
+
+    def run(self, dataset_id: str = "", display_name: str = "", labels: Any = None) -> Any:
+        """The stored Dataset message. Without a `dataset_id` the content chooses it."""
+        name = dataset_id or f"c-{self.content}"
+        found = self._find(name)
+        if found is not None:
+            self._on_progress(self.num_bytes)
+            return found
+        header = v1.UploadHeader(
+            dataset_id=name,
+            display_name=display_name,
+            labels={**(labels or {}), _CONTENT_LABEL: self.content},
+            parts=[part.description for part in self._parts],
+            sha256=self._digest.sha256,
+            total_bytes=self.num_bytes,
+        )
+        if self.num_bytes >= _RESUMABLE_BYTES:
+            header.upload_id = self._upload_id(header)
+        try:
+            return self._send_with_retries(header)
+        except errors.AlreadyExistsError:
+            # An attempt that was thought lost had arrived, or somebody else was faster.
+            found = self._find(name)
+            if found is None:
+                raise
+            return found
+
+    def _upload_id(self, header: Any) -> str:
+        """Follows from the header, so that the same upload, begun by another process, goes on."""
+        return hashlib.sha256(header.SerializeToString(deterministic=True)).hexdigest()[:40]
+
+    def _find(self, name: str) -> Any:
+        """The data set `name` if it has this content; None when there is no such data set."""
+        request = v1.GetDatasetRequest(name=f"datasets/{name}", view=v1.DATASET_VIEW_BASIC)
+        try:
+            dataset = self._connection.call("GetDataset", request)
+        except errors.NotFoundError:
+            return None
+        except errors.AccessError as error:
+            if error.reason != "SCOPE_MISSING":
+                raise
+            return None  # who may upload need not be allowed to ask
+        if dataset.labels[_CONTENT_LABEL] != self.content:
+            raise errors.AlreadyExistsError(
+                f"datasets/{name} has other content", code="ALREADY_EXISTS", reason="DATASET_EXISTS"
+            )
+        return dataset
+
+    def _send_with_retries(self, header: Any) -> Any:
+        backoff = Backoff(CALLS)
+        furthest: Position = (0, 0)
+        while True:
+            try:
+                begin = self._position(header) if header.upload_id else (0, 0)
+                if begin > furthest:
+                    furthest = begin
+                    backoff.reset()  # the attempt before got somewhere
+                return self._send(header, begin)
+            except errors.MercerError as error:
+                retryable = True if error.reason in _MAY_MEND else None
+                backoff.wait_or_raise(error, retryable)
+
+    def _position(self, header: Any) -> Position:
+        request = v1.GetUploadRequest(name=f"uploads/{header.upload_id}")
+        try:
+            upload = self._connection.call("GetUpload", request)
+        except (errors.NotFoundError, errors.AccessError):
+            return (0, 0)
+        return _FINISHED if upload.dataset else (upload.part, upload.offset)
+
+    def _send(self, header: Any, begin: Position) -> Any:
+        messages = _Messages(self._requests(header, begin))
+        try:
+            return self._connection.start("UploadDataset", messages)
+        except grpc.RpcError as error:
+            if messages.failure is not None:
+                raise messages.failure from None  # the data could not be read
+            raise errors.from_rpc(error) from None
+
+    def _requests(self, header: Any, begin: Position) -> Iterator[Any]:
+        yield v1.UploadDatasetRequest(header=header)
+        sent = 0
+        for part, offset, data in number_chunks(self._parts):
+            sent += len(data)
+            # A chunk whose beginning is there is sent whole: the server compares.
+            if (part, offset + len(data)) > begin:
+                chunk = v1.UploadChunk(part=part, data=bytes(data))
+                if header.upload_id:
+                    chunk.offset = offset
+                yield v1.UploadDatasetRequest(chunk=chunk)
+            self._on_progress(sent)
+
+
+class _Messages:
+    """Requests of a call; remembers the error that ended them, which grpc only logs."""
+
+    def __init__(self, requests: Iterator[Any]) -> None:
+        self._requests = requests
+        self._lock = threading.Lock()
+        self.failure: Optional[BaseException] = None
+
+    def __iter__(self) -> "_Messages":
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            try:
+                return next(self._requests)
+            except StopIteration:
+                raise
+            except BaseException as error:
+                self.failure = error
+                raise RuntimeError("the data cannot be read") from error  # grpc ends the call for an Exception alone

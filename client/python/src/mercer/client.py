@@ -1,0 +1,255 @@
+"""A connection to a server, and what can be done with it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
+
+from mercer import _proto
+from mercer._channel import Connection, PathLike
+from mercer._proto import v1
+from mercer._tables import make_parts
+from mercer._training import ClassWeight, Validation, train_request
+from mercer._upload import Upload
+from mercer.datasets import Dataset
+from mercer.jobs import Job
+from mercer.kernels import Kernels
+from mercer.models import Model
+
+DEFAULT_ADDRESS = "127.0.0.1:7345"
+
+_STATES = _proto.enum_words(_proto.enum("JobState"))
+
+
+class Client:
+    """What :func:`mercer.connect` returns. Threads may share it; pickles carry the address, never a token."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def address(self) -> str:
+        """Of the server."""
+        return self.connection.address
+
+    def __repr__(self) -> str:
+        return f"<Client {self.address}>"
+
+    def __reduce__(self) -> Any:
+        return (Client, (self.connection,))
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all calls."""
+        self.connection.close()
+
+    # ------------------------------------------------------------------------------------------------------- data
+
+    def upload(
+        self,
+        data: Any,
+        target: Any = None,
+        *,
+        id: str = "",
+        display_name: str = "",
+        labels: Optional[Mapping[str, str]] = None,
+        on_progress: Optional[Callable[[int], None]] = None,
+        **content: Any,
+    ) -> Dataset:
+        """Stores a data set, unless the server has it: then nothing is sent.
+
+        Large uploads that break off go on where they were, also from another process.
+
+        Parameters
+        ----------
+        data : array, sparse matrix, DataFrame or path of a file
+            The features. Columns of a DataFrame that are not numbers are categorical. A file is CSV when its name
+            says so (``.csv``, ``.csv.gz``), else in LIBSVM's format.
+        target : array or str, optional
+            What is to be predicted; of a DataFrame or file the name of its column.
+        id : str
+            The {id} of ``"datasets/{id}"``. Empty: it follows from the content.
+        display_name : str
+            For people.
+        labels : mapping of str to str, optional
+            To be found by.
+        on_progress : callable, optional
+            Called with the number of bytes sent so far.
+        **content
+            ``weight`` (array: of each row), ``names`` (of the columns of a matrix), ``roles`` (mapping of columns of
+            a DataFrame or file to ``"target"``, ``"weight"``, ``"group"``, ``"split"``, ``"ignored"``, ...),
+            ``blocks`` (mapping of names of feature blocks to columns), ``kernels`` and ``distances`` (mappings of
+            names to matrices rows x rows), ``allow_missing`` (keep NaN as missing, for the training to impute),
+            ``target_name``, ``weight_name``.
+        """
+        send = Upload(self.connection, make_parts(data, target, **content), on_progress)
+        return Dataset(self, send.run(id, display_name, labels))
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set ``"datasets/{id}"``, or ``"{id}"``."""
+        full = name if name.startswith("datasets/") else f"datasets/{name}"
+        request = v1.GetDatasetRequest(name=full, view=v1.DATASET_VIEW_BASIC)
+        return Dataset(self, self.connection.call("GetDataset", request))
+
+    def datasets(self) -> Iterator[Dataset]:
+        """All data sets, newest first."""
+        for message in self.connection.pages("ListDatasets", v1.ListDatasetsRequest(), "datasets"):
+            yield Dataset(self, message)
+
+    # --------------------------------------------------------------------------------------------------- training
+
+    def train(
+        self,
+        data: Union[Dataset, str, Sequence[Union[Dataset, str]]],
+        learner: str,
+        options: Optional[Mapping[str, Any]] = None,
+        *,
+        kernels: Kernels = None,
+        target: Optional[str] = None,
+        regression: bool = False,
+        coding: Optional[str] = None,
+        validation: Validation = None,
+        class_weight: ClassWeight = None,
+        scaling: Optional[str] = None,
+        imputation: Optional[str] = None,
+        unseen_category: Optional[str] = None,
+        blocks: Optional[Sequence[str]] = None,
+        relative_gap: Optional[float] = None,
+        max_iterations: Optional[int] = None,
+        time_limit: Optional[float] = None,
+        seed: int = 0,
+        threads: int = 0,
+        priority: int = 0,
+        model: str = "",
+        labels: Optional[Mapping[str, str]] = None,
+        display_name: str = "",
+        request_id: str = "",
+    ) -> Job:
+        """Queues a training and returns at once. What was returned survives crashes of the server.
+
+        Parameters
+        ----------
+        data : Dataset, str, or a sequence of those
+            Further data sets are views: the same rows with further blocks.
+        learner : str
+            ``"lp_mkl"``, ``"svm"``, ``"kernel_ridge"``; :meth:`learners` describes them.
+        options : mapping, optional
+            Of the learner; absent ones have its defaults.
+        kernels : str or sequence of str, optional
+            See :mod:`mercer.kernels`: ``["linear", "gaussian median=0.5,1,2"]``.
+        target : str, optional
+            Name of the target column; not needed when there is only one.
+        regression : bool
+            True: the target is a number. False: its values are names of classes.
+        coding : str, optional
+            Of more than two classes: ``"one_vs_all"`` (the default) or ``"one_vs_one"``.
+        validation : float, int or str, optional
+            A share in (0, 1) of the rows is held out; or so many folds; or ``"hold_out"`` or ``"folds"``
+            as the column with the role ``split`` says. None: no metrics are measured.
+        class_weight : "balanced" or mapping, optional
+            Factors of the cost by label.
+        scaling : str, optional
+            ``"standardize"`` (the default), ``"none"``, ``"min_max"``, ``"unit_norm"``.
+        imputation : str, optional
+            ``"refuse"`` (the default) or ``"mean_or_most_frequent"``.
+        unseen_category : str, optional
+            ``"refuse"`` (the default) or ``"all_zeros"``.
+        blocks : sequence of str, optional
+            Feature blocks in use; all when absent.
+        relative_gap : float, optional
+            Certified accuracy to reach; 0.001 when absent.
+        max_iterations : int, optional
+            Steps of the learner.
+        time_limit : float, optional
+            Seconds of training.
+        seed : int
+            The same data, request and seed give the same model.
+        threads, priority : int
+            Of the job; 0: the server's default.
+        model : str
+            The model of which the job makes a new version. Empty: a new one named after the job.
+        labels : mapping of str to str, optional
+            Of job and model.
+        display_name : str
+            For people.
+        request_id : str
+            The same request with the same request_id is the same job. Empty: one that is made up, so that a
+            call that is made again because its answer was lost starts no second job.
+        """
+        settings = {k: v for k, v in locals().items() if k not in ("self", "data", "learner", "options", "kernels")}
+        many = [data] if isinstance(data, (Dataset, str)) else list(data)
+        names = [item if isinstance(item, str) else item.name for item in many]
+        names = [name if name.startswith("datasets/") else f"datasets/{name}" for name in names]
+        request = train_request(names, learner, options or {}, kernels, settings)
+        return Job(self, self.connection.call("Train", request))
+
+    def job(self, name: str) -> Job:
+        """The job ``"jobs/{id}"``, or ``"{id}"``."""
+        full = name if name.startswith("jobs/") else f"jobs/{name}"
+        return Job(self, self.connection.call("GetJob", v1.GetJobRequest(name=full)))
+
+    def jobs(self, states: Sequence[str] = (), labels: Optional[Mapping[str, str]] = None) -> Iterator[Job]:
+        """Jobs, newest first: those in one of `states` (all when empty) that carry all `labels`."""
+        unknown = [state for state in states if state not in _STATES]
+        if unknown:
+            raise ValueError(f"unknown states {', '.join(unknown)}; there are {', '.join(_STATES)}")
+        request = v1.ListJobsRequest(states=[_STATES[state] for state in states], labels=labels or {})
+        for message in self.connection.pages("ListJobs", request, "jobs"):
+            yield Job(self, message)
+
+    def learners(self) -> list[Any]:
+        """The messages ``LearnerDescription``: all learners of the server with their options."""
+        return list(self.connection.call("ListLearners", v1.ListLearnersRequest()).learners)
+
+    # ----------------------------------------------------------------------------------------------------- models
+
+    def model(self, name: str) -> Model:
+        """The model ``"models/spam"``, ``"spam/versions/3"`` or ``"spam@live"``; no call is made."""
+        return Model(self, name if name.startswith("models/") else f"models/{name}")
+
+    def models(self, labels: Optional[Mapping[str, str]] = None, learner: str = "") -> Iterator[Model]:
+        """The newest version of every model, by name."""
+        request = v1.ListModelsRequest(labels=labels or {}, learner=learner)
+        for message in self.connection.pages("ListModels", request, "models"):
+            yield Model(self, message.name)
+
+
+def connect(
+    address: Optional[str] = None,
+    *,
+    token: Optional[str] = None,
+    token_file: Optional[PathLike] = None,
+    ca: Optional[PathLike] = None,
+    certificate: Optional[PathLike] = None,
+    key: Optional[PathLike] = None,
+    tls: bool = False,
+    server_name: Optional[str] = None,
+) -> Client:
+    """A client of the server at `address`. No connection is made before the first call.
+
+    Parameters
+    ----------
+    address : str, optional
+        ``"host:port"``. None: ``MERCER_SERVER`` of the environment, or ``127.0.0.1:7345``.
+    token, token_file : str, optional
+        Who calls. None: ``MERCER_TOKEN`` of the environment, if it is set. A token is never sent in plain text
+        to another machine.
+    ca : str, optional
+        PEM file of the authority of the server's certificate.
+    certificate, key : str, optional
+        PEM files of the client's own certificate.
+    tls : bool
+        True: TLS with the system's authorities. Any of the files above means it, too.
+    server_name : str, optional
+        For a server that is reached under another name than its certificate has.
+    """
+    security: dict[str, Any] = {
+        "token": token, "token_file": token_file, "ca": ca, "certificate": certificate, "key": key,
+        "tls": tls, "server_name": server_name,
+    }  # fmt: skip
+    return Client(Connection(address or os.environ.get("MERCER_SERVER") or DEFAULT_ADDRESS, **security))

@@ -1,0 +1,58 @@
+"""Stored data sets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mercer._proto import v1
+
+if TYPE_CHECKING:
+    from mercer.client import Client
+
+
+class Dataset:
+    """A handle of a stored data set, which never changes."""
+
+    def __init__(self, client: "Client", message: Any) -> None:
+        self._client = client
+        self.message = message
+
+    @property
+    def name(self) -> str:
+        """``"datasets/{id}"``."""
+        return str(self.message.name)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.message.rows)
+
+    @property
+    def num_columns(self) -> int:
+        """Number of feature columns in all blocks."""
+        return int(self.message.num_columns)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What was said of it when it was uploaded."""
+        return dict(self.message.labels)
+
+    def describe(self) -> Any:
+        """The message ``Dataset`` with its schema, statistics, class counts and what may be wrong with the data."""
+        request = v1.GetDatasetRequest(name=self.name, view=v1.DATASET_VIEW_FULL)
+        return self._client.connection.call("GetDataset", request)
+
+    def delete(self, when_unused: bool = False) -> None:
+        """Deletes it.
+
+        Parameters
+        ----------
+        when_unused : bool
+            True: while a job needs it, it is only hidden, and deleted when the last such job has ended. False:
+            that is an error.
+        """
+        request = v1.DeleteDatasetRequest(name=self.name, when_unused=when_unused)
+        self._client.connection.call("DeleteDataset", request)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name} {self.rows} x {self.num_columns}>"

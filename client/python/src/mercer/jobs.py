@@ -1,0 +1,235 @@
+"""Jobs: a training each, from the queue to the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import time
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+from mercer import _proto, errors
+from mercer._proto import v1
+from mercer._retry import WATCHES, Backoff
+
+if TYPE_CHECKING:
+    from mercer.client import Client
+    from mercer.models import Model
+
+_STATES = _proto.enum("JobState")
+_FINAL = ("succeeded", "failed", "cancelled")
+
+
+def _optional(message: Any, field: str) -> Optional[float]:
+    return float(getattr(message, field)) if message.HasField(field) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """A stored event of a job.
+
+    Attributes
+    ----------
+    sequence : int
+        1, 2, 3, ... without gaps within a job.
+    kind : str
+        ``"progress"``, ``"state_change"`` or ``"resumed"``.
+    state : str
+        Of a state change: ``"queued"``, ``"running"``, ``"verifying"``, ``"succeeded"``, ...
+    iteration : int
+        Steps of the learner done so far.
+    phase, stage : str
+        ``"train"`` or ``"fold 2 of 5"``; what the learner is doing, one word.
+    fraction : float
+        Share of the whole training that is done, an estimate in [0, 1].
+    primal, dual : float or None
+        Best bounds of the optimum so far.
+    relative_gap : float or None
+        The accuracy that is certified so far.
+    active_kernels, support_vectors : int
+        How many have a weight, or a coefficient, other than 0.
+    elapsed, remaining : float or None
+        Seconds; the remaining ones are an estimate.
+    message : object
+        The ``ProgressEvent`` as it came.
+    """
+
+    sequence: int
+    time: datetime.datetime
+    kind: str
+    attempt: int
+    iteration: int
+    state: str = ""
+    phase: str = ""
+    stage: str = ""
+    fraction: float = 0.0
+    primal: Optional[float] = None
+    dual: Optional[float] = None
+    relative_gap: Optional[float] = None
+    active_kernels: int = 0
+    support_vectors: int = 0
+    elapsed: Optional[float] = None
+    remaining: Optional[float] = None
+    message: Any = dataclasses.field(default=None, repr=False, compare=False)
+
+
+def read_event(event: Any) -> Progress:
+    """A ProgressEvent message as a Progress."""
+    kind = event.WhichOneof("kind") or ""
+    fields: dict[str, Any] = {}
+    if kind == "state_change":
+        fields["state"] = _proto.enum_word(_STATES, event.state_change.state)
+    elif kind == "progress":
+        progress = event.progress
+        fields = {name: getattr(progress, name) for name in
+                  ("phase", "stage", "fraction", "active_kernels", "support_vectors")}  # fmt: skip
+        for name in ("primal", "dual", "relative_gap"):
+            fields[name] = _optional(progress, name)
+        for name in ("elapsed", "remaining"):
+            duration = getattr(progress, name)
+            present = progress.HasField(name)
+            fields[name] = duration.seconds + duration.nanos * 1e-9 if present else None
+    when = event.time.ToDatetime(tzinfo=datetime.timezone.utc)
+    return Progress(event.sequence, when, kind, event.attempt, event.iteration, message=event, **fields)
+
+
+class Job:
+    """A handle of a job. It holds no connection open; what it knows is as of the last call."""
+
+    def __init__(self, client: "Client", message: Any) -> None:
+        self._client = client
+        self.message = message
+
+    @property
+    def name(self) -> str:
+        """``"jobs/{id}"``."""
+        return str(self.message.name)
+
+    @property
+    def state(self) -> str:
+        """As last seen: ``"queued"``, ``"running"``, ..., ``"succeeded"``, ``"failed"`` or ``"cancelled"``."""
+        return _proto.enum_word(_STATES, self.message.state)
+
+    @property
+    def done(self) -> bool:
+        """Whether the last seen state is final."""
+        return self.state in _FINAL
+
+    def __repr__(self) -> str:
+        return f"<Job {self.name} {self.state}>"
+
+    def refresh(self) -> "Job":
+        """Asks the server how the job is now."""
+        self.message = self._client.connection.call("GetJob", v1.GetJobRequest(name=self.name))
+        return self
+
+    def cancel(self) -> "Job":
+        """Ends the job without a model. Harmless when it is being cancelled already."""
+        self.message = self._client.connection.call("CancelJob", v1.CancelJobRequest(name=self.name))
+        return self
+
+    def stop(self) -> "Job":
+        """Ends the job now and keeps the best model so far."""
+        self.message = self._client.connection.call("StopJob", v1.StopJobRequest(name=self.name))
+        return self
+
+    def progress(self, after: int = 0) -> Iterator[Progress]:
+        """Every event of the job once, in order, to its final state.
+
+        Works on finished jobs too. When the connection breaks or the server is started again, it goes on behind
+        the last event.
+
+        Parameters
+        ----------
+        after : int
+            Only events with a larger sequence number.
+        """
+        backoff = Backoff(WATCHES)
+        last = after
+        while True:
+            try:
+                request = v1.StreamProgressRequest(job=self.name, after_sequence=last)
+                for response in self._client.connection.stream("StreamProgress", request):
+                    backoff.reset()
+                    if response.WhichOneof("message") == "event" and response.event.sequence > last:
+                        last = response.event.sequence
+                        yield read_event(response.event)
+                return
+            except errors.MercerError as error:
+                backoff.wait_or_raise(error)
+
+    def bar(self, **options: Any) -> "Model":
+        """Waits as :meth:`wait` does, and shows a bar of the package tqdm.
+
+        Parameters
+        ----------
+        **options
+            For tqdm.
+        """
+        from tqdm.auto import tqdm
+
+        options.setdefault("desc", self.message.display_name or self.name)
+        form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
+        with tqdm(total=1.0, bar_format=form, **options) as shown:
+            for event in self.progress():
+                if event.kind == "progress":
+                    shown.n = max(shown.n, min(event.fraction, 1.0))
+                    gap = "" if event.relative_gap is None else f" gap {event.relative_gap:.1e}"
+                    shown.set_postfix_str(f"{event.phase} iteration {event.iteration}{gap}")
+                elif event.kind == "state_change":
+                    shown.n = 1.0 if event.state == "succeeded" else shown.n
+                    shown.set_postfix_str(event.state)
+        return self.result()
+
+    def wait(self, timeout: Optional[float] = None) -> "Model":
+        """Waits for the end and returns the model.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds; after them TimeoutError, and the job goes on.
+
+        Raises
+        ------
+        JobFailedError, JobCancelledError
+        """
+        if timeout is None:
+            for _ in self.progress():
+                pass
+            return self.result()
+        deadline = time.monotonic() + timeout
+        delay = 0.01
+        while not self.refresh().done:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"{self.name} is {self.state} after {timeout} seconds")
+            time.sleep(min(delay, left))
+            delay = min(delay * 1.5, 1.0)
+        return self.result()
+
+    def result(self) -> "Model":
+        """The model of a job that has ended.
+
+        Raises
+        ------
+        JobFailedError, JobCancelledError
+        StateError
+            The job has not ended.
+        """
+        from mercer.models import Model
+
+        if not self.done:
+            self.refresh()
+        if self.state == "succeeded":
+            return Model(self._client, self.message.model)
+        error: errors.MercerError
+        if self.state == "failed":
+            error = errors.from_status(self.message.error, errors.JobFailedError)
+        elif self.state == "cancelled":
+            why = self.message.reason
+            text = f"{self.name} was cancelled" + (f": {why}" if why else "")
+            error = errors.JobCancelledError(text, code="CANCELLED", reason=why or "CANCELLED")
+        else:
+            text = f"{self.name} is {self.state}"
+            raise errors.StateError(text, code="FAILED_PRECONDITION", reason="JOB_NOT_DONE")
+        error.job = self.name  # type: ignore[attr-defined]
+        raise error

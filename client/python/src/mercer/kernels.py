@@ -1,0 +1,154 @@
+"""Kernels, in the words of the command line.
+
+>>> parse("gaussian bandwidths=1..100:12").count
+12
+
+A kernel, or a family of them, is a text: a type and words ``name=value`` in any order::
+
+    linear
+    gaussian bandwidth=0.5 per_column
+    gaussian bandwidths=1,2,4
+    gaussian bandwidths=1..100:12            12 widths from 1 to 100 with equal ratios
+    gaussian median                          the median distance of the rows
+    gaussian median=0.5,1,2                  multiples of it
+    polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
+    distance block=video bandwidth=10
+
+The types are linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed and distance.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import Any, Sequence, Union
+
+from mercer import _proto
+from mercer._proto import v1
+
+TYPES = _proto.enum_words(_proto.enum("KernelType"))
+_WIDTHS = "one of bandwidth=W, bandwidths=W,W, bandwidths=A..B:N, median, median=M,M"
+
+Kernels = Union[None, str, Sequence[str]]
+
+
+class KernelError(ValueError):
+    """A kernel text that means nothing."""
+
+
+def _split(text: str) -> list[str]:
+    """Words separated by spaces outside double quotes; the quotes stay."""
+    words: list[str] = []
+    quoted = inside = False
+    for character in text:
+        if not quoted and character in " \t":
+            inside = False
+            continue
+        quoted = (character == '"') != quoted
+        if not inside:
+            words.append("")
+        inside = True
+        words[-1] += character
+    if quoted:
+        raise KernelError("a quote is not closed")
+    return words
+
+
+def _range(text: str) -> tuple[float, float, int]:
+    try:
+        first, rest = text.split("..")
+        last, count = rest.split(":")
+        return float(first), float(last), int(count)
+    except ValueError:
+        raise KernelError(f"bandwidths: must be FIRST..LAST:COUNT, is {text!r}") from None
+
+
+def _scalar(field: Any, text: str) -> Any:
+    if field.enum_type is not None:
+        words = _proto.enum_words(field.enum_type)
+        if text not in words:
+            raise KernelError(f"{field.name}: must be one of {', '.join(words)}, is {text!r}")
+        return words[text]
+    if field.type == field.TYPE_BOOL:
+        if text not in ("", "true", "false"):
+            raise KernelError(f"{field.name}: must be true or false, is {text!r}")
+        return text != "false"
+    if field.type == field.TYPE_STRING:
+        return text.strip('"')
+    try:
+        return int(text) if field.type == field.TYPE_INT32 else float(text)
+    except ValueError:
+        raise KernelError(f"{field.name}: must be a number, is {text!r}") from None
+
+
+def _set(message: Any, field: Any, text: str) -> None:
+    repeated = bool(getattr(message, field.name) is not None) and hasattr(getattr(message, field.name), "extend")
+    if repeated and field.type != field.TYPE_STRING:
+        getattr(message, field.name).extend(_scalar(field, cell) for cell in text.split(","))
+    elif repeated:
+        getattr(message, field.name).extend(next(csv.reader([text])))
+    else:
+        setattr(message, field.name, _scalar(field, text))
+
+
+def _set_word(grid: Any, name: str, text: str) -> None:
+    fields = grid.DESCRIPTOR.fields_by_name
+    normalization = v1.KernelNormalization.DESCRIPTOR.fields_by_name
+    if name == "median":
+        grid.rule = v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES
+        if text:
+            _set(grid, fields["bandwidths"], text)
+    elif name == "bandwidths" and ".." in text:
+        grid.rule = v1.BANDWIDTH_RULE_LOG_SPACED
+        grid.min_bandwidth, grid.max_bandwidth, grid.count = _range(text)
+    elif name in fields and name not in ("type", "normalization"):
+        _set(grid, fields[name], text)
+        if name in ("min_bandwidth", "max_bandwidth", "count"):
+            grid.rule = v1.BANDWIDTH_RULE_LOG_SPACED
+    elif name in normalization:
+        _set(grid.normalization, normalization[name], text)
+    else:
+        known = ["median", *(n for n in (*fields, *normalization) if n not in ("type", "normalization"))]
+        raise KernelError(f"{name}: unknown word; allowed are {', '.join(known)}")
+
+
+def parse(text: str) -> Any:
+    """The message KernelGrid that a text means.
+
+    Raises
+    ------
+    KernelError
+        Naming the word, and what is allowed.
+    """
+    try:
+        return _parse(text)
+    except KernelError as error:
+        raise KernelError(f"kernel {text!r}: {error}") from None
+
+
+def _parse(text: str) -> Any:
+    words = _split(text)
+    if not words or words[0] not in TYPES:
+        raise KernelError(f"must begin with one of {', '.join(TYPES)}")
+    grid = v1.KernelGrid(type=TYPES[words[0]])
+    seen: set[str] = set()
+    for word in words[1:]:
+        name, _, value = word.partition("=")
+        name = name.replace("-", "_")
+        if name in seen:
+            raise KernelError(f"{name}: is given twice")
+        seen.add(name)
+        if name in ("median", "bandwidth", "bandwidths") and seen & ({"median", "bandwidth", "bandwidths"} - {name}):
+            raise KernelError(f"{name}: another word has said which bandwidths already; give {_WIDTHS}")
+        _set_word(grid, name, value)
+    return grid
+
+
+def parse_all(kernels: Kernels) -> list[Any]:
+    """The messages of a text, several texts, or None (an empty list)."""
+    if kernels is None:
+        return []
+    texts = [kernels] if isinstance(kernels, str) else list(kernels)
+    for text in texts:
+        if not isinstance(text, str):
+            raise KernelError(f"kernels are texts such as 'gaussian median=0.5,1,2', not {text!r}")
+    return [parse(text) for text in texts]

@@ -1,0 +1,130 @@
+"""A server of one's own, for notebooks and tests."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import weakref
+from typing import Optional, Sequence
+
+from mercer._channel import Connection, PathLike
+from mercer.client import Client
+
+_STOP_SECONDS = 30.0
+_NAME = "mercer-server"
+
+Process = subprocess.Popen[str]
+
+
+class LocalClient(Client):
+    """A client of a server process that ends with it."""
+
+    def __init__(self, connection: Connection, process: Process, folder: Optional[str], log: str) -> None:
+        super().__init__(connection)
+        self._process = process
+        self._log = log
+        self._finalizer = weakref.finalize(self, _stop, process, folder)
+
+    @property
+    def pid(self) -> int:
+        """Of the server process."""
+        return self._process.pid
+
+    def log(self) -> str:
+        """The last words of the server."""
+        return _tail(self._log)
+
+    def close(self) -> None:
+        """Ends all calls and the server; a temporary folder is removed."""
+        super().close()
+        self._finalizer()
+
+
+def find_server() -> str:
+    """The server's program: ``MERCER_SERVER_PROGRAM``, the one that the wheel carries, or that of the ``PATH``.
+
+    Raises
+    ------
+    FileNotFoundError
+    """
+    named = os.environ.get("MERCER_SERVER_PROGRAM")
+    carried = pathlib.Path(__file__).with_name("_bin") / _NAME
+    found = named or (str(carried) if carried.exists() else shutil.which(_NAME))
+    if not found or not os.access(found, os.X_OK):
+        where = f"{found} cannot be run" if found else "it is neither in this package nor in the PATH"
+        raise FileNotFoundError(f"{_NAME}: {where}; set MERCER_SERVER_PROGRAM to its path")
+    return found
+
+
+def local(
+    data_dir: Optional[PathLike] = None, *, program: Optional[PathLike] = None, flags: Sequence[str] = ()
+) -> LocalClient:
+    """Starts a server on a free port of this machine; it ends with the client, or with this process.
+
+    Parameters
+    ----------
+    data_dir : str, optional
+        Folder of data sets, jobs and models. None: a temporary one, removed at the end.
+    program : str, optional
+        The server; see :func:`find_server`.
+    flags : sequence of str
+        Further flags of ``mercer-server``.
+
+    Examples
+    --------
+    >>> with mercer.local() as client:                      # doctest: +SKIP
+    ...     job = client.train(client.upload(X, y), "svm")
+    """
+    path = os.fspath(program) if program is not None else find_server()
+    folder = None if data_dir is not None else tempfile.mkdtemp(prefix="mercer-")
+    data = os.fspath(data_dir) if data_dir is not None else os.path.join(str(folder), "data")
+    log = os.path.join(folder or data, "server.log")
+    try:
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        process, address = _start(path, data, log, flags)
+    except BaseException:
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return LocalClient(Connection(address), process, folder, log)
+
+
+def _start(path: str, data: str, log: str, flags: Sequence[str]) -> tuple[Process, str]:
+    with open(log, "ab") as errors:
+        process = subprocess.Popen(
+            [path, "--data-dir", data, "--listen", "127.0.0.1:0", *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # a Ctrl-C of the terminal is for the notebook, not for the server
+        )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line.startswith("listening on "):
+        _stop(process, None)
+        raise RuntimeError(f"the server did not start:\n{_tail(log)}")
+    return process, line.split()[-1]
+
+
+def _tail(log: str) -> str:
+    return pathlib.Path(log).read_text(encoding="utf-8", errors="replace")[-4000:]
+
+
+def _stop(process: Process, folder: Optional[str]) -> None:
+    """Lets the server drain; removes its folder."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,229 @@
+"""Models: versions, aliases, predictions, certificates."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import os
+import pathlib
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer import errors
+from mercer._proto import v1
+from mercer._retry import call_with_retries
+from mercer._rows import batches
+from mercer.datasets import Dataset
+
+if TYPE_CHECKING:
+    from mercer.client import Client
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction:
+    """What a model says about rows.
+
+    Attributes
+    ----------
+    model : str
+        The version that answered.
+    outputs : tuple of str
+        A name for each output.
+    decision_values : ndarray of shape (rows, outputs)
+        Regression: the predictions.
+    labels : ndarray of str, or None
+        Classification: the predicted label of each row.
+    contributions : dict of str to ndarray
+        On request: each kernel's share of the decision values, and that of the bias.
+    """
+
+    model: str
+    outputs: tuple[str, ...]
+    decision_values: Array
+    labels: Optional[npt.NDArray[Any]]
+    contributions: dict[str, Array]
+
+
+def _matrix(message: Any) -> Array:
+    values = np.array(message.values, dtype=np.float64)
+    return values.reshape(message.rows, message.columns)
+
+
+def join_responses(responses: list[Any]) -> Prediction:
+    """Answers of one call, put together."""
+    first = responses[0]
+    values = np.concatenate([_matrix(r.decision_values) for r in responses])
+    has_labels = any(len(r.labels) > 0 for r in responses)
+    labels = np.array([label for r in responses for label in r.labels]) if has_labels else None
+    contributions = {
+        c.name: np.concatenate([_matrix(r.contributions[i].values) for r in responses])
+        for i, c in enumerate(first.contributions)
+    }
+    return Prediction(first.model, tuple(first.outputs), values, labels, contributions)
+
+
+class Model:
+    """A handle of a version of a model: ``"models/spam/versions/3"``.
+
+    ``"models/spam"`` is the newest version, ``"models/spam@live"`` the one that the alias points to; each call
+    then asks anew which one that is.
+    """
+
+    def __init__(self, client: "Client", name: str) -> None:
+        self._client = client
+        self.name = name
+
+    @property
+    def model(self) -> str:
+        """``"models/{model}"``, without the version."""
+        return self.name.partition("/versions/")[0].partition("@")[0]
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name}>"
+
+    def get(self, full: bool = False) -> Any:
+        """The message ``Model``: certificate, metrics, kernel weights, lineage.
+
+        Parameters
+        ----------
+        full : bool
+            Also preprocessing and function; models beyond the message limit need :meth:`export`.
+        """
+        view = v1.MODEL_VIEW_FULL if full else v1.MODEL_VIEW_SUMMARY
+        return self._client.connection.call("GetModel", v1.GetModelRequest(name=self.name, view=view))
+
+    def metrics(self) -> dict[str, float]:
+        """Those measured on held-out rows: ``{"held_out.accuracy": 0.94, ...}``."""
+        return {metric.name: metric.value for metric in self.get().metrics}
+
+    def kernel_weights(self) -> dict[str, Array]:
+        """The weights of every candidate kernel, one for each output."""
+        weights = self.get().kernel_weights
+        return dict(zip(weights.kernels, _matrix(weights.weights)))
+
+    def versions(self) -> Iterator["Model"]:
+        """All versions of the model, newest first."""
+        request = v1.ListModelsRequest(model=self.model)
+        for message in self._client.connection.pages("ListModels", request, "models"):
+            yield Model(self._client, message.name)
+
+    def aliases(self) -> dict[str, str]:
+        """The aliases of the model and their versions: ``{"live": "models/spam/versions/3"}``."""
+        request = v1.ListAliasesRequest(model=self.model)
+        found = self._client.connection.pages("ListAliases", request, "aliases")
+        return {alias.name.partition("@")[2]: alias.version for alias in found}
+
+    def set_alias(self, alias: str, etag: str = "") -> Any:
+        """Points an alias to this version, which must be named by its number; returns the message ``Alias``."""
+        request = v1.SetAliasRequest(name=f"{self.model}@{alias}", version=self.name, etag=etag)
+        return self._client.connection.call("SetAlias", request)
+
+    def remove_alias(self, alias: str, etag: str = "") -> Any:
+        """Removes an alias of the model."""
+        request = v1.SetAliasRequest(name=f"{self.model}@{alias}", etag=etag)
+        return self._client.connection.call("SetAlias", request)
+
+    def rollback_alias(self, alias: str, etag: str = "") -> Any:
+        """Points an alias to the version before its last change; returns the message ``Alias``."""
+        request = v1.RollbackAliasRequest(name=f"{self.model}@{alias}", etag=etag)
+        return self._client.connection.call("RollbackAlias", request)
+
+    def at(self, when: datetime.datetime) -> "Model":
+        """The version that an alias pointed to then. A time without a zone is local."""
+        request = v1.GetModelRequest(name=self.name)
+        request.as_of_time.FromDatetime(when.astimezone(datetime.timezone.utc).replace(tzinfo=None))
+        return Model(self._client, self._client.connection.call("GetModel", request).name)
+
+    def evaluate(self, dataset: Union[Dataset, str]) -> dict[str, float]:
+        """Metrics on a stored data set that has the target column."""
+        name = dataset if isinstance(dataset, str) else dataset.name
+        request = v1.EvaluateModelRequest(name=self.name, dataset=name)
+        response = self._client.connection.call("EvaluateModel", request, timeout=None)
+        return {metric.name: metric.value for metric in response.metrics}
+
+    def verify(self) -> Any:
+        """Recomputes the certificate from data and witness; the answer's ``matches`` says whether it is true."""
+        request = v1.VerifyModelRequest(name=self.name)
+        return self._client.connection.call("VerifyModel", request, timeout=None)
+
+    def delete(self) -> None:
+        """Deletes this version, or all of them when the name has no version."""
+        self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
+
+    def predict_all(
+        self, rows: Any, *, contributions: bool = False, squares: Optional[Mapping[str, Any]] = None
+    ) -> Prediction:
+        """Decision values, labels and shares of the kernels, from one version of the model.
+
+        Parameters
+        ----------
+        rows : array, sparse matrix, DataFrame, mapping of block names to those, or Dataset
+            A matrix has the model's columns in their order; those of a DataFrame are found by name.
+        contributions : bool
+            Also each kernel's share of each decision value.
+        squares : mapping of str to array, optional
+            For precomputed kernels and distances: rows x training rows.
+        """
+        return call_with_retries(lambda: self._predict_once(rows, contributions, squares))
+
+    def _predict_once(self, rows: Any, contributions: bool, squares: Optional[Mapping[str, Any]]) -> Prediction:
+        header = v1.PredictHeader(model=self.name, contributions=contributions)
+        if isinstance(rows, Dataset):
+            header.dataset = rows.name
+
+        def requests() -> Iterator[Any]:
+            yield v1.PredictStreamRequest(header=header)
+            if not isinstance(rows, Dataset):
+                for batch in batches(rows, squares):
+                    yield v1.PredictStreamRequest(rows=batch)
+
+        # Made before the call: what cannot be read is told here, not by a broken call.
+        messages = list(requests())
+        if len(messages) == 1 and not header.dataset:
+            raise ValueError("there are no rows to predict")
+        return join_responses(list(self._client.connection.stream("PredictStream", iter(messages))))
+
+    def decision_function(self, rows: Any, **options: Any) -> Array:
+        """The decision values, rows x outputs; of a single output rows alone."""
+        values = self.predict_all(rows, **options).decision_values
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, rows: Any, **options: Any) -> npt.NDArray[Any]:
+        """The labels of rows, or of a regression the predictions."""
+        prediction = self.predict_all(rows, **options)
+        return prediction.decision_values[:, 0] if prediction.labels is None else prediction.labels
+
+    def export(self) -> bytes:
+        """The stored file, checked against its digest."""
+        return call_with_retries(self._export_once)
+
+    def _export_once(self) -> bytes:
+        digest = ""
+        chunks: list[bytes] = []
+        request = v1.ExportModelRequest(name=self.name)
+        for response in self._client.connection.stream("ExportModel", request):
+            if response.WhichOneof("content") == "header":
+                digest = response.header.digest
+            else:
+                chunks.append(response.chunk)
+        content = b"".join(chunks)
+        received = hashlib.sha256(content).hexdigest()
+        if received != digest:
+            text = f"the received bytes have the SHA-256 {received}, those of the server {digest}"
+            raise errors.DataLossError(text, code="DATA_LOSS")
+        return content
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the stored file; :func:`mercer.load_model` reads it."""
+        target = pathlib.Path(path)
+        partial = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            partial.write_bytes(self.export())
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)

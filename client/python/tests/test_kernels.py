@@ -1,0 +1,54 @@
+"""The words for kernels mean what they mean on the command line."""
+
+import pytest
+
+from mercer import kernels
+from mercer._proto import v1
+
+
+def test_families():
+    grid = kernels.parse("gaussian bandwidths=1..100:12 per_column")
+    assert (grid.min_bandwidth, grid.max_bandwidth, grid.count, grid.per_column) == (1, 100, 12, True)
+    assert grid.rule == v1.BANDWIDTH_RULE_LOG_SPACED
+    assert list(kernels.parse("laplacian bandwidths=1,2,4").bandwidths) == [1, 2, 4]
+    median = kernels.parse("gaussian median=0.5,1")
+    assert median.rule == v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES
+    assert list(median.bandwidths) == [0.5, 1]
+    assert not kernels.parse("gaussian median").bandwidths
+    assert not kernels.parse("gaussian").HasField("bandwidth")
+
+
+def test_parameters_and_columns():
+    grid = kernels.parse('polynomial degree=2 offset=0 columns=age,"first, name" unit-diagonal scaling=mean_diagonal')
+    assert (grid.type, grid.degree, grid.offset) == (v1.KERNEL_TYPE_POLYNOMIAL, 2, 0)
+    assert grid.HasField("offset") and not grid.HasField("scale")
+    assert list(grid.columns) == ["age", "first, name"]
+    assert grid.normalization.unit_diagonal
+    assert grid.normalization.scaling == v1.KERNEL_SCALING_MEAN_DIAGONAL
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "must begin with one of linear"),
+        ("sigmoid", "must begin with one of linear"),
+        ("gaussian width=1", "unknown word"),
+        ("gaussian bandwidth=wide", "must be a number"),
+        ("gaussian bandwidth=1 median", "already"),
+        ("gaussian bandwidth=1 bandwidth=2", "given twice"),
+        ("gaussian bandwidths=1..2", "FIRST..LAST:COUNT"),
+        ("linear scaling=unit", "must be one of none, trace"),
+        ('linear columns="a', "quote is not closed"),
+        ("linear per_column=maybe", "true or false"),
+    ],
+)
+def test_nonsense_is_named(text, word):
+    with pytest.raises(kernels.KernelError, match=word):
+        kernels.parse(text)
+
+
+def test_other_things_than_texts_are_refused():
+    assert kernels.parse_all(None) == []
+    assert len(kernels.parse_all("linear")) == 1
+    with pytest.raises(kernels.KernelError, match="are texts"):
+        kernels.parse_all([3])
