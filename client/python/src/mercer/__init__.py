@@ -34,6 +34,7 @@ from mercer.errors import (
 )
 from mercer.jobs import Job, Progress
 from mercer.local import LocalClient, find_server, local
+from mercer.local_model import LocalModel, load_model
 from mercer.models import Model, Prediction
 
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ __all__ = [
     "JobFailedError",
     "LimitError",
     "LocalClient",
+    "LocalModel",
     "MercerError",
     "Model",
     "NotFoundError",
@@ -61,5 +63,6 @@ __all__ = [
     "UnavailableError",
     "connect",
     "find_server",
+    "load_model",
     "local",
 ]

@@ -33,9 +33,9 @@ def _width(data: Any) -> int:
     return int(data.shape[1]) if hasattr(data, "shape") else int(np.asarray(data).shape[1])
 
 
-def _slice(data: Any, begin: int, end: int) -> Any:
+def slice_rows(data: Any, begin: int, end: int) -> Any:
     if isinstance(data, Mapping):
-        return {name: _slice(block, begin, end) for name, block in data.items()}
+        return {name: slice_rows(block, begin, end) for name, block in data.items()}
     if is_frame(data):
         return data.iloc[begin:end]
     return data[begin:end] if is_sparse(data) else np.asarray(data)[begin:end]
@@ -94,4 +94,4 @@ def batches(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Iterator[
     for begin in range(0, total, step):
         end = min(begin + step, total)
         parts = {name: np.asarray(m)[begin:end] for name, m in (squares or {}).items()}
-        yield make_rows(_slice(data, begin, end), parts)
+        yield make_rows(slice_rows(data, begin, end), parts)

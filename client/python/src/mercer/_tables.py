@@ -44,7 +44,7 @@ def is_sparse(data: Any) -> bool:
     return hasattr(data, "tocsr") and hasattr(data, "nnz")
 
 
-def _text(value: Any) -> str:
+def category_text(value: Any) -> str:
     """A category as the server writes it: whole numbers without a point."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
@@ -53,7 +53,7 @@ def _text(value: Any) -> str:
 
 def encode_categories(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
     """Positions in a sorted list of categories; None and NaN become NaN."""
-    texts = [None if value is None or value != value else _text(value) for value in values.tolist()]
+    texts = [None if value is None or value != value else category_text(value) for value in values.tolist()]
     categories = sorted({text for text in texts if text is not None})
     place = {text: float(i) for i, text in enumerate(categories)}
     codes = [np.nan if text is None else place[text] for text in texts]

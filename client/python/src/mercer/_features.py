@@ -1,0 +1,157 @@
+"""From rows as users have them to the features that kernels read, as a model's preprocessing says."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer._model_file import BlockTransform, ColumnTransform, KernelSpec, PreprocessingFile
+from mercer._tables import category_text, is_frame, is_sparse
+
+Array = npt.NDArray[np.float64]
+
+_UNIT_NORM = 3
+_REFUSE = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """Preprocessed rows by block: the columns' sources, and their values."""
+
+    rows: int
+    blocks: Mapping[str, tuple[tuple[str, ...], Array]]
+
+    def gather(self, spec: KernelSpec) -> Array:
+        """The columns that a kernel reads, side by side."""
+        parts = []
+        for name, (sources, values) in self.blocks.items():
+            if spec.block in ("", name):
+                wanted = [i for i, source in enumerate(sources) if not spec.columns or source in spec.columns]
+                parts.append(values if len(wanted) == values.shape[1] else values[:, wanted])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def _shown(block: BlockTransform, column: int) -> str:
+    return block.columns[column].name or f"{block.name}[{column + 1}]"
+
+
+def _split_blocks(model: PreprocessingFile, data: Any) -> list[Any]:
+    """For each block of the model what holds its columns: a frame, or a matrix of their number."""
+    if isinstance(data, Mapping):
+        missing = [block.name for block in model.blocks if block.name not in data]
+        if missing:
+            raise ValueError(f"the rows have no block {missing[0]!r}")
+        return [data[block.name] for block in model.blocks]
+    if is_frame(data):
+        return [data] * len(model.blocks)
+    matrix = data.toarray() if is_sparse(data) else np.asarray(data)
+    if matrix.ndim != 2:
+        raise ValueError(f"the rows must have two dimensions, have {matrix.ndim}")
+    widths = [len(block.columns) for block in model.blocks]
+    if matrix.shape[1] != sum(widths):
+        raise ValueError(f"the rows have {matrix.shape[1]} columns, the model has {sum(widths)}")
+    return np.split(matrix, np.cumsum(widths)[:-1], axis=1)
+
+
+def _raw_column(data: Any, column: ColumnTransform, position: int) -> npt.NDArray[Any]:
+    """Numbers; of a categorical column positions in the model's categories, -1 for others, NaN for missing."""
+    if not is_frame(data):
+        return np.asarray(data[:, position], dtype=np.float64)
+    if column.name not in data.columns:
+        raise ValueError(f"the rows have no column {column.name!r}")
+    values = data[column.name]
+    if not column.categorical:
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    place = {category: i for i, category in enumerate(column.categories)}
+    texts = values.to_numpy(dtype=object, na_value=None)
+    return np.array([np.nan if t is None or t != t else place.get(category_text(t), -1) for t in texts], float)
+
+
+def _map_numbers(values: Array, column: ColumnTransform) -> Array:
+    filled = np.where(np.isnan(values), column.fill, values)
+    return ((filled - column.offset) * column.factor)[:, None]
+
+
+def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: int) -> Array:
+    codes = np.where(np.isnan(values), column.fill, values).astype(np.int64)
+    known = (codes >= 0) & (codes < len(column.categories))
+    if unseen == _REFUSE and not known.all():
+        raise ValueError(f"row {int(np.argmin(known))}, column {name!r}: training did not know the category")
+    out: Array = np.zeros((len(codes), len(column.categories)))
+    out[np.flatnonzero(known), codes[known]] = 1.0
+    return out
+
+
+def _check(values: Array, name: str, imputation: int) -> None:
+    if np.isinf(values).any():
+        raise ValueError(f"row {int(np.argmax(np.isinf(values)))}, column {name!r}: the value is infinite")
+    if imputation == _REFUSE and np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise ValueError(f"row {row}, column {name!r}: the value is missing (NaN) and the model imputes none")
+
+
+def _is_numeric(block: BlockTransform) -> bool:
+    return not any(column.categorical for column in block.columns)
+
+
+def _map_matrix(block: BlockTransform, data: Any, imputation: int) -> Array:
+    """All columns of a block of numbers at once."""
+    matrix = data.toarray() if is_sparse(data) else data
+    values = np.asarray(matrix, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] != len(block.columns):
+        raise ValueError(f"block {block.name!r} must have {len(block.columns)} columns")
+    if not np.isfinite(values).all():
+        for i in range(values.shape[1]):
+            _check(values[:, i], _shown(block, i), imputation)
+        fill = np.array([column.fill for column in block.columns])
+        values = np.where(np.isnan(values), fill, values)
+    offset = np.array([column.offset for column in block.columns])
+    factor = np.array([column.factor for column in block.columns])
+    return np.asarray((values - offset) * factor)
+
+
+def _map_block(model: PreprocessingFile, block: BlockTransform, data: Any) -> tuple[tuple[str, ...], Array]:
+    if _is_numeric(block) and not is_frame(data):
+        sources = [_shown(block, i) for i in range(len(block.columns))]
+        return tuple(sources), _map_matrix(block, data, model.imputation)
+    sources, parts = [], []
+    for i, column in enumerate(block.columns):
+        name = _shown(block, i)
+        values = _raw_column(data, column, i)
+        _check(values, name, model.imputation)
+        if column.categorical:
+            parts.append(_map_categories(values, column, name, model.unseen_category))
+        else:
+            parts.append(_map_numbers(values, column))
+        sources.extend([name] * parts[-1].shape[1])
+    return tuple(sources), np.concatenate(parts, axis=1)
+
+
+def _unit_norm(values: Array) -> Array:
+    largest = np.abs(values).max(axis=1, initial=0.0, keepdims=True)
+    scaled = values / np.where(largest == 0, 1.0, largest)
+    norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
+    return np.asarray(scaled / np.where(norms == 0, 1.0, norms))
+
+
+def prepare(model: PreprocessingFile, data: Any) -> Features:
+    """The features of rows.
+
+    Raises
+    ------
+    ValueError
+        Naming the row (from 0) and column that do not fit the model.
+    """
+    blocks = {}
+    rows = 0
+    for block, part in zip(model.blocks, _split_blocks(model, data)):
+        sources, values = _map_block(model, block, part)
+        if model.scaling == _UNIT_NORM:
+            values = _unit_norm(values)
+        blocks[block.name] = (sources, values)
+        rows = values.shape[0]
+    return Features(rows, blocks)

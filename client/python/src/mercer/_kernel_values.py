@@ -1,0 +1,109 @@
+"""Values of kernels between rows, as the server computes them, to rounding."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer._model_file import KernelSpec
+
+Array = npt.NDArray[np.float64]
+
+LINEAR, POLYNOMIAL, GAUSSIAN, LAPLACIAN, CHI_SQUARE, EUCLIDEAN, PRECOMPUTED, DISTANCE = range(8)
+SQUARE_TYPES = (PRECOMPUTED, DISTANCE)
+
+# What rounding of distances may add to a decision value.
+_TOLERANCE = 2e-11
+
+
+def _by_columns(x: Array, z: Array, add: Callable[[Array], Array]) -> Array:
+    """The sum over the columns of ``add(differences)``; no cancellation beyond that of a difference."""
+    total: Array = np.zeros((x.shape[0], z.shape[0]))
+    for column in range(x.shape[1]):
+        total += add(x[:, column, None] - z[None, :, column])
+    return total
+
+
+def _chi_square(x: Array, z: Array) -> Array:
+    total: Array = np.zeros((x.shape[0], z.shape[0]))
+    for column in range(x.shape[1]):
+        difference = x[:, column, None] - z[None, :, column]
+        together = x[:, column, None] + z[None, :, column]
+        total += np.divide(difference**2, together, out=np.zeros_like(total), where=together != 0)
+    return 0.5 * total
+
+
+def _fast_squares(x: Array, z: Array) -> Array:
+    """|x_i - z_j|^2 by a matrix product; its rounding is about ``4 eps (|x|^2 + |z|^2)``."""
+    distances = _squares(x)[:, None] + _squares(z)[None, :] - 2.0 * (x @ z.T)
+    return np.asarray(np.maximum(distances, 0.0, out=distances))
+
+
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+class PairValues:
+    """What kernels of one source share for the same rows: products and distances, each computed once.
+
+    `amplification` bounds what an error of a kernel's values becomes in a decision value.
+    """
+
+    def __init__(self, x: Array, z: Array, amplification: float) -> None:
+        self._x = x
+        self._z = z
+        largest = _squares(x).max(initial=0.0) + _squares(z).max(initial=0.0)
+        self._rounding = float(4 * np.finfo(float).eps * largest * amplification)
+        self._found: dict[str, Array] = {}
+
+    def _shared(self, name: str, compute: Callable[[], Array]) -> Array:
+        if name not in self._found:
+            self._found[name] = compute()
+        return self._found[name]
+
+    def kernel(self, spec: KernelSpec) -> Array:
+        """Values k(x_i, z_j)."""
+        x, z = self._x, self._z
+        if spec.type in (LINEAR, POLYNOMIAL):
+            return self._product(spec)
+        if spec.type == GAUSSIAN:
+            rate = 0.5 / spec.bandwidth / spec.bandwidth
+            if rate * self._rounding <= _TOLERANCE:
+                squares = self._shared("fast squares", lambda: _fast_squares(x, z))
+            else:
+                squares = self._shared("squares", lambda: _by_columns(x, z, np.square))
+            return np.asarray(np.exp(-rate * squares))
+        if spec.type == LAPLACIAN:
+            distances = self._shared("absolute", lambda: _by_columns(x, z, np.abs))
+        elif spec.type == EUCLIDEAN:
+            # The square root magnifies rounding near 0, so a matrix product will not do.
+            distances = np.sqrt(self._shared("squares", lambda: _by_columns(x, z, np.square)))
+        else:
+            distances = self._shared("chi square", lambda: _chi_square(x, z))
+        return np.asarray(np.exp(-distances / spec.bandwidth))
+
+    def _product(self, spec: KernelSpec) -> Array:
+        values = _polynomial(spec, self._shared("product", lambda: self._x @ self._z.T))
+        if not spec.unit_diagonal:
+            return values
+        x_diagonal = _polynomial(spec, _squares(self._x))
+        z_diagonal = _polynomial(spec, _squares(self._z))
+        if not (x_diagonal > 0).all():
+            row = int(np.argmin(x_diagonal > 0))
+            raise ValueError(f"row {row}: the kernel of the row with itself is not positive, so it has no norm")
+        return values / np.sqrt(x_diagonal)[:, None] / np.sqrt(z_diagonal)[None, :]
+
+
+def _polynomial(spec: KernelSpec, products: Array) -> Array:
+    if spec.type == LINEAR:
+        return products
+    return (spec.scale * products + spec.offset) ** spec.degree
+
+
+def square_values(spec: KernelSpec, entries: Array) -> Array:
+    """Of a precomputed kernel or a distance: from the entries of the matrix."""
+    if spec.type == PRECOMPUTED:
+        return entries
+    return np.asarray(np.exp(-np.maximum(entries, 0.0) / spec.bandwidth))

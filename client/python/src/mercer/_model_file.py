@@ -1,0 +1,309 @@
+"""Reads the model file that ``ExportModel`` sends; ``docs/formats/model.md`` describes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+import zlib
+from typing import Any, Callable, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+_MAGIC = b"MRCRMODL"
+_VERSION = 1
+_FRAME_BYTES = 24
+_CHECKSUM_BYTES = 8
+
+
+class ModelFileError(ValueError):
+    """The bytes are no model, damaged, or of a newer format."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnTransform:
+    """What one column of the data becomes: ``(x - offset) * factor``, or a 0/1 feature for each category."""
+
+    name: str
+    categorical: bool
+    categories: tuple[str, ...]
+    fill: float
+    offset: float
+    factor: float
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockTransform:
+    """The columns of a block."""
+
+    name: str
+    columns: tuple[ColumnTransform, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class PreprocessingFile:
+    """From columns to features. The numbers are those of ``core/data/preprocessing.h``."""
+
+    scaling: int
+    imputation: int
+    unseen_category: int
+    used_blocks: tuple[str, ...]
+    blocks: tuple[BlockTransform, ...]
+    squares: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class BasisBlock:
+    """Preprocessed rows, and for each of their columns the column of the data that it comes from."""
+
+    name: str
+    sources: tuple[str, ...]
+    values: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Basis:
+    """Rows that kernel terms refer to."""
+
+    training_rows: Indices
+    rows: int
+    blocks: tuple[BasisBlock, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelSpec:
+    """One kernel. The numbers of `type` are those of ``core/kernels/kernel_spec.h``."""
+
+    type: int
+    bandwidth: float
+    degree: int
+    scale: float
+    offset: float
+    block: str
+    columns: tuple[str, ...]
+    unit_diagonal: bool
+    scaling: int
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelTerm:
+    """Kernels with one basis: weights (kernels x outputs) and coefficients (basis rows x outputs)."""
+
+    basis: int
+    kernels: tuple[KernelSpec, ...]
+    outputs: Indices
+    weights: Array
+    coefficients: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelFile:
+    """All that a model file says."""
+
+    learner: str
+    options: dict[str, Any]
+    target: str
+    preprocessing: PreprocessingFile
+    coding: int
+    classes: tuple[str, ...]
+    bases: tuple[Basis, ...]
+    terms: tuple[KernelTerm, ...]
+    bias: Array
+    kernel_names: tuple[str, ...]
+    kernel_weights: Array
+    num_support_vectors: int
+    certificate: dict[str, float]
+    stop_reason: int
+    metrics: dict[str, float]
+    num_training_rows: int
+    num_square_columns: int
+    seed: int
+    code_version: str
+
+
+class _Reader:
+    """Takes values off the front of bytes; never reads beyond them, nor allocates more than they can hold."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._at = 0
+
+    def _take(self, size: int) -> bytes:
+        if size < 0 or size > len(self._content) - self._at:
+            raise ModelFileError("the model file is inconsistent: a value reaches beyond its end")
+        self._at += size
+        return self._content[self._at - size : self._at]
+
+    def at_end(self) -> bool:
+        return self._at == len(self._content)
+
+    def byte(self) -> int:
+        return self._take(1)[0]
+
+    def integer(self) -> int:
+        return int(struct.unpack("<q", self._take(8))[0])
+
+    def uint(self) -> int:
+        return int(struct.unpack("<Q", self._take(8))[0])
+
+    def double(self) -> float:
+        return float(struct.unpack("<d", self._take(8))[0])
+
+    def string(self) -> str:
+        return self._take(self.integer()).decode("utf-8")
+
+    def strings(self) -> tuple[str, ...]:
+        return self.many(self.string)
+
+    def many(self, read: Callable[[], Any]) -> tuple[Any, ...]:
+        return tuple(read() for _ in range(self.integer()))
+
+    def ints(self) -> Indices:
+        return np.frombuffer(self._take(8 * self.integer()), "<i8").astype(np.int64)
+
+    def doubles(self, count: Optional[int] = None) -> Array:
+        size = self.integer() if count is None else count
+        return np.frombuffer(self._take(8 * size), "<f8").astype(np.float64)
+
+    def matrix(self, by_rows: bool = False) -> Array:
+        rows, columns = self.integer(), self.integer()
+        if rows < 0 or columns < 0:
+            raise ModelFileError("the model file is inconsistent: a matrix has a negative size")
+        return self.doubles(rows * columns).reshape((rows, columns), order="C" if by_rows else "F")
+
+    def sparse(self) -> Array:
+        rows, columns = self.integer(), self.integer()
+        starts, indices, values = self.ints(), self.ints(), self.doubles()
+        if len(starts) != columns + 1 or len(indices) != len(values) or rows < 0:
+            raise ModelFileError("the model file is inconsistent: a sparse matrix")
+        dense: Array = np.zeros((rows, columns))
+        for column in range(columns):
+            part = slice(starts[column], starts[column + 1])
+            dense[indices[part], column] = values[part]
+        return dense
+
+
+def _unframe(content: bytes) -> bytes:
+    if len(content) < _FRAME_BYTES + _CHECKSUM_BYTES or content[:8] != _MAGIC:
+        raise ModelFileError("this is not a model file")
+    version, size = struct.unpack("<QQ", content[8:_FRAME_BYTES])
+    if size != len(content) - _FRAME_BYTES - _CHECKSUM_BYTES:
+        raise ModelFileError("the model file is damaged: it has another length than it says")
+    if struct.unpack("<Q", content[-_CHECKSUM_BYTES:])[0] != zlib.crc32(content[:-_CHECKSUM_BYTES]):
+        raise ModelFileError("the model file is damaged: its checksum is wrong")
+    if version > _VERSION:
+        raise ModelFileError(f"the model file has format {version}, this package knows {_VERSION}")
+    return content[_FRAME_BYTES:-_CHECKSUM_BYTES]
+
+
+def _option(reader: _Reader) -> tuple[str, Any]:
+    name = reader.string()
+    kind = reader.byte()
+    readers: list[Callable[[], Any]] = [
+        lambda: bool(reader.byte()),
+        reader.integer,
+        reader.double,
+        reader.string,
+        reader.doubles,
+    ]
+    if kind >= len(readers):
+        raise ModelFileError(f"the model file is inconsistent: option {name!r} has the unknown type {kind}")
+    return name, readers[kind]()
+
+
+def _column(reader: _Reader) -> ColumnTransform:
+    name, categorical, categories = reader.string(), bool(reader.byte()), reader.strings()
+    return ColumnTransform(name, categorical, categories, reader.double(), reader.double(), reader.double())
+
+
+def _preprocessing(reader: _Reader) -> PreprocessingFile:
+    scaling, imputation, unseen = reader.byte(), reader.byte(), reader.byte()
+    used = reader.strings()
+    blocks = reader.many(lambda: BlockTransform(reader.string(), reader.many(lambda: _column(reader))))
+    return PreprocessingFile(scaling, imputation, unseen, used, blocks, reader.strings())
+
+
+def _basis(reader: _Reader) -> Basis:
+    training_rows, rows = reader.ints(), reader.integer()
+    blocks = reader.many(lambda: BasisBlock(reader.string(), reader.strings(), reader.matrix(by_rows=True)))
+    return Basis(training_rows, rows, blocks)
+
+
+def _kernel(reader: _Reader) -> KernelSpec:
+    return KernelSpec(
+        type=reader.byte(),
+        bandwidth=reader.double(),
+        degree=reader.integer(),
+        scale=reader.double(),
+        offset=reader.double(),
+        block=reader.string(),
+        columns=reader.strings(),
+        unit_diagonal=bool(reader.byte()),
+        scaling=reader.byte(),
+    )
+
+
+def _term(reader: _Reader) -> KernelTerm:
+    basis, kernels = reader.integer(), reader.many(lambda: _kernel(reader))
+    return KernelTerm(basis, kernels, reader.ints(), reader.matrix(), reader.sparse())
+
+
+def _certificate(reader: _Reader) -> dict[str, float]:
+    reader.byte()  # kind
+    reader.byte()  # scope
+    found = {name: reader.double() for name in ("primal", "dual", "accuracy", "worst_accuracy")}
+    reader.many(lambda: (reader.double(), reader.double()))  # bounds of each output
+    return found
+
+
+def _check(model: ModelFile) -> None:
+    for term in model.terms:
+        fits = (
+            0 <= term.basis < len(model.bases)
+            and term.weights.shape == (len(term.kernels), len(term.outputs))
+            and term.coefficients.shape == (model.bases[term.basis].rows, len(term.outputs))
+            and all(0 <= output < len(model.bias) for output in term.outputs)
+        )
+        if not fits:
+            raise ModelFileError("the model file is inconsistent: a kernel term does not fit its basis")
+
+
+def read_model_file(content: bytes) -> ModelFile:
+    """Reads and checks a model file.
+
+    Raises
+    ------
+    ModelFileError
+    """
+    reader = _Reader(_unframe(content))
+    try:
+        model = ModelFile(
+            learner=reader.string(),
+            options=dict(reader.many(lambda: _option(reader))),
+            target=reader.string(),
+            preprocessing=_preprocessing(reader),
+            coding=reader.byte(),
+            classes=reader.strings(),
+            bases=reader.many(lambda: _basis(reader)),
+            terms=reader.many(lambda: _term(reader)),
+            bias=reader.doubles(),
+            kernel_names=reader.strings(),
+            kernel_weights=reader.matrix(),
+            num_support_vectors=reader.integer(),
+            certificate=_certificate(reader),
+            stop_reason=reader.byte(),
+            metrics=dict(reader.many(lambda: (reader.string(), reader.double()))),
+            num_training_rows=reader.integer(),
+            num_square_columns=reader.integer(),
+            seed=reader.uint(),
+            code_version=reader.string(),
+        )
+    except (UnicodeDecodeError, IndexError) as error:
+        raise ModelFileError(f"the model file is inconsistent: {error}") from None
+    if not reader.at_end():
+        raise ModelFileError("the model file is inconsistent: it goes on behind its end")
+    _check(model)
+    return model

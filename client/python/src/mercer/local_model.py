@@ -1,0 +1,190 @@
+"""A model on its own: evaluated in NumPy, without a server."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer._features import Features, prepare
+from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
+from mercer._model_file import Basis, KernelSpec, KernelTerm, read_model_file
+from mercer._rows import num_rows, slice_rows
+
+Array = npt.NDArray[np.float64]
+
+_REGRESSION, _BINARY, _ONE_VS_ALL, _ONE_VS_ONE = range(4)
+# Values of a kernel that are in memory at a time.
+_VALUES_AT_A_TIME = 1 << 22
+
+
+class LocalModel:
+    """What :func:`load_model` returns.
+
+    Its decision values are those of the server to rounding (1e-10 of the sum of the coefficients); pickles
+    hold the file that it was read from.
+
+    Attributes
+    ----------
+    learner : str
+        ``"lp_mkl"``.
+    options : dict
+        Every option of the learner, defaults included.
+    classes : tuple of str
+        In the order of the server; empty for regression.
+    kernel_names : tuple of str
+        Of all candidate kernels.
+    kernel_weights : ndarray of shape (kernels, outputs)
+        As the learner defines them.
+    bias : ndarray of shape (outputs,)
+    certificate, metrics : dict of str to float
+    num_support_vectors, num_training_rows : int
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._file = read_model_file(content)
+        file = self._file
+        self.learner = file.learner
+        self.options = file.options
+        self.target = file.target
+        self.classes = file.classes
+        self.kernel_names = file.kernel_names
+        self.kernel_weights = file.kernel_weights
+        self.bias = file.bias
+        self.certificate = file.certificate
+        self.metrics = file.metrics
+        self.num_support_vectors = file.num_support_vectors
+        self.num_training_rows = file.num_training_rows
+
+    def __reduce__(self) -> Any:
+        return (LocalModel, (self.content,))
+
+    def __repr__(self) -> str:
+        return (
+            f"<LocalModel {self.learner}, {len(self.kernel_names)} kernels, {self.num_support_vectors} support vectors>"
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the data, in the model's order; empty names where the data had none."""
+        return tuple(column.name for block in self._file.preprocessing.blocks for column in block.columns)
+
+    def save(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the file that the model was read from."""
+        pathlib.Path(path).write_bytes(self.content)
+
+    def decision_values(self, rows: Any, squares: Optional[Mapping[str, Any]] = None) -> Array:
+        """Values rows x outputs; of a regression the predictions.
+
+        Parameters
+        ----------
+        rows : array, sparse matrix, DataFrame, or mapping of block names to those
+            A matrix has the model's columns in their order; those of a DataFrame are found by name.
+        squares : mapping of str to array, optional
+            For precomputed kernels and distances: rows x training rows.
+        """
+        matrices = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in (squares or {}).items()}
+        total = num_rows(rows)
+        for name, matrix in matrices.items():
+            if matrix.shape != (total, self._file.num_square_columns):
+                shape = (total, self._file.num_square_columns)
+                raise ValueError(f"matrix {name!r} must have the shape {shape}, has {matrix.shape}")
+        values: Array = np.empty((total, len(self.bias)))
+        step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
+        for begin in range(0, total, step):
+            end = min(begin + step, total)
+            features = prepare(self._file.preprocessing, slice_rows(rows, begin, end))
+            part = {name: matrix[begin:end] for name, matrix in matrices.items()}
+            values[begin:end] = self._evaluate(features, part)
+        return values
+
+    def predict(self, rows: Any, squares: Optional[Mapping[str, Any]] = None) -> npt.NDArray[Any]:
+        """Labels; of a regression numbers."""
+        values = self.decision_values(rows, squares)
+        if self._file.coding == _REGRESSION:
+            return values[:, 0]
+        return np.asarray(self.classes)[self.class_indices(values)]
+
+    def class_indices(self, values: Array) -> npt.NDArray[np.intp]:
+        """The position in `classes` that decision values mean."""
+        if self._file.coding == _BINARY:
+            return (values[:, 0] >= 0).astype(np.intp)
+        if self._file.coding == _ONE_VS_ALL:
+            return np.asarray(np.argmax(values, axis=1))
+        votes, sums = self.votes(values)
+        # Equal votes go to the larger sum, equal sums to the first class.
+        best = votes == votes.max(axis=1, keepdims=True)
+        return np.asarray(np.argmax(np.where(best, sums, -np.inf), axis=1))
+
+    def votes(self, values: Array) -> tuple[Array, Array]:
+        """One against one: votes and sums of signed values, rows x classes."""
+        shape = (values.shape[0], len(self.classes))
+        votes: Array = np.zeros(shape)
+        sums: Array = np.zeros(shape)
+        pairs = [(i, j) for i in range(shape[1]) for j in range(i + 1, shape[1])]
+        for output, (first, second) in enumerate(pairs):
+            wins = values[:, output] > 0
+            votes[:, first] += wins
+            votes[:, second] += ~wins
+            sums[:, first] += values[:, output]
+            sums[:, second] -= values[:, output]
+        return votes, sums
+
+    @property
+    def is_one_vs_one(self) -> bool:
+        """Whether there is an output for each pair of classes."""
+        return self._file.coding == _ONE_VS_ONE
+
+    def _evaluate(self, features: Features, squares: Mapping[str, Array]) -> Array:
+        values: Array = np.tile(self.bias, (features.rows, 1))
+        pairs: dict[Any, PairValues] = {}
+        for term in self._file.terms:
+            basis = self._file.bases[term.basis]
+            amplification = float(np.abs(term.weights).sum() * np.abs(term.coefficients).sum())
+            for k, spec in enumerate(term.kernels):
+                if not term.weights[k].any():
+                    continue
+                kernel = self._values(spec, term, basis, features, squares, pairs, amplification)
+                values[:, term.outputs] += (kernel @ term.coefficients) * term.weights[k]
+        return values
+
+    def _values(
+        self,
+        spec: KernelSpec,
+        term: KernelTerm,
+        basis: Basis,
+        features: Features,
+        squares: Mapping[str, Array],
+        pairs: dict[Any, PairValues],
+        amplification: float,
+    ) -> Array:
+        if spec.type in SQUARE_TYPES:
+            name = spec.block or next(iter(squares), "")
+            if name not in squares:
+                raise ValueError(f"the model needs the matrix {name!r} between these rows and its training rows")
+            return square_values(spec, squares[name][:, basis.training_rows])
+        key = (term.basis, spec.block, spec.columns)
+        if key not in pairs:
+            pairs[key] = PairValues(features.gather(spec), _gather(basis, spec), amplification)
+        return pairs[key].kernel(spec)
+
+
+def _gather(basis: Basis, spec: KernelSpec) -> Array:
+    blocks = {block.name: (block.sources, block.values) for block in basis.blocks}
+    return Features(basis.rows, blocks).gather(spec)
+
+
+def load_model(source: Union[bytes, str, os.PathLike[str]]) -> LocalModel:
+    """Reads a model file: its bytes, or the path of what ``Model.save`` or ``mercer export`` wrote.
+
+    Raises
+    ------
+    ValueError
+        The file is no model, damaged, or of a newer format.
+    """
+    return LocalModel(source if isinstance(source, bytes) else pathlib.Path(source).read_bytes())

@@ -1,0 +1,153 @@
+"""A model evaluated in NumPy says what the server says."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mercer
+
+KERNELS = [
+    "linear",
+    "linear unit_diagonal",
+    "polynomial degree=3 scale=0.5 offset=1",
+    "polynomial degree=2 unit_diagonal scaling=trace",
+    "gaussian bandwidth=1.5",
+    "gaussian bandwidth=0.01",
+    "gaussian bandwidths=0.1..10:5 per_column scaling=variance",
+    "laplacian median=0.5,1",
+    "euclidean bandwidth=2 scaling=centred_trace",
+    "gaussian median columns=b,c",
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    random = np.random.default_rng(11)
+    features = random.normal(size=(150, 4)) * [1, 10, 0.1, 1000] + [0, 5, 0, 100]
+    signal = np.sin(features[:, 0]) + features[:, 1] / 10 + features[:, 2]
+    new = random.normal(size=(333, 4)) * [1, 10, 0.1, 1000] + [0, 5, 0, 100]
+    return features, signal, new
+
+
+def assert_equal_to_server(model, rows, **squares):
+    expected = model.predict_all(rows, **squares)
+    local = mercer.load_model(model.export())
+    values = local.decision_values(rows, **squares)
+    np.testing.assert_allclose(values, expected.decision_values, rtol=1e-10, atol=1e-10)
+    if expected.labels is not None:
+        np.testing.assert_array_equal(local.predict(rows, **squares), expected.labels)
+    return local
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("scaling", ["standardize", "none", "min_max", "unit_norm"])
+def test_every_kernel_and_scaling(client, data, kernel, scaling):
+    features, signal, new = data
+    if scaling in ("none", "unit_norm"):  # else the last column would drown the others
+        features, new = features / [1, 10, 0.1, 1000], new / [1, 10, 0.1, 1000]
+    dataset = client.upload(features, signal > 0.5, names=list("abcd"))
+    model = client.train(dataset, "svm", kernels=kernel, scaling=scaling, relative_gap=1e-2, max_iterations=20).wait()
+    assert_equal_to_server(model, new)
+
+
+def test_chi_square(client, data):
+    features, signal, new = data
+    dataset = client.upload(np.abs(features), signal)
+    job = client.train(dataset, "kernel_ridge", kernels="chi_square bandwidth=3", regression=True, scaling="min_max")
+    assert_equal_to_server(job.wait(), np.abs(features[::2]))
+
+
+@pytest.mark.parametrize("coding", ["one_vs_all", "one_vs_one"])
+def test_several_classes(client, data, coding):
+    features, signal, new = data
+    labels = np.digitize(signal, [-0.5, 0.2, 1.0])
+    job = client.train(
+        client.upload(features, labels),
+        "lp_mkl",
+        {"p": 1.1},
+        kernels=["linear", "gaussian median=0.5,1,2", "polynomial degree=2"],
+        coding=coding,
+    )
+    local = assert_equal_to_server(job.wait(), new)
+    assert local.classes == ("0", "1", "2", "3")
+    assert local.kernel_weights.shape == (5, len(local.bias))
+    assert local.is_one_vs_one == (coding == "one_vs_one")
+
+
+def test_categories_and_missing_values(client, data):
+    features, signal, new = data
+    frame = pd.DataFrame(features, columns=list("abcd"))
+    frame["town"] = np.where(features[:, 0] > 0.5, "Riga", np.where(features[:, 0] > -0.3, "Tartu", "Vilnius"))
+    frame.loc[::9, "b"] = np.nan
+    frame.loc[::11, "town"] = None
+    dataset = client.upload(frame, signal, allow_missing=True)
+    job = client.train(
+        dataset,
+        "kernel_ridge",
+        regression=True,
+        imputation="mean_or_most_frequent",
+        unseen_category="all_zeros",
+    )
+    rows = frame.assign(town=frame["town"].replace("Riga", "Oslo")).sample(frac=1.0, random_state=2)
+    local = assert_equal_to_server(job.wait(), rows)
+    assert local.columns == ("a", "b", "c", "d", "town")
+    with pytest.raises(ValueError, match="no column 'town'"):
+        local.predict(rows.drop(columns="town"))
+
+
+def test_squares(client, data):
+    features, signal, new = data
+    scaled, new_scaled = features / features.std(axis=0), new / features.std(axis=0)
+    distances = np.abs(scaled[:, None] - scaled[None]).sum(axis=2)
+    new_distances = np.abs(new_scaled[:, None] - scaled[None]).sum(axis=2)
+    dataset = client.upload(features, signal > 0.5, kernels={"gram": scaled @ scaled.T}, distances={"far": distances})
+    kernels = ["precomputed block=gram", "distance block=far bandwidth=4", "gaussian median"]
+    model = client.train(dataset, "lp_mkl", kernels=kernels).wait()
+    squares = {"gram": new_scaled @ scaled.T, "far": new_distances}
+    local = assert_equal_to_server(model, new, squares=squares)
+    with pytest.raises(ValueError, match="needs the matrix 'gram'"):
+        local.predict(new)
+    with pytest.raises(ValueError, match="must have the shape"):
+        local.predict(new, {"gram": np.zeros((333, 3)), "far": new_distances})
+
+
+def test_pickles_and_files_are_the_model(client, data, tmp_path):
+    features, signal, new = data
+    model = client.train(client.upload(features, signal), "kernel_ridge", regression=True).wait()
+    model.save(tmp_path / "ridge.model")
+    local = mercer.load_model(tmp_path / "ridge.model")
+    copy = pickle.loads(pickle.dumps(local))
+    np.testing.assert_array_equal(copy.predict(new), local.predict(new))
+    assert local.options["lambda"] == 1.0
+    assert local.certificate["accuracy"] == model.get().certificate.accuracy
+    np.testing.assert_allclose(model.predict(new), copy.predict(new), rtol=1e-10)
+
+
+def test_bad_rows_are_named(client, data):
+    features, signal, new = data
+    model = client.train(client.upload(features, signal), "kernel_ridge", regression=True).wait()
+    local = mercer.load_model(model.export())
+    holes = new.copy()
+    holes[3, 2] = np.nan
+    with pytest.raises(ValueError, match="row 3, column 'x2': the value is missing"):
+        local.predict(holes)
+    holes[3, 2] = np.inf
+    with pytest.raises(ValueError, match="infinite"):
+        local.predict(holes)
+    with pytest.raises(ValueError, match="3 columns, the model has 4"):
+        local.predict(new[:, :3])
+    with pytest.raises(ValueError, match="two dimensions"):
+        local.predict(new[0])
+
+
+def test_every_change_of_a_file_is_damage(client, rings):
+    features, labels = rings
+    content = client.train(client.upload(features[:20], labels[:20]), "svm").wait().export()
+    for at in range(0, len(content), 7):
+        with pytest.raises(ValueError, match="model"):
+            mercer.load_model(content[:at])
+        changed = content[:at] + bytes([content[at] ^ 0x41]) + content[at + 1 :]
+        with pytest.raises(ValueError, match="model"):
+            mercer.load_model(changed)
