@@ -38,6 +38,9 @@ class Client:
     def __reduce__(self) -> Any:
         return (Client, (self.connection,))
 
+    def __deepcopy__(self, memo: Any) -> "Client":
+        return self  # a handle: copies of what holds it share the connection
+
     def __enter__(self) -> "Client":
         return self
 

@@ -157,8 +157,8 @@ class Job:
             except errors.MercerError as error:
                 backoff.wait_or_raise(error)
 
-    def bar(self, **options: Any) -> "Model":
-        """Waits as :meth:`wait` does, and shows a bar of the package tqdm.
+    def progress_bar(self, **options: Any) -> Iterator[Progress]:
+        """As :meth:`progress`, and shows a bar of the package tqdm.
 
         Parameters
         ----------
@@ -178,6 +178,18 @@ class Job:
                 elif event.kind == "state_change":
                     shown.n = 1.0 if event.state == "succeeded" else shown.n
                     shown.set_postfix_str(event.state)
+                yield event
+
+    def bar(self, **options: Any) -> Model:
+        """Waits as :meth:`wait` does, and shows a bar of the package tqdm.
+
+        Parameters
+        ----------
+        **options
+            For tqdm.
+        """
+        for _ in self.progress_bar(**options):
+            pass
         return self.result()
 
     def wait(self, timeout: Optional[float] = None) -> "Model":

@@ -27,7 +27,7 @@ class LocalClient(Client):
         super().__init__(connection)
         self._process = process
         self._log = log
-        self._finalizer = weakref.finalize(self, _stop, process, folder)
+        self._finalizer = weakref.finalize(self, _stop, process, folder, os.getpid())
 
     @property
     def pid(self) -> int:
@@ -106,7 +106,7 @@ def _start(path: str, data: str, log: str, flags: Sequence[str]) -> tuple[Proces
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line.startswith("listening on "):
-        _stop(process, None)
+        _stop(process, None, os.getpid())
         raise RuntimeError(f"the server did not start:\n{_tail(log)}")
     return process, line.split()[-1]
 
@@ -115,8 +115,10 @@ def _tail(log: str) -> str:
     return pathlib.Path(log).read_text(encoding="utf-8", errors="replace")[-4000:]
 
 
-def _stop(process: Process, folder: Optional[str]) -> None:
-    """Lets the server drain; removes its folder."""
+def _stop(process: Process, folder: Optional[str], owner: int) -> None:
+    """Lets the server drain; removes its folder. Does nothing in a fork of the process that owns it."""
+    if os.getpid() != owner:
+        return
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:

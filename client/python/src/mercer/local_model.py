@@ -136,6 +136,11 @@ class LocalModel:
         return votes, sums
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether the model gives probabilities. Files of format 1, the only one so far, hold no calibration."""
+        return False
+
+    @property
     def is_one_vs_one(self) -> bool:
         """Whether there is an output for each pair of classes."""
         return self._file.coding == _ONE_VS_ONE

@@ -40,6 +40,10 @@ class Prediction:
         Classification: the predicted label of each row.
     contributions : dict of str to ndarray
         On request: each kernel's share of the decision values, and that of the bias.
+    probabilities : ndarray of shape (rows, classes), or None
+        On request.
+    classes : tuple of str
+        Columns of `probabilities`.
     """
 
     model: str
@@ -47,6 +51,8 @@ class Prediction:
     decision_values: Array
     labels: Optional[npt.NDArray[Any]]
     contributions: dict[str, Array]
+    probabilities: Optional[Array] = None
+    classes: tuple[str, ...] = ()
 
 
 def _matrix(message: Any) -> Array:
@@ -64,7 +70,11 @@ def join_responses(responses: list[Any]) -> Prediction:
         c.name: np.concatenate([_matrix(r.contributions[i].values) for r in responses])
         for i, c in enumerate(first.contributions)
     }
-    return Prediction(first.model, tuple(first.outputs), values, labels, contributions)
+    probabilities = None
+    if first.HasField("probabilities"):
+        probabilities = np.concatenate([_matrix(r.probabilities) for r in responses])
+    outputs, classes = tuple(first.outputs), tuple(first.classes)
+    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes)
 
 
 class Model:
@@ -156,7 +166,12 @@ class Model:
         self._client.connection.call("DeleteModel", v1.DeleteModelRequest(name=self.name))
 
     def predict_all(
-        self, rows: Any, *, contributions: bool = False, squares: Optional[Mapping[str, Any]] = None
+        self,
+        rows: Any,
+        *,
+        contributions: bool = False,
+        probabilities: bool = False,
+        squares: Optional[Mapping[str, Any]] = None,
     ) -> Prediction:
         """Decision values, labels and shares of the kernels, from one version of the model.
 
@@ -166,16 +181,17 @@ class Model:
             A matrix has the model's columns in their order; those of a DataFrame are found by name.
         contributions : bool
             Also each kernel's share of each decision value.
+        probabilities : bool
+            Also probabilities of the classes; the model must be calibrated.
         squares : mapping of str to array, optional
             For precomputed kernels and distances: rows x training rows.
         """
-        return call_with_retries(lambda: self._predict_once(rows, contributions, squares))
-
-    def _predict_once(self, rows: Any, contributions: bool, squares: Optional[Mapping[str, Any]]) -> Prediction:
-        header = v1.PredictHeader(model=self.name, contributions=contributions)
+        header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
         if isinstance(rows, Dataset):
             header.dataset = rows.name
+        return call_with_retries(lambda: self._predict_once(header, rows, squares))
 
+    def _predict_once(self, header: Any, rows: Any, squares: Optional[Mapping[str, Any]]) -> Prediction:
         def requests() -> Iterator[Any]:
             yield v1.PredictStreamRequest(header=header)
             if not isinstance(rows, Dataset):

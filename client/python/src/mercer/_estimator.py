@@ -1,0 +1,348 @@
+"""What all estimators share; :mod:`mercer.estimators` has the estimators themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Iterator
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from mercer import errors
+from mercer._content import Part
+from mercer._tables import Column, dense_part, is_sparse, matrix_column, sparse_part
+from mercer._upload import Upload
+from mercer.client import Client, connect
+from mercer.jobs import Job, Progress
+from mercer.local import local
+from mercer.local_model import load_model
+
+Array = npt.NDArray[np.float64]
+Server = Union[None, str, Client]
+
+# Of learners that must be given kernels.
+DEFAULT_KERNELS = ("linear", "gaussian median=0.25,0.5,1,2,4")
+_LONGEST_LABEL = 200
+# A sparse matrix with weights is sent dense, because its format has no place for them.
+_MOST_DENSE_NUMBERS = 1 << 27
+
+
+@functools.lru_cache(maxsize=8)
+def _client(address: Optional[str], process: int) -> Client:
+    """One for each server; a fork of this process makes its own."""
+    return local() if address is None else connect(address)
+
+
+def find_client(server: Server) -> Client:
+    """The client of an estimator's parameter `server`."""
+    if isinstance(server, Client):
+        return server
+    if server is not None and not isinstance(server, str):
+        raise TypeError(f"server must be a mercer.Client, an address or None, is {server!r}")
+    return _client(server or os.environ.get("MERCER_SERVER") or None, os.getpid())
+
+
+class KernelEstimator(BaseEstimator):  # type: ignore[misc]
+    """Trains on a server, predicts without one.
+
+    Subclasses say the learner and have a constructor whose parameters are the learner's options, besides those
+    that this class reads.
+    """
+
+    _learner = ""
+    _options: tuple[str, ...] = ()
+    _kernels_optional = True
+    _regression = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.imputation != "refuse"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    # ------------------------------------------------------------------------------------------------------ training
+
+    def _fit(self, features: Any, target: Column, weight: Optional[Array], class_weight: Any) -> Any:
+        client = find_client(self.server)
+        dataset = Upload(client.connection, self._parts(features, target, weight)).run(
+            labels={"client": "python", "estimator": type(self).__name__.lower()}
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        try:
+            job = client.train(
+                dataset.name,
+                self._learner,
+                {name: getattr(self, name) for name in self._options},
+                kernels=self._chosen_kernels(),
+                target=target.names[0],
+                regression=self._regression,
+                coding=getattr(self, "coding", None),
+                class_weight=class_weight,
+                scaling=self.scaling,
+                imputation=self.imputation,
+                relative_gap=self.tol,
+                max_iterations=self.max_iter,
+                time_limit=self.time_limit,
+                seed=seed if self.random_state is not None else 0,
+                model=self.model or "",
+                display_name=type(self).__name__,
+                labels={"client": "python"},
+            )
+            self._follow(job)
+        except errors.JobFailedError as error:
+            if error.code != "INVALID_ARGUMENT":
+                raise
+            raise ValueError(str(error)) from error  # the data are what is wrong
+        return self
+
+    def _chosen_kernels(self) -> Any:
+        return DEFAULT_KERNELS if self.kernels is None and not self._kernels_optional else self.kernels
+
+    def _parts(self, features: Any, target: Column, weight: Optional[Array]) -> list[Part]:
+        if is_sparse(features) and weight is None and not target.categories:
+            return [sparse_part(features, target.values, target.names[0])]
+        if is_sparse(features):
+            if features.shape[0] * features.shape[1] > _MOST_DENSE_NUMBERS:
+                raise ValueError(
+                    "sparse features with labels or weights are sent dense, and these are too large for that"
+                )
+            features = features.toarray()
+        columns = [matrix_column(features, list(self.get_feature_names_out())), target]
+        if weight is not None:
+            columns.append(Column((self._free_name("weight"),), weight, "weight"))
+        return [dense_part(columns, allow_missing=self.imputation != "refuse")]
+
+    def _free_name(self, name: str) -> str:
+        """A name that no feature has."""
+        taken = set(self.get_feature_names_out())
+        while name in taken:
+            name += "_"
+        return name
+
+    def _follow(self, job: Job) -> None:
+        """Waits for the model; cancels the job when it is interrupted."""
+        history: list[Progress] = []
+        try:
+            for event in self._shown(job):
+                history.append(dataclasses.replace(event, message=None))
+        except BaseException:
+            _cancel(job)
+            raise
+        model = job.result()
+        self.model_ = load_model(model.export())
+        self.model_name_ = model.name
+        self.job_name_ = job.name
+        self.history_ = history
+        self.n_iter_ = max(1, max(event.iteration for event in history))
+        self.kernel_names_ = np.asarray(self.model_.kernel_names, dtype=object)
+        weights = self.model_.kernel_weights
+        self.kernel_weights_ = weights[:, 0] if weights.shape[1] == 1 else weights
+        self.intercept_ = self.model_.bias
+        self.certificate_ = self.model_.certificate
+
+    def _shown(self, job: Job) -> Iterator[Progress]:
+        return job.progress_bar() if self.verbose else job.progress()
+
+    # ---------------------------------------------------------------------------------------------------- prediction
+
+    def _decision_values(self, X: Any) -> Array:
+        check_is_fitted(self)
+        features = validate_data(self, X, reset=False, **self._checks())
+        return self.model_.decision_values(features)
+
+    def _checks(self) -> dict[str, Any]:
+        finite: Any = True if self.imputation == "refuse" else "allow-nan"
+        return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Names of the features that the model reads.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Must be those of ``fit``, if they are given.
+
+        Returns
+        -------
+        names : ndarray of str
+            Of the columns that ``fit`` saw; ``x0``, ``x1``, ... where they had no names.
+        """
+        check_is_fitted(self, "n_features_in_")
+        default = [f"x{i}" for i in range(self.n_features_in_)]
+        names = np.asarray(getattr(self, "feature_names_in_", default), dtype=object)
+        if input_features is not None and list(input_features) != list(names):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        return names
+
+
+def _cancel(job: Job) -> None:
+    try:
+        job.cancel()
+    except errors.MercerError:
+        pass  # it has ended, or the server is gone; what interrupted us is what the caller should see
+
+
+def _is_calibrated(estimator: Any) -> bool:
+    return estimator.__sklearn_is_fitted__() and bool(estimator.model_.is_calibrated)
+
+
+class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """A learner that learns classes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on the server, and fetches the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the cost of the rows.
+
+        Returns
+        -------
+        self : object
+        """
+        features, y = validate_data(self, X, y, ensure_min_samples=2, **self._checks())
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has one class, {self.classes_[0]!r}; a classifier needs two or more")
+        labels = _label_texts(self.classes_)
+        weight = None if sample_weight is None else _weights(sample_weight, features)
+        target = Column((self._free_name("target"),), codes.astype(np.float64), "target", labels)
+        self._labels = labels
+        return self._fit(features, target, weight, self._class_weight(labels))
+
+    def _class_weight(self, labels: tuple[str, ...]) -> Any:
+        if self.class_weight is None or isinstance(self.class_weight, str):
+            return self.class_weight
+        return {label: self.class_weight.get(cls, 1.0) for label, cls in zip(labels, self.classes_.tolist())}
+
+    def _positions(self) -> list[int]:
+        """For each class of the model its position in `classes_`."""
+        return [self._labels.index(label) for label in self.model_.classes]
+
+    def decision_function(self, X: Any) -> Array:
+        """How far rows are on the side of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Two classes: positive for ``classes_[1]``. More: the largest is that of the predicted class; one against
+            one, votes and bounded sums of the pairs' values.
+        """
+        values = self._decision_values(X)
+        positions = self._positions()
+        if len(positions) == 2 and values.shape[1] == 1:
+            return values[:, 0] if positions == [0, 1] else -values[:, 0]
+        if self.model_.is_one_vs_one:
+            votes, sums = self.model_.votes(values)
+            values = votes + sums / (3.0 * (np.abs(sums) + 1.0))
+            if len(positions) == 2:
+                return np.asarray(values[:, positions.index(1)] - values[:, positions.index(0)])
+        return np.asarray(values[:, np.argsort(positions)])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Classes of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        values = self._decision_values(X)
+        return np.asarray(self.classes_[np.asarray(self._positions())[self.model_.class_indices(values)]])
+
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes; absent unless the model is calibrated. Asks the server.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        features = validate_data(self, X, reset=False, **self._checks())
+        model = find_client(self.server).model(self.model_name_)
+        prediction = model.predict_all(features, probabilities=True)
+        order = [prediction.classes.index(label) for label in self._labels]
+        return np.asarray(prediction.probabilities)[:, order]
+
+
+class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+    """A learner that learns numbers."""
+
+    _regression = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on the server, and fetches the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of the cost of the rows.
+
+        Returns
+        -------
+        self : object
+        """
+        features, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **self._checks())
+        weight = None if sample_weight is None else _weights(sample_weight, features)
+        target = Column((self._free_name("target"),), np.asarray(y, dtype=np.float64), "target")
+        return self._fit(features, target, weight, None)
+
+    def predict(self, X: Any) -> Array:
+        """Numbers of rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        return self._decision_values(X)[:, 0]
+
+
+def _weights(sample_weight: Any, features: Any) -> Array:
+    return np.asarray(_check_sample_weight(sample_weight, features, dtype=np.float64, ensure_non_negative=True))
+
+
+def _label_texts(classes: npt.NDArray[Any]) -> tuple[str, ...]:
+    """The classes' names on the server: as they are written, or their numbers when that would not tell them apart."""
+    texts = tuple(str(cls) for cls in classes.tolist())
+    usable = len(set(texts)) == len(texts) and all(t.strip() == t and 0 < len(t) <= _LONGEST_LABEL for t in texts)
+    return texts if usable else tuple(str(i) for i in range(len(texts)))

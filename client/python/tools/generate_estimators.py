@@ -1,0 +1,209 @@
+"""Writes src/mercer/estimators.py from the learners' descriptions of a server.
+
+    MERCER_SERVER_PROGRAM=build/release/bin/mercer-server python tools/generate_estimators.py
+
+A learner that learns classes gives a classifier, one that learns numbers a regressor. Nothing here knows a
+learner, but for the names that estimators of some have in the literature.
+"""
+
+import pathlib
+import textwrap
+
+import mercer
+
+OUTPUT = pathlib.Path(__file__).resolve().parents[1] / "src/mercer/estimators.py"
+WIDTH = 116
+
+# Of learners whose estimators are known under other names than their own with "Classifier" and "Regressor".
+NAMES = {
+    ("svm", "classification"): "KernelSVC",
+    ("svm", "regression"): "KernelSVR",
+    ("kernel_ridge", "regression"): "KernelRidge",
+    ("lp_mkl", "classification"): "LpMKLClassifier",
+    ("lp_mkl", "regression"): "LpMKLRegressor",
+}
+ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
+KEYWORDS = {"lambda": "lambda_"}
+
+HEADER = '''"""Estimators for scikit-learn, one or two for each learner.
+
+Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners: a change belongs there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer._estimator import KernelClassifier, KernelRegressor
+'''
+
+# name, type, default, text; `{default_kernels}` depends on the learner.
+BEFORE = [
+    (
+        "kernels",
+        "str or sequence of str",
+        None,
+        "The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. {default_kernels}",
+    )
+]
+CLASSIFIER = [
+    ("coding", "{'one_vs_all', 'one_vs_one'}", "one_vs_all", "How more than two classes become outputs."),
+    (
+        "class_weight",
+        "'balanced' or dict",
+        None,
+        "Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.",
+    ),
+]
+AFTER = [
+    (
+        "scaling",
+        "{'standardize', 'none', 'min_max', 'unit_norm'}",
+        "standardize",
+        "What is done to the columns first, with statistics of the training rows.",
+    ),
+    (
+        "imputation",
+        "{'refuse', 'mean_or_most_frequent'}",
+        "refuse",
+        "Whether NaN is an error, or replaced by the mean of the column.",
+    ),
+    ("tol", "float", 1e-3, "Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum."),
+    ("max_iter", "int", None, "Steps of the learner. None: a million."),
+    ("time_limit", "float", None, "Seconds of training, after which the best model so far is taken."),
+    ("random_state", "int, RandomState instance or None", None, "Of what is random. None: the same each time."),
+    (
+        "server",
+        "mercer.Client or str",
+        None,
+        "Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is "
+        "started for this process. With several processes (``n_jobs``) give one.",
+    ),
+    ("model", "str", None, "Name of the model on the server, of which ``fit`` makes a new version. None: a new one."),
+    ("verbose", "bool", False, "Whether to show a bar of the package tqdm."),
+]
+ATTRIBUTES = [
+    ("model_", "LocalModel", "The model itself, which needs no server."),
+    ("model_name_", "str", "Its name on the server."),
+    ("job_name_", "str", "Of the job that trained it."),
+    ("kernel_names_", "ndarray of str", "Of all candidate kernels."),
+    ("kernel_weights_", "ndarray of shape (n_kernels,) or (n_kernels, n_outputs)", "As the learner defines them."),
+    ("intercept_", "ndarray of shape (n_outputs,)", "Biases."),
+    ("certificate_", "dict of str to float", "Bounds of the optimum, recomputed by the server after the training."),
+    ("history_", "list of Progress", "The events of the job."),
+    ("n_iter_", "int", "Steps of the learner."),
+    ("n_features_in_", "int", "Number of features."),
+    ("feature_names_in_", "ndarray of str", "Their names, where ``X`` had any."),
+]
+CLASSES = ("classes_", "ndarray of shape (n_classes,)", "The classes.")
+
+TYPES = {1: "bool", 2: "int", 3: "float", 4: "str", 5: "str", 6: "sequence of float"}
+ANNOTATIONS = {"bool": "bool", "int": "int", "float": "float", "str": "str"}
+
+
+def class_name(learner, kind):
+    """Of the estimator of a learner, for ``"classification"`` or ``"regression"``."""
+    suffix = {"classification": "Classifier", "regression": "Regressor"}[kind]
+    return NAMES.get((learner, kind), "".join(word.capitalize() for word in learner.split("_")) + suffix)
+
+
+def default_of(option):
+    """The default of an option as a value of Python."""
+    text = option.default_value
+    kind = TYPES[option.type]
+    if kind == "bool":
+        return text == "true"
+    if kind in ("int", "float"):
+        return {"int": int, "float": float}[kind](text)
+    return text if kind == "str" else tuple(float(cell) for cell in text.split(",") if cell)
+
+
+def option_parameter(option):
+    """(name, type, default, text) of an option."""
+    kind = TYPES[option.type]
+    if option.choices:
+        kind = "{" + ", ".join(repr(choice) for choice in option.choices) + "}"
+    text = option.meaning.removeprefix("Regression only: ").removeprefix("Classification only: ")
+    text = text[0].upper() + text[1:]
+    if option.unit:
+        text += f" Unit: {option.unit}."
+    if not option.choices:
+        text += f" In {option.range}."
+    return KEYWORDS.get(option.name, option.name), kind, default_of(option), text
+
+
+def parameters_of(learner, kind):
+    """All parameters of an estimator, those of the learner first."""
+    options = [o for o in learner.options if not o.meaning.startswith(ONLY[kind])]
+    own = [option_parameter(option) for option in options]
+    default = "None: one Gaussian whose width is the median distance of the rows."
+    if not learner.kernels_optional:
+        default = "None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance."
+    kernels = [(n, k, v, text.format(default_kernels=default)) for n, k, v, text in BEFORE]
+    extra = CLASSIFIER if kind == "classification" else []
+    return own, (kernels if learner.uses_kernels else []) + own + extra + AFTER
+
+
+def fill(text, indent):
+    """Text as lines of a docstring."""
+    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+
+
+def section(title, entries):
+    """A section of a docstring, as numpydoc wants it."""
+    lines = [f"    {title}", "    " + "-" * len(title)]
+    for head, text in entries:
+        lines += [f"    {head}", fill(text, " " * 8)]
+    return "\n".join(lines)
+
+
+def annotation(kind, default):
+    """The type of a parameter, as Python writes it."""
+    if default is None or kind not in ANNOTATIONS and not isinstance(default, (str, bool, float, int)):
+        return "Any"
+    return type(default).__name__
+
+
+def literal(value):
+    """A value as Python writes it."""
+    return 'float("inf")' if value == float("inf") else ('"' + value + '"' if isinstance(value, str) else repr(value))
+
+
+def estimator(learner, kind):
+    """The source of one class."""
+    own, parameters = parameters_of(learner, kind)
+    name = class_name(learner.name, kind)
+    base = {"classification": "KernelClassifier", "regression": "KernelRegressor"}[kind]
+    heads = [(f"{n} : {k}, default={v!r}", text) for n, k, v, text in parameters]
+    attributes = ([CLASSES] if kind == "classification" else []) + ATTRIBUTES
+    doc = [
+        f'    """{learner.title}, for {"classes" if kind == "classification" else "numbers"}.\n',
+        fill(learner.summary, "    ") + "\n",
+        section("Parameters", heads) + "\n",
+        section("Attributes", [(f"{n} : {k}", text) for n, k, text in attributes]),
+        '    """',
+    ]
+    options = "".join(f'"{n}", ' for n, *_ in own)
+    body = [
+        f'    _learner = "{learner.name}"',
+        f"    _options = ({options.rstrip()})",
+        f"    _kernels_optional = {learner.kernels_optional}\n",
+        "    def __init__(\n        self,\n        *,",
+        *(f"        {n}: {annotation(k, v)} = {literal(v)}," for n, k, v, _ in parameters),
+        "    ) -> None:",
+        *(f"        self.{n} = {n}" for n, *_ in parameters),
+    ]
+    return name, "\n".join([f"class {name}({base}):", *doc, "", *body])
+
+
+def generate(learners):
+    """The source of the module."""
+    kinds = [(learner, kind) for learner in learners for kind in ONLY if getattr(learner, kind)]
+    made = [estimator(learner, kind) for learner, kind in kinds]
+    names = "\n".join(f'    "{name}",' for name, _ in sorted(made))
+    return "\n\n\n".join([HEADER + f"\n__all__ = [\n{names}\n]", *(source for _, source in made)]) + "\n"
+
+
+if __name__ == "__main__":
+    with mercer.local() as client:
+        OUTPUT.write_text(generate(client.learners()), encoding="utf-8")

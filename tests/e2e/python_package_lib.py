@@ -1,0 +1,24 @@
+"""Runs tests of the Python package in the environment that `./dev build python` makes."""
+
+import os
+import subprocess
+
+import server_lib
+
+PYTHON = server_lib.ROOT / "build/python/venv/bin/python"
+TESTS = server_lib.ROOT / "client/python/tests"
+WHY_SKIPPED = "./dev build python has not made build/python/venv"
+
+
+def modules():
+    """Names of all files of tests."""
+    return sorted(path.name for path in TESTS.glob("test_*.py"))
+
+
+def run(*names):
+    """Runs these files; returns whether they passed, and what they printed."""
+    environment = {**os.environ, "MERCER_SERVER_PROGRAM": str(server_lib.BIN / "mercer-server"), "MPLBACKEND": "agg"}
+    environment.pop("MERCER_SERVER", None)
+    command = [PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *(TESTS / name for name in names)]
+    done = subprocess.run(command, cwd=TESTS, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode == 0, done.stdout + done.stderr
