@@ -19,7 +19,7 @@ def train(client, dataset, **settings):
 
 def test_upload_train_watch_predict(client, rings):
     features, labels = rings
-    dataset = client.upload(features, labels, display_name="rings", labels={"of": "test"})
+    dataset = client.upload(features, labels, id="rings", display_name="rings", labels={"of": "test"})
     assert (dataset.rows, dataset.num_columns) == (240, 3)
     assert dataset.labels["of"] == "test"
     job = client.train(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import pathlib
+import threading
 from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 import grpc
@@ -45,6 +46,28 @@ def _is_local(address: str) -> bool:
 
 def _read(path: Optional[PathLike]) -> Optional[bytes]:
     return None if path is None else pathlib.Path(path).read_bytes()
+
+
+class Requests:
+    """Requests of a call; remembers the error that ended them, which grpc only logs."""
+
+    def __init__(self, requests: Iterator[Any]) -> None:
+        self._requests = requests
+        self._lock = threading.Lock()
+        self.failure: Optional[BaseException] = None
+
+    def __iter__(self) -> "Requests":
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            try:
+                return next(self._requests)
+            except StopIteration:
+                raise
+            except BaseException as error:
+                self.failure = error
+                raise RuntimeError("the data cannot be read") from error  # grpc ends the call for an Exception alone
 
 
 class Connection:
@@ -128,9 +151,11 @@ class Connection:
         """The answers of one attempt of a call; closing the iterator ends the call."""
         call = self.start(method, request)
         try:
-            for response in call:
-                yield response
+            yield from call
         except grpc.RpcError as error:
+            failure = request.failure if isinstance(request, Requests) else None
+            if failure is not None:
+                raise failure from None  # what was to be sent could not be read
             raise errors.from_rpc(error) from None
         finally:
             call.cancel()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 import grpc
 
 from mercer import errors
-from mercer._channel import Connection
+from mercer._channel import Connection, Requests
 from mercer._content import Digest, Part, digest_parts, identity, number_chunks
 from mercer._proto import v1
 from mercer._retry import CALLS, Backoff
@@ -110,7 +109,7 @@ class Upload:
         return _FINISHED if upload.dataset else (upload.part, upload.offset)
 
     def _send(self, header: Any, begin: Position) -> Any:
-        messages = _Messages(self._requests(header, begin))
+        messages = Requests(self._requests(header, begin))
         try:
             return self._connection.start("UploadDataset", messages)
         except grpc.RpcError as error:
@@ -130,25 +129,3 @@ class Upload:
                     chunk.offset = offset
                 yield v1.UploadDatasetRequest(chunk=chunk)
             self._on_progress(sent)
-
-
-class _Messages:
-    """Requests of a call; remembers the error that ended them, which grpc only logs."""
-
-    def __init__(self, requests: Iterator[Any]) -> None:
-        self._requests = requests
-        self._lock = threading.Lock()
-        self.failure: Optional[BaseException] = None
-
-    def __iter__(self) -> "_Messages":
-        return self
-
-    def __next__(self) -> Any:
-        with self._lock:
-            try:
-                return next(self._requests)
-            except StopIteration:
-                raise
-            except BaseException as error:
-                self.failure = error
-                raise RuntimeError("the data cannot be read") from error  # grpc ends the call for an Exception alone

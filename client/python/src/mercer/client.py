@@ -66,7 +66,8 @@ class Client:
     ) -> Dataset:
         """Stores a data set, unless the server has it: then nothing is sent.
 
-        Large uploads that break off go on where they were, also from another process.
+        A data set that was there keeps the labels and the name for people that it has. Large uploads that
+        break off go on where they were, also from another process.
 
         Parameters
         ----------

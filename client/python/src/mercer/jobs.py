@@ -37,6 +37,8 @@ class Progress:
         Of a state change: ``"queued"``, ``"running"``, ``"verifying"``, ``"succeeded"``, ...
     iteration : int
         Steps of the learner done so far.
+    from_iteration : int
+        Of ``"resumed"``: the iteration of the checkpoint; what came after it is done again.
     phase, stage : str
         ``"train"`` or ``"fold 2 of 5"``; what the learner is doing, one word.
     fraction : float
@@ -59,6 +61,7 @@ class Progress:
     attempt: int
     iteration: int
     state: str = ""
+    from_iteration: int = 0
     phase: str = ""
     stage: str = ""
     fraction: float = 0.0
@@ -78,6 +81,8 @@ def read_event(event: Any) -> Progress:
     fields: dict[str, Any] = {}
     if kind == "state_change":
         fields["state"] = _proto.enum_word(_STATES, event.state_change.state)
+    elif kind == "resumed":
+        fields["from_iteration"] = event.resumed.from_iteration
     elif kind == "progress":
         progress = event.progress
         fields = {name: getattr(progress, name) for name in

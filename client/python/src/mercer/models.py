@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import errors
+from mercer._channel import Requests
 from mercer._proto import v1
 from mercer._retry import call_with_retries
-from mercer._rows import batches
+from mercer._rows import batches, num_rows
 from mercer.datasets import Dataset
 
 if TYPE_CHECKING:
@@ -198,11 +199,9 @@ class Model:
                 for batch in batches(rows, squares):
                     yield v1.PredictStreamRequest(rows=batch)
 
-        # Made before the call: what cannot be read is told here, not by a broken call.
-        messages = list(requests())
-        if len(messages) == 1 and not header.dataset:
+        if not header.dataset and num_rows(rows) == 0:
             raise ValueError("there are no rows to predict")
-        return join_responses(list(self._client.connection.stream("PredictStream", iter(messages))))
+        return join_responses(list(self._client.connection.stream("PredictStream", Requests(requests()))))
 
     def decision_function(self, rows: Any, **options: Any) -> Array:
         """The decision values, rows x outputs; of a single output rows alone."""
