@@ -31,6 +31,10 @@ class CustomBuildHook(BuildHookInterface):
             build_data["pure_python"] = False
             build_data["tag"] = f"py3-none-{platform}"
 
+    def finalize(self, version, build_data, artifact_path):
+        """Takes the server away again: the next wheel may be for any machine."""
+        (pathlib.Path(self.root) / "src/mercer/_bin/mercer-server").unlink(missing_ok=True)
+
 
 def make_descriptors(root):
     """Writes ``_proto/api.binpb`` from the protos of the repository; a source package brings it along."""

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import pathlib
 import pickle
 import threading
 
@@ -330,3 +331,27 @@ def test_the_bar_ends_with_the_model(client, rings, capsys):
     shown = capsys.readouterr().err
     assert "bars 100%" in shown
     assert "succeeded" in shown
+
+
+def test_a_local_server_ends_with_its_client(tmp_path, monkeypatch):
+    client = mercer.local(tmp_path / "data", flags=["--log-level", "debug"])
+    folder = tmp_path / "data"
+    assert client.upload(np.eye(3), [1, 2, 3], id="kept").rows == 3
+    assert "listening" in client.log()
+    process = client._process
+    client.close()
+    assert process.poll() == 0
+    with mercer.local(folder) as again:
+        assert again.dataset("kept").rows == 3
+    with pytest.raises(RuntimeError, match="did not start"):
+        mercer.local(flags=["--no-such-flag"])
+    monkeypatch.setenv("MERCER_SERVER_PROGRAM", str(tmp_path / "nothing"))
+    with pytest.raises(FileNotFoundError, match="MERCER_SERVER_PROGRAM"):
+        mercer.local()
+
+
+def test_a_temporary_folder_goes_with_its_client():
+    with mercer.local() as client:
+        folder = client._data
+        client.upload(np.eye(3), [1, 2, 3])
+    assert not pathlib.Path(folder).parent.exists()

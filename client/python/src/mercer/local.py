@@ -23,10 +23,10 @@ Process = subprocess.Popen[str]
 class LocalClient(Client):
     """A client of a server process that ends with it."""
 
-    def __init__(self, connection: Connection, process: Process, folder: Optional[str], log: str) -> None:
+    def __init__(self, connection: Connection, process: Process, folder: Optional[str], data: str) -> None:
         super().__init__(connection)
         self._process = process
-        self._log = log
+        self._data = data
         self._finalizer = weakref.finalize(self, _stop, process, folder, os.getpid())
 
     @property
@@ -36,7 +36,13 @@ class LocalClient(Client):
 
     def log(self) -> str:
         """The last words of the server."""
-        return _tail(self._log)
+        return _tail(_log_file(self._data))
+
+    @property
+    def dashboard(self) -> Optional[str]:
+        """Where a browser finds the server's dashboard; None when the server has none."""
+        port = pathlib.Path(self._data, "http_port")
+        return f"http://127.0.0.1:{port.read_text().strip()}/" if port.exists() else None
 
     def close(self) -> None:
         """Ends all calls and the server; a temporary folder is removed."""
@@ -82,18 +88,30 @@ def local(
     path = os.fspath(program) if program is not None else find_server()
     folder = None if data_dir is not None else tempfile.mkdtemp(prefix="mercer-")
     data = os.fspath(data_dir) if data_dir is not None else os.path.join(str(folder), "data")
-    log = os.path.join(folder or data, "server.log")
     try:
-        os.makedirs(os.path.dirname(log), exist_ok=True)
-        process, address = _start(path, data, log, flags)
+        os.makedirs(data, exist_ok=True)
+        chosen = flags if any(flag.startswith("--http") for flag in flags) else [*_http_flags(path), *flags]
+        process, address = _start(path, data, chosen)
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    return LocalClient(Connection(address), process, folder, log)
+    return LocalClient(Connection(address), process, folder, data)
 
 
-def _start(path: str, data: str, log: str, flags: Sequence[str]) -> tuple[Process, str]:
+def _log_file(data: str) -> str:
+    """Beside the data folder, in which the server looks after every file."""
+    return data.rstrip("/") + ".log"
+
+
+def _http_flags(path: str) -> list[str]:
+    """A free port for the dashboard, where the server has one: the usual port may be another server's."""
+    help_text = subprocess.run([path, "--help"], capture_output=True, text=True, check=False).stdout
+    return ["--http", "127.0.0.1:0"] if "--http " in help_text else []
+
+
+def _start(path: str, data: str, flags: Sequence[str]) -> tuple[Process, str]:
+    log = _log_file(data)
     with open(log, "ab") as errors:
         process = subprocess.Popen(
             [path, "--data-dir", data, "--listen", "127.0.0.1:0", *flags],
@@ -104,11 +122,11 @@ def _start(path: str, data: str, log: str, flags: Sequence[str]) -> tuple[Proces
             start_new_session=True,  # a Ctrl-C of the terminal is for the notebook, not for the server
         )
     assert process.stdout is not None
-    line = process.stdout.readline()
-    if not line.startswith("listening on "):
-        _stop(process, None, os.getpid())
-        raise RuntimeError(f"the server did not start:\n{_tail(log)}")
-    return process, line.split()[-1]
+    for line in process.stdout:
+        if line.startswith("listening on "):
+            return process, line.split()[-1]
+    _stop(process, None, os.getpid())
+    raise RuntimeError(f"the server did not start:\n{_tail(log)}")
 
 
 def _tail(log: str) -> str:
