@@ -14,7 +14,8 @@ MAX_LINES = 500
 WARN_LINES = 400
 SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto")
 SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".mjs", ".ts", ".tsx"}
-UNCHECKED = ("tests/fixtures/", "tests/data/", "client/web/node_modules/")
+UNCHECKED = ("tests/fixtures/", "tests/data/")
+GENERATED = {"node_modules", "target", "mercerv1"}  # folders that tools fill where they are run, in no version control
 CPP_SUFFIXES = {".h", ".cc", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LEARNER_LINE = re.compile(r"^\s*MERCER_LEARNER\((\w+)\)")
@@ -167,6 +168,8 @@ def check_tree(root):
         for file in sorted((root / top).rglob("*")):
             path = file.relative_to(root).as_posix()
             if file.suffix not in SIZED_SUFFIXES | CPP_SUFFIXES or path.startswith(UNCHECKED) or not file.is_file():
+                continue
+            if GENERATED & set(file.relative_to(root).parts):
                 continue
             more_errors, more_warnings = check_file(root, file)
             errors += more_errors

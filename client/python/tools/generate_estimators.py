@@ -1,4 +1,4 @@
-"""Writes src/mercer/estimators.py from the learners' descriptions of a server.
+"""Writes the modules of src/mercer/estimators from the learners' descriptions of a server.
 
     MERCER_SERVER_PROGRAM=build/release/bin/mercer-server python tools/generate_estimators.py
 
@@ -11,7 +11,7 @@ import textwrap
 
 import mercer
 
-OUTPUT = pathlib.Path(__file__).resolve().parents[1] / "src/mercer/estimators.py"
+OUTPUT = pathlib.Path(__file__).resolve().parents[1] / "src/mercer/estimators"
 WIDTH = 116
 
 # Of learners whose estimators are known under other names than their own with "Classifier" and "Regressor".
@@ -23,19 +23,11 @@ NAMES = {
     ("lp_mkl", "regression"): "LpMKLRegressor",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
+BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
 KEYWORDS = {"lambda": "lambda_"}
 
-HEADER = '''"""Estimators for scikit-learn, one or two for each learner.
-
-Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners: a change belongs there.
-"""
-
-from __future__ import annotations
-
-from typing import Any
-
-from mercer._estimator import KernelClassifier, KernelRegressor
-'''
+MADE_BY = """Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners.
+A change belongs there."""
 
 # name, type, default, text; `{default_kernels}` depends on the learner.
 BEFORE = [
@@ -173,7 +165,6 @@ def estimator(learner, kind):
     """The source of one class."""
     own, parameters = parameters_of(learner, kind)
     name = class_name(learner.name, kind)
-    base = {"classification": "KernelClassifier", "regression": "KernelRegressor"}[kind]
     heads = [(f"{n} : {k}, default={v!r}", text) for n, k, v, text in parameters]
     attributes = ([CLASSES] if kind == "classification" else []) + ATTRIBUTES
     doc = [
@@ -193,17 +184,36 @@ def estimator(learner, kind):
         "    ) -> None:",
         *(f"        self.{n} = {n}" for n, *_ in parameters),
     ]
-    return name, "\n".join([f"class {name}({base}):", *doc, "", *body])
+    return name, "\n".join([f"class {name}({BASES[kind]}):", *doc, "", *body])
+
+
+def module(learner):
+    """(names of the classes, source) of the module of a learner."""
+    made = [estimator(learner, kind) for kind in ONLY if getattr(learner, kind)]
+    bases = [base for kind, base in BASES.items() if getattr(learner, kind)]
+    head = [
+        f'"""{learner.title}.\n\n{MADE_BY}\n"""\n',
+        "from __future__ import annotations\n",
+        "from typing import Any\n",
+        f"from mercer._estimator import {', '.join(bases)}",
+    ]
+    return [name for name, _ in made], "\n\n\n".join(["\n".join(head), *(source for _, source in made)]) + "\n"
 
 
 def generate(learners):
-    """The source of the module."""
-    kinds = [(learner, kind) for learner in learners for kind in ONLY if getattr(learner, kind)]
-    made = [estimator(learner, kind) for learner, kind in kinds]
-    names = "\n".join(f'    "{name}",' for name, _ in sorted(made))
-    return "\n\n\n".join([HEADER + f"\n__all__ = [\n{names}\n]", *(source for _, source in made)]) + "\n"
+    """The source of every module, by file name."""
+    modules = {learner.name: module(learner) for learner in learners}
+    classes = {name: ", ".join(sorted(made)) for name, (made, _) in modules.items()}
+    imports = [f"from mercer.estimators.{name} import {classes[name]}" for name in sorted(modules)]
+    names = sorted(name for made, _ in modules.values() for name in made)
+    listed = "\n".join(["__all__ = [", *(f'    "{name}",' for name in names), "]"])
+    doc = f'"""Estimators for scikit-learn, one or two for each learner.\n\n{MADE_BY}\n"""'
+    package = "\n\n".join([doc, "\n".join(imports), listed]) + "\n"
+    return {"__init__.py": package, **{f"{name}.py": source for name, (_, source) in modules.items()}}
 
 
 if __name__ == "__main__":
+    OUTPUT.mkdir(exist_ok=True)
     with mercer.local() as client:
-        OUTPUT.write_text(generate(client.learners()), encoding="utf-8")
+        for file, source in generate(client.learners()).items():
+            (OUTPUT / file).write_text(source, encoding="utf-8")

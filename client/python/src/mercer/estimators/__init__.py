@@ -1,0 +1,18 @@
+"""Estimators for scikit-learn, one or two for each learner.
+
+Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners.
+A change belongs there.
+"""
+
+from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
+from mercer.estimators.lp_mkl import LpMKLClassifier, LpMKLRegressor
+from mercer.estimators.svm import KernelSVC, KernelSVR
+
+__all__ = [
+    "KernelRidge",
+    "KernelRidgeClassifier",
+    "KernelSVC",
+    "KernelSVR",
+    "LpMKLClassifier",
+    "LpMKLRegressor",
+]

@@ -1,0 +1,244 @@
+"""lp-norm multiple kernel learning.
+
+Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners.
+A change belongs there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer._estimator import KernelClassifier, KernelRegressor
+
+
+class LpMKLClassifier(KernelClassifier):
+    """lp-norm multiple kernel learning, for classes.
+
+    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
+    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
+    epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
+    Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+
+    Parameters
+    ----------
+    kernels : str or sequence of str, default=None
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: a linear one,
+        and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance.
+    p : float, default=2.0
+        Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
+        kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
+    C : float, default=1.0
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
+        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
+        only.
+    outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
+        How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
+        alternation: the closed form of the weights. Changes time only.
+    coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
+        How more than two classes become outputs.
+    class_weight : 'balanced' or dict, default=None
+        Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
+        What is done to the columns first, with statistics of the training rows.
+    imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
+        Whether NaN is an error, or replaced by the mean of the column.
+    tol : float, default=0.001
+        Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
+    max_iter : int, default=None
+        Steps of the learner. None: a million.
+    time_limit : float, default=None
+        Seconds of training, after which the best model so far is taken.
+    random_state : int, RandomState instance or None, default=None
+        Of what is random. None: the same each time.
+    server : mercer.Client or str, default=None
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
+        started for this process. With several processes (``n_jobs``) give one.
+    model : str, default=None
+        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+    verbose : bool, default=False
+        Whether to show a bar of the package tqdm.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    model_ : LocalModel
+        The model itself, which needs no server.
+    model_name_ : str
+        Its name on the server.
+    job_name_ : str
+        Of the job that trained it.
+    kernel_names_ : ndarray of str
+        Of all candidate kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_kernels, n_outputs)
+        As the learner defines them.
+    intercept_ : ndarray of shape (n_outputs,)
+        Biases.
+    certificate_ : dict of str to float
+        Bounds of the optimum, recomputed by the server after the training.
+    history_ : list of Progress
+        The events of the job.
+    n_iter_ : int
+        Steps of the learner.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where ``X`` had any.
+    """
+
+    _learner = "lp_mkl"
+    _options = ("p", "C", "inner_solver", "outer_loop",)
+    _kernels_optional = False
+
+    def __init__(
+        self,
+        *,
+        kernels: Any = None,
+        p: float = 2.0,
+        C: float = 1.0,
+        inner_solver: str = "auto",
+        outer_loop: str = "newton",
+        coding: str = "one_vs_all",
+        class_weight: Any = None,
+        scaling: str = "standardize",
+        imputation: str = "refuse",
+        tol: float = 0.001,
+        max_iter: Any = None,
+        time_limit: Any = None,
+        random_state: Any = None,
+        server: Any = None,
+        model: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernels = kernels
+        self.p = p
+        self.C = C
+        self.inner_solver = inner_solver
+        self.outer_loop = outer_loop
+        self.coding = coding
+        self.class_weight = class_weight
+        self.scaling = scaling
+        self.imputation = imputation
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.server = server
+        self.model = model
+        self.verbose = verbose
+
+
+class LpMKLRegressor(KernelRegressor):
+    """lp-norm multiple kernel learning, for numbers.
+
+    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
+    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
+    epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
+    Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+
+    Parameters
+    ----------
+    kernels : str or sequence of str, default=None
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: a linear one,
+        and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance.
+    p : float, default=2.0
+        Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
+        kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
+    C : float, default=1.0
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
+        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+    epsilon : float, default=0.1
+        Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: that of the target. In [0,
+        inf).
+    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
+        only.
+    outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
+        How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
+        alternation: the closed form of the weights. Changes time only.
+    scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
+        What is done to the columns first, with statistics of the training rows.
+    imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
+        Whether NaN is an error, or replaced by the mean of the column.
+    tol : float, default=0.001
+        Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
+    max_iter : int, default=None
+        Steps of the learner. None: a million.
+    time_limit : float, default=None
+        Seconds of training, after which the best model so far is taken.
+    random_state : int, RandomState instance or None, default=None
+        Of what is random. None: the same each time.
+    server : mercer.Client or str, default=None
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
+        started for this process. With several processes (``n_jobs``) give one.
+    model : str, default=None
+        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+    verbose : bool, default=False
+        Whether to show a bar of the package tqdm.
+
+    Attributes
+    ----------
+    model_ : LocalModel
+        The model itself, which needs no server.
+    model_name_ : str
+        Its name on the server.
+    job_name_ : str
+        Of the job that trained it.
+    kernel_names_ : ndarray of str
+        Of all candidate kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_kernels, n_outputs)
+        As the learner defines them.
+    intercept_ : ndarray of shape (n_outputs,)
+        Biases.
+    certificate_ : dict of str to float
+        Bounds of the optimum, recomputed by the server after the training.
+    history_ : list of Progress
+        The events of the job.
+    n_iter_ : int
+        Steps of the learner.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where ``X`` had any.
+    """
+
+    _learner = "lp_mkl"
+    _options = ("p", "C", "epsilon", "inner_solver", "outer_loop",)
+    _kernels_optional = False
+
+    def __init__(
+        self,
+        *,
+        kernels: Any = None,
+        p: float = 2.0,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        inner_solver: str = "auto",
+        outer_loop: str = "newton",
+        scaling: str = "standardize",
+        imputation: str = "refuse",
+        tol: float = 0.001,
+        max_iter: Any = None,
+        time_limit: Any = None,
+        random_state: Any = None,
+        server: Any = None,
+        model: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernels = kernels
+        self.p = p
+        self.C = C
+        self.epsilon = epsilon
+        self.inner_solver = inner_solver
+        self.outer_loop = outer_loop
+        self.scaling = scaling
+        self.imputation = imputation
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.server = server
+        self.model = model
+        self.verbose = verbose

@@ -1,0 +1,214 @@
+"""Support vector machine.
+
+Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners.
+A change belongs there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer._estimator import KernelClassifier, KernelRegressor
+
+
+class KernelSVC(KernelClassifier):
+    """Support vector machine, for classes.
+
+    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential
+    minimal optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory
+    grows with the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information
+    for training SVM. JMLR 6 (2005) 1889-1918.
+
+    Parameters
+    ----------
+    kernels : str or sequence of str, default=None
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: one Gaussian
+        whose width is the median distance of the rows.
+    C : float, default=1.0
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
+        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+    coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
+        How more than two classes become outputs.
+    class_weight : 'balanced' or dict, default=None
+        Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.
+    scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
+        What is done to the columns first, with statistics of the training rows.
+    imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
+        Whether NaN is an error, or replaced by the mean of the column.
+    tol : float, default=0.001
+        Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
+    max_iter : int, default=None
+        Steps of the learner. None: a million.
+    time_limit : float, default=None
+        Seconds of training, after which the best model so far is taken.
+    random_state : int, RandomState instance or None, default=None
+        Of what is random. None: the same each time.
+    server : mercer.Client or str, default=None
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
+        started for this process. With several processes (``n_jobs``) give one.
+    model : str, default=None
+        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+    verbose : bool, default=False
+        Whether to show a bar of the package tqdm.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    model_ : LocalModel
+        The model itself, which needs no server.
+    model_name_ : str
+        Its name on the server.
+    job_name_ : str
+        Of the job that trained it.
+    kernel_names_ : ndarray of str
+        Of all candidate kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_kernels, n_outputs)
+        As the learner defines them.
+    intercept_ : ndarray of shape (n_outputs,)
+        Biases.
+    certificate_ : dict of str to float
+        Bounds of the optimum, recomputed by the server after the training.
+    history_ : list of Progress
+        The events of the job.
+    n_iter_ : int
+        Steps of the learner.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where ``X`` had any.
+    """
+
+    _learner = "svm"
+    _options = ("C",)
+    _kernels_optional = True
+
+    def __init__(
+        self,
+        *,
+        kernels: Any = None,
+        C: float = 1.0,
+        coding: str = "one_vs_all",
+        class_weight: Any = None,
+        scaling: str = "standardize",
+        imputation: str = "refuse",
+        tol: float = 0.001,
+        max_iter: Any = None,
+        time_limit: Any = None,
+        random_state: Any = None,
+        server: Any = None,
+        model: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernels = kernels
+        self.C = C
+        self.coding = coding
+        self.class_weight = class_weight
+        self.scaling = scaling
+        self.imputation = imputation
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.server = server
+        self.model = model
+        self.verbose = verbose
+
+
+class KernelSVR(KernelRegressor):
+    """Support vector machine, for numbers.
+
+    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential
+    minimal optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory
+    grows with the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information
+    for training SVM. JMLR 6 (2005) 1889-1918.
+
+    Parameters
+    ----------
+    kernels : str or sequence of str, default=None
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: one Gaussian
+        whose width is the median distance of the rows.
+    C : float, default=1.0
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
+        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+    epsilon : float, default=0.1
+        Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: that of the target. In [0,
+        inf).
+    scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
+        What is done to the columns first, with statistics of the training rows.
+    imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
+        Whether NaN is an error, or replaced by the mean of the column.
+    tol : float, default=0.001
+        Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
+    max_iter : int, default=None
+        Steps of the learner. None: a million.
+    time_limit : float, default=None
+        Seconds of training, after which the best model so far is taken.
+    random_state : int, RandomState instance or None, default=None
+        Of what is random. None: the same each time.
+    server : mercer.Client or str, default=None
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
+        started for this process. With several processes (``n_jobs``) give one.
+    model : str, default=None
+        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+    verbose : bool, default=False
+        Whether to show a bar of the package tqdm.
+
+    Attributes
+    ----------
+    model_ : LocalModel
+        The model itself, which needs no server.
+    model_name_ : str
+        Its name on the server.
+    job_name_ : str
+        Of the job that trained it.
+    kernel_names_ : ndarray of str
+        Of all candidate kernels.
+    kernel_weights_ : ndarray of shape (n_kernels,) or (n_kernels, n_outputs)
+        As the learner defines them.
+    intercept_ : ndarray of shape (n_outputs,)
+        Biases.
+    certificate_ : dict of str to float
+        Bounds of the optimum, recomputed by the server after the training.
+    history_ : list of Progress
+        The events of the job.
+    n_iter_ : int
+        Steps of the learner.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where ``X`` had any.
+    """
+
+    _learner = "svm"
+    _options = ("C", "epsilon",)
+    _kernels_optional = True
+
+    def __init__(
+        self,
+        *,
+        kernels: Any = None,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        scaling: str = "standardize",
+        imputation: str = "refuse",
+        tol: float = 0.001,
+        max_iter: Any = None,
+        time_limit: Any = None,
+        random_state: Any = None,
+        server: Any = None,
+        model: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernels = kernels
+        self.C = C
+        self.epsilon = epsilon
+        self.scaling = scaling
+        self.imputation = imputation
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.server = server
+        self.model = model
+        self.verbose = verbose
