@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,22 @@ LINEAR, POLYNOMIAL, GAUSSIAN, LAPLACIAN, CHI_SQUARE, EUCLIDEAN, PRECOMPUTED, DIS
 SQUARE_TYPES = (PRECOMPUTED, DISTANCE)
 
 # What rounding of distances may add to a decision value.
-_TOLERANCE = 2e-11
+_TOLERANCE = 5e-11
 
 
-def _by_columns(x: Array, z: Array, add: Callable[[Array], Array]) -> Array:
-    """The sum over the columns of ``add(differences)``; no cancellation beyond that of a difference."""
+def _by_columns(x: Array, z: Array, of_differences: Any) -> Array:
+    """The sum over the columns of a ufunc of the differences, which cancel nothing but what is equal."""
     total: Array = np.zeros((x.shape[0], z.shape[0]))
+    values: Array = np.empty_like(total)
     for column in range(x.shape[1]):
-        total += add(x[:, column, None] - z[None, :, column])
+        np.subtract(x[:, column, None], z[None, :, column], out=values)
+        total += of_differences(values, out=values)
     return total
+
+
+def _exponential(distances: Array, rate: float) -> Array:
+    values = distances * -rate
+    return np.asarray(np.exp(values, out=values))
 
 
 def _chi_square(x: Array, z: Array) -> Array:
@@ -36,8 +43,11 @@ def _chi_square(x: Array, z: Array) -> Array:
 
 
 def _fast_squares(x: Array, z: Array) -> Array:
-    """|x_i - z_j|^2 by a matrix product; its rounding is about ``4 eps (|x|^2 + |z|^2)``."""
-    distances = _squares(x)[:, None] + _squares(z)[None, :] - 2.0 * (x @ z.T)
+    """|x_i - z_j|^2 by a matrix product; its rounding is at most about ``2 eps (|x|^2 + |z|^2)``."""
+    distances = x @ z.T
+    distances *= -2.0
+    distances += _squares(x)[:, None]
+    distances += _squares(z)[None, :]
     return np.asarray(np.maximum(distances, 0.0, out=distances))
 
 
@@ -46,16 +56,13 @@ def _squares(rows: Array) -> Array:
 
 
 class PairValues:
-    """What kernels of one source share for the same rows: products and distances, each computed once.
+    """What kernels of one source share for the same rows: products and distances, each computed once."""
 
-    `amplification` bounds what an error of a kernel's values becomes in a decision value.
-    """
-
-    def __init__(self, x: Array, z: Array, amplification: float) -> None:
+    def __init__(self, x: Array, z: Array) -> None:
         self._x = x
         self._z = z
         largest = _squares(x).max(initial=0.0) + _squares(z).max(initial=0.0)
-        self._rounding = float(4 * np.finfo(float).eps * largest * amplification)
+        self._rounding = float(2 * np.finfo(float).eps * largest)
         self._found: dict[str, Array] = {}
 
     def _shared(self, name: str, compute: Callable[[], Array]) -> Array:
@@ -63,18 +70,18 @@ class PairValues:
             self._found[name] = compute()
         return self._found[name]
 
-    def kernel(self, spec: KernelSpec) -> Array:
-        """Values k(x_i, z_j)."""
+    def kernel(self, spec: KernelSpec, amplification: float) -> Array:
+        """Values k(x_i, z_j); `amplification` is what an error of all of them becomes in a decision value."""
         x, z = self._x, self._z
         if spec.type in (LINEAR, POLYNOMIAL):
             return self._product(spec)
         if spec.type == GAUSSIAN:
             rate = 0.5 / spec.bandwidth / spec.bandwidth
-            if rate * self._rounding <= _TOLERANCE:
+            if rate * self._rounding * amplification <= _TOLERANCE:
                 squares = self._shared("fast squares", lambda: _fast_squares(x, z))
             else:
                 squares = self._shared("squares", lambda: _by_columns(x, z, np.square))
-            return np.asarray(np.exp(-rate * squares))
+            return _exponential(squares, rate)
         if spec.type == LAPLACIAN:
             distances = self._shared("absolute", lambda: _by_columns(x, z, np.abs))
         elif spec.type == EUCLIDEAN:
@@ -82,7 +89,7 @@ class PairValues:
             distances = np.sqrt(self._shared("squares", lambda: _by_columns(x, z, np.square)))
         else:
             distances = self._shared("chi square", lambda: _chi_square(x, z))
-        return np.asarray(np.exp(-distances / spec.bandwidth))
+        return _exponential(distances, 1.0 / spec.bandwidth)
 
     def _product(self, spec: KernelSpec) -> Array:
         values = _polynomial(spec, self._shared("product", lambda: self._x @ self._z.T))
