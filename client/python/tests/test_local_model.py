@@ -78,7 +78,7 @@ def test_several_classes(client, data, coding):
 
 def test_categories_and_missing_values(client, data):
     features, signal, new = data
-    frame = pd.DataFrame(features, columns=list("abcd"))
+    frame = pd.DataFrame(features.copy(), columns=list("abcd"))
     frame["town"] = np.where(features[:, 0] > 0.5, "Riga", np.where(features[:, 0] > -0.3, "Tartu", "Vilnius"))
     frame.loc[::9, "b"] = np.nan
     frame.loc[::11, "town"] = None

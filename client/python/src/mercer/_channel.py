@@ -112,9 +112,9 @@ class Connection:
             self._channel = grpc.secure_channel(address, credentials, options)
         else:
             self._channel = grpc.insecure_channel(address, options)
-        self._calls = {path.rpartition("/")[2]: self._make(path, m) for path, m in _proto.methods()}
+        self._calls = {method.path.rpartition("/")[2]: self._make(method) for method in _proto.methods()}
 
-    def _make(self, path: str, method: Any) -> Any:
+    def _make(self, method: _proto.Method) -> Any:
         channel: Any = self._channel
         makers = {
             (False, False): channel.unary_unary,
@@ -122,11 +122,10 @@ class Connection:
             (True, False): channel.stream_unary,
             (True, True): channel.stream_stream,
         }
-        make = makers[bool(method.client_streaming), bool(method.server_streaming)]
-        return make(
-            path,
-            request_serializer=_proto.message_class(method.input_type).SerializeToString,
-            response_deserializer=_proto.message_class(method.output_type).FromString,
+        return makers[method.client_streams, method.server_streams](
+            method.path,
+            request_serializer=method.request.SerializeToString,
+            response_deserializer=method.response.FromString,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

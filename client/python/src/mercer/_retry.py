@@ -54,9 +54,8 @@ def is_worth_another(error: MercerError) -> bool:
 class Backoff:
     """The delays between the attempts of one call."""
 
-    def __init__(self, policy: RetryPolicy, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
-        self._sleep = sleep
         self._random = random.Random()
         self.reset()
 
@@ -75,6 +74,9 @@ class Backoff:
         drawn = self._backoff * self._random.uniform(1.0 - jitter, 1.0 + jitter)
         self._backoff = min(self._backoff * self._policy.multiplier, self._policy.max_backoff)
         return max(drawn, error.retry_delay or 0.0)
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def wait_or_raise(self, error: MercerError, retryable: Optional[bool] = None) -> None:
         """Waits before the next attempt, or raises `error`."""

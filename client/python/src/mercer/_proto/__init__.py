@@ -7,6 +7,7 @@ makes of ``proto/``, and no other code sees them; nor do they depend on the vers
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 from typing import Any, Iterator
 
@@ -25,8 +26,7 @@ class Namespace:
         raise AttributeError(f"{self._package} has no message or enumerator {name!r}")
 
 
-def _load() -> tuple[Any, dict[str, Namespace]]:
-    files = descriptor_pb2.FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes())
+def _load(files: Any) -> tuple[Any, dict[str, Namespace]]:
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.AddSerializedFile(file.SerializeToString())
@@ -42,31 +42,40 @@ def _load() -> tuple[Any, dict[str, Namespace]]:
     return pool, packages
 
 
-_pool, _packages = _load()
+_files: Any = descriptor_pb2.FileDescriptorSet.FromString(_DESCRIPTORS.read_bytes())
+_pool, _packages = _load(_files)
 v1: Any = _packages["mercer.v1"]
 rpc: Any = _packages["google.rpc"]
 protobuf: Any = _packages["google.protobuf"]
 
-SERVICES = (
-    "DatasetService",
-    "TrainingService",
-    "ModelService",
-    "PredictionService",
-    "AdminService",
-)
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A method of a service: ``"/mercer.v1.TrainingService/Train"``."""
+
+    path: str
+    request: Any
+    response: Any
+    client_streams: bool
+    server_streams: bool
 
 
-def methods() -> Iterator[tuple[str, Any]]:
-    """Full path and descriptor of every method: ``("/mercer.v1.TrainingService/Train", ...)``."""
-    for service in SERVICES:
-        descriptor: Any = _pool.FindServiceByName(f"mercer.v1.{service}")
-        for method in descriptor.methods:
-            yield f"/mercer.v1.{service}/{method.name}", method
+def _message(name: str) -> Any:
+    return message_factory.GetMessageClass(_pool.FindMessageTypeByName(name.lstrip(".")))
 
 
-def message_class(descriptor: Any) -> Any:
-    """The class of a message of this pool."""
-    return message_factory.GetMessageClass(descriptor)
+def methods() -> Iterator[Method]:
+    """Every method of every service."""
+    for file in _files.file:
+        for service in file.service:
+            for method in service.method:
+                yield Method(
+                    f"/{file.package}.{service.name}/{method.name}",
+                    _message(method.input_type),
+                    _message(method.output_type),
+                    method.client_streaming,  # the pool's descriptors do not tell in every version of protobuf
+                    method.server_streaming,
+                )
 
 
 def enum_words(enum: Any, prefix: str = "") -> dict[str, int]:
