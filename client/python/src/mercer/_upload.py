@@ -54,8 +54,11 @@ class Upload:
             sha256=self._digest.sha256,
             total_bytes=self.num_bytes,
         )
+        # Either makes an upload that is repeated, by whatever process, the same one.
         if self.num_bytes >= _RESUMABLE_BYTES:
-            header.upload_id = self._upload_id(header)
+            header.upload_id = _header_id(header)
+        else:
+            header.request_id = _header_id(header)
         try:
             return self._send_with_retries(header)
         except errors.AlreadyExistsError:
@@ -64,10 +67,6 @@ class Upload:
             if found is None:
                 raise
             return found
-
-    def _upload_id(self, header: Any) -> str:
-        """Follows from the header, so that the same upload, begun by another process, goes on."""
-        return hashlib.sha256(header.SerializeToString(deterministic=True)).hexdigest()[:40]
 
     def _find(self, name: str) -> Any:
         """The data set `name` if it has this content; None when there is no such data set."""
@@ -129,3 +128,7 @@ class Upload:
                     chunk.offset = offset
                 yield v1.UploadDatasetRequest(chunk=chunk)
             self._on_progress(sent)
+
+
+def _header_id(header: Any) -> str:
+    return hashlib.sha256(header.SerializeToString(deterministic=True)).hexdigest()[:36]
