@@ -269,6 +269,26 @@ def test_an_interrupt_cancels_the_job(server, long_training):
         job.wait(timeout=30)
 
 
+def test_an_interrupt_before_the_answer_cancels_the_job(server, long_training, monkeypatch):
+    features, labels, arguments = long_training
+    client = mercer.connect(server.address)
+    train, calls = mercer.Client.train, []
+
+    def lose_the_first_answer(*args, **kwargs):
+        job = train(*args, **kwargs)
+        calls.append(job.name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return job
+
+    monkeypatch.setattr(mercer.Client, "train", lose_the_first_answer)
+    with pytest.raises(KeyboardInterrupt):
+        long_estimator(arguments, server.address).fit(features, labels)
+    assert calls == [calls[0]] * 2
+    with pytest.raises(mercer.JobCancelledError):
+        client.job(calls[0]).wait(timeout=30)
+
+
 def test_fit_goes_on_when_the_server_was_away(server, long_training):
     features, labels, arguments = long_training
     client = mercer.connect(server.address)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
+import uuid
 from collections.abc import Iterator
 from typing import Any, Optional, Union
 
@@ -75,39 +77,47 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, features: Any, target: Column, weight: Optional[Array], class_weight: Any) -> Any:
         client = find_client(self.server)
-        dataset = Upload(client.connection, self._parts(features, target, weight)).run(
-            labels={"client": "python", "estimator": type(self).__name__.lower()}
-        )
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        upload = Upload(client.connection, self._parts(features, target, weight))
+        dataset = upload.run(labels={"client": "python"})
         try:
-            job = client.train(
-                dataset.name,
-                self._learner,
-                {name: getattr(self, name) for name in self._options},
-                kernels=self._chosen_kernels(),
-                target=target.names[0],
-                regression=self._regression,
-                coding=getattr(self, "coding", None),
-                class_weight=class_weight,
-                scaling=self.scaling,
-                imputation=self.imputation,
-                relative_gap=self.tol,
-                max_iterations=self.max_iter,
-                time_limit=self.time_limit,
-                seed=seed if self.random_state is not None else 0,
-                model=self.model or "",
-                display_name=type(self).__name__,
-                labels={"client": "python"},
-            )
-            self._follow(job)
+            self._follow(self._start(client, dataset.name, target.names[0], class_weight))
         except errors.JobFailedError as error:
             if error.code != "INVALID_ARGUMENT":
                 raise
             raise ValueError(str(error)) from error  # the data are what is wrong
         return self
 
-    def _chosen_kernels(self) -> Any:
-        return DEFAULT_KERNELS if self.kernels is None and not self._kernels_optional else self.kernels
+    def _start(self, client: Client, dataset: str, target: str, class_weight: Any) -> Job:
+        settings = {
+            "kernels": DEFAULT_KERNELS if self.kernels is None and not self._kernels_optional else self.kernels,
+            "target": target,
+            "regression": self._regression,
+            "coding": getattr(self, "coding", None),
+            "class_weight": class_weight,
+            "scaling": self.scaling,
+            "imputation": self.imputation,
+            "relative_gap": self.tol,
+            "max_iterations": self.max_iter,
+            "time_limit": self.time_limit,
+            "seed": self._seed(),
+            "model": self.model or "",
+            "display_name": type(self).__name__,
+            "labels": {"client": "python"},
+            "request_id": uuid.uuid4().hex,
+        }
+        options = {name: getattr(self, name) for name in self._options}
+        try:
+            return client.train(dataset, self._learner, options, **settings)
+        except KeyboardInterrupt:
+            # The answer may be lost and the job made: the same request says which it is.
+            with contextlib.suppress(errors.MercerError):
+                client.train(dataset, self._learner, options, **settings).cancel()
+            raise
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _parts(self, features: Any, target: Column, weight: Optional[Array]) -> list[Part]:
         if is_sparse(features) and weight is None and not target.categories:
@@ -137,7 +147,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             for event in self._shown(job):
                 history.append(dataclasses.replace(event, message=None))
         except BaseException:
-            _cancel(job)
+            # It may have ended, or the server be gone; what interrupted us is what the caller should see.
+            with contextlib.suppress(errors.MercerError):
+                job.cancel()
             raise
         model = job.result()
         self.model_ = load_model(model.export())
@@ -184,13 +196,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if input_features is not None and list(input_features) != list(names):
             raise ValueError("input_features is not equal to feature_names_in_")
         return names
-
-
-def _cancel(job: Job) -> None:
-    try:
-        job.cancel()
-    except errors.MercerError:
-        pass  # it has ended, or the server is gone; what interrupted us is what the caller should see
 
 
 def _is_calibrated(estimator: Any) -> bool:
