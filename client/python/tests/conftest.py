@@ -46,7 +46,7 @@ def long_training():
     arguments = {
         "learner": "lp_mkl",
         "options": {"C": 1000.0, "p": 1.0},
-        "kernels": "gaussian bandwidths=0.1..10:40 per_column",
+        "kernels": "gaussian bandwidths=0.1..10:20 per_column",
         "relative_gap": 1e-9,
     }
     return features, labels, arguments

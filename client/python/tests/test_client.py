@@ -2,8 +2,12 @@
 
 import datetime
 import hashlib
+import os
 import pathlib
 import pickle
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -273,7 +277,7 @@ def test_cancel_and_stop(client, long_training):
         if event.kind == "progress" and event.message.progress.has_model:
             job.stop()
             break
-    model = job.wait(timeout=60)
+    model = job.wait()
     assert model.get().stop_reason == 4  # STOP_REQUESTED
     assert job.name in [j.name for j in client.jobs(["succeeded"])]
 
@@ -347,9 +351,9 @@ def test_a_local_server_ends_with_its_client(tmp_path, monkeypatch):
     folder = tmp_path / "data"
     assert client.upload(np.eye(3), [1, 2, 3], id="kept").rows == 3
     assert "listening" in client.log()
-    process = client._process
     client.close()
-    assert process.poll() == 0
+    with pytest.raises(mercer.UnavailableError):
+        mercer.connect(client.address).learners()
     with mercer.local(folder) as again:
         assert again.dataset("kept").rows == 3
     with pytest.raises(RuntimeError, match="did not start"):
@@ -357,6 +361,25 @@ def test_a_local_server_ends_with_its_client(tmp_path, monkeypatch):
     monkeypatch.setenv("MERCER_SERVER_PROGRAM", str(tmp_path / "nothing"))
     with pytest.raises(FileNotFoundError, match="MERCER_SERVER_PROGRAM"):
         mercer.local()
+
+
+def test_a_local_server_ends_with_a_killed_process():
+    script = (
+        "import mercer, os, signal; c = mercer.local(); print(c.address, c._data, flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    address, data = done.stdout.split()
+    deadline = time.monotonic() + 60
+    while pathlib.Path(data).parent.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not pathlib.Path(data).parent.exists()
+    with pytest.raises(mercer.UnavailableError):
+        mercer.connect(address).learners()
 
 
 def test_a_temporary_folder_goes_with_its_client():

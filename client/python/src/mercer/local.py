@@ -19,20 +19,29 @@ _NAME = "mercer-server"
 
 Process = subprocess.Popen[str]
 
+# Runs the server until its own input ends, which the system sees to however this process ends: a notebook's kernel is
+# killed when it is started again. Then it lets the server drain, and removes the folder if there is one to remove.
+_KEEPER = """
+folder=$1
+shift
+"$@" </dev/null &
+exec >/dev/null
+cat
+kill -TERM $!
+wait $!
+code=$?
+[ -z "$folder" ] || rm -rf "$folder"
+exit $code
+"""
+
 
 class LocalClient(Client):
     """A client of a server process that ends with it."""
 
-    def __init__(self, connection: Connection, process: Process, folder: Optional[str], data: str) -> None:
+    def __init__(self, connection: Connection, process: Process, data: str) -> None:
         super().__init__(connection)
-        self._process = process
         self._data = data
-        self._finalizer = weakref.finalize(self, _stop, process, folder, os.getpid())
-
-    @property
-    def pid(self) -> int:
-        """Of the server process."""
-        return self._process.pid
+        self._finalizer = weakref.finalize(self, _stop, process, os.getpid())
 
     def log(self) -> str:
         """The last words of the server."""
@@ -91,12 +100,12 @@ def local(
     try:
         os.makedirs(data, exist_ok=True)
         chosen = flags if any(flag.startswith("--http") for flag in flags) else [*_http_flags(path), *flags]
-        process, address = _start(path, data, chosen)
+        process, address = _start([path, "--data-dir", data, "--listen", "127.0.0.1:0", *chosen], data, folder or "")
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         raise
-    return LocalClient(Connection(address), process, folder, data)
+    return LocalClient(Connection(address), process, data)
 
 
 def _log_file(data: str) -> str:
@@ -110,12 +119,13 @@ def _http_flags(path: str) -> list[str]:
     return ["--http", "127.0.0.1:0"] if "--http " in help_text else []
 
 
-def _start(path: str, data: str, flags: Sequence[str]) -> tuple[Process, str]:
+def _start(command: Sequence[str], data: str, folder: str) -> tuple[Process, str]:
+    """The process of the keeper, and the address that the server listens on."""
     log = _log_file(data)
     with open(log, "ab") as errors:
         process = subprocess.Popen(
-            [path, "--data-dir", data, "--listen", "127.0.0.1:0", *flags],
-            stdin=subprocess.DEVNULL,
+            ["/bin/sh", "-c", _KEEPER, "sh", folder, *command],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -125,26 +135,24 @@ def _start(path: str, data: str, flags: Sequence[str]) -> tuple[Process, str]:
     for line in process.stdout:
         if line.startswith("listening on "):
             return process, line.split()[-1]
-    _stop(process, None, os.getpid())
-    raise RuntimeError(f"the server did not start:\n{_tail(log)}")
+    text = _tail(log)
+    _stop(process, os.getpid())
+    raise RuntimeError(f"the server did not start:\n{text}")
 
 
 def _tail(log: str) -> str:
     return pathlib.Path(log).read_text(encoding="utf-8", errors="replace")[-4000:]
 
 
-def _stop(process: Process, folder: Optional[str], owner: int) -> None:
-    """Lets the server drain; removes its folder. Does nothing in a fork of the process that owns it."""
+def _stop(process: Process, owner: int) -> None:
+    """Lets the server drain, and its keeper tidy up. Does nothing in a fork of the process that owns it."""
     if os.getpid() != owner:
         return
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
-    if folder:
-        shutil.rmtree(folder, ignore_errors=True)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.close()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stdout.close()
