@@ -18,8 +18,12 @@ absl::Status BodyTooLarge(size_t max_bytes) {
 // One reading of a body, which keeps itself until the end.
 class BodyReading final : public std::enable_shared_from_this<BodyReading> {
  public:
-  BodyReading(std::shared_ptr<Exchange> exchange, size_t max_bytes, Exchange::Bytes done)
-      : exchange_(std::move(exchange)), max_bytes_(max_bytes), done_(std::move(done)) {}
+  BodyReading(std::shared_ptr<Exchange> exchange, size_t max_bytes, BodyBudget::Share& share,
+              Exchange::Bytes done)
+      : exchange_(std::move(exchange)),
+        max_bytes_(max_bytes),
+        share_(share),
+        done_(std::move(done)) {}
 
   void Next() {
     exchange_->ReadSome([self = shared_from_this()](absl::StatusOr<std::string> bytes) {
@@ -35,6 +39,10 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
       done_(std::move(body_));
     } else if (bytes->size() > max_bytes_ - body_.size()) {
       done_(BodyTooLarge(max_bytes_));
+    } else if (!share_.Grow(bytes->size())) {
+      done_(WithReason(absl::UnavailableError("the server holds as many bodies of requests as it "
+                                              "takes; try again soon"),
+                       "TOO_MANY_BODIES"));
     } else {
       body_.empty() ? body_ = *std::move(bytes) : body_ += *bytes;
       Next();
@@ -43,18 +51,30 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
 
   const std::shared_ptr<Exchange> exchange_;
   const size_t max_bytes_;
+  BodyBudget::Share& share_;
   const Exchange::Bytes done_;
   std::string body_;
 };
 
 }  // namespace
 
-void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, Exchange::Bytes done) {
+bool BodyBudget::Share::Grow(size_t bytes) {
+  const auto more = static_cast<int64_t>(bytes);
+  if (budget_.free_.fetch_sub(more) < more) {
+    budget_.free_ += more;
+    return false;
+  }
+  taken_ += more;
+  return true;
+}
+
+void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyBudget::Share& share,
+              Exchange::Bytes done) {
   if (exchange->head().content_length.value_or(0) > max_bytes) {
     done(BodyTooLarge(max_bytes));
     return;
   }
-  std::make_shared<BodyReading>(exchange, max_bytes, std::move(done))->Next();
+  std::make_shared<BodyReading>(exchange, max_bytes, share, std::move(done))->Next();
 }
 
 }  // namespace mercer::gateway

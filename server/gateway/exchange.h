@@ -1,6 +1,8 @@
 // One request and its answer: what whoever answers gets to see of a connection.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,7 +45,33 @@ class Exchange {
   virtual void End(bool whole) = 0;
 };
 
-// Reads the whole body. Errors: those of ReadSome; kResourceExhausted with reason BODY_TOO_LARGE.
-void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, Exchange::Bytes done);
+// What all bodies that are kept in memory may take together. Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(int64_t bytes) : free_(bytes) {}
+
+  // A part of it, which grows with its body and is given back in the end.
+  class Share {
+   public:
+    explicit Share(BodyBudget& budget) : budget_(budget) {}
+    ~Share() { budget_.free_ += taken_; }
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    // False: others have taken it all.
+    bool Grow(size_t bytes);
+
+   private:
+    BodyBudget& budget_;
+    int64_t taken_ = 0;
+  };
+
+ private:
+  std::atomic<int64_t> free_;
+};
+
+// Reads the whole body; `share` outlives the call back. Errors: those of ReadSome; kResourceExhausted with reason
+// BODY_TOO_LARGE; kUnavailable with reason TOO_MANY_BODIES.
+void ReadBody(const std::shared_ptr<Exchange>& exchange, size_t max_bytes, BodyBudget::Share& share,
+              Exchange::Bytes done);
 
 }  // namespace mercer::gateway

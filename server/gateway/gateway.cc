@@ -57,7 +57,8 @@ class Gateway::Impl {
  public:
   Impl(const GatewayOptions& options, GatewayDependencies dependencies)
       : context_(std::move(dependencies.channel), std::move(dependencies.peer_key),
-                 options.max_event_streams),
+                 options.max_event_streams,
+                 std::max(options.all_body_bytes, 2 * options.max_body_bytes)),
         workers_(std::make_unique<server::ThreadPool>(
             kWorkers, [log = dependencies.log](const absl::Status& status) {
               if (log != nullptr) {

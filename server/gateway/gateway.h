@@ -28,6 +28,7 @@ struct GatewayOptions {
   HttpServerOptions http;
   bool loopback = true;  // the address is reached from this machine alone
   int64_t max_body_bytes = int64_t{64} << 20;
+  int64_t all_body_bytes = int64_t{512} << 20;  // of all that are read or answered at a time
   int64_t max_event_streams = 2000;
 };
 

@@ -61,8 +61,10 @@ class Places {
 // Outlives all exchanges.
 struct GatewayContext {
   GatewayContext(std::shared_ptr<grpc::Channel> to_server, std::string peer_key,
-                 int64_t max_event_streams)
-      : channel(std::move(to_server), std::move(peer_key)), event_streams(max_event_streams) {}
+                 int64_t max_event_streams, int64_t all_body_bytes)
+      : channel(std::move(to_server), std::move(peer_key)),
+        event_streams(max_event_streams),
+        bodies(all_body_bytes) {}
 
   RpcChannel channel;
   server::Executor* workers = nullptr;  // for JSON that takes its time
@@ -73,6 +75,7 @@ struct GatewayContext {
   bool loopback = true;  // the port is reached from this machine alone
   bool has_tls = false;
   Places event_streams;
+  BodyBudget bodies;
   std::atomic<bool> ready = false;
   std::shared_ptr<spdlog::logger> log;
 };

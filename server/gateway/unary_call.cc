@@ -35,14 +35,17 @@ absl::Status CheckBodyType(const RequestHead& head) {
 class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
  public:
   UnaryCall(GatewayContext& context, std::shared_ptr<Exchange> exchange, RouteMatch match)
-      : context_(context), exchange_(std::move(exchange)), match_(std::move(match)) {}
+      : context_(context),
+        exchange_(std::move(exchange)),
+        match_(std::move(match)),
+        share_(context.bodies) {}
 
   void Start() {
     if (const absl::Status status = CheckBodyType(exchange_->head()); !status.ok()) {
       exchange_->Send(ErrorAnswer(status, 415));
       return;
     }
-    ReadBody(exchange_, static_cast<size_t>(context_.max_body_bytes),
+    ReadBody(exchange_, static_cast<size_t>(context_.max_body_bytes), share_,
              [self = shared_from_this()](absl::StatusOr<std::string> body) {
                self->TakeBody(std::move(body));
              });
@@ -119,6 +122,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   GatewayContext& context_;
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
+  BodyBudget::Share share_;
 };
 
 }  // namespace

@@ -28,8 +28,9 @@ Answer TextOf(std::string text) {
 }
 
 // Answers a body with its length.
-void CountBody(const std::shared_ptr<Exchange>& exchange) {
-  ReadBody(exchange, 1'000'000, [exchange](absl::StatusOr<std::string> body) {
+void CountBody(const std::shared_ptr<Exchange>& exchange, BodyBudget& budget) {
+  const auto share = std::make_shared<BodyBudget::Share>(budget);
+  ReadBody(exchange, 1'000'000, *share, [exchange, share](absl::StatusOr<std::string> body) {
     exchange->Send(body.ok() ? TextOf(absl::StrCat(body->size())) : BodyErrorAnswer(body.status()));
   });
 }
@@ -52,11 +53,12 @@ class HttpServerTest : public testing::Test {
   }
 
   HttpServerOptions options_;
+  BodyBudget budget_{1'000'000};
   std::unique_ptr<HttpServer> server_;
 };
 
 TEST_F(HttpServerTest, TakesBodiesOfEachCoding) {
-  Start(CountBody);
+  Start([this](const std::shared_ptr<Exchange>& exchange) { CountBody(exchange, budget_); });
   HttpClient client(server_->port());
   EXPECT_EQ(client.Post("/", std::string(900'000, 'x')).body, "900000");
   client.SendText("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -69,6 +71,20 @@ TEST_F(HttpServerTest, TakesBodiesOfEachCoding) {
   EXPECT_EQ(client.Read().status, 100);
   client.SendText("hello");
   EXPECT_EQ(client.Read().body, "5");
+}
+
+TEST_F(HttpServerTest, BodiesTogetherKeepWithinTheirBudget) {
+  Start([this](const std::shared_ptr<Exchange>& exchange) { CountBody(exchange, budget_); });
+  {
+    BodyBudget::Share others(budget_);
+    EXPECT_TRUE(others.Grow(600'000));
+    EXPECT_FALSE(others.Grow(400'001));
+    const HttpReply refused = HttpClient(server_->port()).Post("/", std::string(500'000, 'x'));
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_NE(refused.Find("Retry-After"), "");
+    EXPECT_EQ(HttpClient(server_->port()).Post("/", std::string(400'000, 'x')).body, "400000");
+  }
+  EXPECT_EQ(HttpClient(server_->port()).Post("/", std::string(900'000, 'x')).body, "900000");
 }
 
 TEST_F(HttpServerTest, ABodyThatNobodyReadsEndsTheConnectionAfterTheAnswer) {
@@ -143,7 +159,8 @@ TEST_F(HttpServerTest, WhoeverWaitsHearsThatTheClientHasGone) {
 TEST_F(HttpServerTest, ABodyThatBreaksOffIsNoWholeBody) {
   absl::Notification failed;
   Start([&](const std::shared_ptr<Exchange>& exchange) {
-    ReadBody(exchange, 1000, [&failed, exchange](absl::StatusOr<std::string> body) {
+    const auto share = std::make_shared<BodyBudget::Share>(budget_);
+    ReadBody(exchange, 1000, *share, [&failed, exchange, share](absl::StatusOr<std::string> body) {
       if (absl::IsCancelled(body.status())) {
         failed.Notify();
       }
@@ -159,7 +176,7 @@ TEST_F(HttpServerTest, SlowClientsAreTold) {
   options_.limits.head = absl::Milliseconds(200);
   options_.limits.body = absl::Milliseconds(200);
   options_.limits.idle = absl::Milliseconds(200);
-  Start(CountBody);
+  Start([this](const std::shared_ptr<Exchange>& exchange) { CountBody(exchange, budget_); });
   HttpClient slow_head(server_->port());
   slow_head.SendText("GET / HTTP/1.1\r\nHost: loc");
   EXPECT_EQ(slow_head.Read().status, 408);
