@@ -242,7 +242,8 @@ class HttpServer::Impl {
   void WaitForTick() {
     ticker_.expires_after(kTick);
     ticker_.async_wait([this](const error_code& error) {
-      if (error) {
+      if (error ||
+          ending_) {  // what waits to be called when it is cancelled is called all the same
         return;
       }
       const absl::Time now = absl::Now();
@@ -282,6 +283,7 @@ class HttpServer::Impl {
   }
 
   void CloseAll() {
+    ending_ = true;
     ticker_.cancel();
     for (const auto& connection : Connections()) {
       connection->Close();
@@ -304,6 +306,7 @@ class HttpServer::Impl {
   std::deque<int64_t> spare_;  // keys, the oldest first; some may have closed by themselves
   int64_t next_key_ = 1;
   bool retiring_ = false;
+  bool ending_ = false;  // nobody waits for another tick
 
   mutable absl::Mutex mutex_;
   TlsContext tls_ ABSL_GUARDED_BY(mutex_);  // null: plain text

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
@@ -261,6 +262,21 @@ TEST_F(HttpServerTest, AStopLetsRequestsEndAndTakesNoMore) {
   busy.Close();
   stop.join();
   EXPECT_FALSE(HttpClient(server_->port()).connected());
+}
+
+TEST_F(HttpServerTest, AStopAtTheMomentOfATickEnds) {
+  absl::Notification asked;
+  Start([&asked](const std::shared_ptr<Exchange>& exchange) {
+    asked.Notify();
+    // Longer than a tick: the next one and the stop are both due when the network's thread goes on.
+    absl::SleepFor(absl::Milliseconds(300));
+    exchange->Send(TextOf("late"));
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  asked.WaitForNotification();
+  server_->Stop(absl::ZeroDuration());
+  server_.reset();
 }
 
 TEST_F(HttpServerTest, TheSamePortIsTakenOnce) {
