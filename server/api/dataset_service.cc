@@ -58,8 +58,9 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 
   void AddMessage() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
-      if (context_->IsCancelled()) {
-        // Its header may come to its turn late, and would take the upload from the stream that its client has begun since.
+      if (message_.has_header() && context_->IsCancelled()) {
+        // It would take the upload from the stream that its client has begun since. A chunk is kept: it has been sent, and the
+        // client goes on behind it, unless another stream has taken over.
         return absl::CancelledError("the client has gone");
       }
       MERCER_RETURN_IF_ERROR(call_.CheckCaller());
