@@ -202,8 +202,8 @@ class RowsReader {
       block.columns.push_back(std::move(schema));
     }
     MERCER_RETURN_IF_ERROR(unknown.ToStatus());
-    if (columns.empty()) {
-      return absl::OkStatus();  // the target alone, which is ignored
+    if (columns.empty() || dataset_.rows == 0) {
+      return absl::OkStatus();  // the target alone, which is ignored; or no rows, which Read() refuses
     }
     RowMatrix values(dataset_.rows, static_cast<Index>(columns.size()));
     for (size_t c = 0; c < columns.size(); ++c) {
