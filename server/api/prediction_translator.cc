@@ -203,7 +203,8 @@ class RowsReader {
     }
     MERCER_RETURN_IF_ERROR(unknown.ToStatus());
     if (columns.empty() || dataset_.rows == 0) {
-      return absl::OkStatus();  // the target alone, which is ignored; or no rows, which Read() refuses
+      return absl::
+          OkStatus();  // the target alone, which is ignored; or no rows, which Read() refuses
     }
     RowMatrix values(dataset_.rows, static_cast<Index>(columns.size()));
     for (size_t c = 0; c < columns.size(); ++c) {
