@@ -79,6 +79,7 @@ class Gateway::Impl {
     Stop(absl::ZeroDuration());
     context_.channel.running().WaitForNone();
     workers_.reset();
+    beginning_.clear();  // they hold exchanges, which belong to the network
     http_.reset();
   }
 

@@ -183,6 +183,19 @@ TEST_F(HttpEventsTest, AllThatAPageShowsComesInOneStream) {
   }
 }
 
+// The sanitizers see what a stream touches that outlives its server.
+TEST_F(HttpEventsTest, StreamsThatHaveJustBegunEndWithTheServer) {
+  StartWithClouds();
+  std::vector<std::unique_ptr<HttpClient>> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(Open("/v1/events?jobs=1"));
+  }
+  KillServer();
+  for (const auto& client : clients) {
+    EXPECT_TRUE(client->ReadToEnd());
+  }
+}
+
 TEST_F(HttpEventsTest, IdleStreamsGiveSignsOfLifeAndCostNoThreads) {
   StartWithClouds();
   const auto threads = [] {
