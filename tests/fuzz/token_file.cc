@@ -60,6 +60,10 @@ void TestOneInput(std::string_view bytes) {
   Require(table->size() <= static_cast<size_t>(std::count(file.begin(), file.end(), '\n')) + 1,
           "a line lists at most one token");
   const absl::StatusOr<std::unique_ptr<Gate>> gate = Gate::FromFile(folder.Write("tokens", file));
+  if (!file.empty() && file.back() != '\n') {
+    Require(GetReason(gate.status()) == "TOKEN_FILE_CUT_OFF", "a file without its end is refused");
+    return;
+  }
   Require(gate.ok() && !(*gate)->open(), "a gate with a file is not open to everybody");
   CheckHeader(**gate, header);
 }
