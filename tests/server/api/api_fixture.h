@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -127,6 +128,7 @@ class ApiTest : public testing::Test {
               ("api_test_" + std::to_string(getpid()) + "_" +
                testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
+    removal_.folder = folder_;
     std::filesystem::create_directories(folder_ / "uploads");
     auto blobs = OpenBlobStore(folder_ / "blobs");
     EXPECT_TRUE(blobs.ok()) << blobs.status();
@@ -159,7 +161,6 @@ class ApiTest : public testing::Test {
       server_->Wait();
       server_.reset();
     }
-    std::filesystem::remove_all(folder_);
   }
 
   // Call it when everything is as the test wants it.
@@ -228,6 +229,16 @@ class ApiTest : public testing::Test {
     return request;
   }
 
+  // After the workers and what calls have left on the pools, which may still write to it.
+  struct FolderRemoval {
+    ~FolderRemoval() {
+      std::error_code ignored;
+      std::filesystem::remove_all(folder, ignored);
+    }
+    std::filesystem::path folder;
+  };
+
+  FolderRemoval removal_;
   std::filesystem::path folder_;
   std::unique_ptr<WatchedStorage> real_storage_;
   FaultyStorage storage_;  // what the API sees
