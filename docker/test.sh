@@ -3,7 +3,7 @@
 #
 #   docker/test.sh [--programs BUILD_DIR]     BUILD_DIR: takes bin/mercer-server and bin/mercer from there instead of compiling
 #
-# Takes docker, podman or buildah, whichever works. Exit code 77: there is none.
+# Takes docker, podman or buildah, whichever works. Exit code 77: there is none, or no base image.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source docker/builder.sh
@@ -28,7 +28,8 @@ in_image() { (run_image "$IMAGE" "$folder" "$@"); }
 build() {
   local base=$BASE_TAG arguments=()
   has_image "$base" || base=$OWN_BASE
-  has_image "$base" || docker/base.sh "$base" >/dev/null
+  has_image "$base" || docker/base.sh "$base" >/dev/null ||
+    { echo "docker: there is no base image and none can be made: the image is not tested" && exit 77; }
   if [[ -n $programs ]]; then
     mkdir -p "$folder/built/src/build/release/bin"
     cp "$programs/bin/mercer-server" "$programs/bin/mercer" "$folder/built/src/build/release/bin/"
