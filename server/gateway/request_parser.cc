@@ -1,3 +1,7 @@
+// The library's parser asserts that a last chunk has come with five bytes at least, where three will do: input must abort no
+// build. Everything else that it asserts it has checked before.
+#define BOOST_DISABLE_ASSERTS
+
 #include "server/gateway/request_parser.h"
 
 #include <limits>

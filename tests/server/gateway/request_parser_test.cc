@@ -63,6 +63,17 @@ TEST(RequestParserTest, ReadsChunks) {
   }
 }
 
+TEST(RequestParserTest, TheLastChunkMayBeTheFirstHoweverItIsCut) {
+  const std::string text = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+  for (const size_t step : {size_t{1}, size_t{2}, size_t{1000}}) {
+    RequestParser parser(kHeadBytes);
+    std::string body;
+    EXPECT_EQ(Feed(parser, text, step, body), "");
+    EXPECT_TRUE(parser.done());
+    EXPECT_EQ(body, "");
+  }
+}
+
 TEST(RequestParserTest, NoBodyIsDoneWithTheHead) {
   RequestParser parser(kHeadBytes);
   std::string body;
