@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/shorten.h"
-#include "server/gateway/url.h"
+#include "core/base/utf8.h"
 
 namespace mercer::gateway {
 namespace {

@@ -1,7 +1,8 @@
 #include "server/gateway/url.h"
 
 #include <algorithm>
-#include <cstdint>
+
+#include "core/base/utf8.h"
 
 namespace mercer::gateway {
 namespace {
@@ -14,29 +15,6 @@ int HexDigit(char c) {
     return c - 'a' + 10;
   }
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-// The length of the character that `text` begins with; 0: none.
-size_t CharacterBytes(std::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) {
-    return 1;
-  }
-  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < size) {
-    return 0;
-  }
-  uint32_t value = first & (0xffu >> (size + 1));
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) {
-      return 0;
-    }
-    value = value << 6 | (byte(i) & 0x3fu);
-  }
-  const bool too_long = (size == 3 && value < 0x800) || (size == 4 && value < 0x10000);
-  const bool surrogate = value >= 0xd800 && value <= 0xdfff;
-  return too_long || surrogate || value > 0x10ffff ? 0 : size;
 }
 
 }  // namespace
@@ -83,17 +61,6 @@ std::optional<Parameters> ParseQuery(std::string_view query) {
     parameters.emplace_back(*std::move(name), *std::move(value));
   }
   return parameters;
-}
-
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t size = CharacterBytes(text);
-    if (size == 0) {
-      return false;
-    }
-    text.remove_prefix(size);
-  }
-  return true;
 }
 
 }  // namespace mercer::gateway

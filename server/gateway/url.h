@@ -21,7 +21,4 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 // In their order; none: what is not one query. Empty parts between two '&' are skipped.
 std::optional<Parameters> ParseQuery(std::string_view query);
 
-// Whether `text` is well-formed UTF-8.
-bool IsUtf8(std::string_view text);
-
 }  // namespace mercer::gateway
