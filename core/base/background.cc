@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,11 +16,14 @@ constexpr int kLargestNice = 19;
 // takes the processor from it the moment that it wakes up. Otherwise it would wait for the end of the slice.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(20);
 
+// The kernel's SCHED_FLAG_KEEP_POLICY: whoever has started the process as a batch or for idle moments means it.
+constexpr uint64_t kKeepPolicy = 0x08;
+
 // The kernel's struct sched_attr, which the C library of Debian 12 does not have.
 struct ThreadAttributes {
   uint32_t size = sizeof(ThreadAttributes);
-  uint32_t policy = SCHED_OTHER;
-  uint64_t flags = 0;
+  uint32_t policy = 0;
+  uint64_t flags = kKeepPolicy;
   int32_t nice = 0;
   uint32_t priority = 0;
   uint64_t runtime = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <sched.h>
 #include <sys/resource.h>
 #include <thread>
 
@@ -27,6 +28,15 @@ TEST(BackgroundTest, LowersTheCallingThreadAlone) {
   }).join();
   EXPECT_FALSE(InBackground());
   EXPECT_EQ(NiceOfThisThread(), before);
+}
+
+TEST(BackgroundTest, APolicyThatSomebodyHasChosenStays) {
+  std::thread([] {
+    const sched_param none = {};
+    ASSERT_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+    EnterBackground();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+  }).join();
 }
 
 TEST(BackgroundTest, ThreadsThatHelpAThreadInTheBackgroundAreThereToo) {
