@@ -103,7 +103,7 @@ bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPOR
 
 }  // namespace
 
-std::string PeerOf(const sockaddr_storage& address) {
+std::string PeerHost(const sockaddr_storage& address) {
   constexpr size_t kNetworkBytes = 8;
   if (address.ss_family == AF_INET) {
     const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
@@ -239,7 +239,7 @@ void Listener::Accept(int listening) {
     }
     return;
   }
-  std::string peer = PeerOf(address);
+  std::string peer = PeerHost(address);
   if (connections_.AreMany(limits_, peer, absl::Now())) {
     close(socket);
     return;

@@ -24,7 +24,7 @@ struct ConnectionLimits {
 };
 
 // Who is at the other end: an IPv4 address, or the first 64 bits of an IPv6 address, of which one host has all that follow.
-std::string PeerOf(const sockaddr_storage& address);
+std::string PeerHost(const sockaddr_storage& address);
 
 // Connections that were handed to somebody else, who closes them: known by number and inode, since the
 // numbers of closed ones are used again.

@@ -108,7 +108,7 @@ TEST_F(ListenerTest, OnePeerCannotTakeAllConnections) {
   EXPECT_TRUE(Connects(kOther));
 }
 
-TEST(PeerOfTest, IsAHostAndNotOneOfItsAddresses) {
+TEST(PeerHostTest, IsAHostAndNotOneOfItsAddresses) {
   const auto peer = [](const char* text) {
     sockaddr_storage address = {};
     auto& six = reinterpret_cast<sockaddr_in6&>(address);
@@ -119,7 +119,7 @@ TEST(PeerOfTest, IsAHostAndNotOneOfItsAddresses) {
       EXPECT_EQ(inet_pton(AF_INET, text, &four.sin_addr), 1) << text;
       address.ss_family = AF_INET;
     }
-    return PeerOf(address);
+    return PeerHost(address);
   };
   EXPECT_EQ(peer("2001:db8:1:2::1"), peer("2001:db8:1:2:ffff::9"));
   EXPECT_NE(peer("2001:db8:1:2::1"), peer("2001:db8:1:3::1"));
