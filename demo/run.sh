@@ -88,6 +88,7 @@ clean_up() {
   trap - EXIT INT TERM
   if [[ $keep == yes && $code == 0 ]]; then
     say "The server keeps running: $address, process $server_pid, data in $folder/data"
+    [[ ! -s $folder/data/http_port ]] || echo "  http://127.0.0.1:$(<"$folder/data/http_port")        the dashboard"
     echo "  export MERCER_SERVER=$address"
     echo "  kill $server_pid; rm -r $folder        ends it and removes its data"
     exit 0
