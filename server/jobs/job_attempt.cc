@@ -381,10 +381,11 @@ absl::Status JobAttempt::StoreEnd() {
     return ended.status();
   }
   LogEnd();
-  dependencies_.hub->Publish(job_.id, ended->events);
+  // Before watchers hear of the end: who does must not be answered from memory by what is gone.
   if (dependencies_.on_versions_deleted && !ended->deleted_versions.empty()) {
     dependencies_.on_versions_deleted(job_.model_name, ended->deleted_versions);
   }
+  dependencies_.hub->Publish(job_.id, ended->events);
   const auto deleted =
       DeleteReleasedBlobs(*dependencies_.storage, *dependencies_.blobs, ended->released_blobs);
   if (!deleted.ok()) {
