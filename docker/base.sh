@@ -15,6 +15,9 @@ trap 'rm -rf "$folder"' EXIT
 # The machine's own mirror, if it has one.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -n 1 || true)
 debootstrap --variant=minbase bookworm "$folder/root" ${mirror:+"$mirror"} >"$folder/log" || { tail -n 5 "$folder/log" >&2 && die "debootstrap failed"; }
+# And the authorities that it trusts besides the usual ones: a network may end TLS itself.
+mkdir -p "$folder/root/usr/local/share/ca-certificates"
+cp /usr/local/share/ca-certificates/*.crt "$folder/root/usr/local/share/ca-certificates/" 2>/dev/null || true
 rm -rf "$folder"/root/var/cache/apt/archives/*.deb "$folder"/root/var/lib/apt/lists/* "$folder"/root/var/log/*.log
 
 if [[ $builder == buildah ]]; then

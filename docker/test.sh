@@ -35,6 +35,8 @@ build() {
     cp "$programs/bin/mercer-server" "$programs/bin/mercer" "$folder/built/src/build/release/bin/"
     strip "$folder"/built/src/build/release/bin/*
     arguments=(--build-context "build=$folder/built")
+  elif command -v npm >/dev/null; then
+    arguments=(--build-arg "NPM_CONFIG_REGISTRY=$(npm config get registry 2>/dev/null)")
   fi
   build_image "$IMAGE" --file docker/Dockerfile --build-arg "BASE=$base" "${arguments[@]}" . >"$folder/build.log" 2>&1 ||
     { tail -n 30 "$folder/build.log" >&2 && die "the image could not be built"; }
