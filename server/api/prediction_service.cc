@@ -126,6 +126,7 @@ class PredictStreamReactor final
     if (!steps_.Resume()) {
       return;
     }
+    arrival_ = absl::Now();
     if (!ok) {
       End(model_ == nullptr ? BadOrder("the stream ended before its header came")
                             : absl::OkStatus());
@@ -141,6 +142,7 @@ class PredictStreamReactor final
     if (!ok) {
       End(absl::CancelledError("the client has gone"));
     } else if (dataset_ != nullptr) {
+      arrival_ = absl::Now();
       environment_.predictions->Post([this] { Step(&PredictStreamReactor::PredictBatch); });
     } else {
       Read();
@@ -182,6 +184,7 @@ class PredictStreamReactor final
   void Step(absl::StatusOr<Next> (PredictStreamReactor::*work)()) {
     const absl::StatusOr<Next> next = RunSafely(call_.method(), [&] { return (this->*work)(); });
     if (!next.ok()) {
+      Record(next.status().code());
       End(next.status());
       return;
     }
@@ -190,6 +193,7 @@ class PredictStreamReactor final
         Read();
         return;
       case Next::kWrite:
+        Record(absl::StatusCode::kOk);
         writing_ = true;
         StartWrite(&response_);
         return;
@@ -210,8 +214,7 @@ class PredictStreamReactor final
     if (request_.has_header()) {
       return Begin();
     }
-    return Respond(absl::Now(),
-                   handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
+    return Respond(handlers_.PredictRows(*model_, header_, request_.rows(), cancellation_));
   }
 
   absl::StatusOr<Next> Begin() {
@@ -236,21 +239,22 @@ class PredictStreamReactor final
         static_cast<size_t>(handlers_.BatchRows(*model_, header_, *dataset_, sent_rows_)));
     std::iota(rows.begin(), rows.end(), sent_rows_);
     sent_rows_ += static_cast<Index>(rows.size());
-    return Respond(absl::Now(), handlers_.PredictDataset(
-                                    *model_, header_, SelectRows(*dataset_, rows), cancellation_));
+    return Respond(
+        handlers_.PredictDataset(*model_, header_, SelectRows(*dataset_, rows), cancellation_));
   }
 
-  absl::StatusOr<Next> Respond(absl::Time begin, absl::StatusOr<v1::PredictResponse> response) {
-    absl::Status status = response.status();
-    if (status.ok()) {
-      response_ = *std::move(response);
-      status = call_.CheckSize(response_);
-    }
-    const absl::Time now = absl::Now();
-    model_->statistics->RecordCall(status.code(), response_.decision_values().rows(), now - begin,
-                                   now);
-    MERCER_RETURN_IF_ERROR(status);
+  absl::StatusOr<Next> Respond(absl::StatusOr<v1::PredictResponse> response) {
+    MERCER_ASSIGN_OR_RETURN(response_, std::move(response));
+    MERCER_RETURN_IF_ERROR(call_.CheckSize(response_));
     return Next::kWrite;
+  }
+
+  // What has come, or the next batch of a stored data set, has been answered.
+  void Record(absl::StatusCode code) {
+    if (model_ != nullptr) {
+      const absl::Time now = absl::Now();
+      model_->statistics->RecordCall(code, response_.decision_values().rows(), now - arrival_, now);
+    }
   }
 
   const RpcEnvironment& environment_;
@@ -263,6 +267,8 @@ class PredictStreamReactor final
   v1::PredictHeader header_;
   std::shared_ptr<const LoadedModel> model_;
   std::shared_ptr<const Dataset> dataset_;
+  // Of what is answered now; for all but the first batch of a data set, when its turn came.
+  absl::Time arrival_;
   Index sent_rows_ = 0;
   std::atomic<bool> writing_{false};
   StreamSteps steps_;
