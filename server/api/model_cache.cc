@@ -39,6 +39,7 @@ std::shared_ptr<const LoadedModel> ModelCache::FindLocked(const std::string& nam
     return nullptr;
   }
   found->second->used.store(true, std::memory_order_relaxed);
+  hits_.fetch_add(1, std::memory_order_relaxed);
   return found->second->loaded;
 }
 
@@ -69,6 +70,7 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::Load(const std::s
     if (std::shared_ptr<const LoadedModel> loaded = FindLocked(name)) {
       return loaded;
     }
+    misses_.fetch_add(1, std::memory_order_relaxed);
     std::shared_ptr<Flight>& known = flights_[name];
     is_first = known == nullptr;
     if (is_first) {
@@ -165,6 +167,11 @@ void ModelCache::Remove(const std::string& model, int64_t version) {
     }
   }
   Free(std::move(removed));
+}
+
+ModelCacheUse ModelCache::use() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return {static_cast<int64_t>(entries_.size()), bytes_, hits_, misses_};
 }
 
 int64_t ModelCache::resident_bytes() const {

@@ -33,6 +33,14 @@ struct LoadedModel {
   std::shared_ptr<PredictionStatistics> statistics;  // outlive its stay in the cache
 };
 
+// What a cache holds now, and what it was good for since the start.
+struct ModelCacheUse {
+  int64_t models = 0;
+  int64_t bytes = 0;
+  int64_t hits = 0;    // a version was asked for, and was there
+  int64_t misses = 0;  // it had to be read, by whoever asked or by another one at that moment
+};
+
 // Thread-safe. Nobody waits for the loading of another model; calls that need the same one at once
 // wait for one of them to load it. Calls that find their models wait for nobody.
 class ModelCache {
@@ -52,6 +60,7 @@ class ModelCache {
   void Remove(const std::string& model, int64_t version) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t resident_bytes() const ABSL_LOCKS_EXCLUDED(mutex_);
+  ModelCacheUse use() const ABSL_LOCKS_EXCLUDED(mutex_);
   const PredictionStatisticsTable& statistics() const { return statistics_; }
 
  private:
@@ -96,6 +105,8 @@ class ModelCache {
   absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  mutable std::atomic<int64_t> hits_{0};
+  std::atomic<int64_t> misses_{0};
   std::atomic<int64_t> freed_bytes_{0};  // since the last time that memory went back to the system
 };
 

@@ -27,6 +27,7 @@
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
 #include "server/app/http_front.h"
+#include "server/app/job_metrics.h"
 #include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
@@ -260,7 +261,7 @@ class Server::Impl {
     SqliteOptions sqlite;
     sqlite.folder = options_.data_dir;
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Storage> database, OpenSqliteStorage(sqlite));
-    storage_ = std::make_unique<WatchedStorage>(std::move(database));
+    storage_ = std::make_unique<WatchedStorage>(std::move(database), &job_metrics_);
     // The folder is this process' now, so the file is of a dead one.
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), PortFile()));
     MERCER_RETURN_IF_ERROR(RemovePortFile(PosixFileSystem(), HttpPortFile()));
@@ -331,6 +332,7 @@ class Server::Impl {
     dependencies.clock = &RealClock();
     dependencies.disk = disk_.get();
     dependencies.crash_notes = crash_notes_.get();
+    dependencies.observer = &job_metrics_;
     dependencies.log = log_;
     dependencies.on_versions_deleted = [this](const std::string& model,
                                               const std::vector<int64_t>& versions) {
@@ -370,7 +372,7 @@ class Server::Impl {
     environment_.slots = std::make_unique<CallSlots>(options_.access.max_calls_per_caller);
     metrics_ = std::make_unique<ServerMetrics>(
         MetricsDependencies{access_->gate(), options_.access.metrics_open, storage_.get(),
-                            environment_.calls.get(), &cache_->statistics()});
+                            environment_.calls.get(), cache_.get(), &job_metrics_});
     environment_.observer = metrics_.get();
     services_.push_back(MakeDatasetService(environment_, context_));
     services_.push_back(MakeTrainingService(environment_, context_));
@@ -431,6 +433,7 @@ class Server::Impl {
   const std::shared_ptr<spdlog::logger> log_;
   const LearnerLookup find_learner_;
   std::unique_ptr<AccessControl> access_;
+  JobMetrics job_metrics_{AllLearners()};  // told by the storage and by workers
   std::unique_ptr<WatchedStorage> storage_;
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<DiskGuard> disk_;

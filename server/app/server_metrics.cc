@@ -8,7 +8,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/time/clock.h"
 #include <prometheus/counter.h>
 #include <prometheus/histogram.h>
@@ -48,7 +47,7 @@ void AddGauge(MetricFamily& family, double value, MetricLabels labels = {}) {
   family.metric.push_back(std::move(metric));
 }
 
-void AddCounter(MetricFamily& family, int64_t value, MetricLabels labels) {
+void AddCounter(MetricFamily& family, int64_t value, MetricLabels labels = {}) {
   ClientMetric metric;
   metric.label = std::move(labels);
   metric.counter.value = static_cast<double>(value);
@@ -61,17 +60,18 @@ MetricFamily OneGauge(const char* name, const char* help, double value, MetricLa
   return family;
 }
 
-std::string LowerName(JobState state) {
-  const std::string_view name = JobStateName(state);
-  return absl::AsciiStrToLower(absl::string_view(name.data(), name.size()));
-}
-
 double ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   double total = 0;
   double resident = 0;
   file >> total >> resident;
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+MetricFamily OneCounter(const char* name, const char* help, int64_t value) {
+  MetricFamily family = Family(name, help, MetricType::Counter);
+  AddCounter(family, value);
+  return family;
 }
 
 std::vector<JobRecord> UnfinishedJobs(Storage& storage) {
@@ -95,7 +95,7 @@ void AddJobs(Storage& storage, std::vector<MetricFamily>& families) {
   MetricFamily by_state = Family("mercer_jobs", "Jobs that are kept, by state.", MetricType::Gauge);
   if (const auto counts = storage.jobs().CountJobs(); counts.ok()) {
     for (const auto& [state, count] : *counts) {
-      AddGauge(by_state, static_cast<double>(count), {{"state", LowerName(state)}});
+      AddGauge(by_state, static_cast<double>(count), {{"state", StateLabel(state)}});
     }
   }
   MetricFamily unfinished =
@@ -106,7 +106,7 @@ void AddJobs(Storage& storage, std::vector<MetricFamily>& families) {
   std::map<std::pair<std::string, std::string>, int64_t> counts;
   absl::Duration longest_wait;
   for (const JobRecord& job : UnfinishedJobs(storage)) {
-    ++counts[{LowerName(job.state), job.learner}];
+    ++counts[{StateLabel(job.state), job.learner}];
     if (job.state == JobState::kQueued) {
       longest_wait = std::max(longest_wait, absl::Now() - job.create_time);
     }
@@ -125,6 +125,17 @@ void AddJobs(Storage& storage, std::vector<MetricFamily>& families) {
   families.push_back(std::move(gaps));
   families.push_back(OneGauge("mercer_queue_longest_wait_seconds", "Age of the oldest queued job.",
                               absl::ToDoubleSeconds(longest_wait)));
+}
+
+void AddCache(const ModelCacheUse& use, std::vector<MetricFamily>& families) {
+  families.push_back(OneGauge("mercer_model_cache_models", "Versions of models in memory.",
+                              static_cast<double>(use.models)));
+  families.push_back(OneGauge("mercer_model_cache_bytes", "Memory that they take.",
+                              static_cast<double>(use.bytes)));
+  families.push_back(OneCounter("mercer_model_cache_hits_total",
+                                "Times that a version was needed and in memory.", use.hits));
+  families.push_back(OneCounter("mercer_model_cache_misses_total",
+                                "Times that a version was needed and had to be read.", use.misses));
 }
 
 void AddPredictions(const PredictionStatisticsTable& table, std::vector<MetricFamily>& families) {
@@ -206,7 +217,10 @@ std::string ServerMetrics::Text(const gateway::HttpCounts& counts) {
                                 static_cast<double>(*bytes)));
   }
   AddJobs(*dependencies_.storage, families);
-  AddPredictions(*dependencies_.predictions, families);
+  std::vector<MetricFamily> of_jobs = dependencies_.jobs->Collect();
+  std::move(of_jobs.begin(), of_jobs.end(), std::back_inserter(families));
+  AddCache(dependencies_.cache->use(), families);
+  AddPredictions(dependencies_.cache->statistics(), families);
   std::ostringstream text;
   prometheus::TextSerializer().Serialize(text, families);
   return text.str();

@@ -11,8 +11,9 @@
 
 #include "server/access/gate.h"
 #include "server/api/call_tracker.h"
-#include "server/api/prediction_statistics.h"
+#include "server/api/model_cache.h"
 #include "server/api/rpc.h"
+#include "server/app/job_metrics.h"
 #include "server/gateway/metrics_source.h"
 #include "server/storage/storage.h"
 
@@ -24,7 +25,8 @@ struct MetricsDependencies {
   bool open = false;  // for callers without a token, too
   Storage* storage = nullptr;
   const CallTracker* calls = nullptr;
-  const PredictionStatisticsTable* predictions = nullptr;
+  const ModelCache* cache = nullptr;
+  const JobMetrics* jobs = nullptr;
 };
 
 // Counts calls as they end; the rest is read when it is asked for. Thread-safe.

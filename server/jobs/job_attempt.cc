@@ -58,7 +58,11 @@ JobAttempt::JobAttempt(const AttemptEnvironment* environment, JobRecord job)
 void JobAttempt::Run() {
   {
     const ScopedCrashNote scope(note_.has_value() ? &*note_ : nullptr);
+    const absl::Duration begin = dependencies_.clock->Monotonic();
     absl::StatusOr<Success> outcome = RunSafely("the training", [this] { return Work(); });
+    if (dependencies_.observer != nullptr) {
+      dependencies_.observer->OnWorked(job_.learner, dependencies_.clock->Monotonic() - begin);
+    }
     const absl::MutexLock lock(&end_mutex_);
     outcome_ = std::move(outcome);
   }

@@ -20,6 +20,7 @@
 #include "server/blobs/disk_guard.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/crash_notes.h"
+#include "server/jobs/job_observer.h"
 #include "server/jobs/job_planner.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"
@@ -62,6 +63,7 @@ struct JobManagerDependencies {
   Clock* clock = nullptr;
   const DiskGuard* disk = nullptr;      // may be null: jobs are taken however full the disk is
   CrashNotes* crash_notes = nullptr;    // may be null: a crash of the process is blamed on no job
+  JobObserver* observer = nullptr;      // may be null; told of the time that attempts take
   std::shared_ptr<spdlog::logger> log;  // may be null
   // Told of versions that a model does not keep any more, because a job has added one; may be empty.
   std::function<void(const std::string& model, const std::vector<int64_t>& versions)>

@@ -15,7 +15,8 @@ using SlotPointer = std::shared_ptr<JobListenerSlot>;
 // of does not compile.
 class WatchedJobStore final : public JobStore {
  public:
-  WatchedJobStore(JobStore* store, SlotPointer slot) : store_(store), slot_(std::move(slot)) {}
+  WatchedJobStore(JobStore* store, SlotPointer slot, JobObserver* observer)
+      : store_(store), slot_(std::move(slot)), observer_(observer) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
     store_->CreateJob(std::move(job), [slot = slot_, done = std::move(done)](
@@ -28,9 +29,12 @@ class WatchedJobStore final : public JobStore {
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     store_->ClaimJob(std::move(request),
-                     [slot = slot_, done = std::move(done)](
+                     [slot = slot_, observer = observer_, done = std::move(done)](
                          absl::StatusOr<std::optional<JobRecord>> claimed) mutable {
                        if (claimed.ok() && claimed->has_value()) {
+                         if (observer != nullptr) {
+                           observer->OnClaimed(**claimed);
+                         }
                          slot->Tell((*claimed)->id, JobChange::kState);
                        }
                        done(std::move(claimed));
@@ -43,17 +47,13 @@ class WatchedJobStore final : public JobStore {
                            Telling(id, JobChange::kState, std::move(done)));
   }
   void EndAttempt(AttemptEnd end, Done<EndedAttempt> done) override {
-    const std::string id = end.lease.job_id;
-    store_->EndAttempt(std::move(end), Telling(id, JobChange::kState, std::move(done)));
+    store_->EndAttempt(std::move(end), TellingOfEnd(std::move(done)));
   }
   void CancelJob(CancelRequest request, Done<EndedAttempt> done) override {
-    const std::string id = request.job_id;
-    store_->CancelJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
+    store_->CancelJob(std::move(request), TellingOfEnd(std::move(done)));
   }
-
   void StopJob(StopRequest request, Done<EndedAttempt> done) override {
-    const std::string id = request.job_id;
-    store_->StopJob(std::move(request), Telling(id, JobChange::kState, std::move(done)));
+    store_->StopJob(std::move(request), TellingOfEnd(std::move(done)));
   }
 
   // Watchers hear of changes of jobs, not of jobs that are forgotten: there is nothing left to read of these.
@@ -100,8 +100,23 @@ class WatchedJobStore final : public JobStore {
     };
   }
 
+  // For a change that may have ended the job.
+  Done<EndedAttempt> TellingOfEnd(Done<EndedAttempt> done) const {
+    return [slot = slot_, observer = observer_,
+            done = std::move(done)](absl::StatusOr<EndedAttempt> answer) mutable {
+      if (answer.ok()) {
+        if (observer != nullptr && IsFinal(answer->job.state)) {
+          observer->OnEnded(answer->job);
+        }
+        slot->Tell(answer->job.id, JobChange::kState);
+      }
+      done(std::move(answer));
+    };
+  }
+
   JobStore* const store_;
   const SlotPointer slot_;
+  JobObserver* const observer_;  // may be null
 };
 
 class WatchedEventLog final : public EventLog {
@@ -148,10 +163,10 @@ void JobListenerSlot::Tell(const std::string& job_id, JobChange change) {
   }
 }
 
-WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage)
+WatchedStorage::WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer)
     : slot_(std::make_shared<JobListenerSlot>()),
       storage_(std::move(storage)),
-      jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), slot_)),
+      jobs_(std::make_unique<WatchedJobStore>(&storage_->jobs(), slot_, observer)),
       events_(std::make_unique<WatchedEventLog>(&storage_->events(), slot_)) {}
 
 WatchedStorage::~WatchedStorage() = default;

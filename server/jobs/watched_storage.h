@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
+#include "server/jobs/job_observer.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {
@@ -39,7 +40,8 @@ class JobListenerSlot {
 // Thread-safe. Tells of changes made through it alone.
 class WatchedStorage final : public Storage {
  public:
-  explicit WatchedStorage(std::unique_ptr<Storage> storage);
+  // `observer`, which may be null, is told of what workers take and of what ends; outlives the storage.
+  explicit WatchedStorage(std::unique_ptr<Storage> storage, JobObserver* observer = nullptr);
   ~WatchedStorage() override;
 
   DatasetStore& datasets() override { return storage_->datasets(); }

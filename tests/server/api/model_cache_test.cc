@@ -150,6 +150,21 @@ TEST_F(ModelCacheBudgetTest, ModelLargerThanTheBudgetPredictsWithoutStaying) {
   EXPECT_EQ(cache.resident_bytes(), 0);
 }
 
+TEST_F(ModelCacheBudgetTest, CountsWhatWasThereAndWhatHadToBeRead) {
+  ModelCache cache(versions_, blobs_, int64_t{1} << 30, 2);
+  EXPECT_EQ(cache.Find("m", 100), nullptr);  // not needed yet: whoever needs it calls Load then
+  ASSERT_TRUE(cache.Load("m", 100).ok());
+  ASSERT_TRUE(cache.Load("m", 101).ok());
+  ASSERT_TRUE(cache.Load("m", 100).ok());
+  ASSERT_NE(cache.Find("m", 101), nullptr);
+  cache.Remove("m", 101);
+  const ModelCacheUse use = cache.use();
+  EXPECT_EQ(use.models, 1);
+  EXPECT_EQ(use.bytes, cache.resident_bytes());
+  EXPECT_EQ(use.hits, 2);
+  EXPECT_EQ(use.misses, 2);
+}
+
 int64_t ResidentBytes() {
   int64_t pages = 0;
   int64_t resident = 0;

@@ -171,6 +171,7 @@ class JobManagerFixture : public ::testing::Test {
     dependencies.hub = hub_.get();
     dependencies.clock = &clock_;
     dependencies.crash_notes = crash_notes_.get();
+    dependencies.observer = job_observer_;
     dependencies.log = log_;
     manager_ = std::make_unique<JobManager>(options_, dependencies);
     const absl::Status started = manager_->Start();
@@ -339,6 +340,7 @@ class JobManagerFixture : public ::testing::Test {
   FullFileSystem files_;
   StorageFailures failures_;
   ThreadPool executor_{2};
+  JobObserver* job_observer_ = nullptr;
   JobManagerOptions options_;
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<BlobStore> blobs_;
