@@ -24,9 +24,11 @@ gateway::TlsIdentity IdentityOf(const TlsTexts& texts) {
 gateway::GatewayOptions GatewayOptionsOf(const ServerOptions& options) {
   gateway::GatewayOptions result;
   result.http.address = options.http;
-  result.http.max_connections =
-      std::max<size_t>(LimitsOfConnections(/*loopback=*/true).total / kConnectionsShare, 1);
   result.loopback = IsLoopback(options.http);
+  const ConnectionLimits connections = LimitsOfConnections(result.loopback);
+  result.http.max_connections = std::max<size_t>(connections.total / kConnectionsShare, 1);
+  result.http.max_connections_per_host =
+      std::max<size_t>(connections.per_peer / kConnectionsShare, 1);
   result.max_body_bytes = options.max_message_bytes;
   return result;
 }

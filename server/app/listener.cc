@@ -19,6 +19,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/net/peer_host.h"
 
 namespace mercer::server {
 namespace {
@@ -102,22 +103,6 @@ int OpenSocket(const addrinfo& address) {
 bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
 
 }  // namespace
-
-std::string PeerHost(const sockaddr_storage& address) {
-  constexpr size_t kNetworkBytes = 8;
-  if (address.ss_family == AF_INET) {
-    const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-    return {reinterpret_cast<const char*>(&ip), sizeof(ip)};
-  }
-  if (address.ss_family == AF_INET6) {
-    const auto& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    const auto* const bytes = reinterpret_cast<const char*>(&ip);
-    return IN6_IS_ADDR_V4MAPPED(&ip)
-               ? std::string(bytes + sizeof(ip) - sizeof(in_addr), sizeof(in_addr))
-               : std::string(bytes, kNetworkBytes);
-  }
-  return "";
-}
 
 void OpenConnections::Add(int socket, std::string peer) {
   struct stat file = {};

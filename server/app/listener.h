@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <thread>
 #include <vector>
@@ -22,9 +21,6 @@ struct ConnectionLimits {
   size_t total = 0;
   size_t per_peer = 0;  // so that nobody takes all of them
 };
-
-// Who is at the other end: an IPv4 address, or the first 64 bits of an IPv6 address, of which one host has all that follow.
-std::string PeerHost(const sockaddr_storage& address);
 
 // Connections that were handed to somebody else, who closes them: known by number and inode, since the
 // numbers of closed ones are used again.

@@ -17,7 +17,7 @@ namespace mercer::gateway {
 // Where a client is.
 struct Peer {
   std::string address;  // "ipv4:10.0.0.7:50312", as gRPC writes it
-  bool spare = false;   // of the few connections above the limit, which are there for health checks
+  bool spare = false;   // of the few connections above a limit, which are there for health checks
 };
 
 // Functions may be called by any thread; callbacks run on the network's, later than the call, and must not block. One

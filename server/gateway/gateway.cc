@@ -125,7 +125,8 @@ class Gateway::Impl {
     }
     if (exchange->peer().spare) {
       exchange->Send(ErrorAnswer(
-          WithReason(absl::UnavailableError("too many connections are open; try again soon"),
+          WithReason(absl::UnavailableError(
+                         "too many connections are open, in all or from your host; try again soon"),
                      "TOO_MANY_CONNECTIONS")));
       return;
     }

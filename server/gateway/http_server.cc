@@ -1,6 +1,7 @@
 #include "server/gateway/http_server.h"
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -23,6 +24,7 @@
 #include "core/base/status_macros.h"
 #include "server/gateway/connection.h"
 #include "server/gateway/tls_context.h"
+#include "server/net/peer_host.h"
 
 namespace mercer::gateway {
 namespace {
@@ -48,6 +50,37 @@ std::string PeerText(const tcp::endpoint& endpoint) {
   return endpoint.address().is_v6() ? absl::StrCat("ipv6:[", address, "]:", endpoint.port())
                                     : absl::StrCat("ipv4:", address, ":", endpoint.port());
 }
+
+std::string HostOf(const tcp::endpoint& endpoint) {
+  sockaddr_storage address = {};
+  std::memcpy(&address, endpoint.data(), std::min(endpoint.size(), sizeof(address)));
+  return server::PeerHost(address);
+}
+
+// Connections by host.
+class HostCounts {
+ public:
+  size_t total() const { return total_; }
+  size_t of(const std::string& host) const {
+    const auto found = of_host_.find(host);
+    return found == of_host_.end() ? 0 : found->second;
+  }
+  void Add(const std::string& host) {
+    ++of_host_[host];
+    ++total_;
+  }
+  void Remove(const std::string& host) {
+    const auto found = of_host_.find(host);
+    if (--found->second == 0) {
+      of_host_.erase(found);
+    }
+    --total_;
+  }
+
+ private:
+  std::unordered_map<std::string, size_t> of_host_;
+  size_t total_ = 0;
+};
 
 }  // namespace
 
@@ -198,9 +231,11 @@ class HttpServer::Impl {
       return;  // closes it
     }
     socket.set_option(tcp::no_delay(true), error);
+    const std::string host = HostOf(endpoint);
     Peer peer;
     peer.address = PeerText(endpoint);
-    peer.spare = connections_.size() >= options_.max_connections;
+    peer.spare = usual_.total() >= options_.max_connections ||
+                 usual_.of(host) >= options_.max_connections_per_host;
     TlsContext tls;
     {
       absl::MutexLock lock(&mutex_);
@@ -209,11 +244,16 @@ class HttpServer::Impl {
     const int64_t key = next_key_++;
     if (peer.spare) {
       MakeSpareRoom(key);
+    } else {
+      usual_.Add(host);
     }
+    auto on_closed = [this, key, host, spare = peer.spare] {
+      Forget(key, spare ? nullptr : &host);
+    };
     const auto executor = socket.get_executor();
     auto connection = std::make_shared<Connection>(
         executor, MakeByteStream(std::move(socket), std::move(tls), read_buffer_), std::move(peer),
-        options_.limits, handler_, [this, key] { Forget(key); });
+        options_.limits, handler_, std::move(on_closed));
     connections_.emplace(key, connection);
     connection->Start();
   }
@@ -231,8 +271,12 @@ class HttpServer::Impl {
     spare_.push_back(key);
   }
 
-  void Forget(int64_t key) {
+  // `host`: of a connection that was no spare one.
+  void Forget(int64_t key, const std::string* host) {
     connections_.erase(key);
+    if (host != nullptr) {
+      usual_.Remove(*host);
+    }
     if (retiring_ && connections_.empty()) {
       absl::MutexLock lock(&mutex_);
       all_gone_ = true;
@@ -303,6 +347,7 @@ class HttpServer::Impl {
   std::function<void()> on_tick_;
   // Of the thread.
   std::unordered_map<int64_t, std::shared_ptr<Connection>> connections_;
+  HostCounts usual_;           // the connections that are not spare
   std::deque<int64_t> spare_;  // keys, the oldest first; some may have closed by themselves
   int64_t next_key_ = 1;
   bool retiring_ = false;

@@ -37,7 +37,8 @@ struct ConnectionLimits {
 struct HttpServerOptions {
   std::string address = "127.0.0.1:0";  // "HOST:PORT"; port 0: any free one
   size_t max_connections = 4096;
-  // Above those; only health checks are answered on them, and the oldest is closed for the next.
+  size_t max_connections_per_host = 4096;  // so that nobody takes all of them
+  // Above either; only health checks are answered on them, and the oldest is closed for the next.
   size_t spare_connections = 64;
   ConnectionLimits limits;
 };

@@ -236,6 +236,42 @@ TEST_F(HttpServerTest, AboveTheLimitThereAreSpareConnectionsForTheNewest) {
   EXPECT_EQ(clients[0]->Get("/").body, "usual");
 }
 
+TEST_F(HttpServerTest, OneHostCannotTakeAllConnections) {
+  options_.max_connections = 5;
+  options_.max_connections_per_host = 2;
+  options_.limits.spare = absl::Minutes(1);
+  Start([](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Send(TextOf(exchange->peer().spare ? "spare" : "usual"));
+  });
+  const auto connect = [this](const char* from) {
+    return std::make_unique<HttpClient>(server_->port(), HttpSource{from});
+  };
+  std::vector<std::unique_ptr<HttpClient>> greedy;
+  for (int i = 0; i < 2; ++i) {
+    greedy.push_back(connect("127.0.0.2"));
+    EXPECT_EQ(greedy.back()->Get("/").body, "usual");
+  }
+  // Neither these nor those that were answered count.
+  const auto silent = connect("127.0.0.2");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(connect("127.0.0.2")->Get("/").body, "spare");
+  }
+  std::vector<std::unique_ptr<HttpClient>> others;
+  for (const char* from : {"127.0.0.1", "127.0.0.1", "127.0.0.3"}) {
+    others.push_back(connect(from));
+    EXPECT_EQ(others.back()->Get("/").body, "usual") << from;
+  }
+  EXPECT_EQ(connect("127.0.0.4")->Get("/").body, "spare") << "all together are five";
+  greedy.pop_back();
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  std::string body;
+  while (body != "usual" &&
+         absl::Now() < limit) {  // the server hears of an end when it hears of it
+    body = connect("127.0.0.2")->Get("/").body;
+  }
+  EXPECT_EQ(body, "usual");
+}
+
 TEST_F(HttpServerTest, AStopLetsRequestsEndAndTakesNoMore) {
   absl::Notification asked;
   std::shared_ptr<Exchange> held;

@@ -46,6 +46,11 @@ std::string HttpReply::Find(std::string_view name) const {
 class HttpClient::Impl {
  public:
   explicit Impl(int port) : socket_(io_) { Connect(port); }
+  Impl(int port, const HttpSource& source) : socket_(io_) {
+    socket_.open(tcp::v4(), error_);
+    socket_.bind({asio::ip::make_address(source.address), 0}, error_);
+    Connect(port);
+  }
   Impl(int port, const HttpTls& tls) : socket_(io_) {
     Connect(port);
     context_.emplace(asio::ssl::context::tls_client);
@@ -129,6 +134,8 @@ class HttpClient::Impl {
 };
 
 HttpClient::HttpClient(int port) : impl_(std::make_unique<Impl>(port)) {}
+HttpClient::HttpClient(int port, const HttpSource& source)
+    : impl_(std::make_unique<Impl>(port, source)) {}
 HttpClient::HttpClient(int port, const HttpTls& tls) : impl_(std::make_unique<Impl>(port, tls)) {}
 HttpClient::~HttpClient() = default;
 

@@ -28,10 +28,16 @@ struct HttpTls {
   std::string key;
 };
 
+// The address of loopback that a client connects from: each is a host of its own.
+struct HttpSource {
+  std::string address;  // "127.0.0.2"
+};
+
 class HttpClient {
  public:
   // Connects to loopback.
   explicit HttpClient(int port);
+  HttpClient(int port, const HttpSource& source);
   HttpClient(int port, const HttpTls& tls);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
