@@ -89,11 +89,12 @@ start_container() {
 # Asks the way the health check of the image does: by its own program.
 ask() { in_image mercer --server "localhost:$(cat "$folder/life/server/port")" --ca "$ACCESS/server.pem" "$@"; }
 
-# ask_http PATH: the first line of the answer. The server ends a connection without TLS' own farewell, of which openssl complains.
+# ask_http PATH: the first line of the answer, if the connection ends as TLS wants it.
 ask_http() {
   printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >"$folder/life/request"
   in_image openssl s_client -quiet -verify_return_error -CAfile "$ACCESS/server.pem" -servername localhost \
-    -connect "localhost:$(cat "$folder/life/server/http_port")" <"$folder/life/request" >"$folder/life/answer" 2>/dev/null || true
+    -connect "localhost:$(cat "$folder/life/server/http_port")" <"$folder/life/request" >"$folder/life/answer" 2>"$folder/life/openssl.log" ||
+    { cat "$folder/life/openssl.log" >&2 && die "openssl has found fault with the connection"; }
   head -n 1 "$folder/life/answer"
 }
 

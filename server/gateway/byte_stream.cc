@@ -47,9 +47,10 @@ class PlainStream final : public ByteStream {
         [done = std::move(done)](error_code error, size_t count) { done(error ? 0 : count); });
   }
 
-  void ShutDownWriting() override {
+  void ShutDownWriting(std::function<void()> done) override {
     error_code ignored;
     socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    asio::post(socket_.get_executor(), std::move(done));
   }
 
   void Close() override {
@@ -86,10 +87,13 @@ class TlsStream final : public ByteStream {
         [done = std::move(done)](error_code error, size_t count) { done(error ? 0 : count); });
   }
 
-  // Where an answer ends is said within it, so that nobody misses the alert of the end.
-  void ShutDownWriting() override {
-    error_code ignored;
-    stream_.next_layer().shutdown(tcp::socket::shutdown_send, ignored);
+  // The alert goes out within the call, unless the socket takes nothing; then the operation waits for that of the other end.
+  void ShutDownWriting(std::function<void()> done) override {
+    stream_.async_shutdown([this, done = std::move(done)](error_code) {
+      error_code ignored;
+      stream_.next_layer().shutdown(tcp::socket::shutdown_send, ignored);
+      done();
+    });
   }
 
   void Close() override {

@@ -26,8 +26,9 @@ class ByteStream {
   virtual void ReadSome(Read done) = 0;
   // Writes some of `bytes`, which outlive the call back; answers how many, 0 after a failure.
   virtual void WriteSome(std::string_view bytes, std::function<void(size_t written)> done) = 0;
-  // The other end sees the end of what was written.
-  virtual void ShutDownWriting() = 0;
+  // The other end sees the end of what was written, by what can be sent at once. `done` comes when there is nothing more to
+  // do for it: within TLS, when the other end has said that it ends, too. Reads may go on meanwhile.
+  virtual void ShutDownWriting(std::function<void()> done) = 0;
   virtual void Close() = 0;
 };
 

@@ -139,6 +139,8 @@ void Connection::Tick(absl::Time now) {
     } else if (phase_ == Phase::kExchange && want_body_ != nullptr) {
       FailBody(WithReason(absl::DeadlineExceededError("the body of the request came too slowly"),
                           "REQUEST_TOO_SLOW"));
+    } else if (idle()) {
+      Leave();
     } else {
       Close();
     }
@@ -148,7 +150,7 @@ void Connection::Tick(absl::Time now) {
 void Connection::Retire() {
   retired_ = true;
   if (idle()) {
-    Close();
+    Leave();
   }
 }
 
@@ -180,15 +182,20 @@ void Connection::Linger() {
   phase_ = Phase::kLinger;
   deadline_ = absl::Now() + limits_.linger;
   input_.clear();
-  stream_->ShutDownWriting();
+  stream_->ShutDownWriting([self = shared_from_this()] {});
   Read();
+}
+
+void Connection::Leave() {
+  stream_->ShutDownWriting([self = shared_from_this()] {});
+  Close();
 }
 
 // --------------------------------------------------------------------------------------------------- requests
 
 void Connection::AwaitHead() {
   if (retired_) {
-    Close();
+    Leave();
     return;
   }
   phase_ = Phase::kHead;

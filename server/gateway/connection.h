@@ -67,6 +67,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Send(std::string bytes, std::string_view fixed, std::function<void(bool)> done);
   void SendMore();
   void Linger();
+  // Between two requests: the client is told, but not waited for.
+  void Leave();
 
   const Executor executor_;
   const std::unique_ptr<ByteStream> stream_;

@@ -1,8 +1,10 @@
 // HTTP within TLS: who may connect, and certificates that change while the port is open.
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
@@ -92,6 +94,86 @@ TEST_F(HttpTlsTest, BrokenCertificatesChangeNothing) {
     EXPECT_EQ(GetReason(server_->SetTls(broken)), "BAD_CERTIFICATE");
   }
   EXPECT_EQ(HttpClient(server_->port(), {authority_.certificate(), "", ""}).Get("/").status, 200);
+}
+
+// Else a client without the length of an answer could not tell a whole one from one that somebody has cut.
+class HttpTlsEndTest : public HttpTlsTest {
+ protected:
+  void StartWith(const HttpServerOptions& options, HttpServer::Handler handler) {
+    auto server = HttpServer::Open(options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    ASSERT_TRUE(server_->SetTls(IdentityOf(authority_.Issue("localhost"))).ok());
+    server_->Start(std::move(handler), nullptr);
+  }
+  std::unique_ptr<HttpClient> Connect() const {
+    return std::make_unique<HttpClient>(server_->port(), HttpTls{authority_.certificate(), "", ""});
+  }
+  static void Greet(const std::shared_ptr<Exchange>& exchange) {
+    Answer answer;
+    answer.body = "hello";
+    exchange->Send(std::move(answer));
+  }
+};
+
+TEST_F(HttpTlsEndTest, IsSaidAfterTheLastAnswer) {
+  StartWith(HttpServerOptions(), Greet);
+  const auto client = Connect();
+  EXPECT_EQ(client->Get("/", {{"Connection", "close"}}).body, "hello");
+  EXPECT_TRUE(client->EndsInOrder());
+}
+
+TEST_F(HttpTlsEndTest, IsSaidBetweenTwoRequests) {
+  HttpServerOptions options;
+  options.limits.idle = absl::Milliseconds(1);
+  StartWith(options, Greet);
+  const auto idle = Connect();
+  EXPECT_EQ(idle->Get("/").body, "hello");
+  EXPECT_TRUE(idle->EndsInOrder());
+  options.limits.idle = absl::Hours(1);
+  StartWith(options, Greet);
+  const auto stopped = Connect();
+  EXPECT_EQ(stopped->Get("/").body, "hello");
+  server_->Stop(absl::Minutes(1));
+  EXPECT_TRUE(stopped->EndsInOrder());
+}
+
+TEST_F(HttpTlsEndTest, IsNotSaidWhereSomethingIsMissing) {
+  StartWith(HttpServerOptions(), [](const std::shared_ptr<Exchange>& exchange) {
+    exchange->Begin({200, {}, std::nullopt});
+    exchange->Write("begun", [exchange](bool) { exchange->End(/*whole=*/false); });
+  });
+  const auto client = Connect();
+  client->SendText("GET / HTTP/1.0\r\nHost: localhost\r\n\r\n");
+  EXPECT_EQ(client->ReadHead().status, 200);
+  EXPECT_FALSE(client->EndsInOrder());
+}
+
+// The answer comes before the body has been sent, which nobody reads.
+TEST_F(HttpTlsEndTest, ComesThroughToAClientThatIsStillSending) {
+  StartWith(HttpServerOptions(), Greet);
+  const auto client = Connect();
+  EXPECT_EQ(client->Post("/", std::string(3'000'000, 'x')).body, "hello");
+  EXPECT_TRUE(client->EndsInOrder());
+}
+
+TEST_F(HttpTlsEndTest, WaitsForTheClientsOwnForAMomentOnly) {
+  HttpServerOptions options;
+  options.max_connections = 1;
+  options.limits.linger = absl::Milliseconds(1);
+  StartWith(options, [](const std::shared_ptr<Exchange>& exchange) {
+    Answer answer;
+    answer.body = exchange->peer().spare ? "spare" : "usual";
+    exchange->Send(std::move(answer));
+  });
+  const auto silent = Connect();
+  EXPECT_EQ(silent->Get("/", {{"Connection", "close"}}).body, "usual");
+  const absl::Time limit = absl::Now() + absl::Minutes(1);
+  std::string body;
+  while (body != "usual" && absl::Now() < limit) {
+    body = Connect()->Get("/").body;
+  }
+  EXPECT_EQ(body, "usual") << "the first connection still has its place";
 }
 
 }  // namespace

@@ -98,13 +98,14 @@ class HttpClient::Impl {
     return parser_->get().body();
   }
 
-  bool ReadToEnd() {
+  // How it has ended.
+  error_code ReadToEnd() {
     error_code error;
     std::string piece(4096, '\0');
     while (!error) {
       WithStream([&](auto& stream) { stream.read_some(asio::buffer(piece), error); });
     }
-    return true;
+    return error;
   }
 
   tcp::socket& socket() { return socket_; }
@@ -176,7 +177,8 @@ HttpReply HttpClient::ReadHead() { return impl_->ReadHead(); }
 std::string HttpClient::ReadBodyUntil(const std::function<bool(const std::string&)>& enough) {
   return impl_->ReadBodyUntil(enough);
 }
-bool HttpClient::ReadToEnd() { return impl_->ReadToEnd(); }
+bool HttpClient::ReadToEnd() { return impl_->ReadToEnd().failed(); }
+bool HttpClient::EndsInOrder() { return impl_->ReadToEnd() == asio::error::eof; }
 void HttpClient::Close() {
   error_code ignored;
   impl_->socket().close(ignored);

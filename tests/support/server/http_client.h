@@ -65,6 +65,8 @@ class HttpClient {
   std::string ReadBodyUntil(const std::function<bool(const std::string& body)>& enough);
   // The connection has ended, after anything that came before.
   bool ReadToEnd();
+  // The same; false when the end was not said: within TLS by its alert, else by TCP.
+  bool EndsInOrder();
   void Close();
 
  private:
