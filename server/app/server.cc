@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -26,13 +25,12 @@
 #include "server/api/upload_recovery.h"
 #include "server/app/access_control.h"
 #include "server/app/data_folder.h"
+#include "server/app/grpc_front.h"
 #include "server/app/http_front.h"
 #include "server/app/job_metrics.h"
-#include "server/app/listener.h"
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
 #include "server/app/server_metrics.h"
-#include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
@@ -112,12 +110,9 @@ class Server::Impl {
 
   ~Impl() {
     http_.reset();
-    if (grpc_server_ != nullptr) {
+    if (grpc_ != nullptr) {
       hub_->Close();
-      listener_->Stop();
-      grpc_server_->Shutdown(std::chrono::system_clock::now());
-      grpc_server_->Wait();
-      grpc_server_.reset();
+      grpc_.reset();
     }
     // What calls have left on the pools uses the services.
     compute_.reset();
@@ -135,7 +130,7 @@ class Server::Impl {
   // A start that fails leaves every job as it found it, but for those of a dead process, which are queued again.
   absl::Status Start() {
     const absl::Status started = TryToStart();
-    if (!started.ok() && grpc_server_ != nullptr) {
+    if (!started.ok() && grpc_ != nullptr) {
       Drain();
     }
     return started;
@@ -144,7 +139,7 @@ class Server::Impl {
   void Drain() {
     std::call_once(drained_, [this] {
       log_->info("drain begins");
-      grpc_server_->GetHealthCheckService()->SetServingStatus(false);
+      grpc_->BeginDrain();
       if (http_ != nullptr) {
         http_->BeginDrain();
       }
@@ -158,9 +153,7 @@ class Server::Impl {
       if (http_ != nullptr) {
         http_->Stop(kStreamGrace);
       }
-      listener_->Stop();
-      grpc_server_->Shutdown(absl::ToChronoTime(absl::Now() + kTransportGrace));
-      grpc_server_->Wait();
+      grpc_->Stop(kTransportGrace);
       RemovePortFiles();
       log_->info("drain ended");
     });
@@ -192,10 +185,10 @@ class Server::Impl {
     log_->set_level(level);
   }
 
-  int port() const { return port_; }
+  int port() const { return grpc_->port(); }
   int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
-  const std::string& address() const { return address_; }
-  grpc::Server& grpc_server() { return *grpc_server_; }
+  const std::string& address() const { return grpc_->address(); }
+  std::shared_ptr<grpc::Channel> InProcessChannel() { return grpc_->InProcessChannel({}); }
 
  private:
   // The workers come last: an attempt that a failing start breaks off would count as lost, and a job that is lost
@@ -208,7 +201,7 @@ class Server::Impl {
     MERCER_RETURN_IF_ERROR(RecoverUploads(context_));
     MERCER_RETURN_IF_ERROR(Listen());
     MERCER_RETURN_IF_ERROR(ListenForHttp());
-    MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), port_));
+    MERCER_RETURN_IF_ERROR(WritePortFile(PosixFileSystem(), PortFile(), grpc_->port()));
     MERCER_RETURN_IF_ERROR(jobs_->StartWorkers());
     retention_ = std::make_unique<JobRetention>(
         JobRetentionDependencies{storage_.get(), blobs_.get(), &RealClock(), log_},
@@ -382,30 +375,10 @@ class Server::Impl {
   }
 
   absl::Status Listen() {
-    MERCER_ASSIGN_OR_RETURN(
-        listener_,
-        Listener::Open(options_.listen, LimitsOfConnections(IsLoopback(options_.listen))));
-    port_ = listener_->port();
-    const std::unique_ptr<grpc::ServerBuilder> builder = NewServerBuilder(options_);
-    auto acceptor = builder->experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        access_->Credentials());
-    for (const std::unique_ptr<grpc::Service>& service : services_) {
-      builder->RegisterService(service.get());
-    }
-    grpc_server_ = builder->BuildAndStart();
-    if (grpc_server_ == nullptr) {
-      return absl::InternalError("gRPC cannot start");
-    }
-    for (const char* service : kServices) {
-      grpc_server_->GetHealthCheckService()->SetServingStatus(service, true);
-    }
-    grpc_server_->GetHealthCheckService()->SetServingStatus(true);
-    listener_->Start(std::move(acceptor));
-    address_ = absl::StrCat(options_.listen.substr(0, options_.listen.rfind(':')), ":", port_);
-    WarnOfOpenDoor(*log_, options_.access, options_.listen, address_);
+    MERCER_ASSIGN_OR_RETURN(grpc_, GrpcFront::Open(options_, access_->Credentials(), services_));
+    WarnOfOpenDoor(*log_, options_.access, options_.listen, grpc_->address());
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
-               address_, options_.data_dir, options_.workers, options_.threads,
+               grpc_->address(), options_.data_dir, options_.workers, options_.threads,
                options_.memory_budget_bytes);
     return absl::OkStatus();
   }
@@ -417,10 +390,10 @@ class Server::Impl {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);  // the server sends none beyond its own limit
     MERCER_ASSIGN_OR_RETURN(
-        http_, HttpFront::Open(
-                   options_,
-                   {access_.get(), grpc_server_->InProcessChannel(arguments), environment_.peer_key,
-                    static_cast<int>(context_.learners.size()), metrics_.get(), log_}));
+        http_,
+        HttpFront::Open(options_,
+                        {access_.get(), grpc_->InProcessChannel(arguments), environment_.peer_key,
+                         static_cast<int>(context_.learners.size()), metrics_.get(), log_}));
     WarnOfOpenDoor(*log_, options_.access, options_.http, http_->url());
     log_->info("dashboard url={}/", http_->url());
     return WritePortFile(PosixFileSystem(), HttpPortFile(), http_->port());
@@ -459,11 +432,8 @@ class Server::Impl {
   std::unique_ptr<ThreadPool> compute_;
   std::unique_ptr<ThreadPool> submission_;
   std::unique_ptr<ThreadPool> predictions_;
-  std::unique_ptr<grpc::Server> grpc_server_;
-  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<GrpcFront> grpc_;
   std::unique_ptr<HttpFront> http_;  // null: not wanted
-  int port_ = 0;
-  std::string address_;
   std::once_flag drained_;
 };
 
@@ -488,9 +458,7 @@ Server::~Server() = default;
 int Server::port() const { return impl_->port(); }
 int Server::http_port() const { return impl_->http_port(); }
 const std::string& Server::address() const { return impl_->address(); }
-std::shared_ptr<grpc::Channel> Server::InProcessChannel() {
-  return impl_->grpc_server().InProcessChannel({});
-}
+std::shared_ptr<grpc::Channel> Server::InProcessChannel() { return impl_->InProcessChannel(); }
 void Server::ReloadAccess() { impl_->ReloadAccess(); }
 void Server::Reload(const absl::StatusOr<ServerOptions>& options) { impl_->Reload(options); }
 void Server::Drain() { impl_->Drain(); }

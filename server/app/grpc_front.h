@@ -1,0 +1,54 @@
+// The port of gRPC: who listens there, with which services and limits, and what its health checks say.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include <grpcpp/grpcpp.h>
+
+#include "server/app/listener.h"
+#include "server/app/server_options.h"
+
+namespace mercer::server {
+
+// Thread-safe.
+class GrpcFront {
+ public:
+  using Services = std::vector<std::unique_ptr<grpc::Service>>;
+
+  // Listens, and answers from now on. `options` are resolved; `services` outlive the front. Errors: kUnavailable with reason
+  // ADDRESS_IN_USE, kInternal.
+  static absl::StatusOr<std::unique_ptr<GrpcFront>> Open(
+      const ServerOptions& options, const std::shared_ptr<grpc::ServerCredentials>& credentials,
+      const Services& services);
+  // Cancels what runs.
+  ~GrpcFront();
+  GrpcFront(const GrpcFront&) = delete;
+  GrpcFront& operator=(const GrpcFront&) = delete;
+
+  // Health says NOT_SERVING; calls are answered as before.
+  void BeginDrain();
+  // Takes no further connections and calls; those that run have `grace` to end. Blocks until all have. Idempotent.
+  void Stop(absl::Duration grace);
+
+  int port() const { return listener_->port(); }
+  // "127.0.0.1:7345", with the port that is really used.
+  const std::string& address() const { return address_; }
+  // A channel that needs no network.
+  std::shared_ptr<grpc::Channel> InProcessChannel(const grpc::ChannelArguments& arguments) {
+    return server_->InProcessChannel(arguments);
+  }
+
+ private:
+  GrpcFront(std::unique_ptr<Listener> listener, std::unique_ptr<grpc::Server> server,
+            std::string address);
+
+  const std::unique_ptr<Listener> listener_;
+  const std::unique_ptr<grpc::Server> server_;
+  const std::string address_;
+};
+
+}  // namespace mercer::server
