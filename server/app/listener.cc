@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -25,82 +22,9 @@ namespace mercer::server {
 namespace {
 
 // What gRPC sets when it listens by itself and is told of keep-alive.
-constexpr int kUserTimeoutMilliseconds = 10'000;
+constexpr absl::Duration kUserTimeout = absl::Seconds(10);
 constexpr int kPauseMilliseconds = 50;  // when the system has no room for a connection
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
-// A free port of one family may be taken in the other.
-constexpr int kAttempts = 10;
-
-struct AddressesDeleter {
-  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
-};
-using Addresses = std::unique_ptr<addrinfo, AddressesDeleter>;
-
-absl::Status CannotListen(const std::string& address, const std::string& why) {
-  return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", why)),
-                    "ADDRESS_IN_USE");
-}
-
-absl::StatusOr<Addresses> Resolve(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
-  if (error != 0) {
-    return CannotListen(address, gai_strerror(error));
-  }
-  return Addresses(found);
-}
-
-void SetPort(int port, addrinfo& address) {
-  const in_port_t value = htons(static_cast<in_port_t>(port));
-  if (address.ai_family == AF_INET6) {
-    reinterpret_cast<sockaddr_in6*>(address.ai_addr)->sin6_port = value;
-  } else {
-    reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_port = value;
-  }
-}
-
-int PortOf(int socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return 0;
-  }
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
-
-// A socket that listens at `address`; negative with errno when there is none. Connections get its options.
-int OpenSocket(const addrinfo& address) {
-  const int opened =
-      socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int one = 1;
-  const auto set = [opened](int level, int option, int value) {
-    return setsockopt(opened, level, option, &value, sizeof(value)) == 0;
-  };
-  if (opened >= 0 && set(SOL_SOCKET, SO_REUSEADDR, one) && set(IPPROTO_TCP, TCP_NODELAY, one) &&
-      set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds) &&
-      bind(opened, address.ai_addr, address.ai_addrlen) == 0 && listen(opened, SOMAXCONN) == 0) {
-    return opened;
-  }
-  const int error = errno;
-  if (opened >= 0) {
-    close(opened);
-  }
-  errno = error;
-  return -1;
-}
-
-// The machine does not have the address, or not its family.
-bool IsAbsent(int error) { return error == EADDRNOTAVAIL || error == EAFNOSUPPORT; }
 
 }  // namespace
 
@@ -136,39 +60,20 @@ bool OpenConnections::AreMany(const ConnectionLimits& limits, const std::string&
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& address,
                                                          ConnectionLimits limits) {
-  absl::Status status;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    auto listener = std::unique_ptr<Listener>(new Listener(limits));
-    status = listener->Listen(address);
-    if (status.ok()) {
-      return listener;
-    }
-    if (address.substr(address.rfind(':') + 1) != "0") {
-      break;
-    }
+  MERCER_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address, kUserTimeout));
+  auto listener = std::unique_ptr<Listener>(new Listener(limits, std::move(sockets)));
+  if (listener->wake_ < 0) {
+    return WithReason(absl::UnavailableError(
+                          absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno))),
+                      "ADDRESS_IN_USE");
   }
-  return status;
+  return listener;
 }
 
-absl::Status Listener::Listen(const std::string& address) {
-  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  MERCER_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(address));
-  int error = EADDRNOTAVAIL;
-  for (addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
-    if (port_ != 0) {
-      SetPort(port_, *one);
-    }
-    const int socket = OpenSocket(*one);
-    if (socket >= 0) {
-      sockets_.push_back(socket);
-      port_ = PortOf(socket);
-    } else if (error = errno; !IsAbsent(error)) {
-      return CannotListen(address, absl::StrCat(std::strerror(error), "; is the port in use?"));
-    }
-  }
-  return wake_ < 0 || sockets_.empty() ? CannotListen(address, std::strerror(error))
-                                       : absl::OkStatus();
-}
+Listener::Listener(ConnectionLimits limits, ListeningSockets sockets)
+    : limits_(limits),
+      sockets_(std::move(sockets)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Listener::~Listener() {
   Stop();
@@ -187,14 +92,12 @@ void Listener::Stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  for (const int socket : std::exchange(sockets_, {})) {
-    close(socket);
-  }
+  sockets_.Close();
 }
 
 void Listener::Run() {
   std::vector<pollfd> polled = {{wake_, POLLIN, 0}};
-  for (const int socket : sockets_) {
+  for (const int socket : sockets_.sockets()) {
     polled.push_back({socket, POLLIN, 0});
   }
   while (true) {

@@ -15,6 +15,8 @@
 #include "absl/time/time.h"
 #include <grpcpp/server_builder.h>
 
+#include "server/net/listening_sockets.h"
+
 namespace mercer::server {
 
 struct ConnectionLimits {
@@ -61,18 +63,16 @@ class Listener {
   void Start(std::unique_ptr<Acceptor> acceptor);
   // Takes no further connections; those that stand go on. Idempotent.
   void Stop();
-  int port() const { return port_; }
+  int port() const { return sockets_.port(); }
 
  private:
-  explicit Listener(ConnectionLimits limits) : limits_(limits) {}
-  absl::Status Listen(const std::string& address);
+  Listener(ConnectionLimits limits, ListeningSockets sockets);
   void Run();
   void Accept(int listening);
 
   const ConnectionLimits limits_;
-  int port_ = 0;
-  std::vector<int> sockets_;
-  int wake_ = -1;  // readable when the end has come
+  ListeningSockets sockets_;
+  const int wake_;  // readable when the end has come
   std::unique_ptr<Acceptor> acceptor_;
   OpenConnections connections_;  // of the thread
   std::thread thread_;

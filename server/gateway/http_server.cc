@@ -4,7 +4,9 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <sys/socket.h>
 #include <thread>
+#include <unistd.h>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,7 +17,6 @@
 #include "absl/time/clock.h"
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -24,6 +25,7 @@
 #include "core/base/status_macros.h"
 #include "server/gateway/connection.h"
 #include "server/gateway/tls_context.h"
+#include "server/net/listening_sockets.h"
 #include "server/net/peer_host.h"
 
 namespace mercer::gateway {
@@ -38,10 +40,15 @@ constexpr std::chrono::milliseconds kAcceptPause(
     50);  // when the system has no room for a connection
 constexpr size_t kReadBufferBytes = 128 * 1024;
 
-absl::Status CannotListenForHttp(const std::string& address, const std::string& why) {
-  return WithReason(
-      absl::UnavailableError(absl::StrCat("--http: cannot listen on ", address, ": ", why)),
-      "ADDRESS_IN_USE");
+absl::Status CannotListenForHttp(absl::string_view why) {
+  return WithReason(absl::UnavailableError(absl::StrCat("--http: ", why)), "ADDRESS_IN_USE");
+}
+
+tcp ProtocolOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  const bool known = getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return known && address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
 // "ipv4:127.0.0.1:5000", "ipv6:[::1]:5000", as gRPC writes it.
@@ -90,24 +97,23 @@ class HttpServer::Impl {
       : options_(options), ticker_(io_), read_buffer_(kReadBufferBytes, '\0') {}
 
   absl::Status Open() {
-    const size_t colon = options_.address.rfind(':');
-    std::string host = options_.address.substr(0, colon);
-    if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-      host = host.substr(1, host.size() - 2);
+    absl::StatusOr<server::ListeningSockets> sockets =
+        server::ListeningSockets::Open(options_.address, absl::ZeroDuration());
+    if (!sockets.ok()) {
+      return CannotListenForHttp(sockets.status().message());
     }
+    port_ = sockets->port();
     error_code error;
-    const auto found =
-        tcp::resolver(io_).resolve(host, options_.address.substr(colon + 1),
-                                   tcp::resolver::passive | tcp::resolver::numeric_service, error);
-    if (error) {
-      return CannotListenForHttp(options_.address, error.message());
+    for (const int socket : sockets->Release()) {
+      tcp::acceptor acceptor(io_);
+      acceptor.assign(ProtocolOf(socket), socket, error);
+      if (error) {
+        close(socket);
+        return CannotListenForHttp(error.message());
+      }
+      acceptors_.push_back(std::move(acceptor));
     }
-    for (const auto& entry : found) {
-      MERCER_RETURN_IF_ERROR(Listen(entry.endpoint()));
-    }
-    return acceptors_.empty()
-               ? CannotListenForHttp(options_.address, "the host has no such address")
-               : absl::OkStatus();
+    return absl::OkStatus();
   }
 
   absl::Status SetTls(const TlsIdentity& identity) ABSL_LOCKS_EXCLUDED(mutex_) {
@@ -156,40 +162,6 @@ class HttpServer::Impl {
   }
 
  private:
-  absl::Status Listen(tcp::endpoint endpoint) {
-    if (port_ != 0) {
-      endpoint.port(static_cast<unsigned short>(port_));
-    }
-    tcp::acceptor acceptor(io_);
-    error_code error;
-    acceptor.open(endpoint.protocol(), error);
-    if (error == asio::error::address_family_not_supported) {
-      return absl::OkStatus();
-    }
-    if (!error) {
-      acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    }
-    if (!error && endpoint.address().is_v6()) {
-      acceptor.set_option(asio::ip::v6_only(true), error);
-    }
-    if (!error) {
-      acceptor.bind(endpoint, error);
-    }
-    if (error == boost::system::errc::address_not_available) {
-      return absl::OkStatus();
-    }
-    if (!error) {
-      acceptor.listen(asio::socket_base::max_listen_connections, error);
-    }
-    if (error) {
-      return CannotListenForHttp(options_.address,
-                                 absl::StrCat(error.message(), "; is the port in use?"));
-    }
-    port_ = acceptor.local_endpoint(error).port();
-    acceptors_.push_back(std::move(acceptor));
-    return absl::OkStatus();
-  }
-
   // What a handler throws ends nothing but its own turn.
   void Run() {
     bool more = true;
