@@ -12,7 +12,7 @@ import sys
 
 MAX_LINES = 500
 WARN_LINES = 400
-SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto")
+SOURCE_FOLDERS = ("core", "server", "client", "tests", "proto", "docs")
 SIZED_SUFFIXES = {".h", ".cc", ".py", ".proto", ".js", ".mjs", ".ts", ".tsx"}
 UNCHECKED = ("tests/fixtures/", "tests/data/")
 GENERATED = {"node_modules", "target", "mercerv1"}  # folders that tools fill where they are run, in no version control

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The pages of docs/reference: current, complete, without dead links."""
+
+import difflib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import server_lib
+
+GENERATOR = server_lib.ROOT / "docs/reference/generator"
+REFERENCE = server_lib.ROOT / "docs/reference"
+LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def page(name):
+    return (REFERENCE / name).read_text(encoding="utf-8")
+
+
+def anchors(text):
+    """Of the headings of a page: lower case, no punctuation, spaces as hyphens, a number after the second of a kind."""
+    seen, found = {}, set()
+    for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        plain = "".join(c for c in title.lower() if c.isalnum() or c in "_- ").replace(" ", "-")
+        found.add(f"{plain}-{seen[plain]}" if plain in seen else plain)
+        seen[plain] = seen.get(plain, 0) + 1
+    return found
+
+
+class ReferenceTest(unittest.TestCase):
+    def test_the_pages_are_current(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, GENERATOR, folder], check=True)
+            made = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()}
+        self.assertEqual(sorted(made), sorted(path.name for path in REFERENCE.glob("*.md")))
+        for name, text in made.items():
+            changes = list(difflib.unified_diff(page(name).splitlines(), text.splitlines(), "committed", "made", lineterm="", n=0))
+            self.assertFalse(changes, f"docs/reference/{name} is out of date: run ./dev docs\n" + "\n".join(changes[:20]))
+
+    def test_every_link_leads_somewhere(self):
+        for name in ("api.md", "learners.md"):
+            links = LINK.findall(CODE.sub("", page(name)))
+            self.assertGreater(len(links), 20)
+            for link in set(links):
+                path, _, place = link.partition("#")
+                target = (REFERENCE / path).resolve() if path else REFERENCE / name
+                self.assertTrue(target.exists(), f"{name}: {link}")
+                if place:
+                    self.assertIn(place, anchors(target.read_text(encoding="utf-8")), f"{name}: {link}")
+
+    def test_no_two_headings_share_an_anchor(self):
+        for name in ("api.md", "learners.md"):
+            titles = [title.lower() for title in re.findall(r"^#+ (.*)$", page(name), re.MULTILINE)]
+            self.assertEqual(len(titles), len(set(titles)), name)
+
+    def test_every_field_value_and_call_is_there(self):
+        text = page("api.md")
+        for path in (server_lib.ROOT / "proto/mercer/v1").glob("*.proto"):
+            source = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            for call in re.findall(r"\brpc (\w+)", source):
+                self.assertIn(f"\n### {call}\n", text)
+            for name in re.findall(r"(\w+) = \d+;", source):
+                if not name.endswith("_UNSPECIFIED"):
+                    self.assertIn(f"\n| `{name}` | ", text, path.name)
+
+    def test_every_option_is_there(self):
+        with server_lib.Server() as server:
+            code, out, err = server_lib.mercer(server, "learners", "--json")
+        self.assertEqual(code, 0, err)
+        text = page("learners.md")
+        for line in out.splitlines():
+            learner = json.loads(line)
+            section = text.partition(f"\n## {learner['name']}\n")[2].partition("\n## ")[0]
+            for option in learner["options"]:
+                row = next((row for row in section.splitlines() if row.startswith(f"| `{option['name']}` | ")), "")
+                self.assertIn(f"| `{option['defaultValue']}` |", row, option["name"])
+                for choice in option.get("choices", []):
+                    self.assertIn(f"\n| `{choice}` | ", section)
+
+    def test_a_field_without_a_comment_is_refused(self):
+        sys.path.insert(0, str(GENERATOR))
+        import protos  # pylint: disable=import-outside-toplevel
+
+        with tempfile.TemporaryDirectory() as folder:
+            api = pathlib.Path(folder, "proto/mercer/v1")
+            api.mkdir(parents=True)
+            head = 'syntax = "proto3";\npackage mercer.v1;\nmessage Tide {\n'
+            (api / "tide.proto").write_text(head + "  // In metres.\n  double height = 1;\n}\n", encoding="utf-8")
+            self.assertEqual(protos.read_files(pathlib.Path(folder))[0].messages[0].fields[0].comment, "In metres.")
+            (api / "tide.proto").write_text(head + "  double height = 1;\n}\n", encoding="utf-8")
+            with self.assertRaisesRegex(SystemExit, r"Tide\.height"):
+                protos.read_files(pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    unittest.main()
