@@ -1,7 +1,7 @@
 // The calls that the pages make, by name.
 import { type Client, withQuery } from './client.ts';
 import type { Dataset, UploadHeader } from './dataset_types.ts';
-import type { Alias, Evaluation, Model, Prediction, TypedColumn, Verification } from './model_types.ts';
+import type { Alias, AliasChange, Evaluation, Model, Prediction, TypedColumn, Verification } from './model_types.ts';
 import type { CostEstimate, Job, LearnerDescription, ServerInfo, TrainRequest } from './types.ts';
 
 const PAGE_SIZE = 200;
@@ -55,6 +55,8 @@ export const listVersions = (client: Client, model: string, signal?: AbortSignal
 export const getModel = (client: Client, name: string, signal?: AbortSignal) => client.get<Model>(`/v1/${name}`, {}, signal);
 export const getFullModel = (client: Client, name: string, signal?: AbortSignal) =>
   client.get<Model>(`/v1/${name}`, { view: 'MODEL_VIEW_FULL' }, signal);
+/** "models/spam/versions/2": that version; "models/spam": all of them. */
+export const deleteModel = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
 export const evaluateModel = (client: Client, name: string, dataset: string) =>
   client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset });
 export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
@@ -65,5 +67,12 @@ export const predict = (client: Client, name: string, columns: TypedColumn[]) =>
 /** `etag`: the one that the alias is known to have, "none" for a new one; the server refuses when somebody else has moved it. */
 export const setAlias = (client: Client, model: string, alias: string, version: string, etag: string) =>
   client.send<Alias>('PUT', `/v1/${model}/aliases/${encodeURIComponent(alias)}`, { version, etag });
+export const removeAlias = (client: Client, model: string, alias: string, etag: string) =>
+  client.send<Alias>('DELETE', withQuery(`/v1/${model}/aliases/${encodeURIComponent(alias)}`, { etag }));
+/** Points it to the version before its last change. */
+export const rollbackAlias = (client: Client, model: string, alias: string, etag: string) =>
+  client.send<Alias>('POST', `/v1/${model}/aliases/${encodeURIComponent(alias)}:rollback`, { etag });
+export const listAliasHistory = (client: Client, model: string, alias: string, signal?: AbortSignal) =>
+  all<AliasChange>(client, `/v1/${model}/aliases/${encodeURIComponent(alias)}/history`, {}, 'changes', signal);
 export const listAliases = (client: Client, model: string, signal?: AbortSignal) =>
   all<Alias>(client, `/v1/${model}/aliases`, {}, 'aliases', signal);

@@ -76,6 +76,15 @@ export interface Alias {
   updateTime?: string;
 }
 
+export interface AliasChange {
+  sequence?: Int64;
+  time?: string;
+  caller?: string;
+  from?: string;
+  to?: string;
+  rollback?: boolean;
+}
+
 export interface Evaluation {
   model?: string;
   metrics?: Metric[];

@@ -1,5 +1,5 @@
 // What the pages say of models.
-import type { Certificate, Model, OptionSetting } from '../api/model_types.ts';
+import type { AliasChange, Certificate, Model, OptionSetting } from '../api/model_types.ts';
 import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
 import { textFromReal } from './numbers.ts';
 
@@ -64,4 +64,17 @@ function gapPercent(accuracy: number | string | undefined): string {
 
 export function stopWords(reason: string | undefined): string {
   return wordsOf(reason, 'STOP_REASON_');
+}
+
+/** "version 1 → version 2"; the version may be gone by now. */
+export function moveWords(change: AliasChange): string {
+  const place = (name: string | undefined) => (name ? `version ${partsOf(name).version}` : '');
+  if (!change.to) return `removed from ${place(change.from)}`;
+  if (!change.from) return `set to ${place(change.to)}`;
+  return `${place(change.from)} → ${place(change.to)}${change.rollback ? ', rolled back' : ''}`;
+}
+
+/** `history`: newest first. What the last move made has no version before it. */
+export function canRollBack(history: AliasChange[]): boolean {
+  return Boolean(history[0]?.from);
 }

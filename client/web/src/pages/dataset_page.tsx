@@ -4,10 +4,11 @@ import { deleteDataset, getDataset } from '../api/calls.ts';
 import type { Block, Column, Dataset } from '../api/dataset_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { findingsOf, targetsOf } from '../lib/datasets.ts';
+import { datasetWords } from '../lib/deletion.ts';
 import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, wordsOf } from '../lib/format.ts';
 import { Link, navigate } from '../router.tsx';
 import { Bars } from '../ui/bars.tsx';
-import { ConfirmDialog, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { ConfirmDialog, Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 
 const FIRST_COLUMNS = 30;
 
@@ -56,7 +57,10 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
   const [error, setError] = useState<unknown>();
   const remove = () => {
     setAsking(false);
-    deleteDataset(client, dataset.name).then(() => navigate('/datasets'), setError);
+    deleteDataset(client, dataset.name).then(() => {
+      navigate('/datasets');
+      focusContent();
+    }, setError);
   };
   const labels = Object.entries(dataset.labels ?? {}).map(([key, value]) => `${key}=${value}`);
   return (
@@ -79,7 +83,8 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
       <Failure error={error} />
       {asking ? (
         <ConfirmDialog title={`Delete ${idOf(dataset.name)}?`} yes="Delete the data set" onYes={remove} onNo={() => setAsking(false)}>
-          Models that were trained on it stay, but their certificates cannot be recomputed any more.
+          <p>This goes, and cannot be brought back: {datasetWords(dataset)}.</p>
+          <p>Jobs and models that were trained on it stay, but their certificates cannot be recomputed any more.</p>
         </ConfirmDialog>
       ) : null}
     </>

@@ -8,7 +8,9 @@ import { datasetsOf } from '../lib/jobs.ts';
 import { aliasOf, metricsSource, metricText, optionText, partsOf, stopWords } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
+import { DeleteModelButton } from './delete_model.tsx';
 import { EvaluatePanel } from './evaluate_panel.tsx';
 import { RequestView } from './job_details.tsx';
 import { PredictPanel } from './predict_panel.tsx';
@@ -23,7 +25,7 @@ export function ModelPage({ name }: { name: string }) {
   if (!model) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   return (
     <>
-      <ModelHeader model={model} />
+      <ModelHeader model={model} onDelete={reload} />
       <MetricTiles model={model} />
       <div class="columns wide-first">
         <div class="stack">
@@ -33,6 +35,7 @@ export function ModelPage({ name }: { name: string }) {
         <div class="stack">
           <CertificatePanel key={model.name} model={model} />
           <VersionsPanel model={model} onChange={reload} />
+          <AliasesPanel model={model} onChange={reload} />
           <EvaluatePanel key={model.name} model={model} />
           <Panel title="Options">
             <Definitions items={(model.options ?? []).map((option) => [option.name ?? '', optionText(option)])} />
@@ -44,7 +47,7 @@ export function ModelPage({ name }: { name: string }) {
   );
 }
 
-function ModelHeader({ model }: { model: Model }) {
+function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }) {
   const now = useNow(30);
   const { model: name, version } = partsOf(model.name);
   const data = datasetsOf(model.lineage?.request);
@@ -82,6 +85,7 @@ function ModelHeader({ model }: { model: Model }) {
       }
       actions={
         <>
+          <DeleteModelButton model={model} onDelete={onDelete} />
           <DownloadButton model={model} />
           <Link class="button" href={`/compare?a=${model.name}`}>
             Compare

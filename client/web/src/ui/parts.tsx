@@ -123,10 +123,31 @@ export function ProgressBar({ fraction, label }: { fraction: number; label: stri
   );
 }
 
+/** For the keyboard and screen readers, when what had the focus is gone. */
+export function focusContent(): void {
+  document.getElementById('content')?.focus({ preventScroll: true });
+}
+
 /** A question before something that cannot be undone. */
-export function ConfirmDialog(props: { title: string; children: ComponentChildren; yes: string; onYes: () => void; onNo: () => void }) {
+export function ConfirmDialog(props: {
+  title: string;
+  children: ComponentChildren;
+  yes: string;
+  disabled?: boolean;
+  onYes: () => void;
+  onNo: () => void;
+}) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // A dialog that is taken out of the page gives the focus back to nobody.
+    return () =>
+      queueMicrotask(() => {
+        if (opener instanceof HTMLElement && opener.isConnected) opener.focus({ preventScroll: true });
+        else focusContent();
+      });
+  }, []);
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="dialog-title" onClose={props.onNo}>
       <h2 id="dialog-title">{props.title}</h2>
@@ -135,7 +156,7 @@ export function ConfirmDialog(props: { title: string; children: ComponentChildre
         <button type="button" class="button" onClick={props.onNo}>
           Go back
         </button>
-        <button type="button" class="button danger" onClick={props.onYes}>
+        <button type="button" class="button danger" disabled={props.disabled} onClick={props.onYes}>
           {props.yes}
         </button>
       </div>

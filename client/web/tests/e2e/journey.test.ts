@@ -167,6 +167,55 @@ test('an alias is set, and two versions are compared', async () => {
   await picture(page, '08-compare');
 });
 
+test('every move of an alias is listed, and it is rolled back and removed', async () => {
+  await page.goto(`${server.url}/models/flowers`);
+  await page.getByRole('heading', { name: 'flowers version 2' }).waitFor();
+  await page.getByRole('button', { name: 'Set an alias' }).click();
+  await page.getByLabel('Alias').fill('production');
+  await page.getByRole('button', { name: 'Point to version 2' }).click();
+  const moves = page.getByRole('table', { name: 'Moves of production' });
+  await moves.getByText('version 1 → version 2').waitFor();
+  await page.getByRole('button', { name: 'Roll back production' }).click();
+  await moves.getByText('version 2 → version 1, rolled back').waitFor();
+  assert.deepEqual((await moves.getByRole('row').allInnerTexts()).slice(1).map((text) => text.split('\t')[0]), ['version 2 → version 1, rolled back', 'version 1 → version 2', 'set to version 1']);
+  await picture(page, '13-aliases');
+});
+
+test('a version with an alias stays, another one is deleted by keyboard, and the focus comes back', async () => {
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '');
+  const dialog = page.getByRole('dialog');
+  const opener = page.getByRole('button', { name: 'Delete', exact: true });
+  await page.goto(`${server.url}/models/flowers/versions/1`);
+  await opener.click();
+  await dialog.getByText('@production points to version 1').waitFor();
+  assert.equal(await dialog.getByRole('button', { name: 'Delete version 1' }).isDisabled(), true);
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await until(async () => (await focused()) === 'Delete', () => 'the focus on what opened the dialog');
+
+  await page.goto(`${server.url}/models/flowers/versions/2`);
+  await opener.focus();
+  await page.keyboard.press('Enter');
+  const going = dialog.getByRole('list', { name: 'What goes' });
+  await going.getByText(/^version 2: .* accuracy, .*B$/).waitFor();
+  await dialog.getByText('Whoever asks for flowers without a version then gets version 1.').waitFor();
+  await dialog.getByRole('radio', { name: 'the model with all 2 versions' }).check();
+  await until(async () => (await going.getByRole('listitem').count()) === 2, () => 'both versions named');
+  assert.equal(await dialog.getByRole('button', { name: 'Delete all 2 versions' }).isDisabled(), true);
+  await dialog.getByRole('radio', { name: 'version 2 alone' }).check();
+  await picture(page, '14-delete');
+  for (let presses = 0; (await focused()) !== 'Delete version 2'; ++presses) {
+    assert.ok(presses < 10, 'the button is reached with the keyboard');
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'flowers version 1' }).waitFor();
+  await dialog.waitFor({ state: 'detached' });
+  assert.notEqual(await page.evaluate(() => document.activeElement?.tagName), 'BODY');
+  const { models } = await server.call<{ models: { name: string }[] }>('GET', '/v1/models?model=models/flowers');
+  assert.deepEqual(models.map(({ name }) => name), ['models/flowers/versions/1']);
+});
+
 test('lists', async () => {
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Models' }).click();
   await page.getByRole('link', { name: 'flowers', exact: true }).waitFor();
@@ -178,6 +227,23 @@ test('lists', async () => {
   await until(async () => (await page.getByRole('row').count()) === 3, () => 'the head and two rows');
   await page.getByLabel('Search jobs').fill('nothing like this');
   await page.getByText('No job matches.').waitFor();
+});
+
+test('what is left of the model, and the data, are deleted', async () => {
+  await page.goto(`${server.url}/models/flowers`);
+  await page.getByRole('button', { name: 'Remove production' }).click();
+  await page.getByRole('button', { name: 'Remove the alias' }).click();
+  await page.getByRole('heading', { name: '@production' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('button', { name: 'Delete version 1' }).click();
+  await page.waitForURL(`${server.url}/models`);
+  await page.getByText('There are no models yet').waitFor();
+  await page.goto(`${server.url}/datasets/flowers`);
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByText('300 rows, 4 feature columns').waitFor();
+  await page.getByRole('button', { name: 'Delete the data set' }).click();
+  await page.getByText('There are no data yet').waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'content');
 });
 
 test('an address that is none says so, and the browser has complained of nothing', async () => {

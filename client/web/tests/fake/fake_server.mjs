@@ -31,6 +31,7 @@ export class FakeServer {
     this.learners = await fixture('learners.json');
     this.datasets = await fixture('datasets.json');
     this.models = await fixture('models.json');
+    this.aliases = await fixture('aliases.json');
     this.jobs = new Map();
     for (const { job, events } of await fixture('jobs.json')) this.jobs.set(job.name, { job, events });
     for (let index = 0; index < this.runningJobs; ++index) {
@@ -114,7 +115,7 @@ export class FakeServer {
     if (collection === 'datasets') return this.resource(name, 'datasets', this.datasets, response);
     if (name.endsWith(':evaluate')) return fixture('evaluation.json').then((value) => json(response, value));
     if (name.endsWith(':predict')) return fixture('prediction.json').then((value) => json(response, value));
-    if (name.endsWith('/aliases')) return json(response, {});
+    if (/\/aliases(\/|$)/.test(name)) return json(response, this.aliases[name] ?? {});
     if (collection === 'models') return this.resource(name, 'models', this.models, response);
     return refuse(response, 404, 'NOT_FOUND', `there is no ${name}`);
   }

@@ -1,0 +1,83 @@
+// The deletion of one version of a model, or of all of them.
+import { useState } from 'preact/hooks';
+import { deleteModel, listVersions } from '../api/calls.ts';
+import type { Model } from '../api/model_types.ts';
+import { useLoad, useServices } from '../context.tsx';
+import { deletionOf } from '../lib/deletion.ts';
+import { partsOf } from '../lib/models.ts';
+import { navigate } from '../router.tsx';
+import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
+
+export function DeleteModelButton({ model, onDelete }: { model: Model; onDelete: () => void }) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <button type="button" class="button danger" onClick={() => setAsking(true)}>
+        Delete
+      </button>
+      {asking ? <DeleteModelDialog model={model} onDelete={onDelete} onNo={() => setAsking(false)} /> : null}
+    </>
+  );
+}
+
+function DeleteModelDialog({ model, onDelete, onNo }: { model: Model; onDelete: () => void; onNo: () => void }) {
+  const { client } = useServices();
+  const { model: name, version } = partsOf(model.name);
+  const [whole, setWhole] = useState(false);
+  const [running, setRunning] = useState(false);
+  const [refusal, setRefusal] = useState<unknown>();
+  const { value: versions, error, reload } = useLoad((signal) => listVersions(client, `models/${name}`, signal), [name]);
+  const deletion = versions ? deletionOf(model, versions, whole) : undefined;
+  const remove = async () => {
+    if (!deletion) return;
+    setRunning(true);
+    try {
+      await deleteModel(client, deletion.name);
+    } catch (failure) {
+      setRefusal(failure);
+      setRunning(false);
+      reload();
+      return;
+    }
+    onNo();
+    navigate(deletion.last ? '/models' : `/models/${name}`);
+    onDelete();
+  };
+  return (
+    <ConfirmDialog
+      title={whole ? `Delete ${name}?` : `Delete ${name}, version ${version}?`}
+      yes={whole ? `Delete all ${versions?.length ?? ''} versions` : `Delete version ${version}`}
+      disabled={running || !deletion || deletion.blocking.length > 0}
+      onYes={() => void remove()}
+      onNo={onNo}
+    >
+      {deletion && versions && versions.length > 1 ? (
+        <fieldset class="choices">
+          <legend class="hidden-label">How much</legend>
+          <label>
+            <input type="radio" name="how-much" checked={!whole} onChange={() => setWhole(false)} /> version {version} alone
+          </label>
+          <label>
+            <input type="radio" name="how-much" checked={whole} onChange={() => setWhole(true)} /> the model with all {versions.length} versions
+          </label>
+        </fieldset>
+      ) : null}
+      {deletion ? (
+        <>
+          <p>This goes, and cannot be brought back:</p>
+          <ul class="going" aria-label="What goes">
+            {deletion.going.map((line) => (
+              <li key={line}>{line}</li>
+            ))}
+          </ul>
+          {deletion.newest === undefined ? null : <p>Whoever asks for {name} without a version then gets version {deletion.newest}.</p>}
+          <p>Jobs and data stay.</p>
+          {deletion.blocking.length > 0 ? <p class="notice">{deletion.blocking.join(', ')}. Move or remove the alias first.</p> : null}
+        </>
+      ) : error === undefined ? (
+        <Loading />
+      ) : null}
+      <Failure error={refusal ?? error} />
+    </ConfirmDialog>
+  );
+}
