@@ -3,12 +3,14 @@ import { createContext } from 'preact';
 import { useContext, useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { Client } from './api/client.ts';
 import { isAbort } from './api/error.ts';
+import type { Certificates } from './live/certificates.ts';
 import type { JobProgress } from './live/job_progress.ts';
 import type { Live } from './live/live.ts';
 
 export interface Services {
   client: Client;
   live: Live;
+  certificates: Certificates;
 }
 
 export const ServicesContext = createContext<Services | undefined>(undefined);
@@ -34,6 +36,16 @@ export function useLive<T>(select: (live: Live) => T): T {
     [live],
   );
   return selected;
+}
+
+/** The certified gaps of the models named; drawn again when one has come. */
+export function useCertificates(models: string[]): Certificates {
+  const { certificates } = useServices();
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const connected = useLive((live) => live.status.kind === 'live');
+  useEffect(() => certificates.subscribe(() => redraw(undefined)), [certificates]);
+  useEffect(() => certificates.want(models), [certificates, connected, models.join()]);
+  return certificates;
 }
 
 /** The progress of the job whose page this is, drawn again with each of its events. */

@@ -75,7 +75,8 @@ export function reasonWords(reason: string | undefined): string {
   return (reason ?? '').toLowerCase().replaceAll('_', ' ');
 }
 
-export function gapOf(job: Job): string {
-  const gap = job.progress?.progress?.relativeGap;
+/** `certified`: that of the job's model, once it has one. Folds have gaps of their own on the way there. */
+export function gapOf(job: Job, certified: number | undefined): string {
+  const gap = isFinal(job) ? certified : job.progress?.progress?.relativeGap;
   return gap === undefined ? '–' : formatReal(gap, 2);
 }

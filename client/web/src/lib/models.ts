@@ -78,3 +78,8 @@ export function moveWords(change: AliasChange): string {
 export function canRollBack(history: AliasChange[]): boolean {
   return Boolean(history[0]?.from);
 }
+
+/** The proven distance to the optimum; undefined: another measure, or none. */
+export function certifiedGap(certificate: Certificate | undefined): number | undefined {
+  return certificate?.kind === 'CERTIFICATE_KIND_GAP' ? Number(certificate.accuracy ?? 0) : undefined;
+}

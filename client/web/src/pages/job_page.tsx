@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { cancelJob, getJob, stopJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
-import { useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
+import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
 import { parseDuration } from '../lib/numbers.ts';
@@ -139,6 +139,7 @@ function JobTiles({ job }: { job: Job }) {
   const now = useNow(running ? 1 : 0);
   const progress: TrainingProgress | undefined = useProgress(job.name)?.latest ?? job.progress?.progress;
   const wanted = job.request?.stopping?.relativeGap ?? 1e-3;
+  const certified = useCertificates(job.model ? [job.model] : []).gapOf(job.model ?? '');
   const remaining = parseDuration(progress?.remaining);
   const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
   return (
@@ -152,7 +153,7 @@ function JobTiles({ job }: { job: Job }) {
       ) : null}
       <dl class="tiles">
         <Tile label="Objective" value={formatReal(progress?.primal, 6)} note={`${phase}optimum at least ${formatReal(progress?.dual, 6)}`} />
-        <Tile label="Relative gap" value={formatReal(progress?.relativeGap, 2)} note={`wanted ${formatReal(wanted, 2)}`} />
+        <Tile label="Relative gap" value={formatReal(certified ?? progress?.relativeGap, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
         <Tile label="Active kernels" value={progress ? formatInteger(progress.activeKernels) : '–'} />
         <Tile label="Support vectors" value={progress ? formatInteger(progress.supportVectors) : '–'} />
         <Tile

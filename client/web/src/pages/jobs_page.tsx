@@ -1,7 +1,7 @@
 // All jobs, newest first, live.
 import { useState } from 'preact/hooks';
 import type { Job } from '../api/types.ts';
-import { useLive, useNow, useTitle } from '../context.tsx';
+import { useCertificates, useLive, useNow, useTitle } from '../context.tsx';
 import { formatAgo, formatSeconds, idOf } from '../lib/format.ts';
 import { datasetsOf, FILTERS, type Filter, fractionOf, gapOf, matchesFilter, matchesText, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
 import { isFinal } from '../live/job_store.ts';
@@ -89,6 +89,7 @@ function FilterBar({ jobs, filter, text }: { jobs: Job[]; filter: Filter; text: 
 }
 
 function JobTable({ jobs, now }: { jobs: Job[]; now: number }) {
+  const certificates = useCertificates(jobs.flatMap((job) => job.model ?? []));
   if (jobs.length === 0) return null;
   return (
     <table class="table jobs">
@@ -104,14 +105,20 @@ function JobTable({ jobs, now }: { jobs: Job[]; now: number }) {
       </thead>
       <tbody>
         {jobs.map((job) => (
-          <JobRow key={job.name} job={job} time={formatSeconds(secondsOf(job, now))} created={formatAgo(job.createTime, now)} />
+          <JobRow
+            key={job.name}
+            job={job}
+            gap={gapOf(job, certificates.gapOf(job.model ?? ''))}
+            time={formatSeconds(secondsOf(job, now))}
+            created={formatAgo(job.createTime, now)}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-const JobRow = pure(function JobRow({ job, time, created }: { job: Job; time: string; created: string }) {
+const JobRow = pure(function JobRow({ job, gap, time, created }: { job: Job; gap: string; time: string; created: string }) {
   const title = titleOf(job);
   return (
     <tr>
@@ -131,7 +138,7 @@ const JobRow = pure(function JobRow({ job, time, created }: { job: Job; time: st
           {job.model ? <Link href={`/${job.model}`}>{job.model.replace('models/', '').replace('/versions/', ' · version ')}</Link> : standingOf(job)}
         </span>
       </td>
-      <td class="number" data-label="Gap">{gapOf(job)}</td>
+      <td class="number" data-label="Gap">{gap}</td>
       <td class="number" data-label="Time">{time}</td>
       <td class="number" data-label="Created">{created}</td>
     </tr>

@@ -225,6 +225,13 @@ test('lists', async () => {
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Jobs' }).click();
   await page.getByRole('button', { name: /^succeeded 2/ }).click();
   await until(async () => (await page.getByRole('row').count()) === 3, () => 'the head and two rows');
+  // The certificate's gap; that of the version that was deleted is gone with it.
+  const { certificate } = await server.call<{ certificate: { accuracy: number } }>('GET', '/v1/models/flowers');
+  const gaps = page.locator('td[data-label="Gap"]');
+  await until(async () => (await gaps.allInnerTexts())[1] !== '–', () => 'the certified gap of the older job');
+  const [newer, older] = await gaps.allInnerTexts();
+  assert.equal(newer, '–');
+  assert.ok(Math.abs(Number(older) / certificate.accuracy - 1) < 0.06, `${older} is ${certificate.accuracy} in two digits`);
   await page.getByLabel('Search jobs').fill('nothing like this');
   await page.getByText('No job matches.').waitFor();
 });

@@ -1,0 +1,58 @@
+// The certified gaps of finished jobs' models. A certificate never changes, so each is asked for once.
+import { ApiError } from '../api/error.ts';
+import type { Model } from '../api/model_types.ts';
+import { certifiedGap } from '../lib/models.ts';
+
+const AT_ONCE = 2;
+
+export class Certificates {
+  /** Undefined: the model is gone, or has no gap. */
+  private readonly known = new Map<string, number | undefined>();
+  private waiting: string[] = [];
+  private readonly asked = new Set<string>();
+  private readonly listeners = new Set<() => void>();
+  /** Grows with every answer. */
+  version = 0;
+
+  constructor(private readonly load: (model: string) => Promise<Model>) {}
+
+  gapOf(model: string): number | undefined {
+    return this.known.get(model);
+  }
+
+  /** Asks for those of `models` that are not known, the first ones first; what was wanted before and is not any more is left. */
+  want(models: string[]): void {
+    this.waiting = models.filter((model) => !this.known.has(model) && !this.asked.has(model));
+    while (this.asked.size < AT_ONCE && this.askNext());
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  private askNext(): boolean {
+    const model = this.waiting.shift();
+    if (model === undefined) return false;
+    this.asked.add(model);
+    void this.ask(model).then(() => {
+      this.asked.delete(model);
+      this.askNext();
+    });
+    return true;
+  }
+
+  private async ask(model: string): Promise<void> {
+    try {
+      this.known.set(model, certifiedGap((await this.load(model)).certificate));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'NOT_FOUND') {
+        this.waiting = []; // no token, or no server: whoever wants them asks again when there is one
+        return;
+      }
+      this.known.set(model, undefined);
+    }
+    ++this.version;
+    for (const listener of [...this.listeners]) listener();
+  }
+}
