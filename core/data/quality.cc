@@ -1,8 +1,10 @@
 #include "core/data/quality.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/status_macros.h"
+#include "core/data/dense_scan.h"
 #include "core/data/quality_scan.h"
 
 namespace mercer {
@@ -14,47 +16,57 @@ absl::Status Cancelled() {
 
 namespace {
 
-absl::Status ScanBlock(const FeatureBlock& block, Index first_place,
-                       const CancelCheck& is_cancelled, Scan& scan) {
-  std::vector<ColumnScan>& columns = scan.blocks.emplace_back();
+absl::StatusOr<std::vector<ColumnScan>> ScanDense(const FeatureBlock& block, Index first_place,
+                                                  const CancelCheck& is_cancelled,
+                                                  std::vector<uint64_t>& row_hashes) {
   const Index width = ScannedColumns(block);
-  columns.resize(static_cast<size_t>(width));
-  std::vector<uint64_t> column_weights(static_cast<size_t>(width));
-  for (Index c = 0; c < width; ++c) {
-    column_weights[static_cast<size_t>(c)] = PlaceWeight(first_place + c);
+  const Index stride = block.values.cols();
+  const auto hashed = static_cast<Index>(row_hashes.size());
+  DenseScan scan(width, first_place);
+  Index end = 0;
+  for (Index row = 0; row < block.values.rows(); row = end) {
+    if (is_cancelled()) {
+      return Cancelled();
+    }
+    end = std::min(row + RowsPerPoll(width), row < hashed ? hashed : block.values.rows());
+    scan.Add(block.values.view().data() + row * stride, end - row, stride,
+             row < hashed ? &row_hashes[static_cast<size_t>(row)] : nullptr);
   }
-  uint64_t row_weight = 0;
+  return scan.TakeColumns();
+}
+
+absl::StatusOr<std::vector<ColumnScan>> ScanSparse(const FeatureBlock& block, Index first_place,
+                                                   const CancelCheck& is_cancelled,
+                                                   std::vector<uint64_t>& row_hashes) {
+  const Index width = ScannedColumns(block);
+  std::vector<ColumnScan> columns(static_cast<size_t>(width));
+  std::vector<PlaceKey> column_keys;
+  for (Index c = 0; c < width; ++c) {
+    column_keys.push_back(KeyOfPlace(first_place + c));
+  }
+  PlaceKey row_key;
   uint64_t* row_hash = nullptr;
   uint64_t ignored = 0;
   const auto begin_row = [&](Index row) {
-    row_weight = PlaceWeight(row);
+    row_key = KeyOfPlace(row);
     const auto position = static_cast<size_t>(row);
-    row_hash = position < scan.row_hashes.size() ? &scan.row_hashes[position] : &ignored;
+    row_hash = position < row_hashes.size() ? &row_hashes[position] : &ignored;
     return true;
   };
   MERCER_RETURN_IF_ERROR(
       ForEachCell(block, is_cancelled, begin_row, [&](Index row, Index column, double value) {
         const auto c = static_cast<size_t>(column);
         columns[c].Visit(row, value);
-        const uint64_t hash = ValueHash(value);
-        columns[c].hash += hash * row_weight;
-        *row_hash += hash * column_weights[c];
+        columns[c].hash += CellHash(value, row_key);
+        *row_hash += CellHash(value, column_keys[c]);
       }));
   for (ColumnScan& column : columns) {
     // What is neither another number nor missing is a zero, stored or not.
-    if (block.is_sparse && column.nonzeros + column.missing < block.sparse.rows()) {
+    if (column.nonzeros + column.missing < block.sparse.rows()) {
       column.AddZeros();
     }
   }
-  return absl::OkStatus();
-}
-
-void ScanRoleColumn(const RoleColumn& column, Scan& scan) {
-  ColumnScan& scanned = scan.role_columns.emplace_back();
-  for (Index row = 0; row < column.values.size(); ++row) {
-    scanned.Visit(row, column.values(row));
-    scanned.hash += ValueHash(column.values(row)) * PlaceWeight(row);
-  }
+  return columns;
 }
 
 template <typename Visit>
@@ -114,19 +126,29 @@ void FindScales(const Dataset& dataset, const Scan& scan, DataQuality& quality) 
 
 absl::Status ScanDataset(const Dataset& dataset, const CancelCheck& is_cancelled, Scan& scan) {
   if (!dataset.blocks.empty()) {
-    scan.row_hashes.resize(
-        static_cast<size_t>(std::min(dataset.rows, DataQuality::kMaxHashedRows)));
+    scan.row_hashes.resize(HashedRows(dataset.rows));
   }
   Index first_place = 0;
   for (const FeatureBlock& block : dataset.blocks) {
-    MERCER_RETURN_IF_ERROR(ScanBlock(block, first_place, is_cancelled, scan));
+    const auto scan_block = block.is_sparse ? ScanSparse : ScanDense;
+    MERCER_ASSIGN_OR_RETURN(std::vector<ColumnScan> columns,
+                            scan_block(block, first_place, is_cancelled, scan.row_hashes));
+    scan.blocks.push_back(std::move(columns));
     first_place += block.num_columns();
   }
+  return ScanRoleColumns(dataset, is_cancelled, scan);
+}
+
+absl::Status ScanRoleColumns(const Dataset& dataset, const CancelCheck& is_cancelled, Scan& scan) {
   for (const RoleColumn& column : dataset.role_columns) {
     if (is_cancelled()) {
       return Cancelled();
     }
-    ScanRoleColumn(column, scan);
+    ColumnScan& scanned = scan.role_columns.emplace_back();
+    for (Index row = 0; row < column.values.size(); ++row) {
+      scanned.Visit(row, column.values(row));
+      scanned.hash += CellHash(column.values(row), KeyOfPlace(row));
+    }
   }
   return absl::OkStatus();
 }
@@ -188,11 +210,9 @@ absl::Status FindNearlyConstant(const Dataset& dataset, const Scan& scan,
 
 }  // namespace quality
 
-absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset,
+absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset, quality::Scan& scan,
                                           const std::function<bool()>& is_cancelled) {
   DataQuality result;
-  quality::Scan scan;
-  MERCER_RETURN_IF_ERROR(quality::ScanDataset(dataset, is_cancelled, scan));
   quality::ListMissingAndConstant(scan, result);
   quality::FindScales(dataset, scan, result);
   MERCER_RETURN_IF_ERROR(quality::FindNearlyConstant(dataset, scan, is_cancelled, result));
@@ -200,6 +220,13 @@ absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset,
   MERCER_RETURN_IF_ERROR(quality::FindLeaks(dataset, scan, is_cancelled, result));
   MERCER_RETURN_IF_ERROR(quality::FindDuplicateRows(dataset, scan, is_cancelled, result));
   return result;
+}
+
+absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset,
+                                          const std::function<bool()>& is_cancelled) {
+  quality::Scan scan;
+  MERCER_RETURN_IF_ERROR(quality::ScanDataset(dataset, is_cancelled, scan));
+  return AssessQuality(dataset, scan, is_cancelled);
 }
 
 }  // namespace mercer

@@ -1,6 +1,6 @@
 // What may be wrong with a data set that can be trained on: found once, in passes over its rows.
 //
-// Time O(cells), for sparse blocks O(stored values); memory 100 bytes for each column, 16 for each row up to kMaxHashedRows,
+// Time O(cells), for sparse blocks O(stored values); memory 150 bytes for each column, 16 for each row up to kMaxHashedRows,
 // one byte for each row and target with classes.
 #pragma once
 
@@ -86,7 +86,14 @@ struct DataQuality {
   std::optional<std::pair<Scale, Scale>> scales;
 };
 
-// `dataset` is valid. Errors: kCancelled, soon after `is_cancelled` says so.
+namespace quality {
+struct Scan;
+}
+
+// `dataset` is valid, `scan` is of it and loses its hashes of rows. Errors: kCancelled, soon after `is_cancelled` says so.
+absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset, quality::Scan& scan,
+                                          const std::function<bool()>& is_cancelled);
+// The same with a scan of its own. Errors: kCancelled, soon after `is_cancelled` says so.
 absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset,
                                           const std::function<bool()>& is_cancelled);
 

@@ -1,5 +1,7 @@
 // Rows that occur twice.
 #include <algorithm>
+#include <bit>
+#include <numeric>
 #include <utility>
 
 #include "core/base/status_macros.h"
@@ -106,17 +108,36 @@ absl::Status CompareGroup(const Dataset& dataset, const HashedRow* begin, const 
   return absl::OkStatus();
 }
 
+// In the order of their hashes, then of the rows: first by the hashes' leading bits, then within those few that have the same.
+std::vector<HashedRow> SortByHash(const std::vector<uint64_t>& hashes) {
+  constexpr int kMaxBits = 20;
+  const int bits = std::clamp(static_cast<int>(std::bit_width(hashes.size())) - 2, 1, kMaxBits);
+  const auto bucket_of = [bits](uint64_t hash) { return static_cast<size_t>(hash >> (64 - bits)); };
+  std::vector<size_t> ends((size_t{1} << bits) + 1, 0);
+  for (const uint64_t hash : hashes) {
+    ++ends[bucket_of(Mix(hash)) + 1];
+  }
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<HashedRow> rows(hashes.size());
+  for (size_t row = 0; row < hashes.size(); ++row) {
+    const uint64_t mixed = Mix(hashes[row]);  // one to one, and its leading bits differ
+    rows[ends[bucket_of(mixed)]++] = {mixed, static_cast<int64_t>(row)};
+  }
+  size_t begin = 0;
+  for (size_t bucket = 0; bucket + 1 < ends.size(); ++bucket) {
+    const auto at = [&](size_t position) { return rows.begin() + static_cast<int64_t>(position); };
+    std::sort(at(begin), at(ends[bucket]));
+    begin = ends[bucket];
+  }
+  return rows;
+}
+
 }  // namespace
 
 absl::Status FindDuplicateRows(const Dataset& dataset, Scan& scan, const CancelCheck& is_cancelled,
                                DataQuality& quality) {
-  std::vector<HashedRow> rows;
-  rows.reserve(scan.row_hashes.size());
-  for (const uint64_t hash : scan.row_hashes) {
-    rows.emplace_back(hash, static_cast<int64_t>(rows.size()));
-  }
+  const std::vector<HashedRow> rows = SortByHash(scan.row_hashes);
   scan.row_hashes = {};
-  std::sort(rows.begin(), rows.end());
   const auto* const end = rows.data() + rows.size();
   size_t groups = 0;
   for (const auto* begin = rows.data(); begin != end;) {

@@ -13,6 +13,7 @@
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 #include "core/data/block_rows.h"
+#include "core/data/dense_scan.h"
 #include "core/training/output_coding.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
@@ -39,43 +40,25 @@ using ConstRows = Eigen::Map<const RowMatrix>;
 
 // What is known of a column after two passes over its cells.
 struct Summary {
-  int64_t missing = 0;
-  std::vector<int64_t> counts;  // of the categories; the rest is of numbers
-  int64_t known = 0;
-  double minimum = kInfinity;
-  double maximum = -kInfinity;
-  double sum = 0;
-  double squares = 0;  // of the distances from the mean
+  const quality::ColumnScan* scan = nullptr;
+  double known = 0;
+  double squares = 0;           // of the numbers' distances from the mean
+  std::vector<int64_t> counts;  // of the categories
 
-  double mean() const { return sum / static_cast<double>(known); }
-  void Add(const ColumnSchema& schema, double value) {
-    if (std::isnan(value)) {
-      ++missing;
-    } else if (schema.categorical) {
-      ++counts[static_cast<size_t>(value)];
-    } else {
-      minimum = std::min(minimum, value);
-      maximum = std::max(maximum, value);
-      sum += value;
-      ++known;
-    }
-  }
+  double mean() const { return scan->sum / known; }
 };
 
-// Calls visit(column, value) for the cells of the first `width` columns, row by row: the table may be a file that is larger
-// than the memory. Errors: kCancelled.
+// Calls visit(first row, number of rows) for pieces of all rows: the table may be a file that is larger than the memory.
+// Errors: kCancelled.
 template <typename Visit>
-absl::Status ForEachCell(const ConstRows& values, size_t width, const CancelCheck& is_cancelled,
-                         const Visit& visit) {
-  const Index poll = RowsPerPoll(static_cast<Index>(width));
-  for (Index row = 0; row < values.rows(); ++row) {
-    if (row % poll == 0 && is_cancelled()) {
+absl::Status ForEachPiece(Index rows, Index width, const CancelCheck& is_cancelled,
+                          const Visit& visit) {
+  const Index piece = RowsPerPoll(width);
+  for (Index row = 0; row < rows; row += piece) {
+    if (is_cancelled()) {
       return absl::CancelledError("the client has gone");
     }
-    const double* cells = values.data() + row * values.cols();
-    for (size_t column = 0; column < width; ++column) {
-      visit(column, cells[column]);
-    }
+    visit(row, std::min(piece, rows - row));
   }
   return absl::OkStatus();
 }
@@ -83,24 +66,37 @@ absl::Status ForEachCell(const ConstRows& values, size_t width, const CancelChec
 // Of the columns that have schemas, the first ones. Errors: kCancelled.
 absl::StatusOr<std::vector<Summary>> Summarize(const ConstRows& values,
                                                const std::vector<const ColumnSchema*>& schemas,
+                                               const quality::ColumnScan* scans,
                                                const CancelCheck& is_cancelled) {
   std::vector<Summary> summaries(schemas.size());
+  std::vector<double> means(schemas.size(), 0.0);
+  std::vector<size_t> categorical;
   for (size_t c = 0; c < schemas.size(); ++c) {
-    summaries[c].counts.assign(schemas[c]->categories.size(), 0);
+    summaries[c].scan = &scans[c];
+    summaries[c].known = static_cast<double>(values.rows() - scans[c].missing);
+    means[c] = summaries[c].known > 0 ? summaries[c].mean() : 0.0;
+    if (schemas[c]->categorical) {
+      categorical.push_back(c);
+      summaries[c].counts.assign(schemas[c]->categories.size(), 0);
+    }
   }
+  std::vector<double> squares(schemas.size(), 0.0);
+  const auto width = static_cast<Index>(schemas.size());
   MERCER_RETURN_IF_ERROR(
-      ForEachCell(values, schemas.size(), is_cancelled,
-                  [&](size_t c, double value) { summaries[c].Add(*schemas[c], value); }));
-  std::vector<double> means;
-  for (const Summary& summary : summaries) {
-    means.push_back(summary.known > 0 ? summary.mean() : 0.0);
-  }
-  MERCER_RETURN_IF_ERROR(
-      ForEachCell(values, schemas.size(), is_cancelled, [&](size_t c, double value) {
-        if (!schemas[c]->categorical && !std::isnan(value)) {
-          summaries[c].squares += (value - means[c]) * (value - means[c]);
+      ForEachPiece(values.rows(), width, is_cancelled, [&](Index row, Index count) {
+        const double* cells = values.data() + row * values.cols();
+        quality::AddSquares(cells, count, values.cols(), means, squares);
+        for (Index r = 0; r < count && !categorical.empty(); ++r, cells += values.cols()) {
+          for (const size_t c : categorical) {
+            if (!std::isnan(cells[c])) {
+              ++summaries[c].counts[static_cast<size_t>(cells[c])];
+            }
+          }
         }
       }));
+  for (size_t c = 0; c < schemas.size(); ++c) {
+    summaries[c].squares = squares[c];
+  }
   return summaries;
 }
 
@@ -108,12 +104,11 @@ void DescribeNumbers(const Summary& summary, v1::NumericStatistics& statistics) 
   if (summary.known == 0) {
     return;
   }
-  statistics.set_min(summary.minimum);
-  statistics.set_max(summary.maximum);
+  statistics.set_min(summary.scan->min);
+  statistics.set_max(summary.scan->max);
   statistics.set_mean(summary.mean());
-  statistics.set_standard_deviation(
-      std::sqrt(summary.squares / static_cast<double>(summary.known)));
-  statistics.set_constant(summary.minimum == summary.maximum);
+  statistics.set_standard_deviation(std::sqrt(summary.squares / summary.known));
+  statistics.set_constant(summary.scan->min == summary.scan->max);
 }
 
 void AddCount(const std::string& value, int64_t count, v1::Column& column) {
@@ -143,7 +138,7 @@ v1::Column DescribeColumn(const ColumnSchema& schema, ColumnRole role, const Sum
   column.set_name(schema.name);
   column.set_role(RoleToProto(role));
   column.set_type(schema.categorical ? v1::COLUMN_TYPE_CATEGORICAL : v1::COLUMN_TYPE_NUMERIC);
-  column.set_missing(summary.missing);
+  column.set_missing(summary.scan->missing);
   if (!schema.categorical) {
     DescribeNumbers(summary, *column.mutable_statistics());
     return column;
@@ -155,10 +150,11 @@ v1::Column DescribeColumn(const ColumnSchema& schema, ColumnRole role, const Sum
 }
 
 absl::StatusOr<v1::Column> DescribeRoleColumn(const RoleColumn& column,
+                                              const quality::ColumnScan& scan,
                                               const CancelCheck& is_cancelled) {
   const ConstRows values(column.values.data(), column.values.size(), 1);
   MERCER_ASSIGN_OR_RETURN(const std::vector<Summary> summaries,
-                          Summarize(values, {&column.schema}, is_cancelled));
+                          Summarize(values, {&column.schema}, &scan, is_cancelled));
   v1::Column described = DescribeColumn(column.schema, column.role, summaries.front());
   const bool has_classes = column.role == ColumnRole::kTarget || column.role == ColumnRole::kTask;
   if (has_classes && !column.schema.categorical) {
@@ -183,8 +179,9 @@ bool AddColumn(v1::Column column, size_t* free_bytes,
   return true;
 }
 
-absl::Status DescribeBlock(const FeatureBlock& block, const CancelCheck& is_cancelled,
-                           size_t* free_bytes, v1::Block& message) {
+absl::Status DescribeBlock(const FeatureBlock& block, const std::vector<quality::ColumnScan>& scans,
+                           const CancelCheck& is_cancelled, size_t* free_bytes,
+                           v1::Block& message) {
   message.set_name(block.name);
   message.set_sparse(block.is_sparse);
   message.set_num_columns(block.num_columns());
@@ -200,7 +197,7 @@ absl::Status DescribeBlock(const FeatureBlock& block, const CancelCheck& is_canc
     schemas[c] = &block.columns[c];
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<Summary> summaries,
-                          Summarize(values, schemas, is_cancelled));
+                          Summarize(values, schemas, scans.data(), is_cancelled));
   for (size_t c = 0; c < schemas.size(); ++c) {
     if (!AddColumn(DescribeColumn(*schemas[c], ColumnRole::kFeature, summaries[c]), free_bytes,
                    message.mutable_columns())) {
@@ -260,21 +257,23 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
   return options;
 }
 
-absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset,
+absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset, const quality::Scan& scan,
                                             const std::function<bool()>& is_cancelled) {
   v1::Dataset description;
   description.set_rows(dataset.rows);
   size_t free_bytes = kMaxReplyBytes;
   // Clients choose a target by them: they come first.
-  for (const RoleColumn& column : dataset.role_columns) {
-    MERCER_ASSIGN_OR_RETURN(v1::Column described, DescribeRoleColumn(column, is_cancelled));
+  for (size_t c = 0; c < dataset.role_columns.size(); ++c) {
+    MERCER_ASSIGN_OR_RETURN(
+        v1::Column described,
+        DescribeRoleColumn(dataset.role_columns[c], scan.role_columns[c], is_cancelled));
     AddColumn(std::move(described), &free_bytes, description.mutable_role_columns());
   }
   int64_t columns = 0;
-  for (const FeatureBlock& block : dataset.blocks) {
-    MERCER_RETURN_IF_ERROR(
-        DescribeBlock(block, is_cancelled, &free_bytes, *description.add_blocks()));
-    columns += block.num_columns();
+  for (size_t b = 0; b < dataset.blocks.size(); ++b) {
+    MERCER_RETURN_IF_ERROR(DescribeBlock(dataset.blocks[b], scan.blocks[b], is_cancelled,
+                                         &free_bytes, *description.add_blocks()));
+    columns += dataset.blocks[b].num_columns();
   }
   description.set_num_columns(columns);
   for (const SquareBlock& square : dataset.squares) {

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/data/dataset.h"
+#include "core/data/quality_scan.h"
 #include "core/data/readers.h"
 #include "mercer/v1/dataset.pb.h"
 #include "server/storage/records.h"
@@ -22,8 +23,8 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
                                    FieldViolations& violations);
 
 // Schema, statistics and counts (view FULL): blocks, squares, role_columns, rows, num_columns.
-// `is_cancelled` is asked again and again. Errors: kCancelled.
-absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset,
+// `scan` is of `dataset`. `is_cancelled` is asked again and again. Errors: kCancelled.
+absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset, const quality::Scan& scan,
                                             const std::function<bool()>& is_cancelled);
 
 // What a data set's row keeps besides its columns: the description, and what makes an upload

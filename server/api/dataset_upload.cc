@@ -12,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
 #include "core/data/quality.h"
+#include "core/data/quality_scan.h"
 #include "server/api/answer_size.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/quality_translator.h"
@@ -285,8 +286,10 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
       const Dataset dataset,
       ReadUploadedParts(header_.parts(), session_->files(), limit, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, context_, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, is_cancelled));
+  quality::Scan scan;
+  MERCER_RETURN_IF_ERROR(quality::ScanDataset(dataset, is_cancelled, scan));
+  MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, scan, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, scan, is_cancelled));
   WriteQuality(dataset, quality, *description.mutable_quality());
   DatasetRecord record;
   record.id = dataset_id_;

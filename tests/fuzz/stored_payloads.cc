@@ -159,6 +159,10 @@ std::vector<std::string> Seeds() {
   request.set_display_name("first");
   std::string job_seed("\x02\x06\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x03svm\x03\x04text\0\0", 31);
   const Dataset dataset = MixedData();
+  quality::Scan scan;
+  quality::ScanDataset(
+      dataset, [] { return false; }, scan)
+      .IgnoreError();
   const Model model = Train(*Learners()[0], MixedRecipe(*Learners()[0]), dataset).model;
   return {
       EventSeed(server::JobEventKind::kState),
@@ -167,8 +171,8 @@ std::vector<std::string> Seeds() {
       error_seed,
       job_seed + server::EncodeTrainRequest(request),
       std::string(1, '\3') +
-          server::EncodeDatasetInfo(
-              {*server::DescribeDataset(dataset, [] { return false; }), "once", "digest", ""}),
+          server::EncodeDatasetInfo({*server::DescribeDataset(dataset, scan, [] { return false; }),
+                                     "once", "digest", ""}),
       std::string(1, '\4') + server::SummarizeModel(model).SerializeAsString(),
       std::string(1, '\5') + SaveModel(model),
   };

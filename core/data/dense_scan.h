@@ -1,0 +1,45 @@
+// The first pass over the numbers of a dense block, many columns at a time with the instructions of this processor.
+//
+// Columns are lanes and rows come in their order, so the answer has the same bits on every processor, and however the rows are
+// cut into calls.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/data/column_scan.h"
+
+namespace mercer::quality {
+
+struct ScannedPiece;
+
+// Not thread-safe.
+class DenseScan {
+ public:
+  // Of the first `width` columns of a block; `first_place`: how many columns the blocks before it have.
+  DenseScan(Index width, Index first_place);
+
+  // The next `count` rows, each `stride` numbers behind the one before. Adds the features' share to the rows' hashes; null: they
+  // are not wanted.
+  void Add(const double* rows, Index count, Index stride, uint64_t* row_hashes);
+  const std::vector<ColumnScan>& columns() const { return columns_; }
+  // Only the destructor may follow.
+  std::vector<ColumnScan> TakeColumns() { return std::move(columns_); }
+
+ private:
+  // The columns from `first` on, cell by cell.
+  void ScanRest(ScannedPiece& piece, Index first);
+
+  Index next_row_ = 0;
+  std::vector<ColumnScan> columns_;
+  std::vector<uint32_t> low_keys_;  // of the columns
+  std::vector<uint32_t> high_keys_;
+};
+
+// squares[c] += (value - means[c])^2 for the known values of the first columns, as many as there are means; row after row.
+void AddSquares(const double* rows, Index count, Index stride, const std::vector<double>& means,
+                std::vector<double>& squares);
+
+}  // namespace mercer::quality
