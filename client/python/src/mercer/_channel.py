@@ -124,7 +124,7 @@ class Connection:
         }
         return makers[method.client_streams, method.server_streams](
             method.path,
-            request_serializer=method.request.SerializeToString,
+            request_serializer=lambda request: request.SerializeToString(),
             response_deserializer=method.response.FromString,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from typing import Any, Callable, Iterator, Optional, Sequence
 
@@ -9,7 +10,7 @@ import grpc
 
 from mercer import errors
 from mercer._channel import Connection, Requests
-from mercer._content import Digest, Part, digest_parts, identity, number_chunks
+from mercer._content import Bytes, Digest, Part, digest_parts, identity, number_chunks
 from mercer._proto import v1
 from mercer._retry import CALLS, Backoff
 
@@ -19,9 +20,42 @@ _RESUMABLE_BYTES = 4 << 20
 _MAY_MEND = ("CHUNK_CHECKSUM", "BAD_UPLOAD_OFFSET", "UPLOAD_TAKEN_OVER")
 _CONTENT_LABEL = "content"
 
+_CHUNK = v1.UploadChunk.DESCRIPTOR
+_REQUEST = v1.UploadDatasetRequest.DESCRIPTOR
+
 OnProgress = Callable[[int], None]
 Position = tuple[int, int]  # part, offset within it
 _FINISHED: Position = (1 << 30, 0)  # behind all bytes: the header suffices
+
+
+@dataclasses.dataclass(frozen=True)
+class ChunkRequest:
+    """An ``UploadDatasetRequest`` with a chunk, whose bytes are copied once, not by every message that holds them."""
+
+    part: int
+    offset: Optional[int]
+    data: Bytes
+
+    def SerializeToString(self) -> bytes:  # noqa: N802 - the name that messages have
+        """The message's wire format: fields of a message may be joined."""
+        chunk = v1.UploadChunk(part=self.part, offset=self.offset).SerializeToString()
+        head = chunk + _field_head(_CHUNK.fields_by_name["data"], len(self.data))
+        length = len(head) + len(self.data)
+        return b"".join((_field_head(_REQUEST.fields_by_name["chunk"], length), head, self.data))
+
+
+def _field_head(field: Any, length: int) -> bytes:
+    """What precedes the bytes of a field: its number, the wire type 2 (bytes follow), and how many they are."""
+    return _varint(field.number << 3 | 2) + _varint(length)
+
+
+def _varint(number: int) -> bytes:
+    groups = bytearray()
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    groups.append(number)
+    return bytes(groups)
 
 
 class Upload:
@@ -123,10 +157,7 @@ class Upload:
             sent += len(data)
             # A chunk whose beginning is there is sent whole: the server compares.
             if (part, offset + len(data)) > begin:
-                chunk = v1.UploadChunk(part=part, data=bytes(data))
-                if header.upload_id:
-                    chunk.offset = offset
-                yield v1.UploadDatasetRequest(chunk=chunk)
+                yield ChunkRequest(part, offset if header.upload_id else None, data)
             self._on_progress(sent)
 
 
