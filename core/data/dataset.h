@@ -121,6 +121,8 @@ struct Dataset {
 // inside their dictionaries, no infinities (row and column are named), square blocks with `rows`
 // rows.
 absl::Status ValidateDataset(const Dataset& dataset);
+// The same but for the values in dense blocks, which were looked at before.
+absl::Status ValidateAroundDenseValues(const Dataset& dataset);
 
 // The rows `rows` (indices into `dataset`, repeated ones allowed) as a data set of their own. A
 // square block keeps its columns.

@@ -112,13 +112,22 @@ absl::Status WriteDoubles(const double* values, size_t count, ByteSink& sink) {
   std::vector<double> piece;
   for (size_t begin = 0; begin < count; begin += kPiece) {
     piece.assign(values + begin, values + std::min(count, begin + kPiece));
-    for (double& value : piece) {
-      value = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
-    }
+    MakeMissingAlike(piece.data(), piece.size());
     MERCER_RETURN_IF_ERROR(sink.Write(std::string_view(reinterpret_cast<const char*>(piece.data()),
                                                        piece.size() * sizeof(double))));
   }
   return absl::OkStatus();
+}
+
+// One section, and the zeros behind it.
+absl::Status WriteSection(const void* data, size_t size, bool doubles, ByteSink& sink) {
+  if (doubles) {
+    MERCER_RETURN_IF_ERROR(
+        WriteDoubles(static_cast<const double*>(data), size / sizeof(double), sink));
+  } else if (size > 0) {
+    MERCER_RETURN_IF_ERROR(sink.Write(std::string_view(static_cast<const char*>(data), size)));
+  }
+  return WriteZeros(Aligned(size) - size, sink);
 }
 
 // Walks over the sections of an encoded file.
@@ -280,8 +289,16 @@ absl::StatusOr<Dataset> Decode(const char* data, size_t size, std::shared_ptr<co
 }  // namespace
 
 absl::Status EncodeDataset(const Dataset& dataset, ByteSink& sink) {
+  MERCER_RETURN_IF_ERROR(EncodeBeginning(dataset, sink));
+  return ForEachSection(dataset, [&](const void* data, size_t size, bool doubles) {
+    return WriteSection(data, size, doubles, sink);
+  });
+}
+
+absl::Status EncodeBeginning(const Dataset& dataset, ByteSink& sink) {
   const std::string header = EncodeHeader(dataset);
-  size_t file_size = Aligned(kPrefixBytes + header.size());
+  const size_t start = kPrefixBytes + header.size();
+  size_t file_size = Aligned(start);
   MERCER_RETURN_IF_ERROR(ForEachSection(dataset, [&](const void*, size_t size, bool) {
     file_size += Aligned(size);
     return absl::OkStatus();
@@ -291,17 +308,21 @@ absl::Status EncodeDataset(const Dataset& dataset, ByteSink& sink) {
   prefix.WriteUint64(header.size());
   prefix.WriteUint64(file_size);
   MERCER_RETURN_IF_ERROR(sink.Write(absl::StrCat(std::string(kMagic), prefix.bytes(), header)));
-  const size_t start = kPrefixBytes + header.size();
-  MERCER_RETURN_IF_ERROR(WriteZeros(Aligned(start) - start, sink));
-  return ForEachSection(dataset, [&](const void* data, size_t size, bool doubles) -> absl::Status {
-    if (doubles) {
-      MERCER_RETURN_IF_ERROR(
-          WriteDoubles(static_cast<const double*>(data), size / sizeof(double), sink));
-    } else if (size > 0) {
-      MERCER_RETURN_IF_ERROR(sink.Write(std::string_view(static_cast<const char*>(data), size)));
-    }
-    return WriteZeros(Aligned(size) - size, sink);
+  return WriteZeros(Aligned(start) - start, sink);
+}
+
+absl::Status EncodeRest(const Dataset& dataset, ByteSink& sink) {
+  bool is_first = true;
+  return ForEachSection(dataset, [&](const void* data, size_t size, bool doubles) {
+    return std::exchange(is_first, false) ? WriteZeros(Aligned(size) - size, sink)
+                                          : WriteSection(data, size, doubles, sink);
   });
+}
+
+void MakeMissingAlike(double* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = std::isnan(values[i]) ? std::numeric_limits<double>::quiet_NaN() : values[i];
+  }
 }
 
 absl::StatusOr<Dataset> OpenDataset(const std::string& path) {

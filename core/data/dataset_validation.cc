@@ -122,14 +122,14 @@ absl::Status CheckColumnNames(const FeatureBlock& block) {
   return absl::OkStatus();
 }
 
-absl::Status CheckBlock(const FeatureBlock& block, Index rows) {
+absl::Status CheckBlock(const FeatureBlock& block, Index rows, bool with_dense_values) {
   MERCER_RETURN_IF_ERROR(CheckRowCount(
       "block", block.name, block.is_sparse ? block.sparse.rows() : block.values.rows(), rows));
   if (block.is_sparse) {
     return CheckSparse(block);
   }
   MERCER_RETURN_IF_ERROR(CheckColumnNames(block));
-  return CheckDense(block);
+  return with_dense_values ? CheckDense(block) : absl::OkStatus();
 }
 
 absl::Status CheckSquare(const SquareBlock& square, Index rows) {
@@ -149,9 +149,7 @@ absl::Status CheckSquare(const SquareBlock& square, Index rows) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status ValidateDataset(const Dataset& dataset) {
+absl::Status Validate(const Dataset& dataset, bool with_dense_values) {
   if (dataset.rows < 1) {
     return RowError(1, "the data set has no rows");
   }
@@ -161,7 +159,7 @@ absl::Status ValidateDataset(const Dataset& dataset) {
       return HeaderError(block.name, absl::StrCat("two blocks are named ", Quoted(block.name),
                                                   ", or one has no name"));
     }
-    MERCER_RETURN_IF_ERROR(CheckBlock(block, dataset.rows));
+    MERCER_RETURN_IF_ERROR(CheckBlock(block, dataset.rows, with_dense_values));
   }
   for (const SquareBlock& square : dataset.squares) {
     if (square.name.empty() || !names.insert(square.name).second) {
@@ -184,5 +182,11 @@ absl::Status ValidateDataset(const Dataset& dataset) {
   }
   return absl::OkStatus();
 }
+
+}  // namespace
+
+absl::Status ValidateDataset(const Dataset& dataset) { return Validate(dataset, true); }
+
+absl::Status ValidateAroundDenseValues(const Dataset& dataset) { return Validate(dataset, false); }
 
 }  // namespace mercer

@@ -56,6 +56,8 @@ struct ApiContext {
   std::shared_ptr<UploadRequests> upload_requests = std::make_shared<UploadRequests>();
   // All parses together keep within limits.dataset_bytes.
   std::shared_ptr<ParseBudget> parse_budget = std::make_shared<ParseBudget>();
+  // Of tables that are taken in while they come, which may take for ever: others do not wait for them.
+  std::shared_ptr<ParseBudget> intake_budget = std::make_shared<ParseBudget>();
   ApiLimits limits;
   const Clock* clock = &RealClock();
 };

@@ -257,6 +257,31 @@ SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::
   return options;
 }
 
+absl::StatusOr<CsvLayout> ReadDenseLayout(const v1::DenseFormat& format) {
+  CsvOptions options;
+  std::vector<std::string> names;
+  for (const v1::DenseColumn& column : format.columns()) {
+    names.push_back(column.name());
+    if (column.role() > v1::COLUMN_ROLE_FEATURE) {
+      options.roles[column.name()] = static_cast<ColumnRole>(column.role() - 1);
+    }
+  }
+  for (const v1::BlockColumns& block : format.blocks()) {
+    options.blocks.push_back({block.name(), {block.columns().begin(), block.columns().end()}});
+  }
+  return MakeCsvLayout(names, options);
+}
+
+std::vector<ColumnSchema> ReadDenseSchemas(const v1::DenseFormat& format) {
+  std::vector<ColumnSchema> schemas;
+  for (const v1::DenseColumn& column : format.columns()) {
+    schemas.push_back({column.name(),
+                       !column.categories().empty(),
+                       {column.categories().begin(), column.categories().end()}});
+  }
+  return schemas;
+}
+
 absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset, const quality::Scan& scan,
                                             const std::function<bool()>& is_cancelled) {
   v1::Dataset description;

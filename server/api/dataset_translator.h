@@ -4,10 +4,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/errors.h"
+#include "core/data/csv_layout.h"
 #include "core/data/dataset.h"
 #include "core/data/quality_scan.h"
 #include "core/data/readers.h"
@@ -21,6 +23,10 @@ CsvOptions ReadCsvFormat(const v1::CsvFormat& format, const std::string& path,
                          FieldViolations& violations);
 SvmlightOptions ReadSvmlightFormat(const v1::SvmlightFormat& format, const std::string& path,
                                    FieldViolations& violations);
+// Errors: BAD_HEADER.
+absl::StatusOr<CsvLayout> ReadDenseLayout(const v1::DenseFormat& format);
+// Of each column of the table.
+std::vector<ColumnSchema> ReadDenseSchemas(const v1::DenseFormat& format);
 
 // Schema, statistics and counts (view FULL): blocks, squares, role_columns, rows, num_columns.
 // `scan` is of `dataset`. `is_cancelled` is asked again and again. Errors: kCancelled.

@@ -54,12 +54,20 @@ class BlobSink final : public ByteSink {
   size_t unchecked_ = 0;
 };
 
-absl::StatusOr<PinnedBlob> StoreContent(const Dataset& dataset, const ApiContext& context,
-                                        const std::function<bool()>& is_cancelled) {
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<BlobWriter> writer, context.blobs->NewBlob());
-  BlobSink sink(context, *writer, is_cancelled);
-  MERCER_RETURN_IF_ERROR(EncodeDataset(dataset, sink));
-  return writer->Commit();
+// From the files of all parts.
+absl::StatusOr<WrittenDataset> ReadAndWrite(
+    const google::protobuf::RepeatedPtrField<v1::UploadPart>& parts, const UploadFiles& files,
+    const ApiContext& context, const std::function<bool()>& is_cancelled) {
+  const int64_t limit = context.limits.dataset_bytes;
+  WrittenDataset written;
+  MERCER_ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(parts, files, limit));
+  MERCER_ASSIGN_OR_RETURN(written.memory, context.parse_budget->Take(bytes, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(written.dataset, ReadUploadedParts(parts, files, limit, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(written.blob, context.blobs->NewBlob());
+  BlobSink sink(context, *written.blob, is_cancelled);
+  MERCER_RETURN_IF_ERROR(EncodeDataset(written.dataset, sink));
+  MERCER_RETURN_IF_ERROR(quality::ScanDataset(written.dataset, is_cancelled, written.scan));
+  return written;
 }
 
 absl::Status BadOrder(const std::string& message) {
@@ -136,7 +144,11 @@ absl::Status DatasetUpload::Add(const v1::UploadDatasetRequest& message) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
-  return session_->Append(ticket_, message.chunk());
+  MERCER_RETURN_IF_ERROR(session_->Append(ticket_, message.chunk()));
+  if (intake_ != nullptr) {
+    intake_->Add(message.chunk());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
@@ -171,6 +183,7 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
   session_ = context_.uploads->NewPlain(header, caller_, PolicyOfUploads(context_));
   MERCER_ASSIGN_OR_RETURN(ticket_, session_->Attach());
+  intake_ = TableIntake::Begin(header, context_);
   return absl::OkStatus();
 }
 
@@ -193,6 +206,8 @@ absl::Status DatasetUpload::BeginResumable() {
   MERCER_RETURN_IF_ERROR(FindFinished());
   if (finished_.has_value()) {
     RemoveFinished();
+  } else {
+    intake_ = TableIntake::Begin(header_, context_);
   }
   return absl::OkStatus();
 }
@@ -274,23 +289,29 @@ absl::Status DatasetUpload::CheckRoomToStore() const {
   return CheckDiskRoom(context_, 2 * received);
 }
 
+absl::StatusOr<WrittenDataset> DatasetUpload::WriteContent(
+    const std::function<bool()>& is_cancelled) {
+  if (intake_ != nullptr) {
+    MERCER_ASSIGN_OR_RETURN(std::optional<WrittenDataset> written, intake_->Finish(is_cancelled));
+    intake_.reset();
+    if (written.has_value()) {
+      return *std::move(written);
+    }
+  }
+  MERCER_RETURN_IF_ERROR(CheckRoomToStore());
+  return ReadAndWrite(header_.parts(), session_->files(), context_, is_cancelled);
+}
+
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
                                                  const std::function<bool()>& is_cancelled) {
-  const int64_t limit = context_.limits.dataset_bytes;
-  MERCER_RETURN_IF_ERROR(CheckRoomToStore());
-  MERCER_ASSIGN_OR_RETURN(const int64_t bytes,
-                          ParseBytes(header_.parts(), session_->files(), limit));
-  MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share share,
-                          context_.parse_budget->Take(bytes, limit, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(
-      const Dataset dataset,
-      ReadUploadedParts(header_.parts(), session_->files(), limit, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, StoreContent(dataset, context_, is_cancelled));
-  quality::Scan scan;
-  MERCER_RETURN_IF_ERROR(quality::ScanDataset(dataset, is_cancelled, scan));
-  MERCER_ASSIGN_OR_RETURN(const DataQuality quality, AssessQuality(dataset, scan, is_cancelled));
-  MERCER_ASSIGN_OR_RETURN(v1::Dataset description, DescribeDataset(dataset, scan, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(WrittenDataset written, WriteContent(is_cancelled));
+  const Dataset& dataset = written.dataset;
+  MERCER_ASSIGN_OR_RETURN(const DataQuality quality,
+                          AssessQuality(dataset, written.scan, is_cancelled));
+  MERCER_ASSIGN_OR_RETURN(v1::Dataset description,
+                          DescribeDataset(dataset, written.scan, is_cancelled));
   WriteQuality(dataset, quality, *description.mutable_quality());
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, written.blob->Commit());
   DatasetRecord record;
   record.id = dataset_id_;
   record.display_name = header_.display_name();

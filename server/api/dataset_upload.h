@@ -11,6 +11,7 @@
 
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/api_context.h"
+#include "server/api/table_intake.h"
 
 namespace mercer::server {
 
@@ -45,6 +46,8 @@ class DatasetUpload {
   absl::StatusOr<v1::Dataset> Read(const std::function<bool()>& is_cancelled);
   // Errors: kResourceExhausted (DISK_NEARLY_FULL).
   absl::Status CheckRoomToStore() const;
+  // The content and what is known of it.
+  absl::StatusOr<WrittenDataset> WriteContent(const std::function<bool()>& is_cancelled);
   absl::StatusOr<v1::Dataset> Store(const std::string& upload_digest,
                                     const std::function<bool()>& is_cancelled);
   absl::StatusOr<CreatedDataset> Create(DatasetRecord record,
@@ -60,6 +63,7 @@ class DatasetUpload {
   std::string dataset_id_;
   std::shared_ptr<UploadSession> session_;  // null before the header
   int64_t ticket_ = 0;
+  std::unique_ptr<TableIntake> intake_;  // null: the parts are read when all of them are there
   std::optional<v1::Dataset> finished_;
 };
 

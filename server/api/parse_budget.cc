@@ -26,6 +26,21 @@ absl::StatusOr<ParseBudget::Share> ParseBudget::Take(int64_t bytes, int64_t tota
     is_taken = mutex_.AwaitWithTimeout(absl::Condition(&fits), kAskAgain);
     taken_ += is_taken ? bytes : 0;
   }
+  return MakeShare(bytes);
+}
+
+ParseBudget::Share ParseBudget::TryToTake(int64_t bytes, int64_t total_bytes) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (bytes > total_bytes - taken_) {
+      return nullptr;
+    }
+    taken_ += bytes;
+  }
+  return MakeShare(bytes);
+}
+
+ParseBudget::Share ParseBudget::MakeShare(int64_t bytes) {
   return Share(this, [self = shared_from_this(), bytes](const void*) { self->GiveBack(bytes); });
 }
 

@@ -21,8 +21,11 @@ class ParseBudget : public std::enable_shared_from_this<ParseBudget> {
   // once `is_cancelled` says so.
   absl::StatusOr<Share> Take(int64_t bytes, int64_t total_bytes,
                              const std::function<bool()>& is_cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same at once; null when they do not keep within it.
+  Share TryToTake(int64_t bytes, int64_t total_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  Share MakeShare(int64_t bytes);
   void GiveBack(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::Mutex mutex_;

@@ -73,30 +73,6 @@ class BlockNumbers {
   bool made_ = false;
 };
 
-// Blocks and columns without their numbers; `order[b]`: the table's columns of block b, by their position in it.
-Dataset Shape(const CsvLayout& layout, std::vector<ColumnSchema> schemas, Index rows,
-              std::vector<std::vector<Index>>* order) {
-  Dataset dataset;
-  dataset.rows = rows;
-  for (const CsvBlock& block : layout.blocks) {
-    FeatureBlock& added = dataset.blocks.emplace_back();
-    added.name = block.name;
-    added.columns.resize(static_cast<size_t>(block.width));
-    order->emplace_back(static_cast<size_t>(block.width), 0);
-  }
-  for (size_t c = 0; c < layout.columns.size(); ++c) {
-    const CsvColumn& column = layout.columns[c];
-    if (column.role == ColumnRole::kFeature) {
-      const auto position = static_cast<size_t>(column.position);
-      (*order)[column.block][position] = static_cast<Index>(c);
-      dataset.blocks[column.block].columns[position] = std::move(schemas[c]);
-    } else if (column.role != ColumnRole::kIgnored) {
-      dataset.role_columns.push_back({column.role, std::move(schemas[c]), Vector(rows)});
-    }
-  }
-  return dataset;
-}
-
 void FillRoleColumns(const SharedMatrix& table, const CsvLayout& layout, Index begin, Index end,
                      Dataset& dataset) {
   size_t next = 0;
@@ -123,13 +99,36 @@ void Gather(const SharedMatrix& table, const std::vector<Index>& columns, Index 
 
 }  // namespace
 
+Dataset ShapeOfTable(const CsvLayout& layout, std::vector<ColumnSchema> schemas, Index rows,
+                     std::vector<std::vector<Index>>* order) {
+  Dataset dataset;
+  dataset.rows = rows;
+  for (const CsvBlock& block : layout.blocks) {
+    FeatureBlock& added = dataset.blocks.emplace_back();
+    added.name = block.name;
+    added.columns.resize(static_cast<size_t>(block.width));
+    order->emplace_back(static_cast<size_t>(block.width), 0);
+  }
+  for (size_t c = 0; c < layout.columns.size(); ++c) {
+    const CsvColumn& column = layout.columns[c];
+    if (column.role == ColumnRole::kFeature) {
+      const auto position = static_cast<size_t>(column.position);
+      (*order)[column.block][position] = static_cast<Index>(c);
+      dataset.blocks[column.block].columns[position] = std::move(schemas[c]);
+    } else if (column.role != ColumnRole::kIgnored) {
+      dataset.role_columns.push_back({column.role, std::move(schemas[c]), Vector(rows)});
+    }
+  }
+  return dataset;
+}
+
 absl::StatusOr<Dataset> SplitTable(const SharedMatrix& table, const CsvLayout& layout,
                                    std::vector<ColumnSchema> schemas, const std::string& path,
                                    const std::function<bool()>& is_cancelled) {
   const auto row_bytes = static_cast<Index>(sizeof(double)) * table.cols();
   const bool in_memory = table.rows() * row_bytes <= kInMemoryBytes;
   std::vector<std::vector<Index>> order;
-  Dataset dataset = Shape(layout, std::move(schemas), table.rows(), &order);
+  Dataset dataset = ShapeOfTable(layout, std::move(schemas), table.rows(), &order);
   std::vector<std::unique_ptr<BlockNumbers>> blocks;
   for (size_t b = 0; b < order.size(); ++b) {
     blocks.push_back(

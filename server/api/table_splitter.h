@@ -16,6 +16,11 @@
 
 namespace mercer::server {
 
+// Blocks and columns without their numbers, those of the columns with a role not set. `schemas`: of each column of the table;
+// `order[b]`: the table's columns of block b, by their position in it.
+Dataset ShapeOfTable(const CsvLayout& layout, std::vector<ColumnSchema> schemas, Index rows,
+                     std::vector<std::vector<Index>>* order);
+
 // `schemas`: of each column of the table. `path`: files of this name, and more behind it, may be made; none stays. Errors:
 // kCancelled, those of the file system.
 absl::StatusOr<Dataset> SplitTable(const SharedMatrix& table, const CsvLayout& layout,

@@ -52,12 +52,12 @@ absl::StatusOr<SharedMatrix> MapDoubles(const std::string& path, Index columns, 
   return SharedMatrix(file, reinterpret_cast<const double*>(bytes.data()), rows, columns);
 }
 
-absl::Status RefuseMissing(const SharedMatrix& table, const std::vector<std::string>& names) {
+absl::Status RefuseMissing(const SharedMatrix& table, const v1::DenseFormat& format) {
   const auto values = table.view();
   for (Index r = 0; r < values.rows(); ++r) {
     for (Index c = 0; c < values.cols(); ++c) {
       if (std::isnan(values(r, c))) {
-        const std::string& name = names[static_cast<size_t>(c)];
+        const std::string& name = format.columns(static_cast<int>(c)).name();
         return WithReason(absl::InvalidArgumentError(absl::StrCat("row ", r + 1, ", column '", name,
                                                                   "': the value is missing")),
                           "BAD_CELL", {{"row", absl::StrCat(r + 1)}, {"column", name}});
@@ -67,42 +67,15 @@ absl::Status RefuseMissing(const SharedMatrix& table, const std::vector<std::str
   return absl::OkStatus();
 }
 
-CsvOptions LayoutOptions(const v1::DenseFormat& format) {
-  CsvOptions options;
-  for (const v1::DenseColumn& column : format.columns()) {
-    if (column.role() > v1::COLUMN_ROLE_FEATURE) {
-      options.roles[column.name()] = static_cast<ColumnRole>(column.role() - 1);
-    }
-  }
-  for (const v1::BlockColumns& block : format.blocks()) {
-    options.blocks.push_back({block.name(), {block.columns().begin(), block.columns().end()}});
-  }
-  return options;
-}
-
-ColumnSchema SchemaOf(const v1::DenseColumn& column) {
-  return {column.name(),
-          !column.categories().empty(),
-          {column.categories().begin(), column.categories().end()}};
-}
-
 absl::StatusOr<Dataset> ReadDense(const v1::DenseFormat& format, const std::string& path,
                                   const std::function<bool()>& is_cancelled) {
   MERCER_ASSIGN_OR_RETURN(const SharedMatrix table,
                           MapDoubles(path, format.columns_size(), format.rows(), "the table"));
-  std::vector<std::string> names;
-  for (const v1::DenseColumn& column : format.columns()) {
-    names.push_back(column.name());
-  }
   if (!format.allow_missing()) {
-    MERCER_RETURN_IF_ERROR(RefuseMissing(table, names));
+    MERCER_RETURN_IF_ERROR(RefuseMissing(table, format));
   }
-  MERCER_ASSIGN_OR_RETURN(const CsvLayout layout, MakeCsvLayout(names, LayoutOptions(format)));
-  std::vector<ColumnSchema> schemas;
-  for (const v1::DenseColumn& column : format.columns()) {
-    schemas.push_back(SchemaOf(column));
-  }
-  return SplitTable(table, layout, std::move(schemas), path, is_cancelled);
+  MERCER_ASSIGN_OR_RETURN(const CsvLayout layout, ReadDenseLayout(format));
+  return SplitTable(table, layout, ReadDenseSchemas(format), path, is_cancelled);
 }
 
 // Passes bytes on until the client has gone.

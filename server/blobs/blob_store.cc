@@ -69,6 +69,7 @@ class DiskBlobWriter final : public BlobWriter {
     return absl::OkStatus();
   }
   int64_t size() const override { return size_; }
+  absl::StatusOr<std::unique_ptr<MappedFile>> Map() const override;
   absl::StatusOr<PinnedBlob> Commit() override;
 
  private:
@@ -134,6 +135,10 @@ DiskBlobWriter::~DiskBlobWriter() {
   if (!moved_) {
     store_->files().Remove(path_).IgnoreError();  // the next start removes it otherwise
   }
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobWriter::Map() const {
+  return store_->files().Map(path_);
 }
 
 absl::StatusOr<PinnedBlob> DiskBlobWriter::Commit() {

@@ -53,6 +53,8 @@ class BlobWriter {
   // may follow.
   virtual absl::Status Append(std::string_view bytes) = 0;
   virtual int64_t size() const = 0;  // bytes appended
+  // What has been appended so far.
+  virtual absl::StatusOr<std::unique_ptr<MappedFile>> Map() const = 0;
   virtual absl::StatusOr<PinnedBlob> Commit() = 0;
 };
 
