@@ -144,11 +144,8 @@ absl::Status DatasetUpload::Add(const v1::UploadDatasetRequest& message) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_));
-  MERCER_RETURN_IF_ERROR(session_->Append(ticket_, message.chunk()));
-  if (intake_ != nullptr) {
-    intake_->Add(message.chunk());
-  }
-  return absl::OkStatus();
+  const auto receive = [&] { return session_->Append(ticket_, message.chunk()); };
+  return intake_ != nullptr ? intake_->AddWhile(message.chunk(), receive) : receive();
 }
 
 absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
+
+#include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
 #include "server/api/dataset_translator.h"
@@ -50,9 +53,10 @@ int64_t AnnouncedRows(const v1::UploadHeader& header) {
 
 int64_t IntakeMemory(int64_t rows, size_t role_columns, size_t columns) {
   constexpr int64_t kPerRow = 64;  // its hash, and what is found out of the data set afterwards
-  constexpr int64_t kPerColumn = 1024;  // its scan, its place, its names more than once
-  return rows * (kPerRow + static_cast<int64_t>(sizeof(double) * role_columns)) +
-         static_cast<int64_t>(kGatheredBytes) + kPerColumn * static_cast<int64_t>(columns);
+  constexpr int64_t kPerColumn = 1024;             // its scan, its place, its names more than once
+  constexpr int64_t kPerTable = int64_t{4} << 20;  // a thread, a file and a piece of the table
+  return kPerTable + rows * (kPerRow + static_cast<int64_t>(sizeof(double) * role_columns)) +
+         kPerColumn * static_cast<int64_t>(columns);
 }
 
 }  // namespace
@@ -93,10 +97,14 @@ std::unique_ptr<TableIntake> TableIntake::Begin(const v1::UploadHeader& header,
       places.categorical.push_back(c);
     }
   }
-  std::unique_ptr<TableIntake> intake(
-      new TableIntake(std::move(shape), std::move(places), format.allow_missing()));
-  intake->memory_ = std::move(memory);
-  return intake->BeginFile(*context.blobs).ok() ? std::move(intake) : nullptr;
+  std::unique_ptr<TableIntake> intake;
+  const absl::Status begun = RunSafely("taking in a table", [&] {
+    // It may have no thread.
+    intake.reset(new TableIntake(std::move(shape), std::move(places), format.allow_missing()));
+    intake->memory_ = std::move(memory);
+    return intake->BeginFile(*context.blobs);
+  });
+  return begun.ok() ? std::move(intake) : nullptr;
 }
 
 TableIntake::TableIntake(Dataset shape, Places places, bool allow_missing)
@@ -121,20 +129,36 @@ absl::Status TableIntake::BeginFile(BlobStore& blobs) {
   return absl::OkStatus();
 }
 
-void TableIntake::Add(const v1::UploadChunk& chunk) {
-  const int64_t offset = chunk.has_offset() ? chunk.offset() : bytes_;
-  const auto size = static_cast<int64_t>(chunk.data().size());
-  if (failed_ || offset + size <= bytes_) {
-    return;
+// Hashing and writing twice the same bytes, and waiting for the disk, have nothing to do with each other.
+absl::Status TableIntake::AddWhile(const v1::UploadChunk& chunk,
+                                   const std::function<absl::Status()>& receive) {
+  if (failed_) {
+    return receive();
   }
-  // The beginning of an upload that is resumed came with another stream.
-  failed_ =
-      offset > bytes_ ||
-      !AddBytes(std::string_view(chunk.data()).substr(static_cast<size_t>(bytes_ - offset))).ok();
+  absl::Status added = absl::OkStatus();
+  absl::Notification has_added;
+  helper_.Post([&] {
+    added = RunSafely("taking in a table", [&] { return Add(chunk); });
+    has_added.Notify();
+  });
+  const absl::Status received = RunSafely("receiving a chunk", receive);
+  has_added.WaitForNotification();
+  failed_ = !added.ok() || !received.ok();
   if (failed_) {
     blob_.reset();
     memory_.reset();
   }
+  return received;
+}
+
+absl::Status TableIntake::Add(const v1::UploadChunk& chunk) {
+  const int64_t offset = chunk.has_offset() ? chunk.offset() : bytes_;
+  const std::string_view bytes = chunk.data();
+  if (offset > bytes_) {
+    return absl::OutOfRangeError("the beginning came with another stream");
+  }
+  const auto known = static_cast<size_t>(bytes_ - offset);
+  return known < bytes.size() ? AddBytes(bytes.substr(known)) : absl::OkStatus();
 }
 
 absl::Status TableIntake::AddBytes(std::string_view bytes) {

@@ -23,6 +23,7 @@
 #include "core/data/quality_scan.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/api_context.h"
+#include "server/jobs/executor.h"
 
 namespace mercer::server {
 
@@ -41,8 +42,8 @@ class TableIntake {
   static std::unique_ptr<TableIntake> Begin(const v1::UploadHeader& header,
                                             const ApiContext& context);
 
-  // A chunk that the upload has received. Bytes that came before are ignored.
-  void Add(const v1::UploadChunk& chunk);
+  // Takes in a chunk while `receive` puts it where it is kept; answers what that says. Bytes that came before are ignored.
+  absl::Status AddWhile(const v1::UploadChunk& chunk, const std::function<absl::Status()>& receive);
   // None: as null from Begin. Only the destructor may follow. Errors: kCancelled.
   absl::StatusOr<std::optional<WrittenDataset>> Finish(const std::function<bool()>& is_cancelled);
 
@@ -57,6 +58,7 @@ class TableIntake {
   TableIntake(Dataset shape, Places places, bool allow_missing);
 
   absl::Status BeginFile(BlobStore& blobs);
+  absl::Status Add(const v1::UploadChunk& chunk);
   absl::Status AddBytes(std::string_view bytes);
   absl::Status AddRows(std::string_view bytes);
   // The rows' numbers to piece_ and the columns with a role.
@@ -79,6 +81,7 @@ class TableIntake {
   bool failed_ = false;  // nothing is made of it
   std::unique_ptr<BlobWriter> blob_;
   ParseBudget::Share memory_;
+  ThreadPool helper_{1};  // last: it uses all above
 };
 
 }  // namespace mercer::server
