@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
 #include "core/objectives/square_loss.h"
-#include "core/solvers/blocked_cholesky.h"
 
 namespace mercer {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
-#include "core/solvers/blocked_cholesky.h"
+#include "core/kernels/blocked_cholesky.h"
 
 namespace mercer {
 namespace {

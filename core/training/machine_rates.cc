@@ -12,9 +12,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/random.h"
+#include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/blocked_cholesky.h"
 #include "core/solvers/smo.h"
 
 namespace mercer {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/blocked_cholesky.h"
 #include "core/solvers/svm_newton.h"
 
 namespace mercer::lp_mkl {

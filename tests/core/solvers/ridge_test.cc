@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/solvers/blocked_cholesky.h"
+#include "core/kernels/blocked_cholesky.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

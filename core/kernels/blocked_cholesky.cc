@@ -1,4 +1,4 @@
-#include "core/solvers/blocked_cholesky.h"
+#include "core/kernels/blocked_cholesky.h"
 
 #include <algorithm>
 
