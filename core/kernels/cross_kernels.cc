@@ -186,6 +186,36 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
   }
 }
 
+// A kernel and its factors of the rows and of the basis (unit diagonal), or none.
+struct FactoredKernel {
+  const KernelSpec& spec;
+  const Vector& row_factors;
+  const Vector& column_factors;
+};
+
+// out = the kernel of the values `strip`, whose rows begin at `row`.
+void OneKernel(const FactoredKernel& kernel, const Strip& strip, Index row, double* out) {
+  const KernelSpec& spec = kernel.spec;
+  const Strip result{out, strip.rows, strip.cols, strip.stride};
+  if (spec.type == KernelType::kEuclidean) {
+    SquareRoots(strip, out);
+    ExponentialValues(result, ExponentialRate(spec), out);
+    return;
+  }
+  if (IsExponential(spec.type)) {
+    ExponentialValues(strip, ExponentialRate(spec), out);
+    return;
+  }
+  if (spec.type == KernelType::kPolynomial) {
+    PolynomialValues(strip, spec.scale, spec.offset, spec.degree, out);
+  } else {
+    std::copy_n(strip.values, strip.rows * strip.stride, out);
+  }
+  if (kernel.row_factors.size() > 0) {
+    ScaleRowsAndColumns(result, kernel.row_factors.data() + row, kernel.column_factors.data(), out);
+  }
+}
+
 // The source of a kernel in the rows of a model's basis, which has no square blocks.
 absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const PreparedData& basis) {
   if (!IsSquareType(spec.type)) {
@@ -328,6 +358,54 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
     }
   });
   return context.CheckCancelled();
+}
+
+absl::StatusOr<BoundCrossKernels> CrossKernels::Bind(const PreparedData& x,
+                                                     RunContext& context) const {
+  BoundCrossKernels bound;
+  bound.parts_ = parts_;
+  bound.stride_ = PaddedLength(num_basis());
+  bound.features_.resize(parts_->sources.size());
+  bound.row_factors_.resize(parts_->kernels.size());
+  std::vector<bool> gathered(parts_->sources.size());
+  for (size_t k = 0; k < parts_->kernels.size(); ++k) {
+    const size_t source = parts_->source_of[k];
+    if (!gathered[source]) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      MERCER_ASSIGN_OR_RETURN(bound.features_[source], parts_->Features(k, x, context));
+      gathered[source] = true;
+    }
+    if (parts_->factors[k].size() > 0) {
+      MERCER_ASSIGN_OR_RETURN(bound.row_factors_[k],
+                              UnitFactors(parts_->kernels[k], x, bound.features_[source]));
+    }
+  }
+  return bound;
+}
+
+void BoundCrossKernels::Values(Index begin, Index end, double* out,
+                               const RunContext& context) const {
+  const Index rows = end - begin;
+  const Index columns = parts_->basis->rows;
+  std::vector<double> source_values(static_cast<size_t>(rows * stride_));
+  for (size_t s = 0; s < features_.size() && !context.cancelled(); ++s) {
+    const BasisSource& source = parts_->sources[s];
+    const auto x = features_[s].view();
+    if (source.source.is_square) {
+      RowMatrix::Map(source_values.data(), rows, stride_).leftCols(columns) =
+          x.middleRows(begin, rows);
+    } else {
+      ComputePairValues(source.source.value, x.middleRows(begin, rows), source.features.view(),
+                        source_values.data(), stride_, context);
+    }
+    const Strip strip{source_values.data(), rows, columns, stride_};
+    for (size_t k = 0; k < parts_->kernels.size(); ++k) {
+      if (parts_->source_of[k] == s) {
+        OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, strip, begin,
+                  out + static_cast<Index>(k) * rows * stride_);
+      }
+    }
+  }
 }
 
 }  // namespace mercer

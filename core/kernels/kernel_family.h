@@ -91,6 +91,9 @@ size_t ExactKernelFamilyBytes(Index num_rows, Index num_columns, Index num_kerne
 size_t ExactKernelSourceBytes(Index num_rows, Index num_columns, Index num_kernels,
                               Index num_sources);
 
+// Kernels between rows and the basis of a model, bound to these rows.
+class BoundCrossKernels;
+
 // Kernels between rows to predict and the basis of a model.
 class CrossKernels {
  public:
@@ -112,9 +115,31 @@ class CrossKernels {
   absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                        RunContext& context) const;
 
+  // For all kernels one by one. What the kernels read of `x`, which must outlive the result, is gathered here, once.
+  // Errors: those of Combine.
+  absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const;
+
  private:
+  friend class BoundCrossKernels;
   struct Parts;
   std::shared_ptr<const Parts> parts_;
+};
+
+// Immutable and safe for concurrent use.
+class BoundCrossKernels {
+ public:
+  // Distance between the values of neighbouring rows, at least the rows of the basis.
+  Index stride() const { return stride_; }
+  // out[(k * rows + r) * stride() + j] = k_k(x_(begin + r), z_j) for rows = end - begin rows and all kernels k; entries from
+  // the rows of the basis up to the stride are arbitrary but finite. The entries of a row do not depend on the rows beside it.
+  void Values(Index begin, Index end, double* out, const RunContext& context) const;
+
+ private:
+  friend class CrossKernels;
+  std::shared_ptr<const CrossKernels::Parts> parts_;
+  Index stride_ = 0;
+  std::vector<SharedMatrix> features_;  // of each source
+  std::vector<Vector> row_factors_;     // of each kernel with unit diagonal; else empty
 };
 
 }  // namespace mercer

@@ -2,14 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
 #include "core/base/run_context.h"
 #include "core/base/types.h"
+#include "core/kernels/factor_rows.h"
 
 namespace mercer {
+
+// K = X X' with X = rows root: a kernel of explicit features, of which X is never formed.
+struct FactoredKernel {
+  const FactorRows& rows;  // n x r
+  const Matrix& root;      // r x r, lower triangular; the strict upper triangle is 0
+};
 
 // Implementations are immutable and safe for concurrent use. Values do not depend on which entries
 // are asked for together.
@@ -32,6 +40,8 @@ class KernelOperator {
   // The whole matrix when it is formed (column-major, n x n, 64-byte aligned columns not
   // guaranteed), else null.
   virtual const Matrix* Dense() const { return nullptr; }
+  // The factor of a kernel of low rank, else nothing. Valid for as long as the operator.
+  virtual std::optional<FactoredKernel> Factored() const { return std::nullopt; }
 };
 
 // A formed Gram matrix; both triangles are filled.

@@ -1,0 +1,217 @@
+#include "core/kernels/factor_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/factor_rows.cc"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, which includes this file again for each target.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace mercer {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 8 lanes, the padding of rows, so that loops need no tails.
+using Tag = hn::CappedTag<double, 8>;
+using Register = hn::Vec<Tag>;
+using SingleTag = hn::Rebind<float, Tag>;
+
+HWY_INLINE Register LoadSingle(const float* values) {
+  return hn::PromoteTo(Tag(), hn::LoadU(SingleTag(), values));
+}
+
+// row'x over `stride` entries, a multiple of 16.
+double DotRow(const float* row, const double* x, Index stride) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  Register even = hn::Zero(d);
+  Register odd = hn::Zero(d);
+  for (Index c = 0; c < stride; c += 2 * lanes) {
+    even = hn::MulAdd(LoadSingle(row + c), hn::LoadU(d, x + c), even);
+    odd = hn::MulAdd(LoadSingle(row + c + lanes), hn::LoadU(d, x + c + lanes), odd);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+}
+
+// out += a[0] row[0] + ... + a[3] row[3].
+void AddFourRows(const float* const* rows, const double* a, Index stride, double* out) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const Register a0 = hn::Set(d, a[0]);
+  const Register a1 = hn::Set(d, a[1]);
+  const Register a2 = hn::Set(d, a[2]);
+  const Register a3 = hn::Set(d, a[3]);
+  for (Index c = 0; c < stride; c += lanes) {
+    Register sum = hn::LoadU(d, out + c);
+    sum = hn::MulAdd(a0, LoadSingle(rows[0] + c), sum);
+    sum = hn::MulAdd(a1, LoadSingle(rows[1] + c), sum);
+    sum = hn::MulAdd(a2, LoadSingle(rows[2] + c), sum);
+    sum = hn::MulAdd(a3, LoadSingle(rows[3] + c), sum);
+    hn::StoreU(sum, d, out + c);
+  }
+}
+
+// out = factor row.
+void ScaleRow(const float* row, double factor, Index stride, double* out) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const Register scale = hn::Set(d, factor);
+  for (Index c = 0; c < stride; c += lanes) {
+    hn::StoreU(hn::Mul(scale, LoadSingle(row + c)), d, out + c);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace mercer
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <cblas.h>
+
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+HWY_EXPORT(DotRow);
+HWY_EXPORT(AddFourRows);
+HWY_EXPORT(ScaleRow);
+
+constexpr Index kPadding = 16;       // floats: a line of the cache
+constexpr Index kRowsPerTask = 512;  // about 0.1 ms for 700 columns
+constexpr Index kSummedRows = 2048;  // per partial sum
+constexpr Index kGramRows = 2048;    // gathered at a time
+constexpr Index kGramTile = 128;     // a tile's update takes about 2 ms
+
+Index Stride(Index cols) { return (cols + kPadding - 1) / kPadding * kPadding; }
+blasint ToInt(Index value) { return static_cast<blasint>(value); }
+
+// sum += a(i) row(i) over [begin, end).
+void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
+             double* sum) {
+  std::array<const float*, 4> rows = {};
+  std::array<double, 4> scales = {};
+  size_t count = 0;
+  const auto add = [&] {
+    for (; count < rows.size(); ++count) {
+      rows[count] = rows[0];
+      scales[count] = 0;
+    }
+    HWY_DYNAMIC_DISPATCH(AddFourRows)(rows.data(), scales.data(), stride, sum);
+    count = 0;
+  };
+  for (Index i = begin; i < end; ++i) {
+    if (a(i) == 0) {
+      continue;
+    }
+    rows[count] = factor.row(i);
+    scales[count] = a(i);
+    if (++count == rows.size()) {
+      add();
+    }
+  }
+  if (count > 0) {
+    add();
+  }
+}
+
+}  // namespace
+
+FactorRows::FactorRows(Index rows, Index cols)
+    : rows_(rows),
+      cols_(cols),
+      stride_(Stride(cols)),
+      values_(Eigen::Matrix<float, Eigen::Dynamic, 1>::Zero(rows * stride_)) {}
+
+size_t FactorRows::Bytes(Index rows, Index cols) {
+  return static_cast<size_t>(rows) * static_cast<size_t>(Stride(cols)) * sizeof(float);
+}
+
+Vector FactorRows::Padded(ConstVectorRef x) const {
+  Vector padded = Vector::Zero(stride_);
+  padded.head(cols_) = x;
+  return padded;
+}
+
+absl::Status FactorRows::Multiply(ConstVectorRef x, VectorRef out, RunContext& context) const {
+  const Vector padded = Padded(x);
+  context.parallel().ForBlocks(rows_, kRowsPerTask, [&](Index begin, Index end) {
+    for (Index i = begin; i < end && !context.cancelled(); ++i) {
+      out(i) = HWY_DYNAMIC_DISPATCH(DotRow)(row(i), padded.data(), stride_);
+    }
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyRows(absl::Span<const Index> rows, ConstVectorRef x, VectorRef out,
+                                      RunContext& context) const {
+  const Vector padded = Padded(x);
+  const auto count = static_cast<Index>(rows.size());
+  context.parallel().ForBlocks(count, kRowsPerTask, [&](Index begin, Index end) {
+    for (Index j = begin; j < end && !context.cancelled(); ++j) {
+      out(j) =
+          HWY_DYNAMIC_DISPATCH(DotRow)(row(rows[static_cast<size_t>(j)]), padded.data(), stride_);
+    }
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
+                                            RunContext& context) const {
+  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
+  Matrix sums = Matrix::Zero(stride_, blocks);
+  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
+    if (!context.cancelled()) {
+      AddRows(*this, a, begin, end, stride_, sums.col(begin / kSummedRows).data());
+    }
+  });
+  out.setZero();
+  for (Index b = 0; b < blocks; ++b) {
+    out += sums.col(b).head(cols_);
+  }
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
+                                 MatrixRef out, RunContext& context) const {
+  const auto count = static_cast<Index>(rows.size());
+  const Index tiles = (cols_ + kGramTile - 1) / kGramTile;
+  Matrix gathered(stride_, std::min(count, kGramRows));
+  for (Index first = 0; first < count; first += kGramRows) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index width = std::min(kGramRows, count - first);
+    context.parallel().ForBlocks(width, kRowsPerTask / 4, [&](Index begin, Index end) {
+      for (Index j = begin; j < end; ++j) {
+        HWY_DYNAMIC_DISPATCH(ScaleRow)
+        (row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
+         gathered.col(j).data());
+      }
+    });
+    // The lower tiles (i, j), j <= i, numbered row by row.
+    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index tile, Index) {
+      if (context.cancelled()) {
+        return;
+      }
+      Index i = 0;
+      while ((i + 1) * (i + 2) / 2 <= tile) {
+        ++i;
+      }
+      const Index j = tile - i * (i + 1) / 2;
+      const Index height = std::min(kGramTile, cols_ - i * kGramTile);
+      const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, ToInt(height), ToInt(breadth),
+                  ToInt(width), scale, gathered.data() + i * kGramTile, ToInt(stride_),
+                  gathered.data() + j * kGramTile, ToInt(stride_), 1.0,
+                  out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
+                  ToInt(out.outerStride()));
+    });
+  }
+  return context.CheckCancelled();
+}
+
+}  // namespace mercer
+#endif  // HWY_ONCE

@@ -1,0 +1,53 @@
+// The rows of a tall factor in single precision: half the memory, and half the time of the passes over it, which memory bounds.
+// Every sum is formed in double precision from the stored values.
+//
+// Blocks of rows and orders of summation depend on shapes only: results have the same bits for every number of threads.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+
+namespace mercer {
+
+// A matrix of rows() x cols(), row by row. Written once, through row(); afterwards safe for concurrent use.
+class FactorRows {
+ public:
+  // All values 0.
+  FactorRows(Index rows, Index cols);
+
+  Index rows() const { return rows_; }
+  Index cols() const { return cols_; }
+  // cols() values; what follows them up to the next row must stay 0.
+  float* row(Index i) { return values_.data() + i * stride_; }
+  const float* row(Index i) const { return values_.data() + i * stride_; }
+
+  // Bytes of so many values.
+  static size_t Bytes(Index rows, Index cols);
+
+  // out(i) = row(i)'x. Errors of all operations: kCancelled.
+  absl::Status Multiply(ConstVectorRef x, VectorRef out, RunContext& context) const;
+  // out(j) = row(rows[j])'x.
+  absl::Status MultiplyRows(absl::Span<const Index> rows, ConstVectorRef x, VectorRef out,
+                            RunContext& context) const;
+  // out = sum_i a(i) row(i). Rows where a is zero cost nothing.
+  absl::Status MultiplyTransposed(ConstVectorRef a, VectorRef out, RunContext& context) const;
+  // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', weights >= 0: the lower triangle; the upper one is arbitrary.
+  absl::Status AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
+                       MatrixRef out, RunContext& context) const;
+
+ private:
+  // x with zeros up to the stride.
+  Vector Padded(ConstVectorRef x) const;
+
+  Index rows_;
+  Index cols_;
+  Index stride_;
+  Eigen::Matrix<float, Eigen::Dynamic, 1> values_;
+};
+
+}  // namespace mercer

@@ -1,0 +1,231 @@
+#include "core/kernels/joint_basis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include <Eigen/QR>
+
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/landmarks.h"
+#include "core/kernels/matrix_products.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kSampledRows = 3000;
+constexpr Index kEvaluatedRows = 128;  // per task
+constexpr Index kOrthonormalColumns = 16;
+constexpr Index kFreshSamples = 4;
+constexpr double kTolerated = 100;  // times the tolerance, on a fresh sample
+
+// Wide panels multiply faster; narrow ones waste fewer columns when little is left to be caught. `excess`: what is dropped over what
+// may be.
+Index PanelColumns(double excess) {
+  return excess > 1e4 ? 128 : (excess > 100 ? 64 : (excess > 4 ? 32 : 16));
+}
+
+// target -= basis basis'target.
+absl::Status TakeOut(const ConstMatrixRef& basis, MatrixRef target, RunContext& context) {
+  Matrix inside(basis.cols(), target.cols());
+  MERCER_RETURN_IF_ERROR(TransposedProduct(basis, target, inside, context));
+  return AddProduct(-1.0, basis, inside, target, context);
+}
+
+// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to those before it twice.
+absl::Status Orthonormalize(Matrix& panel, RunContext& context) {
+  for (Index begin = 0; begin < panel.cols(); begin += kOrthonormalColumns) {
+    const Index columns = std::min(kOrthonormalColumns, panel.cols() - begin);
+    auto block = panel.middleCols(begin, columns);
+    for (int round = 0; round < 2; ++round) {
+      MERCER_RETURN_IF_ERROR(TakeOut(panel.leftCols(begin), block, context));
+      const Eigen::HouseholderQR<Matrix> qr(block);
+      block = qr.householderQ() * Matrix::Identity(panel.rows(), columns);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Features of some rows, scaled: features x rows.
+struct Sample {
+  Matrix features;
+  double energy = 0;  // their squared norm
+};
+
+class BasisFinder {
+ public:
+  BasisFinder(const NystromFeatures& features, const PreparedData& rows,
+              const JointBasisOptions& options)
+      : features_(features), rows_(rows), options_(options) {}
+
+  absl::StatusOr<JointBasis> Find(RunContext& context) {
+    Sample sample;
+    MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
+    SetScales(sample);
+    basis_.resize(features_.num_features(), 0);
+    MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, context));
+    for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows; ++fresh) {
+      MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
+      MERCER_ASSIGN_OR_RETURN(const double dropped, Dropped(sample, context));
+      if (dropped <= kTolerated * options_.tolerance * sample.energy) {
+        break;
+      }
+      MERCER_RETURN_IF_ERROR(Extend(sample, dropped, context));
+    }
+    return Result();
+  }
+
+ private:
+  // Rows of a draw of its own; those of one sample may be in another.
+  absl::Status Draw(Index number, Sample& sample, RunContext& context) {
+    const std::vector<Index> drawn =
+        DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
+    const PreparedData selected = SelectRows(rows_, drawn);
+    MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(selected, context));
+    sample.features.resize(features_.num_features(), selected.rows);
+    context.parallel().ForBlocks(selected.rows, kEvaluatedRows, [&](Index begin, Index end) {
+      features_.Evaluate(bound, begin, end, sample.features.middleCols(begin, end - begin),
+                         context);
+    });
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    sampled_ += selected.rows;
+    if (number > 0) {
+      Scale(sample);
+    }
+    return absl::OkStatus();
+  }
+
+  // Every kernel gets the same mean squared norm in the first sample.
+  void SetScales(Sample& sample) {
+    scales_.setZero(features_.num_kernels());
+    for (Index k = 0; k < features_.num_kernels(); ++k) {
+      const double energy = Block(sample.features, k).squaredNorm();
+      if (energy > 0) {
+        scales_(k) = std::sqrt(static_cast<double>(sample.features.cols()) / energy);
+      }
+    }
+    Scale(sample);
+  }
+
+  void Scale(Sample& sample) {
+    for (Index k = 0; k < features_.num_kernels(); ++k) {
+      Block(sample.features, k) *= scales_(k);
+    }
+    sample.energy = sample.features.squaredNorm();
+  }
+
+  Eigen::Ref<Matrix> Block(Matrix& matrix, Index k) const {
+    return matrix.middleRows(features_.first_feature(k),
+                             features_.first_feature(k + 1) - features_.first_feature(k));
+  }
+
+  absl::StatusOr<double> Dropped(const Sample& sample, RunContext& context) const {
+    Matrix kept(sample.features.cols(), basis_.cols());
+    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, basis_, kept, context));
+    // By row: a difference of nearly equal sums for each, not for all together.
+    return (sample.features.colwise().squaredNorm().transpose() - kept.rowwise().squaredNorm())
+        .cwiseMax(0.0)
+        .sum();
+  }
+
+  // Adds panels until little enough of the sample is dropped; `dropped` is so far.
+  absl::Status Extend(const Sample& sample, double dropped, RunContext& context) {
+    const double first = dropped;
+    const double goal = options_.tolerance * sample.energy;
+    while (dropped > goal && basis_.cols() < MostColumns()) {
+      context.ReportStage("compression", std::log(dropped / first) / std::log(goal / first));
+      const Index columns = PanelColumns(dropped / goal);
+      MERCER_ASSIGN_OR_RETURN(const double caught, AddPanel(sample, columns, context));
+      dropped -= caught;
+      // Rounding in the difference of squared norms is all that is left.
+      if (caught <= 1e-15 * sample.energy) {
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Index MostColumns() const {
+    return options_.max_columns > 0 ? std::min(options_.max_columns, basis_.rows()) : basis_.rows();
+  }
+
+  // What the new panel holds of the sample's squared norm.
+  absl::StatusOr<double> AddPanel(const Sample& sample, Index columns, RunContext& context) {
+    const Index count = std::min(columns, MostColumns() - basis_.cols());
+    Matrix panel = RandomSigns(basis_.rows(), count);
+    MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
+    Matrix products(sample.features.cols(), count);
+    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
+    panel.setZero();
+    MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.features, products, panel, context));
+    // The second round takes out what rounding has left of the panels before.
+    for (int round = 0; round < 2; ++round) {
+      MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
+      MERCER_RETURN_IF_ERROR(Orthonormalize(panel, context));
+    }
+    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
+    basis_.conservativeResize(Eigen::NoChange, basis_.cols() + count);
+    basis_.rightCols(count) = panel;
+    return products.squaredNorm();
+  }
+
+  Matrix RandomSigns(Index rows, Index columns) const {
+    RandomStream random(options_.seed, "joint-basis-signs", static_cast<uint64_t>(basis_.cols()));
+    Matrix signs(rows, columns);
+    uint64_t bits = 0;
+    for (Index i = 0; i < signs.size(); ++i, bits >>= 1) {
+      if (i % 64 == 0) {
+        bits = random.NextUint64();
+      }
+      signs.data()[i] = (bits & 1) != 0 ? 1.0 : -1.0;
+    }
+    return signs;
+  }
+
+  JointBasis Result() {
+    JointBasis result;
+    result.reduce = basis_;
+    result.restore = std::move(basis_);
+    for (Index k = 0; k < features_.num_kernels(); ++k) {
+      Block(result.reduce, k) *= scales_(k);
+      Block(result.restore, k) *= scales_(k) > 0 ? 1.0 / scales_(k) : 0.0;
+    }
+    result.scales = std::move(scales_);
+    return result;
+  }
+
+  const NystromFeatures& features_;
+  const PreparedData& rows_;
+  const JointBasisOptions options_;
+  Matrix basis_;
+  Vector scales_;
+  Index sampled_ = 0;
+};
+
+}  // namespace
+
+Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
+                       double tolerance) {
+  constexpr Index kOfKernel =
+      16;  // of one or two columns, or so wide that it is nearly a polynomial
+  constexpr Index kSlack = 64;
+  if (!(tolerance > 0)) {
+    return features;
+  }
+  const double of_landmark = std::max(4.0, -std::log10(tolerance));
+  const double most = of_landmark * static_cast<double>(landmarks) *
+                          static_cast<double>(std::max<Index>(wide_sources, 1)) +
+                      static_cast<double>(kOfKernel) * static_cast<double>(kernels) +
+                      static_cast<double>(kSlack);
+  return most < static_cast<double>(features) ? static_cast<Index>(most) : features;
+}
+
+absl::StatusOr<JointBasis> FindJointBasis(const NystromFeatures& features, const PreparedData& rows,
+                                          const JointBasisOptions& options, RunContext& context) {
+  return BasisFinder(features, rows, options).Find(context);
+}
+
+}  // namespace mercer

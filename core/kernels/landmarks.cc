@@ -1,0 +1,130 @@
+#include "core/kernels/landmarks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/pair_values.h"
+#include "core/kernels/vector_math.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kRowsPerCentre = 50;
+constexpr int kLloydSteps = 10;
+constexpr Index kRowsPerTask = 64;
+
+// All feature columns of some rows side by side.
+RowMatrix GatherColumns(const PreparedData& inputs, const std::vector<Index>& rows) {
+  Index columns = 0;
+  for (const PreparedBlock& block : inputs.blocks) {
+    columns += block.values.cols();
+  }
+  RowMatrix gathered(static_cast<Index>(rows.size()), columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Index column = 0;
+    for (const PreparedBlock& block : inputs.blocks) {
+      const Index width = block.values.cols();
+      gathered.row(static_cast<Index>(i)).segment(column, width) = block.values.view().row(rows[i]);
+      column += width;
+    }
+  }
+  return gathered;
+}
+
+// The centre nearest to each row; of equally near ones the first.
+std::vector<Index> NearestCentres(const RowMatrix& rows, const RowMatrix& centres,
+                                  RunContext& context) {
+  std::vector<Index> nearest(static_cast<size_t>(rows.rows()));
+  const Index stride = PaddedLength(centres.rows());
+  context.parallel().ForBlocks(rows.rows(), kRowsPerTask, [&](Index begin, Index end) {
+    std::vector<double> distances(static_cast<size_t>((end - begin) * stride));
+    ComputePairValues(PairValue::kSquaredDistance, rows.middleRows(begin, end - begin), centres,
+                      distances.data(), stride, context);
+    for (Index i = begin; i < end; ++i) {
+      const double* of_row = distances.data() + (i - begin) * stride;
+      nearest[static_cast<size_t>(i)] = std::min_element(of_row, of_row + centres.rows()) - of_row;
+    }
+  });
+  return nearest;
+}
+
+// Means of the rows nearest to each centre; a centre without rows stays where it is.
+void MoveCentres(const RowMatrix& rows, const std::vector<Index>& nearest, RowMatrix& centres) {
+  RowMatrix sums = RowMatrix::Zero(centres.rows(), centres.cols());
+  Vector counts = Vector::Zero(centres.rows());
+  for (Index i = 0; i < rows.rows(); ++i) {
+    const Index centre = nearest[static_cast<size_t>(i)];
+    sums.row(centre) += rows.row(i);
+    counts(centre) += 1;
+  }
+  for (Index c = 0; c < centres.rows(); ++c) {
+    if (counts(c) > 0) {
+      centres.row(c) = sums.row(c) / counts(c);
+    }
+  }
+}
+
+// Points with the blocks of `inputs`.
+std::shared_ptr<const PreparedData> PointsOf(const PreparedData& inputs, const RowMatrix& points) {
+  auto data = std::make_shared<PreparedData>();
+  data->rows = points.rows();
+  Index column = 0;
+  for (const PreparedBlock& block : inputs.blocks) {
+    const Index width = block.values.cols();
+    data->blocks.push_back(
+        {block.name, block.sources, SharedMatrix(RowMatrix(points.middleCols(column, width)))});
+    column += width;
+  }
+  return data;
+}
+
+}  // namespace
+
+std::vector<Index> DrawRows(Index size, Index count, uint64_t seed, std::string_view purpose) {
+  std::vector<Index> rows(static_cast<size_t>(size));
+  std::iota(rows.begin(), rows.end(), Index{0});
+  if (count >= size) {
+    return rows;
+  }
+  RandomStream random(seed, purpose);
+  for (Index i = 0; i < count; ++i) {
+    const auto other = i + static_cast<Index>(random.Below(static_cast<uint64_t>(size - i)));
+    std::swap(rows[static_cast<size_t>(i)], rows[static_cast<size_t>(other)]);
+  }
+  rows.resize(static_cast<size_t>(count));
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows) {
+  Landmarks landmarks;
+  landmarks.data = std::make_shared<PreparedData>(SelectRows(inputs, rows));
+  landmarks.rows = std::move(rows);
+  return landmarks;
+}
+
+absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs, LandmarkSelection selection,
+                                          Index count, uint64_t seed, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  std::vector<Index> rows = DrawRows(inputs.rows, count, seed, "landmarks");
+  if (selection == LandmarkSelection::kUniform || count >= inputs.rows) {
+    return LandmarksFromRows(inputs, std::move(rows));
+  }
+  const RowMatrix sample = GatherColumns(
+      inputs,
+      DrawRows(inputs.rows, std::min(inputs.rows, kRowsPerCentre * count), seed, "k-means"));
+  RowMatrix centres = GatherColumns(inputs, rows);
+  for (int step = 0; step < kLloydSteps; ++step) {
+    context.ReportStage("landmarks", static_cast<double>(step) / kLloydSteps);
+    const std::vector<Index> nearest = NearestCentres(sample, centres, context);
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    MoveCentres(sample, nearest, centres);
+  }
+  return Landmarks{PointsOf(inputs, centres), {}};
+}
+
+}  // namespace mercer

@@ -1,0 +1,40 @@
+// Landmarks: the few rows or points through which a low-rank kernel sees all others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/data/prepared_data.h"
+
+namespace mercer {
+
+enum class LandmarkSelection : uint8_t {
+  kUniform = 0,  // rows drawn without replacement
+  kKMeans = 1,   // centres of k-means: points that need not be rows; not for square blocks
+};
+
+struct Landmarks {
+  // One row per landmark, square blocks included where landmarks are rows.
+  std::shared_ptr<const PreparedData> data;
+  // The row of the inputs that each landmark is, ascending; empty for centres.
+  std::vector<Index> rows;
+};
+
+// `count` landmarks (all rows when there are fewer) for the rows of `inputs`. The specification of lp-norm MKL with
+// low-rank kernels, section (b0). Centres are those of all columns of all feature blocks together, after 10 steps of Lloyd's
+// method on at most 50 rows for each, from a uniform draw. The same for equal inputs and seed. Errors: kCancelled.
+absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs, LandmarkSelection selection,
+                                          Index count, uint64_t seed, RunContext& context);
+
+// The rows `rows` of `inputs` as landmarks.
+Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows);
+
+// `count` different numbers below `size`, ascending.
+std::vector<Index> DrawRows(Index size, Index count, uint64_t seed, std::string_view purpose);
+
+}  // namespace mercer

@@ -1,0 +1,91 @@
+// Kernels of low rank on a joint basis: K_k = Q L_k'L_k Q', Q = n x r in single precision, L_k small. What their sum of any
+// weights costs does not depend on the number of kernels but for products of order r. The approximation defines the problem:
+// all operations are about these kernels and no others. Source: the specification of lp-norm MKL with low-rank kernels,
+// sections (b0) and (f).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/kernels/factor_rows.h"
+#include "core/kernels/joint_basis.h"
+#include "core/kernels/kernel_family.h"
+#include "core/kernels/landmarks.h"
+#include "core/kernels/nystrom.h"
+
+namespace mercer {
+
+struct LowRankOptions {
+  NystromOptions nystrom;
+  JointBasisOptions basis;
+};
+
+class LowRankKernelFamily : public KernelFamily {
+ public:
+  // For all rows of `inputs`. Reports the stages "compression" and "factor". Errors: kInvalidArgument naming "kernels[k]" (as
+  // MakeExactKernelFamily, and reason NOT_PSD), kCancelled.
+  static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> Make(const PreparedData& inputs,
+                                                                   const Landmarks& landmarks,
+                                                                   std::vector<KernelSpec> kernels,
+                                                                   const LowRankOptions& options,
+                                                                   RunContext& context);
+
+  Index size() const override { return rows_->rows(); }
+  Index num_kernels() const override { return features_.num_kernels(); }
+  const Vector& scales() const override { return scales_; }
+
+  absl::Status QuadraticForms(ConstMatrixRef a, absl::Span<const Index> kernels, MatrixRef out,
+                              RunContext& context) const override;
+  absl::Status Products(ConstVectorRef a, absl::Span<const Index> kernels,
+                        absl::Span<const Index> rows, MatrixRef out,
+                        RunContext& context) const override;
+  absl::Status CombinedProduct(ConstVectorRef weights, ConstMatrixRef a, MatrixRef out,
+                               RunContext& context) const override;
+  absl::StatusOr<std::unique_ptr<KernelOperator>> Combine(ConstVectorRef weights,
+                                                          RunContext& context) const override;
+  absl::Status Diagonals(absl::Span<const Index> kernels, MatrixRef out,
+                         RunContext& context) const override;
+
+  // r.
+  Index joint_rank() const { return rows_->cols(); }
+  // Features of all kernels before the joint basis.
+  Index num_features() const { return features_.num_features(); }
+  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out.
+  double dropped_share() const { return dropped_share_; }
+
+  // The functions sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: column k holds the coefficients of kernel k's values
+  // at the landmarks. Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0. Errors: kCancelled.
+  absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
+                                              RunContext& context) const;
+  // A bound of |row(i)| |z|, where f(x_i) = row(i)'z is that function: what its rounding is small against. Errors: kCancelled.
+  absl::StatusOr<double> FunctionScale(ConstVectorRef weights, ConstVectorRef dual,
+                                       RunContext& context) const;
+
+ private:
+  LowRankKernelFamily(NystromFeatures features, JointBasis basis)
+      : features_(std::move(features)), basis_(std::move(basis)) {}
+
+  absl::Status Fill(const PreparedData& inputs, RunContext& context);
+  absl::Status SetScales(RunContext& context);
+  Index BlockSize(Index k) const {
+    return features_.first_feature(k + 1) - features_.first_feature(k);
+  }
+  // z = sum_k weights(k) L_k'L_k Q'a.
+  absl::StatusOr<Vector> CombinedCoefficients(ConstVectorRef weights, ConstVectorRef a,
+                                              RunContext& context) const;
+
+  NystromFeatures features_;
+  JointBasis basis_;  // restore: the L_k one below the other, scaling included
+  std::shared_ptr<FactorRows> rows_;
+  Vector scales_;
+  double dropped_share_ = 0;
+  double largest_norm_ = 0;  // of a row
+};
+
+// Upper bound on the bytes of a family of `num_rows` rows with joint bases of up to `max_columns` columns, one Combine included;
+// kernels have up to `of_kernel` of the landmarks' features each.
+size_t LowRankFamilyBytes(Index num_rows, Index num_kernels, Index landmarks, Index of_kernel,
+                          Index max_columns);
+
+}  // namespace mercer

@@ -1,0 +1,46 @@
+// Q M Q' for a tall Q and a small positive semidefinite M.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+#include "core/kernels/factor_rows.h"
+#include "core/kernels/kernel_operator.h"
+
+namespace mercer {
+
+class LowRankOperator : public KernelOperator {
+ public:
+  // `metric` is symmetric and positive semidefinite up to rounding; at most 1e-9 of its mean diagonal is added to make it
+  // positive definite. Errors: kInvalidArgument (not even then), kCancelled.
+  static absl::StatusOr<std::unique_ptr<KernelOperator>> Make(
+      std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context);
+
+  Index size() const override { return rows_->rows(); }
+  absl::Status Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const override;
+  absl::Status Diagonal(VectorRef out, RunContext& context) const override;
+  absl::Status Columns(absl::Span<const Index> columns, MatrixRef out,
+                       RunContext& context) const override;
+  absl::Status Block(absl::Span<const Index> rows, absl::Span<const Index> columns, MatrixRef out,
+                     RunContext& context) const override;
+  std::optional<FactoredKernel> Factored() const override { return FactoredKernel{*rows_, root_}; }
+
+ private:
+  LowRankOperator(std::shared_ptr<const FactorRows> rows, Matrix root)
+      : rows_(std::move(rows)), root_(std::move(root)) {}
+
+  Vector Row(Index i) const {
+    return Eigen::Map<const Eigen::VectorXf>(rows_->row(i), rows_->cols()).cast<double>();
+  }
+  // M q_i.
+  Vector Weighted(Index i) const {
+    const auto root = root_.triangularView<Eigen::Lower>();
+    return root * (root.transpose() * Row(i)).eval();
+  }
+
+  std::shared_ptr<const FactorRows> rows_;
+  Matrix root_;  // lower triangular, M = root root'
+};
+
+}  // namespace mercer

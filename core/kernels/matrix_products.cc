@@ -1,0 +1,99 @@
+#include "core/kernels/matrix_products.h"
+
+#include <algorithm>
+
+#include <cblas.h>
+
+namespace mercer {
+namespace {
+
+constexpr Index kPiece = 256;    // columns or rows of the first factor
+constexpr Index kPanel = 64;     // of a triangular factor
+constexpr Index kColumns = 256;  // of the second
+constexpr Index kDepth = 8192;   // summed at a time: 10^9 operations, about 30 ms
+
+blasint ToInt(Index value) { return static_cast<blasint>(value); }
+
+// out = before out + scale op(a) b over the piece [begin, end) of the rows of op(a).
+struct Piece {
+  const ConstMatrixRef& a;
+  bool transposed;
+  const ConstMatrixRef& b;
+  double scale;
+  double before;
+};
+
+void MultiplyPiece(const Piece& piece, Index begin, Index end, MatrixRef out,
+                   const RunContext& context) {
+  const Index depth = piece.b.rows();
+  const Index stride = piece.a.outerStride();
+  for (Index column = 0; column < out.cols(); column += kColumns) {
+    const Index columns = std::min(kColumns, out.cols() - column);
+    double* target = out.data() + column * out.outerStride() + begin;
+    if (depth == 0 && piece.before == 0) {
+      out.block(begin, column, end - begin, columns).setZero();
+    }
+    for (Index k = 0; k < depth && !context.cancelled(); k += kDepth) {
+      const double* a =
+          piece.a.data() + (piece.transposed ? begin * stride + k : k * stride + begin);
+      cblas_dgemm(CblasColMajor, piece.transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
+                  ToInt(end - begin), ToInt(columns), ToInt(std::min(kDepth, depth - k)),
+                  piece.scale, a, ToInt(stride),
+                  piece.b.data() + column * piece.b.outerStride() + k, ToInt(piece.b.outerStride()),
+                  k == 0 ? piece.before : 1.0, target, ToInt(out.outerStride()));
+    }
+  }
+}
+
+absl::Status MultiplyPieces(const Piece& piece, MatrixRef out, RunContext& context) {
+  context.parallel().ForBlocks(out.rows(), kPiece, [&](Index begin, Index end) {
+    MultiplyPiece(piece, begin, end, out, context);
+  });
+  return context.CheckCancelled();
+}
+
+// out = op(a) b.
+void Multiply(const ConstMatrixRef& a, bool transposed, const ConstMatrixRef& b, MatrixRef out) {
+  cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
+              ToInt(out.rows()), ToInt(out.cols()), ToInt(b.rows()), 1.0, a.data(),
+              ToInt(a.outerStride()), b.data(), ToInt(b.outerStride()), 0.0, out.data(),
+              ToInt(out.outerStride()));
+}
+
+}  // namespace
+
+absl::Status TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
+                               RunContext& context) {
+  return MultiplyPieces({a, true, b, 1.0, 0.0}, out, context);
+}
+
+absl::Status AddProduct(double scale, const ConstMatrixRef& a, const ConstMatrixRef& b,
+                        MatrixRef out, RunContext& context) {
+  return MultiplyPieces({a, false, b, scale, 1.0}, out, context);
+}
+
+// By panels of columns: with the zeros of the root left out, a third of the operations of two full products.
+absl::Status TriangularCongruence(const ConstMatrixRef& middle, const ConstMatrixRef& root,
+                                  MatrixRef out, RunContext& context) {
+  const Index size = root.rows();
+  const Matrix whole = middle.selfadjointView<Eigen::Lower>();
+  Matrix half(size, size);
+  context.parallel().ForBlocks(size, kPanel, [&](Index begin, Index end) {
+    // Rows of the root above `begin` are zero in these columns, and rows of `half` above them are not read.
+    for (Index row = begin; row < size && !context.cancelled(); row += kPiece) {
+      const Index rows = std::min(kPiece, size - row);
+      Multiply(whole.block(row, begin, rows, size - begin), false,
+               root.block(begin, begin, size - begin, end - begin),
+               half.block(row, begin, rows, end - begin));
+    }
+    for (Index row = begin; row < size && !context.cancelled(); row += kPanel) {
+      const Index rows = std::min(kPanel, size - row);
+      Multiply(root.block(row, row, size - row, rows), true,
+               half.block(row, begin, size - row, end - begin),
+               out.block(row, begin, rows, end - begin));
+    }
+  });
+  return context.CheckCancelled();
+}
+
+}  // namespace mercer

@@ -1,0 +1,123 @@
+#include "core/kernels/nystrom.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include <Eigen/Eigenvalues>
+#include <cblas.h>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr double kNegative = 1e-8;  // of the largest eigenvalue's magnitude: below, no rounding
+
+blasint ToInt(Index value) { return static_cast<blasint>(value); }
+
+absl::Status NotPsd(size_t kernel, double eigenvalue) {
+  const std::string name = absl::StrCat("kernels[", kernel, "]");
+  return WithReason(absl::InvalidArgumentError(
+                        absl::StrCat(name,
+                                     ": the matrix is not positive semidefinite: among the "
+                                     "landmarks it has the eigenvalue ",
+                                     eigenvalue)),
+                    "NOT_PSD", {{"kernel", name}});
+}
+
+// M of one kernel from W, whose lower triangle is read; no columns when W is zero. Empty and negative: not positive semidefinite.
+struct Whitening {
+  Matrix map;
+  double negative = 0;  // an eigenvalue that rounding cannot explain, or 0
+};
+
+Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
+  const Index count = gram.rows();
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);
+  const Vector& values = solver.eigenvalues();  // ascending
+  const double largest = values.cwiseAbs().maxCoeff();
+  if (!(largest > 0)) {
+    return {Matrix(count, 0), 0};
+  }
+  if (values(0) < -kNegative * largest) {
+    return {Matrix(count, 0), values(0)};
+  }
+  const double least =
+      options.eigenvalue_threshold * static_cast<double>(count) * values(count - 1);
+  const Index most = options.max_rank > 0 ? std::min(options.max_rank, count) : count;
+  Index rank = 0;
+  while (rank < most && values(count - 1 - rank) > least) {
+    ++rank;
+  }
+  Whitening result{Matrix(count, rank), 0};
+  for (Index j = 0; j < rank; ++j) {
+    result.map.col(j) = solver.eigenvectors().col(count - 1 - j) / std::sqrt(values(count - 1 - j));
+  }
+  return result;
+}
+
+// A basis for cross kernels: landmarks without their square blocks.
+std::shared_ptr<const PreparedData> WithoutSquares(const PreparedData& landmarks) {
+  auto basis = std::make_shared<PreparedData>(landmarks);
+  basis->squares.clear();
+  return basis;
+}
+
+}  // namespace
+
+absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks,
+                                                      std::vector<KernelSpec> kernels,
+                                                      const NystromOptions& options,
+                                                      RunContext& context) {
+  NystromFeatures features;
+  MERCER_ASSIGN_OR_RETURN(features.cross_, CrossKernels::Make(WithoutSquares(*landmarks.data),
+                                                              kernels, landmarks.rows));
+  features.kernels_ = std::move(kernels);
+  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features.Bind(*landmarks.data, context));
+  const Index count = landmarks.data->rows;
+  const auto num_kernels = static_cast<Index>(features.kernels_.size());
+  std::vector<double> values(static_cast<size_t>(num_kernels * count * bound.stride()));
+  bound.Values(0, count, values.data(), context);
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  std::vector<Whitening> whitenings(static_cast<size_t>(num_kernels));
+  context.parallel().ForBlocks(num_kernels, 1, [&](Index k, Index) {
+    if (!context.cancelled()) {
+      const auto block = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
+          values.data() + k * count * bound.stride(), count, count,
+          Eigen::OuterStride<>(bound.stride()));
+      whitenings[static_cast<size_t>(k)] = Whiten(0.5 * (block + block.transpose()), options);
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  features.first_.push_back(0);
+  for (size_t k = 0; k < whitenings.size(); ++k) {
+    if (whitenings[k].negative < 0) {
+      return NotPsd(k, whitenings[k].negative);
+    }
+    features.first_.push_back(features.first_.back() + whitenings[k].map.cols());
+    features.maps_.push_back(std::move(whitenings[k].map));
+  }
+  return features;
+}
+
+void NystromFeatures::Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
+                               const RunContext& context) const {
+  const Index rows = end - begin;
+  std::vector<double> values(static_cast<size_t>(num_kernels() * rows * x.stride()));
+  x.Values(begin, end, values.data(), context);
+  for (Index k = 0; k < num_kernels() && !context.cancelled(); ++k) {
+    const Matrix& whitening = map(k);
+    if (whitening.cols() > 0) {
+      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(whitening.cols()), ToInt(rows),
+                  ToInt(whitening.rows()), 1.0, whitening.data(), ToInt(whitening.rows()),
+                  values.data() + k * rows * x.stride(), ToInt(x.stride()), 0.0,
+                  out.data() + first_feature(k), ToInt(out.outerStride()));
+    }
+  }
+}
+
+}  // namespace mercer

@@ -1,0 +1,61 @@
+// Nystrom factors of several kernels on the same landmarks: k_k(x, z) ~ v_k(x)'v_k(z), v_k(x) = M_k'k_k(x, Z).
+//
+// With W_k = k_k(Z, Z) = L diag(e) L', M_k = L diag(e)^(-1/2) over the eigenvalues that are kept. The approximation is below the
+// kernel in the order of positive semidefinite matrices on rows that contain the landmarks. Source: the specification of lp-norm
+// MKL with low-rank kernels, section (b0).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/kernels/kernel_family.h"
+#include "core/kernels/landmarks.h"
+
+namespace mercer {
+
+struct NystromOptions {
+  Index max_rank = 0;  // of each kernel; 0: as many as there are landmarks
+  double eigenvalue_threshold =
+      1e-10;  // keeps e_j > threshold N e_1, N landmarks; in [1e-15, 1e-2]
+};
+
+// Immutable and safe for concurrent use.
+class NystromFeatures {
+ public:
+  // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when an eigenvalue of W_k is
+  // below -1e-8 times the largest magnitude of them), kCancelled.
+  static absl::StatusOr<NystromFeatures> Make(const Landmarks& landmarks,
+                                              std::vector<KernelSpec> kernels,
+                                              const NystromOptions& options, RunContext& context);
+
+  Index num_kernels() const { return static_cast<Index>(maps_.size()); }
+  Index num_landmarks() const { return maps_.empty() ? 0 : maps_[0].rows(); }
+  // Of all kernels together.
+  Index num_features() const { return first_.back(); }
+  // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().
+  Index first_feature(Index k) const { return first_[static_cast<size_t>(k)]; }
+  // M_k: landmarks x features of kernel k. A kernel that is zero has none.
+  const Matrix& map(Index k) const { return maps_[static_cast<size_t>(k)]; }
+  const std::vector<KernelSpec>& kernels() const { return kernels_; }
+
+  // The kernels between the rows of `x` and the landmarks.
+  absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
+    return cross_->Bind(x, context);
+  }
+  // out(:, r) = v(x_(begin + r)), all kernels one below the other: num_features x (end - begin). Ends early, with values of no
+  // use, once cancelled.
+  void Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
+                const RunContext& context) const;
+
+ private:
+  std::vector<KernelSpec> kernels_;
+  std::optional<CrossKernels> cross_;
+  std::vector<Matrix> maps_;
+  std::vector<Index> first_;
+};
+
+}  // namespace mercer
