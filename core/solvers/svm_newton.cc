@@ -41,40 +41,11 @@ void NonZeros(const Vector& values, const SvmDualBox& box, std::vector<Index>& i
 }  // namespace
 
 absl::Status SvmNewtonSolver::SetProblem(const SvmNewtonProblem& problem) {
-  const Index n = kernel_.size();
-  if (problem.loss == nullptr || problem.targets.size() != n || problem.costs.size() != n ||
-      n == 0) {
+  if (problem.loss == nullptr || problem.targets.size() != kernel_.size()) {
     return absl::InvalidArgumentError("targets and costs must have one entry per sample");
   }
-  const Loss& loss = *problem.loss;
-  if (loss.kind() != LossKind::kHinge && loss.kind() != LossKind::kEpsilonInsensitive) {
-    return absl::InvalidArgumentError("the loss must be the hinge or the epsilon-insensitive loss");
-  }
-  if (!problem.targets.allFinite() || !problem.costs.allFinite() || problem.costs.minCoeff() < 0) {
-    return absl::InvalidArgumentError("targets must be finite, costs finite and >= 0");
-  }
-  if (loss.is_margin_loss() && !(problem.targets.array().abs() == 1.0).all()) {
-    return absl::InvalidArgumentError("labels must be -1 or +1");
-  }
+  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
   problem_ = problem;
-  box_.targets = problem.targets;
-  box_.epsilon = loss.epsilon();
-  box_.lower.resize(n);
-  box_.upper.resize(n);
-  for (Index i = 0; i < n; ++i) {
-    const Interval box = loss.DualBox(problem.targets(i), problem.costs(i));
-    box_.lower(i) = box.low;
-    box_.upper(i) = box.high;
-  }
-  if (!(box_.lower.minCoeff() < 0 && box_.upper.maxCoeff() > 0)) {
-    return absl::InvalidArgumentError("samples of positive cost on both sides are needed");
-  }
-  box_.score_unit = 1.0;
-  if (!loss.is_margin_loss()) {
-    const double mean = problem.targets.mean();
-    const double deviation = std::sqrt((problem.targets.array() - mean).square().mean());
-    box_.score_unit = deviation > 0 ? deviation : 1.0;
-  }
   return absl::OkStatus();
 }
 
@@ -134,14 +105,14 @@ absl::Status SvmNewtonSolver::Certify() {
   return absl::OkStatus();
 }
 
-absl::Status SvmNewtonSolver::Run(RunContext& context) {
+absl::Status ProximalSvmSolver::Run(RunContext& context) {
   while (!done()) {
     MERCER_RETURN_IF_ERROR(Step(1, context));
   }
   return absl::OkStatus();
 }
 
-absl::Status SvmNewtonSolver::Step(int64_t max_iterations, RunContext& context) {
+absl::Status ProximalSvmSolver::Step(int64_t max_iterations, RunContext& context) {
   for (int64_t i = 0; i < max_iterations && !done(); ++i) {
     MERCER_RETURN_IF_ERROR(Iterate(context));
   }

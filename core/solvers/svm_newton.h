@@ -44,8 +44,11 @@ struct SvmNewtonProblem {
 };
 
 struct SvmNewtonWarmStart {
-  Vector dual;               // any; made feasible by Start; empty: zero
-  double proximal_step = 0;  // of an earlier run on a similar kernel; 0: none
+  Vector dual = {};          // any; made feasible by Start; empty: zero
+  double proximal_step = 0;  // to begin with; 0: that of a run from nothing
+  // Kernels of explicit features: a function to begin with, f = rows function + bias; empty: that of the dual.
+  Vector function = {};
+  double bias = 0;
 };
 
 enum class SvmNewtonStop : uint8_t {
@@ -54,37 +57,64 @@ enum class SvmNewtonStop : uint8_t {
   kPrecision = 2,  // no further progress in double precision; the certificate says how far it got
 };
 
-// One problem at a time; not thread-safe. The kernel must outlive the solver.
-class SvmNewtonSolver {
+// A proximal Newton method for one problem at a time; not thread-safe. The kernel must outlive it.
+class ProximalSvmSolver {
+ public:
+  virtual ~ProximalSvmSolver() = default;
+
+  // Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, loss, labels,
+  // costs, one side only), kCancelled.
+  virtual absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
+                             RunContext& context) = 0;
+  // At most `max_iterations` Newton steps. Errors: kCancelled, with the state as after the last
+  // finished iteration.
+  absl::Status Step(int64_t max_iterations, RunContext& context);
+  // Until done.
+  absl::Status Run(RunContext& context);
+
+  bool done() const { return stop() != SvmNewtonStop::kRunning; }
+  virtual SvmNewtonStop stop() const = 0;
+  virtual int64_t iterations() const = 0;
+  // A feasible dual point; once done() its products K dual and its certificate.
+  virtual const Vector& dual() const = 0;
+  virtual const Vector& scores() const = 0;
+  virtual const SvmCertificate& certificate() const = 0;
+  // What a run on a similar kernel should begin with; the dual is left to the caller.
+  virtual SvmNewtonWarmStart Successor() const = 0;
+  // About how many floating point operations the next Newton step takes.
+  virtual double NextCost() const = 0;
+
+  virtual std::string SaveState() const = 0;
+  // Continues where SaveState left; `problem` and kernel must be those of Start. Errors:
+  // kInvalidArgument.
+  virtual absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) = 0;
+
+ protected:
+  // One Newton step, or a new proximal centre.
+  virtual absl::Status Iterate(RunContext& context) = 0;
+};
+
+// For kernels whose entries are asked for. Scores and certificate are known after every step.
+class SvmNewtonSolver : public ProximalSvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
   SvmNewtonSolver(const KernelOperator& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
-  // Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, loss, labels,
-  // costs, one side only), kCancelled.
   absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
-                     RunContext& context);
-  // At most `max_iterations` Newton steps. Errors: kCancelled, with the state as after the last
-  // finished iteration.
-  absl::Status Step(int64_t max_iterations, RunContext& context);
-  absl::Status Run(RunContext& context);
+                     RunContext& context) override;
+  SvmNewtonStop stop() const override { return state_.stop; }
+  int64_t iterations() const override { return state_.iterations; }
+  const Vector& dual() const override { return state_.dual; }
+  const Vector& scores() const override { return state_.dual_scores; }
+  const SvmCertificate& certificate() const override { return certificate_; }
+  SvmNewtonWarmStart Successor() const override { return {{}, state_.step, {}, 0}; }
+  double NextCost() const override;
+  std::string SaveState() const override;
+  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) override;
 
-  bool done() const { return state_.stop != SvmNewtonStop::kRunning; }
-  SvmNewtonStop stop() const { return state_.stop; }
-  int64_t iterations() const { return state_.iterations; }
-  // A feasible dual point, its products K dual, its certificate.
-  const Vector& dual() const { return state_.dual; }
-  const Vector& scores() const { return state_.dual_scores; }
-  const SvmCertificate& certificate() const { return certificate_; }
-  double proximal_step() const { return state_.step; }
-  // About how many floating point operations the next Newton step takes.
-  double NextCost() const;
-
-  std::string SaveState() const;
-  // Continues where SaveState left; `problem` and kernel must be those of Start. Errors:
-  // kInvalidArgument.
-  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state);
+ protected:
+  absl::Status Iterate(RunContext& context) override;
 
  private:
   // f = K eta; a = dual is the maximiser of the subproblem at (f, bias).
@@ -115,7 +145,6 @@ class SvmNewtonSolver {
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status Certify();
   absl::Status Commit(State next);
-  absl::Status Iterate(RunContext& context);
   absl::Status NewtonStep(State& next, double* progress, RunContext& context) const;
   struct NewtonSystem;
   absl::Status SolveSystem(NewtonSystem& system, RunContext& context) const;

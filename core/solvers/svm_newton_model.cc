@@ -5,6 +5,41 @@
 
 namespace mercer {
 
+absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& targets,
+                                          const Vector& costs) {
+  const Index n = targets.size();
+  if (n == 0 || costs.size() != n) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per sample");
+  }
+  if (loss.kind() != LossKind::kHinge && loss.kind() != LossKind::kEpsilonInsensitive) {
+    return absl::InvalidArgumentError("the loss must be the hinge or the epsilon-insensitive loss");
+  }
+  if (!targets.allFinite() || !costs.allFinite() || costs.minCoeff() < 0) {
+    return absl::InvalidArgumentError("targets must be finite, costs finite and >= 0");
+  }
+  if (loss.is_margin_loss() && !(targets.array().abs() == 1.0).all()) {
+    return absl::InvalidArgumentError("labels must be -1 or +1");
+  }
+  SvmDualBox box;
+  box.targets = targets;
+  box.epsilon = loss.epsilon();
+  box.lower.resize(n);
+  box.upper.resize(n);
+  for (Index i = 0; i < n; ++i) {
+    const Interval interval = loss.DualBox(targets(i), costs(i));
+    box.lower(i) = interval.low;
+    box.upper(i) = interval.high;
+  }
+  if (!(box.lower.minCoeff() < 0 && box.upper.maxCoeff() > 0)) {
+    return absl::InvalidArgumentError("samples of positive cost on both sides are needed");
+  }
+  if (!loss.is_margin_loss()) {
+    const double deviation = std::sqrt((targets.array() - targets.mean()).square().mean());
+    box.score_unit = deviation > 0 ? deviation : 1.0;
+  }
+  return box;
+}
+
 double ProximalModel::Maximizer(Index i, double residual) const {
   double point = center(i) + step * residual;
   if (box.epsilon > 0) {
@@ -85,19 +120,23 @@ double ProximalRay::Slope(double t) const {
 }
 
 double ProximalRay::Minimize() const {
-  const double initial = Slope(0);
+  return MinimizeOnRay([this](double t) { return Slope(t); });
+}
+
+double MinimizeOnRay(const std::function<double(double)>& slope_at) {
+  const double initial = slope_at(0);
   if (!(initial < 0)) {
     return 0;
   }
   double low = 0;
   double low_slope = initial;
   double high = 1;
-  double high_slope = Slope(high);
+  double high_slope = slope_at(high);
   while (high_slope < 0 && std::abs(high_slope) > 1e-2 * -initial && high < 64) {
     low = high;
     low_slope = high_slope;
     high *= 2;
-    high_slope = Slope(high);
+    high_slope = slope_at(high);
   }
   if (std::abs(high_slope) <= 1e-2 * -initial || high_slope < 0) {
     return high;
@@ -107,7 +146,7 @@ double ProximalRay::Minimize() const {
     if (trials % 3 == 2 || !(t > low && t < high)) {
       t = 0.5 * (low + high);
     }
-    const double slope = Slope(t);
+    const double slope = slope_at(t);
     if (std::abs(slope) <= 1e-2 * -initial) {
       return t;
     }

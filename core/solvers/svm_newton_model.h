@@ -9,9 +9,13 @@
 //   max(0, |u| - t).
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 #include "core/base/types.h"
+#include "core/objectives/loss.h"
 
 namespace mercer {
 
@@ -23,6 +27,11 @@ struct SvmDualBox {
   double score_unit =
       1;  // a typical distance between targets, > 0: the first step of the search for a bias
 };
+
+// The box of the hinge or the epsilon-insensitive loss. Errors: kInvalidArgument (other losses, sizes, no samples, labels other
+// than -1 and +1, negative costs, numbers that are not finite, no sample of positive cost on one of the sides).
+absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& targets,
+                                          const Vector& costs);
 
 // A view on its parts; cheap to make.
 struct ProximalModel {
@@ -62,10 +71,12 @@ struct ProximalRay {
   const Vector& total_change;
 
   double Slope(double t) const;
-  // A t > 0 at which the slope is at most 1e-2 of its initial size, found by doubling and regula
-  // falsi; when the trials run out the left end of the bracket, where F is lower than at 0. 0 when
-  // the ray does not descend.
   double Minimize() const;
 };
+
+// For a convex function with this slope along a ray: a t > 0 at which the slope is at most 1e-2 of its
+// initial size, found by doubling and regula falsi; when the trials run out the left end of the
+// bracket, where the function is lower than at 0. 0 when the ray does not descend.
+double MinimizeOnRay(const std::function<double(double)>& slope);
 
 }  // namespace mercer

@@ -108,7 +108,9 @@ TEST(SvmNewtonResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
   ASSERT_TRUE(solver.Run(context).ok());
   SvmNewtonSolver again(kernel, 1e-8);
-  ASSERT_TRUE(again.Start(instance.problem, {solver.dual(), solver.proximal_step()}, context).ok());
+  SvmNewtonWarmStart start = solver.Successor();
+  start.dual = solver.dual();
+  ASSERT_TRUE(again.Start(instance.problem, start, context).ok());
   ASSERT_TRUE(again.Run(context).ok());
   EXPECT_LE(again.iterations(), 2);
 }

@@ -1,0 +1,463 @@
+#include "core/solvers/factor_svm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
+#include "core/kernels/matrix_products.h"
+
+namespace mercer {
+namespace {
+
+constexpr int64_t kMaxSubproblemIterations = 30;
+constexpr int64_t kMaxStalls = 30;  // proximal steps without progress
+// More than any run makes; a counter up to here can be added to.
+constexpr int64_t kMostIterations = int64_t{1} << 60;
+constexpr double kSubproblemShare = 0.1;  // of what the subproblem has gained over its centre
+constexpr double kGoalShare = 0.05;       // of the gap that is asked for
+constexpr double kLeastStep = 1e-3;       // of the largest cost over the unit of scores
+constexpr double kFirstStep = 0.1;
+constexpr double kLargestStep = 1e4;
+constexpr double kGrowth = 4;
+constexpr double kSuccessorShare = 16;
+
+// F along v + t direction, whose scores and bias change by t change.
+struct FactorRay {
+  const ProximalModel& model;
+  const Vector& scores;
+  double bias;
+  const Vector& coefficients;
+  const Vector& direction;
+  const Vector& change;
+
+  double Slope(double t) const {
+    Vector dual;
+    model.DualPoint(scores + t * change, bias, dual);
+    return direction.dot(coefficients + t * direction) - change.dot(dual);
+  }
+};
+
+std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
+  std::vector<Index> difference;
+  std::set_difference(from.begin(), from.end(), without.begin(), without.end(),
+                      std::back_inserter(difference));
+  return difference;
+}
+
+}  // namespace
+
+double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
+
+absl::Status FactorSvmSolver::Reduce(const Vector& dual, Vector& reduced,
+                                     RunContext& context) const {
+  Vector of_rows(kernel_.rows.cols());
+  MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(dual, of_rows, context));
+  reduced = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
+  return absl::OkStatus();
+}
+
+absl::Status FactorSvmSolver::Score(const Vector& coefficients, Vector& scores,
+                                    RunContext& context) const {
+  const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * coefficients;
+  scores.resize(kernel_.rows.rows());
+  return kernel_.rows.Multiply(of_rows, scores, context);
+}
+
+std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
+  std::vector<Index> inside;
+  for (Index i = 0; i < dual.size(); ++i) {
+    if (dual(i) > box_.lower(i) && dual(i) < box_.upper(i) && dual(i) != 0) {
+      inside.push_back(i);
+    }
+  }
+  return inside;
+}
+
+absl::Status FactorSvmSolver::Start(const SvmNewtonProblem& problem,
+                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+  const Index n = kernel_.rows.rows();
+  if (problem.loss == nullptr || problem.targets.size() != n) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per sample");
+  }
+  if (warm_start.dual.size() != 0 && warm_start.dual.size() != n) {
+    return absl::InvalidArgumentError("the dual of the start must have one entry per sample");
+  }
+  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
+  problem_ = problem;
+  State state;
+  state.center = warm_start.dual.size() == 0 ? Vector::Zero(n) : warm_start.dual;
+  problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.center);
+  MERCER_RETURN_IF_ERROR(Reduce(state.center, state.center_reduced, context));
+  state.dual = state.center;
+  state.dual_reduced = state.center_reduced;
+  state.step = warm_start.proximal_step > 0
+                   ? std::max(warm_start.proximal_step, kLeastStep * CostUnit())
+                   : kFirstStep * CostUnit();
+  state_ = std::move(state);
+  MERCER_RETURN_IF_ERROR(TryToFinish(context));
+  if (done()) {
+    return absl::OkStatus();
+  }
+  State next = state_;
+  if (warm_start.function.size() == kernel_.rows.cols()) {
+    next.coefficients = kernel_.root.triangularView<Eigen::Lower>().solve(warm_start.function);
+    next.bias = warm_start.bias;
+  }
+  if (next.coefficients.size() == 0 || !next.coefficients.allFinite()) {
+    next.coefficients = next.center_reduced;
+    next.bias = certificate_.bias.chosen;
+  }
+  MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
+  MERCER_RETURN_IF_ERROR(Predict(next, InsideBox(next.center), context));
+  MERCER_RETURN_IF_ERROR(MakePoint(next, context));
+  return Commit(std::move(next), context);
+}
+
+// The maximiser a at (f, bias) with the best bias.
+absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const {
+  next.bias = Model(next).BalanceDual(next.scores, next.bias, next.dual);
+  return Reduce(next.dual, next.dual_reduced, context);
+}
+
+// One Newton step, or, when the subproblem is solved, a new centre.
+absl::Status FactorSvmSolver::Iterate(RunContext& context) {
+  const bool solved = SubproblemSolved() && !NearlyFinished();
+  if (solved || state_.subproblem_iterations >= kMaxSubproblemIterations) {
+    return Recentre(solved, context);
+  }
+  State next = state_;
+  double progress = 0;
+  MERCER_RETURN_IF_ERROR(NewtonStep(next, &progress, context));
+  if (progress == 0) {
+    // F cannot be lowered in floating point: a is the solution, to rounding.
+    return Recentre(state_.subproblem_iterations > 0, context);
+  }
+  MERCER_RETURN_IF_ERROR(MakePoint(next, context));
+  ++next.iterations;
+  ++next.subproblem_iterations;
+  return Commit(std::move(next), context);
+}
+
+absl::Status FactorSvmSolver::Commit(State next, RunContext& context) {
+  const State before = std::exchange(state_, std::move(next));
+  if (QuickGap() > relative_gap_) {
+    return absl::OkStatus();
+  }
+  const absl::Status status = TryToFinish(context);
+  if (!status.ok()) {
+    state_ = before;
+  }
+  return status;
+}
+
+// The gap between F's own function and the dual at a: known without a pass over the rows.
+double FactorSvmSolver::QuickGap() const {
+  const double primal =
+      0.5 * state_.coefficients.squaredNorm() +
+      problem_.loss->TotalValue(problem_.targets, problem_.costs, state_.scores, state_.bias);
+  const double dual = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
+                      0.5 * state_.dual_reduced.squaredNorm();
+  return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
+
+// The certificate of the function that a itself defines.
+absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
+  Vector scores;
+  MERCER_RETURN_IF_ERROR(Score(state_.dual_reduced, scores, context));
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
+                                                   state_.dual, scores));
+  if (certificate_.RelativeGap() <= relative_gap_) {
+    state_.stop = SvmNewtonStop::kRelativeGap;
+    state_.dual_scores = std::move(scores);
+  }
+  return absl::OkStatus();
+}
+
+// The gap is reached by the function of the subproblem, and the dual's own function is not yet equal to it.
+bool FactorSvmSolver::NearlyFinished() const {
+  return QuickGap() <= relative_gap_ &&
+         (state_.dual_reduced - state_.coefficients).norm() > 1e-9 * state_.dual_reduced.norm();
+}
+
+// Half |X'a - v|^2 is the duality gap of the subproblem: solved when it is a small share of what the subproblem has gained over
+// the centre, or of the gap that is asked for.
+bool FactorSvmSolver::SubproblemSolved() const {
+  if (state_.subproblem_iterations == 0) {
+    return false;
+  }
+  const double gap = 0.5 * (state_.dual_reduced - state_.coefficients).squaredNorm();
+  const double moved = (state_.dual - state_.center).squaredNorm();
+  const double gained = GainOverCentre() - moved / (2.0 * state_.step);
+  const double dual = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
+                      0.5 * state_.dual_reduced.squaredNorm();
+  return gap <= std::max(kSubproblemShare * gained, kGoalShare * relative_gap_ * std::abs(dual));
+}
+
+// The dual objective at a less that at the centre, from differences: both values agree in most digits near the solution.
+double FactorSvmSolver::GainOverCentre() const {
+  const Vector change = state_.dual - state_.center;
+  const double linear = change.dot(problem_.targets) - state_.bias * change.sum();
+  const double flat = box_.epsilon * (state_.dual.lpNorm<1>() - state_.center.lpNorm<1>());
+  const double quadratic = 0.5 * (state_.dual_reduced - state_.center_reduced)
+                                     .dot(state_.dual_reduced + state_.center_reduced);
+  return linear - flat - quadratic;
+}
+
+// Moves the centre to a when that is the better dual point, adapts the proximal step, and begins the next subproblem where the
+// last one has ended.
+absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
+  State next = state_;
+  if (GainOverCentre() > 0) {
+    next.center = state_.dual;
+    next.center_reduced = state_.dual_reduced;
+  } else {
+    solved = false;
+  }
+  // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual changes much.
+  MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
+  next.subproblem_iterations = 0;
+  next.step = solved ? std::min(kGrowth * state_.step, kLargestStep * CostUnit())
+                     : std::max(state_.step / kGrowth, kLeastStep * CostUnit());
+  if (solved) {
+    MERCER_RETURN_IF_ERROR(
+        Predict(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
+  }
+  MERCER_RETURN_IF_ERROR(MakePoint(next, context));
+  const double gap = QuickGap();
+  next.stalls = gap < 0.9 * state_.best_gap ? 0 : state_.stalls + 1;
+  next.best_gap = std::min(gap, state_.best_gap);
+  if (next.stalls >= kMaxStalls) {
+    next.dual = next.center;
+    next.dual_reduced = next.center_reduced;
+    next.stop = SvmNewtonStop::kPrecision;
+    MERCER_RETURN_IF_ERROR(Score(next.dual_reduced, next.dual_scores, context));
+    MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets,
+                                                     problem_.costs, next.dual, next.dual_scores));
+    state_ = std::move(next);
+    return absl::OkStatus();
+  }
+  return Commit(std::move(next), context);
+}
+
+// Weights change the dual more than the function.
+SvmNewtonWarmStart FactorSvmSolver::Successor() const {
+  return {{},
+          std::max(CostUnit(), state_.step / kSuccessorShare),
+          kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
+          state_.bias};
+}
+
+double FactorSvmSolver::NextCost() const {
+  const auto free =
+      static_cast<double>(Model(state_).FreeSamples(state_.scores, state_.bias).size());
+  const auto n = static_cast<double>(kernel_.rows.rows());
+  const auto rank = static_cast<double>(kernel_.rows.cols());
+  return 4.0 * n * rank + free * rank * rank + 5.0 * rank * rank * rank + 200.0 * n;
+}
+
+// The Gram matrix of the free rows from that of the last step, when most of them are the same.
+absl::Status FactorSvmSolver::UpdateGram(State& next, std::vector<Index> free,
+                                         RunContext& context) const {
+  const auto count = static_cast<int64_t>(free.size());
+  const std::vector<Index> added = Difference(free, next.gram_rows);
+  const std::vector<Index> removed = Difference(next.gram_rows, free);
+  const auto changed = static_cast<int64_t>(added.size() + removed.size());
+  const FactorRows& rows = kernel_.rows;
+  const auto add = [&](const std::vector<Index>& which, double scale) {
+    return rows.AddGram(which, Vector::Ones(static_cast<Index>(which.size())), scale, next.gram,
+                        context);
+  };
+  // Rounding grows with what has come and gone.
+  if (next.gram.size() == 0 || 2 * changed > count || next.gram_changes + changed > 4 * count) {
+    next.gram = Matrix::Zero(rows.cols(), rows.cols());
+    next.gram_changes = 0;
+    MERCER_RETURN_IF_ERROR(add(free, 1.0));
+  } else {
+    MERCER_RETURN_IF_ERROR(add(added, 1.0));
+    MERCER_RETURN_IF_ERROR(add(removed, -1.0));
+    next.gram_changes += changed;
+  }
+  next.gram_rows = std::move(free);
+  return absl::OkStatus();
+}
+
+// (I + sigma X_J'X_J) dv + sigma X_J'1 db = rhs, sigma 1'(X_J dv + 1 db) = rhs_bias, with the Gram matrix of the free rows J.
+absl::Status FactorSvmSolver::FindDirection(const State& state, const Vector& rhs, double rhs_bias,
+                                            NewtonDirection& direction, RunContext& context) const {
+  const Index rank = kernel_.rows.cols();
+  const double step = state.step;
+  Matrix system(rank, rank);
+  MERCER_RETURN_IF_ERROR(TriangularCongruence(state.gram, kernel_.root, system, context));
+  system *= step;
+  system.diagonal().array() += 1.0;
+  MERCER_RETURN_IF_ERROR(FactorCholesky(system, context));
+  Vector indicator = Vector::Zero(kernel_.rows.rows());
+  for (const Index i : state.gram_rows) {
+    indicator(i) = 1;
+  }
+  Vector column;
+  MERCER_RETURN_IF_ERROR(Reduce(indicator, column, context));
+  column *= step;
+  Matrix solution(rank, 2);
+  solution.col(0) = rhs;
+  solution.col(1) = column;
+  MERCER_RETURN_IF_ERROR(SolveCholesky(system, solution, context));
+  const double corner = step * static_cast<double>(state.gram_rows.size());
+  const double schur = corner - column.dot(solution.col(1));
+  direction.bias = schur > 1e-14 * corner ? (rhs_bias - column.dot(solution.col(0))) / schur : 0.0;
+  direction.coefficients = solution.col(0) - direction.bias * solution.col(1);
+  return absl::OkStatus();
+}
+
+absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunContext& context) const {
+  MERCER_RETURN_IF_ERROR(
+      UpdateGram(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
+  NewtonDirection direction;
+  MERCER_RETURN_IF_ERROR(
+      FindDirection(next, state_.dual_reduced - state_.coefficients, 0.0, direction, context));
+  Vector change;
+  MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
+  const Vector total_change = change.array() + direction.bias;
+  const ProximalModel model = Model(state_);
+  const FactorRay ray{
+      model, state_.scores, state_.bias, state_.coefficients, direction.coefficients, total_change};
+  *progress = MinimizeOnRay([&ray](double t) { return ray.Slope(t); });
+  next.coefficients += *progress * direction.coefficients;
+  next.scores += *progress * change;
+  next.bias += *progress * direction.bias;
+  return absl::OkStatus();
+}
+
+// F(v, b), a being the maximiser there.
+double FactorSvmSolver::Objective(const State& state) const {
+  Vector dual;
+  Model(state).DualPoint(state.scores, state.bias, dual);
+  const Vector residuals = (box_.targets - state.scores).array() - state.bias;
+  return 0.5 * state.coefficients.squaredNorm() + dual.dot(residuals) -
+         box_.epsilon * dual.lpNorm<1>() - (dual - state.center).squaredNorm() / (2.0 * state.step);
+}
+
+// A start for a new subproblem: its solution if the samples `free` stayed off their bounds and the others at their values. A longer
+// proximal step throws many of them against the bounds at first, and the Newton steps that bring them back are short.
+absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
+                                      RunContext& context) const {
+  if (free.empty()) {
+    return absl::OkStatus();
+  }
+  Vector dual = next.center;
+  for (const Index i : free) {
+    const double sign = box_.epsilon > 0 ? (next.center(i) > 0 ? 1.0 : -1.0) : 0.0;
+    dual(i) += next.step * (box_.targets(i) - next.scores(i) - next.bias - sign * box_.epsilon);
+  }
+  Vector reduced;
+  MERCER_RETURN_IF_ERROR(Reduce(dual, reduced, context));
+  State predicted = next;
+  MERCER_RETURN_IF_ERROR(UpdateGram(predicted, std::move(free), context));
+  NewtonDirection direction;
+  MERCER_RETURN_IF_ERROR(
+      FindDirection(predicted, reduced - next.coefficients, dual.sum(), direction, context));
+  Vector change;
+  MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
+  predicted.coefficients += direction.coefficients;
+  predicted.scores += change;
+  predicted.bias += direction.bias;
+  if (Objective(predicted) < Objective(next)) {
+    next = std::move(predicted);
+  }
+  return absl::OkStatus();
+}
+
+std::string FactorSvmSolver::SaveState() const {
+  ByteWriter writer;
+  for (const Vector* vector :
+       {&state_.center, &state_.center_reduced, &state_.coefficients, &state_.scores, &state_.dual,
+        &state_.dual_reduced, &state_.dual_scores}) {
+    writer.WriteVector(*vector);
+  }
+  writer.WriteDouble(state_.step);
+  writer.WriteDouble(state_.bias);
+  writer.WriteDouble(state_.best_gap);
+  writer.WriteUint64(state_.gram_rows.size());
+  for (const Index row : state_.gram_rows) {
+    writer.WriteInt64(row);
+  }
+  writer.WriteVector(Vector::Map(state_.gram.data(), state_.gram.size()));
+  for (const int64_t count :
+       {state_.gram_changes, state_.iterations, state_.subproblem_iterations, state_.stalls}) {
+    writer.WriteInt64(count);
+  }
+  writer.WriteUint8(static_cast<uint8_t>(state_.stop));
+  return std::move(writer).Take();
+}
+
+absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
+                                           std::string_view state) {
+  const absl::Status damaged =
+      absl::InvalidArgumentError("not a state of the Newton solver for this problem");
+  const Index n = kernel_.rows.rows();
+  const Index rank = kernel_.rows.cols();
+  if (problem.loss == nullptr || problem.targets.size() != n) {
+    return damaged;
+  }
+  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
+  problem_ = problem;
+  ByteReader reader(state);
+  State read;
+  for (Vector* vector : {&read.center, &read.center_reduced, &read.coefficients, &read.scores,
+                         &read.dual, &read.dual_reduced, &read.dual_scores}) {
+    *vector = reader.ReadVector();
+  }
+  read.step = reader.ReadDouble();
+  read.bias = reader.ReadDouble();
+  read.best_gap = reader.ReadDouble();
+  const uint64_t free = reader.ReadUint64();
+  if (!reader.ok() || free > static_cast<uint64_t>(n)) {
+    return damaged;
+  }
+  read.gram_rows.resize(free);
+  Index last = -1;
+  for (Index& row : read.gram_rows) {
+    row = reader.ReadInt64();
+    if (row <= last || row >= n) {
+      return damaged;
+    }
+    last = row;
+  }
+  const Vector gram = reader.ReadVector();
+  if (gram.size() == rank * rank) {
+    read.gram = Matrix::Map(gram.data(), rank, rank);
+  }
+  for (int64_t* count :
+       {&read.gram_changes, &read.iterations, &read.subproblem_iterations, &read.stalls}) {
+    *count = reader.ReadInt64();
+    if (*count < 0 || *count > kMostIterations) {
+      return damaged;
+    }
+  }
+  const uint8_t stop = reader.ReadUint8();
+  bool fits = gram.size() == 0 || gram.size() == rank * rank;
+  for (const Vector* vector : {&read.center, &read.scores, &read.dual}) {
+    fits = fits && vector->size() == n && vector->allFinite();
+  }
+  for (const Vector* vector : {&read.center_reduced, &read.coefficients, &read.dual_reduced}) {
+    fits = fits && vector->size() == rank && vector->allFinite();
+  }
+  fits = fits && read.dual_scores.size() == (stop == 0 ? 0 : n);
+  if (!fits || !reader.AtEnd() || stop > 2 || !(read.step > 0)) {
+    return damaged;
+  }
+  read.stop = static_cast<SvmNewtonStop>(stop);
+  state_ = std::move(read);
+  if (done()) {
+    MERCER_ASSIGN_OR_RETURN(
+        certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state_.dual,
+                                 state_.dual_scores));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer
