@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "core/learners/lp_mkl/weight_step.h"
@@ -13,8 +14,13 @@ namespace {
 
 // Learner's and verifier's kernels, a Newton system of all rows or SMO's columns, products of the
 // free rows, and vectors.
-size_t EstimateMemory(const ProblemShape& shape) {
+size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
+  if (options.approximation != Approximation::kNone) {
+    return (ByteCount(2) * LpMklKernelBytes(options, shape) +
+            ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)))
+        .value();
+  }
   const ByteCount rows(shape.rows);
   const ByteCount kernels(shape.kernels);
   const ByteCount number(sizeof(double));
@@ -27,8 +33,34 @@ size_t EstimateMemory(const ProblemShape& shape) {
       .value();
 }
 
+// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems of a tenth of the rows.
+LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
+  constexpr double kSampledRows = 3000;
+  constexpr double kSampleProducts = 8;
+  constexpr double kNewtonSystems = 60;
+  const auto rows = static_cast<double>(shape.rows);
+  const double landmarks = std::min(static_cast<double>(options.landmarks), rows);
+  const double of_kernel =
+      options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
+  const double features = of_kernel * static_cast<double>(shape.kernels);
+  const double rank = std::min(features, 7 * landmarks);
+  LearnerWork work;
+  work.verification[WorkKind::kKernelValues] =
+      rows * landmarks * static_cast<double>(shape.kernels);
+  work.verification[WorkKind::kFactorOperations] =
+      rows * features * (rank + landmarks) +
+      kSampleProducts * std::min(rows, kSampledRows) * features * rank;
+  work.training = work.verification;
+  work.training[WorkKind::kFactorOperations] +=
+      kNewtonSystems * (2 * rows * rank + 0.05 * rows * rank * rank + 2 * rank * rank * rank);
+  return work;
+}
+
 // SVMs of changing weights, each followed by the quadratic forms of all kernels.
 LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape) {
+  if (options.approximation != Approximation::kNone) {
+    return EstimateLowRankWork(options, shape);
+  }
   const double kernels = static_cast<double>(shape.kernels);
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   work.training = WorkCount();
@@ -67,6 +99,8 @@ LearnerEntry Entry() {
       "kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for "
       "classes, epsilon-insensitive loss "
       "for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions. "
+      "With "
+      "approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. "
       "Source: Kloft, Brefeld, "
       "Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.";
   entry.fields = LpMklOptions::Fields().fields();
@@ -84,8 +118,8 @@ LearnerEntry Entry() {
   };
   entry.estimate_memory = [](const OptionValues& values,
                              const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_RETURN_IF_ERROR(LpMklOptions::Fields().Parse(values).status());
-    return EstimateMemory(shape);
+    MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
+    return EstimateMemory(options, shape);
   };
   entry.estimate_work = [](const OptionValues& values,
                            const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/base/status_macros.h"
+#include "core/solvers/factor_svm.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -16,15 +18,14 @@ constexpr double kSmoSliceOperations = 4e8;  // SMO is bound by memory
 absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual,
                                 const Vector& scores, double relative_gap, RunContext& context) {
   finished_iterations_ = iterations();
-  if (newton_ != nullptr) {
-    proximal_step_ = newton_->proximal_step();
-  }
   kernel_ = &kernel;
   relative_gap_ = relative_gap;
   smo_ = nullptr;
   newton_ = nullptr;
-  const bool newton = choice_ == InnerSolverChoice::kNewton ||
-                      (choice_ == InnerSolverChoice::kAuto && prefers_newton_);
+  // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method reads but a few times.
+  const bool newton =
+      choice_ == InnerSolverChoice::kNewton ||
+      (choice_ == InnerSolverChoice::kAuto && (prefers_newton_ || kernel.Factored().has_value()));
   return newton ? StartNewton(dual, context) : StartSmo(dual, scores, context);
 }
 
@@ -40,10 +41,20 @@ absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, Run
                      {.dual = dual, .scores = scores}, context);
 }
 
+std::unique_ptr<ProximalSvmSolver> InnerSolver::MakeNewton() const {
+  const std::optional<FactoredKernel> factored = kernel_->Factored();
+  if (factored.has_value()) {
+    return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);
+  }
+  return std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
+}
+
 absl::Status InnerSolver::StartNewton(const Vector& dual, RunContext& context) {
-  auto newton = std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
-  MERCER_RETURN_IF_ERROR(newton->Start({problem_.loss, problem_.targets, problem_.costs},
-                                       {dual, proximal_step_}, context));
+  std::unique_ptr<ProximalSvmSolver> newton = MakeNewton();
+  SvmNewtonWarmStart start = successor_;
+  start.dual = dual;
+  MERCER_RETURN_IF_ERROR(
+      newton->Start({problem_.loss, problem_.targets, problem_.costs}, start, context));
   newton_ = std::move(newton);
   return absl::OkStatus();
 }
@@ -53,6 +64,9 @@ absl::Status InnerSolver::Step(RunContext& context) {
     for (double work = 0; work < kSliceOperations && !newton_->done();) {
       work += newton_->NextCost();
       MERCER_RETURN_IF_ERROR(newton_->Step(1, context));
+    }
+    if (newton_->done()) {
+      successor_ = newton_->Successor();  // while there is the kernel that it is about
     }
     return absl::OkStatus();
   }
@@ -87,7 +101,9 @@ int64_t InnerSolver::iterations() const {
 void InnerSolver::Save(ByteWriter& writer) const {
   writer.WriteDouble(relative_gap_);
   writer.WriteBool(prefers_newton_);
-  writer.WriteDouble(proximal_step_);
+  writer.WriteDouble(successor_.proximal_step);
+  writer.WriteVector(successor_.function);
+  writer.WriteDouble(successor_.bias);
   writer.WriteInt64(finished_iterations_);
   writer.WriteUint8(newton_ != nullptr ? 2 : (smo_ != nullptr ? 1 : 0));
   writer.WriteString(newton_ != nullptr ? newton_->SaveState()
@@ -98,7 +114,9 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   kernel_ = kernel;
   relative_gap_ = reader.ReadDouble();
   prefers_newton_ = reader.ReadBool();
-  proximal_step_ = reader.ReadDouble();
+  successor_.proximal_step = reader.ReadDouble();
+  successor_.function = reader.ReadVector();
+  successor_.bias = reader.ReadDouble();
   finished_iterations_ = reader.ReadInt64();
   const uint8_t solver = reader.ReadUint8();
   const std::string state = reader.ReadString();
@@ -114,7 +132,7 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
     return smo_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
   }
   if (solver == 2) {
-    newton_ = std::make_unique<SvmNewtonSolver>(*kernel, relative_gap_);
+    newton_ = MakeNewton();
     return newton_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
   }
   return absl::OkStatus();

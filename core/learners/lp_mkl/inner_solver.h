@@ -61,6 +61,7 @@ class InnerSolver {
   absl::Status StartSmo(const Vector& dual, const Vector& scores, RunContext& context);
   absl::Status StartNewton(const Vector& dual, RunContext& context);
   SmoOptions SmoSettings() const;
+  std::unique_ptr<ProximalSvmSolver> MakeNewton() const;
   int64_t SmoBudget() const { return 100 * problem_.targets.size(); }
 
   const InnerSolverChoice choice_;
@@ -68,10 +69,10 @@ class InnerSolver {
   const KernelOperator* kernel_ = nullptr;
   double relative_gap_ = 0;
   bool prefers_newton_ = false;
-  double proximal_step_ = 0;
+  SvmNewtonWarmStart successor_;  // of the last run
   int64_t finished_iterations_ = 0;
   std::unique_ptr<SmoSolver> smo_;
-  std::unique_ptr<SvmNewtonSolver> newton_;
+  std::unique_ptr<ProximalSvmSolver> newton_;
 };
 
 }  // namespace mercer::lp_mkl

@@ -38,7 +38,7 @@ absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart
     ReadWarmStart(*warm_start);
   }
   inner_ = std::make_unique<InnerSolver>(options_.inner_solver, svm_);
-  family_ = nullptr;
+  kernels_ = {};
   kernel_ = nullptr;
   interrupted_ = false;
   saved_ = Serialize();
@@ -84,14 +84,12 @@ absl::StatusOr<StepReport> LpMklLearner::Step(RunContext& context) {
 
 // Kernels are functions of problem and weights, so they are no part of the state.
 absl::Status LpMklLearner::Prepare(RunContext& context) {
-  if (family_ == nullptr) {
-    const TaskData& task = problem_->tasks[0];
-    MERCER_ASSIGN_OR_RETURN(
-        family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
+  if (kernels_.family == nullptr) {
+    MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
   }
   if (kernel_ == nullptr || kernel_weights_ != state_.weights) {
     kernel_ = nullptr;
-    MERCER_ASSIGN_OR_RETURN(kernel_, family_->CombineForSearch(state_.weights, context));
+    MERCER_ASSIGN_OR_RETURN(kernel_, kernels_.family->CombineForSearch(state_.weights, context));
     kernel_weights_ = state_.weights;
   }
   return absl::OkStatus();
@@ -112,8 +110,9 @@ absl::Status LpMklLearner::Advance(RunContext& context) {
 absl::Status LpMklLearner::FinishSvm(RunContext& context) {
   state_.solving = false;
   state_.dual = inner_->dual();
-  Matrix energies(family_->num_kernels(), 1);
-  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, {}, energies, context));
+  Matrix energies(kernels_.family->num_kernels(), 1);
+  MERCER_RETURN_IF_ERROR(
+      kernels_.family->QuadraticFormsForSearch(state_.dual, {}, energies, context));
   energies_ = energies.col(0).cwiseMax(0.0);
   const PointBounds bounds =
       BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, state_.dual,
@@ -157,8 +156,8 @@ void LpMklLearner::Remember(const PointBounds& bounds) {
 // cannot.
 void LpMklLearner::RetreatWeights() {
   LastWeights& last = state_.last;
-  const WeightStepInput input{*family_,  *kernel_,      options_.p, last.weights,
-                              last.dual, last.energies, {}};
+  const WeightStepInput input{*kernels_.family, *kernel_,      options_.p, last.weights,
+                              last.dual,        last.energies, {}};
   if (last.newton && ++last.reductions <= kMaxReductions) {
     const Vector mixed = last.weights + kRetreat * (state_.weights - last.weights);
     state_.weights = mixed / LpNorm(mixed, options_.p);
@@ -197,8 +196,8 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
   state_.inner_gap = std::max(
       std::min({state_.inner_gap, kInnerGapShare * weight_gap, kInnerGapShare * gap}), least);
   const std::vector<Index> free = FreeSamples(state_.dual);
-  const WeightStepInput input{*family_,    *kernel_,  options_.p, state_.weights,
-                              state_.dual, energies_, free};
+  const WeightStepInput input{*kernels_.family, *kernel_,  options_.p, state_.weights,
+                              state_.dual,      energies_, free};
   LastWeights last{state_.weights, state_.dual, energies_, inner_->certificate().primal, false, 0};
   Vector weights;
   if (options_.outer_loop == OuterLoopChoice::kAlternation) {
@@ -251,7 +250,7 @@ StepReport LpMklLearner::Report() const {
 
 absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) const {
   if (std::isfinite(state_.best.gap)) {
-    return MakePoint(state_.best.weights, state_.best.dual, state_.best.bias);
+    return MakePoint(state_.best.weights, state_.best.dual, state_.best.bias, context);
   }
   // The first SVM has not come to its end: its dual so far, with the best bias.
   if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_->has_point()) {
@@ -261,14 +260,14 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   Matrix scores(dual.size(), 1);
   MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
   return MakePoint(state_.weights, dual,
-                   svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen);
+                   svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen, context);
 }
 
-TrainedPoint LpMklLearner::MakePoint(const Vector& weights, const Vector& dual, double bias) const {
-  const TaskData& task = problem_->tasks[0];
+absl::StatusOr<TrainedPoint> LpMklLearner::MakePoint(const Vector& weights, const Vector& dual,
+                                                     double bias, RunContext& context) const {
   TrainedPoint point;
-  point.function = MakeKernelFunction(*task.inputs, task.rows, problem_->kernels,
-                                      weights.cwiseProduct(family_->scales()), dual, bias);
+  MERCER_ASSIGN_OR_RETURN(point.function,
+                          MakeLpMklFunction(kernels_, *problem_, weights, dual, bias, context));
   point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
   point.witness.arrays.emplace_back("weights", weights);
   for (const KernelSpec& kernel : problem_->kernels) {

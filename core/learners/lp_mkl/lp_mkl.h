@@ -20,9 +20,9 @@
 #include <string>
 #include <string_view>
 
-#include "core/kernels/kernel_family.h"
 #include "core/learners/lp_mkl/bounds.h"
 #include "core/learners/lp_mkl/inner_solver.h"
+#include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/training/learner.h"
 
@@ -83,7 +83,8 @@ class LpMklLearner : public Learner {
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   std::vector<Index> FreeSamples(const Vector& dual) const;
   StepReport Report() const;
-  TrainedPoint MakePoint(const Vector& weights, const Vector& dual, double bias) const;
+  absl::StatusOr<TrainedPoint> MakePoint(const Vector& weights, const Vector& dual, double bias,
+                                         RunContext& context) const;
   std::string Serialize() const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
@@ -95,7 +96,7 @@ class LpMklLearner : public Learner {
   std::string saved_;  // as of the end of the last whole step
   bool interrupted_ = false;
   // Functions of the problem and of state_.weights.
-  std::unique_ptr<KernelFamily> family_;
+  LpMklKernels kernels_;
   std::unique_ptr<KernelOperator> kernel_;
   Vector kernel_weights_;
   Vector energies_;  // of the last finished SVM

@@ -5,6 +5,57 @@
 namespace mercer::lp_mkl {
 namespace {
 
+constexpr char kLowRankSource[] =
+    "specification of lp-norm MKL with low-rank kernels, section (b0)";
+
+void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
+  schema.Choice(
+      "approximation", &LpMklOptions::approximation,
+      {{"none", Approximation::kNone}, {"nystrom", Approximation::kNystrom}},
+      {.meaning = "none: the kernels themselves; memory and time grow with the square of the "
+                  "rows. nystrom: kernels of low rank, which see the rows through landmarks; "
+                  "memory and time grow with the rows, and the certificate is about these "
+                  "kernels.",
+       .source = kLowRankSource});
+  schema.Integer(
+      "landmarks", &LpMklOptions::landmarks,
+      {.meaning = "nystrom: number of landmarks, shared by all kernels; all rows when there are "
+                  "fewer. More come closer to the kernels themselves; time grows with the "
+                  "square.",
+       .min = 1,
+       .max = 10'000,
+       .source = "the paper's experiments"});
+  schema.Choice(
+      "landmark_selection", &LpMklOptions::landmark_selection,
+      {{"uniform", LandmarkSelection::kUniform}, {"k_means", LandmarkSelection::kKMeans}},
+      {.meaning = "nystrom: uniform draws training rows; k_means takes centres of the rows, which "
+                  "represent them better at a small cost. k_means is not for square blocks.",
+       .source = kLowRankSource});
+  schema.Integer(
+      "rank", &LpMklOptions::rank,
+      {.meaning = "nystrom: the largest rank of each kernel. 0: as many as there are landmarks.",
+       .min = 0,
+       .max = 10'000,
+       .source = kLowRankSource});
+  schema.Real(
+      "eigenvalue_threshold", &LpMklOptions::eigenvalue_threshold,
+      {.meaning =
+           "nystrom: eigenvalues of a kernel among the landmarks are kept above this share of "
+           "the largest one times the number of landmarks.",
+       .min = 1e-15,
+       .max = 1e-2,
+       .source = kLowRankSource});
+  schema.Real(
+      "compression_tolerance", &LpMklOptions::compression_tolerance,
+      {.meaning =
+           "nystrom: the share of the kernels' traces that their joint basis may leave out. At "
+           "most 1e-4 times the gap asked for keeps the objective; 0 keeps all that can be "
+           "told apart.",
+       .min = 0,
+       .max = 1e-2,
+       .source = "specification of lp-norm MKL with low-rank kernels, section (f)"});
+}
+
 OptionSchema<LpMklOptions> MakeSchema() {
   OptionSchema<LpMklOptions> schema;
   schema.Real("p", &LpMklOptions::p,
@@ -48,6 +99,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
                   "optimum in the "
                   "weights; alternation: the closed form of the weights. Changes time only.",
        .source = "specification of lp-norm MKL, section (b7)"});
+  AddLowRankOptions(schema);
   return schema;
 }
 

@@ -4,11 +4,13 @@
 #include <cstdint>
 
 #include "core/base/options.h"
+#include "core/kernels/landmarks.h"
 
 namespace mercer::lp_mkl {
 
 enum class InnerSolverChoice : uint8_t { kAuto, kNewton, kSmo };
 enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation };
+enum class Approximation : uint8_t { kNone, kNystrom };
 
 struct LpMklOptions {
   double p = 2.0;
@@ -16,6 +18,12 @@ struct LpMklOptions {
   double epsilon = 0.1;
   InnerSolverChoice inner_solver = InnerSolverChoice::kAuto;
   OuterLoopChoice outer_loop = OuterLoopChoice::kNewton;
+  Approximation approximation = Approximation::kNone;
+  int64_t landmarks = 100;
+  LandmarkSelection landmark_selection = LandmarkSelection::kUniform;
+  int64_t rank = 0;
+  double eigenvalue_threshold = 1e-10;
+  double compression_tolerance = 1e-8;
 
   static const OptionSchema<LpMklOptions>& Fields();
 };

@@ -10,7 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
+#include "core/learners/lp_mkl/kernels.h"
 #include "core/objectives/loss.h"
 #include "core/training/single_task.h"
 #include "core/training/verification.h"
@@ -94,18 +94,32 @@ absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, cons
   return absl::OkStatus();
 }
 
+// What the rounding of a value is small against. Factors are stored in single precision: a function on landmarks, in double
+// precision, differs from that of the witness by as much.
+absl::StatusOr<double> FunctionScale(const LpMklKernels& kernels, const Point& point,
+                                     RunContext& context) {
+  constexpr double kSingleOverTolerance = 0x1p-22 / kFunctionTolerance;
+  if (kernels.low_rank != nullptr) {
+    MERCER_ASSIGN_OR_RETURN(const double scale,
+                            kernels.low_rank->FunctionScale(point.weights, point.dual, context));
+    return std::abs(point.bias) + kSingleOverTolerance * scale;
+  }
+  MERCER_ASSIGN_OR_RETURN(const double largest,
+                          LargestEntry(*kernels.family, point.weights, context));
+  return std::abs(point.bias) + largest * point.dual.lpNorm<1>();
+}
+
 }  // namespace
 
 absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
                                     const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Point point, ReadPoint(options, problem, witness));
-  const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
   MERCER_ASSIGN_OR_RETURN(
       const std::unique_ptr<Loss> loss,
       MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, options.epsilon));
-  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
-                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
+  const KernelFamily* const family = kernels.family.get();
   // The coefficients of the function are a dual times a scale: back into the box, then balanced.
   const double shrink =
       std::min(1.0, LargestScaleInBox(*loss, point.targets, point.costs, point.dual));
@@ -133,9 +147,13 @@ absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingP
       BestValueOnRay(loss->DualValue(point.targets, point.costs, feasible),
                      EnergyNorm(feasible_energies, options.p),
                      LargestScaleInBox(*loss, point.targets, point.costs, feasible));
-  MERCER_ASSIGN_OR_RETURN(const double largest, LargestEntry(*family, point.weights, context));
-  return Verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
-                      std::abs(point.bias) + largest * point.dual.lpNorm<1>()};
+  Verification verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
+                            0};
+  MERCER_ASSIGN_OR_RETURN(verification.scale, FunctionScale(kernels, point, context));
+  if (kernels.low_rank != nullptr) {
+    verification.certificate.scope = CertificateScope::kLowRankProblem;
+  }
+  return verification;
 }
 
 }  // namespace mercer::lp_mkl

@@ -5,14 +5,12 @@
 #include <optional>
 
 #include "core/base/status_macros.h"
-#include "core/kernels/blocked_cholesky.h"
+#include "core/learners/lp_mkl/weight_hessian.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/svm_newton.h"
 
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr Index kHessianRows = 2048;        // rows per product: about 10 ms with 256 kernels
 constexpr double kNegligibleWeight = 1e-9;  // at p = 1, against the largest weight
 
 // Kernels whose weight the next step may change: all of them, or at p = 1 those at work and those
@@ -31,29 +29,6 @@ std::vector<Index> Candidates(const WeightStepInput& input) {
     }
   }
   return candidates;
-}
-
-// S^-1 [G 1] for S = K_FF + shift; nothing when S is not positive definite in floating point.
-absl::StatusOr<std::optional<Matrix>> SolveFree(const WeightStepInput& input,
-                                                const Matrix& products, RunContext& context) {
-  const Index count = products.rows();
-  double shift = 1e-8;
-  for (int trial = 0; trial < 4; ++trial, shift *= 100.0) {
-    Matrix factor;
-    MERCER_RETURN_IF_ERROR(GatherKernel(input.kernel, input.free, factor, context));
-    factor.diagonal().array() += shift * factor.diagonal().mean();
-    const absl::Status status = FactorCholesky(factor, context);
-    if (absl::IsCancelled(status)) {
-      return status;
-    }
-    if (status.ok()) {
-      Matrix solution(count, products.cols() + 1);
-      solution << products, Vector::Ones(count);
-      MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
-      return std::optional<Matrix>(std::move(solution));
-    }
-  }
-  return std::optional<Matrix>();
 }
 
 Vector Normalized(const Vector& weights, double p) {
@@ -93,21 +68,13 @@ absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& cont
   Matrix products(static_cast<Index>(input.free.size()), count);
   MERCER_RETURN_IF_ERROR(
       input.family.Products(input.dual, candidates, input.free, products, context));
-  MERCER_ASSIGN_OR_RETURN(const std::optional<Matrix> solved, SolveFree(input, products, context));
-  if (!solved.has_value()) {
+  MERCER_ASSIGN_OR_RETURN(std::optional<Matrix> hessian,
+                          WeightHessian(input.kernel, input.free, products, context));
+  if (!hessian.has_value()) {
     return OverRelaxedStep(input);
   }
   WeightModel model;
-  model.hessian = Matrix::Zero(count, count);
-  for (Index begin = 0; begin < products.rows(); begin += kHessianRows) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index rows = std::min(kHessianRows, products.rows() - begin);
-    model.hessian.noalias() +=
-        products.middleRows(begin, rows).transpose() * solved->block(begin, 0, rows, count);
-  }
-  const Vector row_sums = solved->leftCols(count).colwise().sum();  // G'S^-1 1
-  model.hessian -= row_sums * row_sums.transpose() / solved->col(count).sum();
-  model.hessian = (0.5 * (model.hessian + model.hessian.transpose())).eval();
+  model.hessian = *std::move(hessian);
   model.start.resize(count);
   model.energies.resize(count);
   for (Index j = 0; j < count; ++j) {

@@ -166,7 +166,13 @@ TEST(LpMklLearnerTest, OptionsAreCheckedAndRoundTrip) {
                                {"C", 7.0},
                                {"epsilon", 0.3},
                                {"inner_solver", std::string("newton")},
-                               {"outer_loop", std::string("alternation")}};
+                               {"outer_loop", std::string("alternation")},
+                               {"approximation", std::string("nystrom")},
+                               {"landmarks", int64_t{50}},
+                               {"landmark_selection", std::string("k_means")},
+                               {"rank", int64_t{20}},
+                               {"eigenvalue_threshold", 1e-8},
+                               {"compression_tolerance", 1e-6}};
   const auto parsed = schema.Parse(values);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(schema.Values(*parsed), values);

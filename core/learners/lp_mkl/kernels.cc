@@ -1,0 +1,142 @@
+#include "core/learners/lp_mkl/kernels.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status_macros.h"
+#include "core/kernels/kernel_source.h"
+#include "core/training/basis.h"
+#include "core/training/single_task.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+// Sets of columns that are not worth computing distances of twice, square blocks included.
+Index CountWideSources(const std::vector<KernelSpec>& kernels, const PreparedData& inputs) {
+  std::set<std::string> keys;
+  for (const KernelSpec& kernel : kernels) {
+    const absl::StatusOr<KernelSource> source = ResolveSource(kernel, inputs);
+    if (source.ok() && IsWorthStoring(*source)) {
+      keys.insert(SourceKey(*source));
+    }
+  }
+  return static_cast<Index>(keys.size());
+}
+
+Index FeaturesOfKernel(const LpMklOptions& options, Index rows) {
+  const Index landmarks = std::min<Index>(options.landmarks, rows);
+  return options.rank > 0 ? std::min<Index>(options.rank, landmarks) : landmarks;
+}
+
+// As known before a run.
+Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index wide_sources) {
+  const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
+  constexpr size_t kMost = std::numeric_limits<Index>::max();
+  return LargestJointRank(static_cast<Index>(std::min(features.value(), kMost)),
+                          std::min<Index>(options.landmarks, rows), kernels, wide_sources,
+                          options.compression_tolerance);
+}
+
+LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {
+  LowRankOptions low_rank;
+  low_rank.nystrom.max_rank = options.rank;
+  low_rank.nystrom.eigenvalue_threshold = options.eigenvalue_threshold;
+  low_rank.basis.tolerance = options.compression_tolerance;
+  low_rank.basis.seed = seed;
+  return low_rank;
+}
+
+absl::StatusOr<LpMklKernels> MakeLowRank(const LpMklOptions& options,
+                                         const TrainingProblem& problem, RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  const bool whole = static_cast<Index>(task.rows.size()) == task.inputs->rows;
+  const PreparedData selected = whole ? *task.inputs : SelectRows(*task.inputs, task.rows);
+  LowRankOptions low_rank = LowRankOptionsOf(options, problem.seed);
+  low_rank.basis.max_columns =
+      MostColumns(options, selected.rows, static_cast<Index>(problem.kernels.size()),
+                  CountWideSources(problem.kernels, selected));
+  LpMklKernels kernels;
+  MERCER_ASSIGN_OR_RETURN(kernels.landmarks,
+                          SelectLandmarks(selected, options.landmark_selection, options.landmarks,
+                                          problem.seed, context));
+  MERCER_ASSIGN_OR_RETURN(
+      std::unique_ptr<LowRankKernelFamily> family,
+      LowRankKernelFamily::Make(selected, kernels.landmarks, problem.kernels, low_rank, context));
+  kernels.low_rank = family.get();
+  kernels.family = std::move(family);
+  return kernels;
+}
+
+// The landmarks as a basis of a model: of rows only their numbers and what the kernels read.
+Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
+  Basis basis;
+  for (const Index row : landmarks.rows) {
+    basis.training_rows.push_back(problem.tasks[0].rows[static_cast<size_t>(row)]);
+  }
+  std::vector<Index> all;
+  for (Index i = 0; i < landmarks.data->rows; ++i) {
+    all.push_back(i);
+  }
+  basis.data = SelectBasis(*landmarks.data, all, BlocksOfKernels(*landmarks.data, problem.kernels));
+  return basis;
+}
+
+}  // namespace
+
+absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
+                                              const TrainingProblem& problem, RunContext& context) {
+  if (options.approximation == Approximation::kNystrom) {
+    return MakeLowRank(options, problem, context);
+  }
+  LpMklKernels kernels;
+  const TaskData& task = problem.tasks[0];
+  MERCER_ASSIGN_OR_RETURN(kernels.family,
+                          MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
+  return kernels;
+}
+
+absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
+                                                const TrainingProblem& problem,
+                                                const Vector& weights, const Vector& dual,
+                                                double bias, RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  if (kernels.low_rank == nullptr) {
+    return MakeKernelFunction(*task.inputs, task.rows, problem.kernels,
+                              weights.cwiseProduct(kernels.family->scales()), dual, bias);
+  }
+  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients,
+                          kernels.low_rank->LandmarkCoefficients(weights, dual, context));
+  ModelFunction function;
+  function.bias = Vector::Constant(1, bias);
+  function.bases.push_back(BasisOf(kernels.landmarks, problem));
+  for (size_t k = 0; k < problem.kernels.size(); ++k) {
+    const auto column = coefficients.col(static_cast<Index>(k));
+    if (column.isZero(0)) {
+      continue;
+    }
+    KernelTerm term;
+    term.kernels = {problem.kernels[k]};
+    term.outputs = {0};
+    term.weights = Matrix::Ones(1, 1);
+    term.coefficients = column.sparseView(0.0, 0.0);
+    function.kernel_terms.push_back(std::move(term));
+  }
+  return function;
+}
+
+ByteCount LpMklKernelBytes(const LpMklOptions& options, const ProblemShape& shape) {
+  if (options.approximation == Approximation::kNone) {
+    return LearnerFamilyBytes(shape);
+  }
+  return ByteCount(LowRankFamilyBytes(
+             shape.rows, shape.kernels, std::min<Index>(options.landmarks, shape.rows),
+             FeaturesOfKernel(options, shape.rows),
+             MostColumns(options, shape.rows, shape.kernels, shape.sources))) +
+         ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
+}
+
+}  // namespace mercer::lp_mkl

@@ -1,0 +1,36 @@
+// The kernels of a problem as the options want them, and the functions that they span.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/byte_count.h"
+#include "core/base/run_context.h"
+#include "core/kernels/landmarks.h"
+#include "core/kernels/low_rank_family.h"
+#include "core/learners/lp_mkl/options.h"
+#include "core/training/learner.h"
+
+namespace mercer::lp_mkl {
+
+struct LpMklKernels {
+  std::unique_ptr<KernelFamily> family;
+  const LowRankKernelFamily* low_rank = nullptr;  // the family, when it is one of low rank
+  Landmarks landmarks;                            // of a family of low rank
+};
+
+// The same for equal options, data and seed of the problem. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
+absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
+                                              const TrainingProblem& problem, RunContext& context);
+
+// sum_k weights(k) sum_i dual(i) K_k(x_i, .) + bias: over support vectors, or over landmarks. Errors: kCancelled.
+absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
+                                                const TrainingProblem& problem,
+                                                const Vector& weights, const Vector& dual,
+                                                double bias, RunContext& context);
+
+// Upper bound on the bytes of what MakeLpMklKernels makes, one combination included.
+ByteCount LpMklKernelBytes(const LpMklOptions& options, const ProblemShape& shape);
+
+}  // namespace mercer::lp_mkl
