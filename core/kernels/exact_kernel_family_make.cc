@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/exact_kernel_family.h"
+#include "core/kernels/kernel_errors.h"
 #include "core/kernels/kernel_strips.h"
 #include "core/kernels/normalization.h"
 
@@ -25,20 +26,6 @@ constexpr size_t kMaxPartialSumBytes = size_t{16} << 20;
 
 size_t StoredBytes(Index num_rows) {
   return static_cast<size_t>(TileGrid{num_rows}.PackedSize()) * sizeof(double);
-}
-
-std::string KernelField(size_t kernel) { return absl::StrCat("kernels[", kernel, "]"); }
-
-// `status` with the kernel named in message and metadata.
-absl::Status NameKernel(size_t kernel, const absl::Status& status) {
-  if (status.code() != absl::StatusCode::kInvalidArgument) {
-    return status;
-  }
-  ErrorMetadata metadata = GetErrorMetadata(status);
-  metadata.insert(metadata.begin(), {"kernel", KernelField(kernel)});
-  return WithReason(
-      absl::InvalidArgumentError(absl::StrCat(KernelField(kernel), ": ", status.message())),
-      GetReason(status), metadata);
 }
 
 // The source of each kernel; violations of all kernels at once.
