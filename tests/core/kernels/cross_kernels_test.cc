@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -227,6 +230,117 @@ TEST(CrossKernelsTest, BadValuesOfNewRowsAreNamedFromOne) {
     EXPECT_EQ(GetReason(status), reason) << status;
     EXPECT_NE(status.message().find("row 7"), std::string::npos) << status;
   }
+}
+
+// k_k(x_i, z_j) of all kernels for the rows [begin, end) of `bound`, rows x basis rows, and whether all else written is finite.
+std::vector<Matrix> ValuesOfRows(const BoundCrossKernels& bound, Index begin, Index end,
+                                 Index num_kernels, Index num_basis) {
+  const Index rows = end - begin;
+  std::vector<double> values(static_cast<size_t>(num_kernels * rows * bound.stride()), NAN);
+  bound.Values(begin, end, values.data(), RunContext());
+  EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); }))
+      << "rows from " << begin;
+  std::vector<Matrix> result;
+  for (Index k = 0; k < num_kernels; ++k) {
+    result.push_back(RowMatrix::Map(values.data() + k * rows * bound.stride(), rows, bound.stride())
+                         .leftCols(num_basis));
+  }
+  return result;
+}
+
+TEST(CrossKernelsTest, BoundValuesEqualTheDefinitionOfEachKernel) {
+  const auto training = MixedData(kBasisRows, 5);
+  const std::vector<Index> selected = {4, 250, 17, 0, 299, 31, 32, 100, 101, 7, 8};
+  auto basis = std::make_shared<PreparedData>(SelectRows(*training, selected));
+  basis->squares.clear();
+  const std::vector<KernelSpec> kernels = UnscaledKernels();
+  const auto m = static_cast<Index>(kernels.size());
+  const auto cross = CrossKernels::Make(basis, kernels, selected);
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto bound = cross->Bind(*training, context);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_GE(bound->stride(), 11);
+  const std::vector<Matrix> values = ValuesOfRows(*bound, 190, 263, m, 11);
+  for (Index k = 0; k < m; ++k) {
+    const KernelSpec& spec = kernels[static_cast<size_t>(k)];
+    for (Index j = 0; j < 11; ++j) {
+      const Index row = selected[static_cast<size_t>(j)];
+      for (Index i = 190; i < 263; ++i) {
+        long double expected = RawKernel(spec, *training, i, *training, row);
+        if (spec.normalization.unit_diagonal) {
+          expected /= std::sqrt(RawKernel(spec, *training, i, *training, i) *
+                                RawKernel(spec, *training, row, *training, row));
+        }
+        EXPECT_NEAR(values[static_cast<size_t>(k)](i - 190, j), static_cast<double>(expected),
+                    1e-12 * std::abs(static_cast<double>(expected)) + 1e-11)
+            << "kernel " << k << ": " << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(CrossKernelsTest, BoundValuesOfARowHaveTheSameBitsAloneAndInABatch) {
+  const auto data = MixedData(kBasisRows, 5);
+  const auto m = static_cast<Index>(UnscaledKernels().size());
+  const auto cross = CrossKernels::Make(data, UnscaledKernels(), {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto bound = cross->Bind(*data, context);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  const std::vector<Matrix> batch = ValuesOfRows(*bound, 0, kBasisRows, m, kBasisRows);
+  for (const Index row : {0, 31, 131, 299}) {
+    const std::vector<Matrix> alone = ValuesOfRows(*bound, row, row + 1, m, kBasisRows);
+    for (size_t k = 0; k < alone.size(); ++k) {
+      EXPECT_TRUE((alone[k].array() == batch[k].row(row).array()).all())
+          << "kernel " << k << ", row " << row;
+    }
+  }
+}
+
+// What is left of one source's values beside the columns of a square block must not overflow in its kernel.
+TEST(CrossKernelsTest, BoundValuesBeyondTheBasisAreFinite) {
+  auto data = MixedData(9, 3);
+  data->blocks.push_back(MakeBlock("large", 1e4 * RandomRows(9, 3, 4)));
+  const std::vector<KernelSpec> kernels = {
+      MakeSpec(KernelType::kLinear, "large"), MakeSpec(KernelType::kDistance, "D", 1e-3),
+      MakeSpec(KernelType::kEuclidean, "x", 1e-3), MakeSpec(KernelType::kPrecomputed, "K")};
+  const auto cross = CrossKernels::Make(data, kernels, {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  const auto bound = cross->Bind(*data, context);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  ValuesOfRows(*bound, 0, 9, 4, 9);
+}
+
+TEST(CrossKernelsTest, BindNamesWhatTheRowsLack) {
+  const auto basis = MixedData(20, 5);
+  KernelSpec unit = MakeSpec(KernelType::kLinear, "x");
+  unit.normalization.unit_diagonal = true;
+  const auto cross = CrossKernels::Make(
+      basis, {MakeSpec(KernelType::kChiSquare, "h"), unit, MakeSpec(KernelType::kPrecomputed, "K")},
+      {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  RunContext context;
+  PreparedData without = *basis;
+  without.squares.clear();
+  const absl::Status missing = cross->Bind(without, context).status();
+  ASSERT_EQ(GetFieldViolations(missing).size(), 1U) << missing;
+  EXPECT_EQ(GetFieldViolations(missing)[0].field, "kernels[2].block");
+  PreparedData zero = *basis;
+  RowMatrix values = zero.blocks[0].values.view();
+  values.row(6).setZero();
+  zero.blocks[0].values = SharedMatrix(values);
+  EXPECT_EQ(GetReason(cross->Bind(zero, context).status()), "ZERO_DIAGONAL");
+  PreparedData negative = *basis;
+  RowMatrix histograms = negative.blocks[1].values.view();
+  histograms(6, 0) = -0.5;
+  negative.blocks[1].values = SharedMatrix(histograms);
+  EXPECT_EQ(GetReason(cross->Bind(negative, context).status()), "NEGATIVE_VALUE");
+  const CancellationToken token;
+  token.Cancel();
+  RunContext cancelled(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(cross->Bind(*basis, cancelled).status()));
 }
 
 }  // namespace
