@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_errors.h"
 
 namespace mercer {
 namespace {
@@ -19,32 +21,34 @@ constexpr double kNegative = 1e-8;  // of the largest eigenvalue's magnitude: be
 
 blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
-absl::Status NotPsd(size_t kernel, double eigenvalue) {
-  const std::string name = absl::StrCat("kernels[", kernel, "]");
-  return WithReason(absl::InvalidArgumentError(
-                        absl::StrCat(name,
-                                     ": the matrix is not positive semidefinite: among the "
-                                     "landmarks it has the eigenvalue ",
-                                     eigenvalue)),
-                    "NOT_PSD", {{"kernel", name}});
+absl::Status NotPsd(size_t kernel, std::string_view why) {
+  return NameKernel(kernel,
+                    WithReason(absl::InvalidArgumentError(absl::StrCat(
+                                   "the matrix is not positive semidefinite: among the landmarks ",
+                                   std::string(why))),
+                               "NOT_PSD"));
 }
 
 // M of one kernel from W, whose lower triangle is read; no columns when W is zero. Empty and negative: not positive semidefinite.
 struct Whitening {
   Matrix map;
   double negative = 0;  // an eigenvalue that rounding cannot explain, or 0
+  bool finite = true;   // all values of W
 };
 
 Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
   const Index count = gram.rows();
+  if (!gram.allFinite()) {
+    return {Matrix(count, 0), 0, false};
+  }
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);
   const Vector& values = solver.eigenvalues();  // ascending
   const double largest = values.cwiseAbs().maxCoeff();
   if (!(largest > 0)) {
-    return {Matrix(count, 0), 0};
+    return {Matrix(count, 0), 0, true};
   }
   if (values(0) < -kNegative * largest) {
-    return {Matrix(count, 0), values(0)};
+    return {Matrix(count, 0), values(0), true};
   }
   const double least =
       options.eigenvalue_threshold * static_cast<double>(count) * values(count - 1);
@@ -53,7 +57,7 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
   while (rank < most && values(count - 1 - rank) > least) {
     ++rank;
   }
-  Whitening result{Matrix(count, rank), 0};
+  Whitening result{Matrix(count, rank), 0, true};
   for (Index j = 0; j < rank; ++j) {
     result.map.col(j) = solver.eigenvectors().col(count - 1 - j) / std::sqrt(values(count - 1 - j));
   }
@@ -95,8 +99,11 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   features.first_.push_back(0);
   for (size_t k = 0; k < whitenings.size(); ++k) {
+    if (!whitenings[k].finite) {
+      return NotPsd(k, "it has values that are not finite");
+    }
     if (whitenings[k].negative < 0) {
-      return NotPsd(k, whitenings[k].negative);
+      return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitenings[k].negative));
     }
     features.first_.push_back(features.first_.back() + whitenings[k].map.cols());
     features.maps_.push_back(std::move(whitenings[k].map));

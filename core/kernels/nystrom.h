@@ -27,7 +27,7 @@ struct NystromOptions {
 class NystromFeatures {
  public:
   // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when an eigenvalue of W_k is
-  // below -1e-8 times the largest magnitude of them), kCancelled.
+  // below -1e-8 times the largest magnitude of them or a value of W_k is not finite), kCancelled.
   static absl::StatusOr<NystromFeatures> Make(const Landmarks& landmarks,
                                               std::vector<KernelSpec> kernels,
                                               const NystromOptions& options, RunContext& context);

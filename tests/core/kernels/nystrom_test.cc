@@ -171,6 +171,23 @@ TEST(NystromTest, AnIndefiniteMatrixIsNamed) {
       << "what the landmarks do not show is not looked for";
 }
 
+TEST(NystromTest, AKernelThatOverflowsIsRefused) {
+  auto data = MixedData(30, 8);
+  RowMatrix values = data->blocks[0].values.view();
+  values(8, 0) = 1e17;
+  data->blocks[0].values = SharedMatrix(values);
+  KernelSpec polynomial = MakeSpec(KernelType::kPolynomial, "x");
+  polynomial.degree = 20;
+  RunContext context;
+  const absl::Status status =
+      NystromFeatures::Make(LandmarksFromRows(*data, {1, 8, 20}),
+                            {MakeSpec(KernelType::kGaussian, "x"), polynomial}, {}, context)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(GetReason(status), "NOT_PSD");
+  EXPECT_NE(status.message().find("kernels[1]"), std::string::npos) << status;
+}
+
 TEST(NystromTest, RepeatedLandmarksCountOnce) {
   const auto data = MixedData(kTrainingRows, 9);
   const Landmarks repeated = LandmarksFromRows(*data, {4, 4, 11, 50, 50, 50, 70});
