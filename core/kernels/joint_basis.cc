@@ -20,7 +20,10 @@ constexpr Index kSampledRows = 3000;
 constexpr Index kEvaluatedRows = 128;  // per task
 constexpr Index kOrthonormalColumns = 16;
 constexpr Index kFreshSamples = 4;
-constexpr double kTolerated = 100;  // times the tolerance, on a fresh sample
+constexpr double kTolerated = 100;   // times the tolerance, on a fresh sample
+constexpr double kRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
+constexpr double kIndependent =
+    0.5;  // what taking others out leaves of a unit vector that is not in their span
 
 // Wide panels multiply faster; narrow ones waste fewer columns when little is left to be caught. `excess`: what is dropped over what
 // may be.
@@ -35,17 +38,25 @@ absl::Status TakeOut(const ConstMatrixRef& basis, MatrixRef target, RunContext& 
   return AddProduct(-1.0, basis, inside, target, context);
 }
 
-// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to those before it twice.
-absl::Status Orthonormalize(Matrix& panel, RunContext& context) {
+// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to those before it twice. What is no
+// longer than `least` is rounding, which points anywhere, along the columns before too: it is left out.
+absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
+  Index kept = 0;
   for (Index begin = 0; begin < panel.cols(); begin += kOrthonormalColumns) {
-    const Index columns = std::min(kOrthonormalColumns, panel.cols() - begin);
-    auto block = panel.middleCols(begin, columns);
-    for (int round = 0; round < 2; ++round) {
-      MERCER_RETURN_IF_ERROR(TakeOut(panel.leftCols(begin), block, context));
-      const Eigen::HouseholderQR<Matrix> qr(block);
-      block = qr.householderQ() * Matrix::Identity(panel.rows(), columns);
+    Matrix block = panel.middleCols(begin, std::min(kOrthonormalColumns, panel.cols() - begin));
+    for (const double shortest : {least, kIndependent}) {
+      if (block.cols() == 0) {
+        break;
+      }
+      MERCER_RETURN_IF_ERROR(TakeOut(panel.leftCols(kept), block, context));
+      const Eigen::ColPivHouseholderQR<Matrix> qr(block);
+      const Index rank = (qr.matrixQR().diagonal().array().abs() > shortest).count();
+      block = qr.householderQ() * Matrix::Identity(panel.rows(), rank);
     }
+    panel.middleCols(kept, block.cols()) = block;
+    kept += block.cols();
   }
+  panel.conservativeResize(Eigen::NoChange, kept);
   return absl::OkStatus();
 }
 
@@ -162,13 +173,14 @@ class BasisFinder {
     panel.setZero();
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.features, products, panel, context));
     // The second round takes out what rounding has left of the panels before.
-    for (int round = 0; round < 2; ++round) {
+    for (const double least : {kRounding * panel.colwise().norm().maxCoeff(), kIndependent}) {
       MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
-      MERCER_RETURN_IF_ERROR(Orthonormalize(panel, context));
+      MERCER_RETURN_IF_ERROR(Orthonormalize(least, panel, context));
     }
+    products.resize(Eigen::NoChange, panel.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
-    basis_.conservativeResize(Eigen::NoChange, basis_.cols() + count);
-    basis_.rightCols(count) = panel;
+    basis_.conservativeResize(Eigen::NoChange, basis_.cols() + panel.cols());
+    basis_.rightCols(panel.cols()) = panel;
     return products.squaredNorm();
   }
 

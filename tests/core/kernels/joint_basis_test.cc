@@ -114,6 +114,31 @@ TEST(JointBasisTest, EveryKernelGetsTheSameMeanSquaredNorm) {
   }
 }
 
+TEST(JointBasisTest, ToleranceZeroKeepsAllThatCanBeToldApart) {
+  const auto data = MixedData(300, 3);
+  for (const std::vector<KernelSpec>& kernels : {ManyWidths(), MixedKernels()}) {
+    const Found found = Find(*data, EveryFifth(*data, 30), kernels, {0.0, 1});
+    EXPECT_LE(ShareLeftOut(found), 1e-14);
+    ExpectOrthonormal(found, "tolerance 0");
+  }
+}
+
+TEST(JointBasisTest, RepeatedKernelsShareOneBasis) {
+  const auto data = BlockOf(RandomRows(300, 6, 4));
+  for (const double tolerance : {0.0, 1e-12, 1e-8}) {
+    const Found found =
+        Find(*data, EveryFifth(*data, 50), GaussiansOfX({1.0, 1.0, 1.0}), {tolerance, 1});
+    EXPECT_EQ(found.features->num_features(), 150);
+    EXPECT_LE(ShareLeftOut(found), std::max(1e-14, tolerance));
+    ExpectOrthonormal(found, "repeated kernels");
+    EXPECT_LE(found.basis.reduce.cols(), 50) << tolerance;
+  }
+  const Found constant = Find(*data, EveryFifth(*data, 5),
+                              std::vector<KernelSpec>(40, GaussiansOfX({1e12})[0]), {0.0, 1});
+  EXPECT_EQ(constant.basis.reduce.cols(), 1);
+  EXPECT_LE(ShareLeftOut(constant), 1e-14);
+}
+
 TEST(JointBasisTest, AKernelOfSmallValuesIsKeptBesideALargeOne) {
   RowMatrix values = RandomRows(500, 4, 5);
   auto data = BlockOf(values);
