@@ -6,12 +6,11 @@
 #include <numeric>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include <cblas.h>
 
 #include "core/base/byte_count.h"
-#include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_errors.h"
 #include "core/kernels/low_rank_operator.h"
 #include "core/kernels/matrix_products.h"
 #include "core/kernels/normalization.h"
@@ -114,9 +113,7 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
     const absl::StatusOr<double> factor =
         ScalingFactor(kernels[static_cast<size_t>(k)].normalization.scaling, sums);
     if (!factor.ok()) {
-      FieldViolations violations;
-      violations.AddAll(absl::StrCat("kernels[", k, "]"), factor.status());
-      return violations.empty() ? factor.status() : violations.ToStatus();
+      return NameKernel(static_cast<size_t>(k), factor.status());
     }
     scales_(k) = *factor;
     block *= std::sqrt(*factor);
