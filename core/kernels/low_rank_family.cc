@@ -9,6 +9,7 @@
 #include <cblas.h>
 
 #include "core/base/byte_count.h"
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/low_rank_operator.h"
@@ -53,8 +54,8 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
   const Index rank = basis_.reduce.cols();
   rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
-  Matrix sums =
-      Matrix::Zero(3, blocks);  // squared norms, what is dropped of them, largest norm of Q
+  // Squared norms, what is dropped of them, the largest norm of Q, and the number (from 1) of a kernel that is not finite.
+  Matrix sums = Matrix::Zero(4, blocks);
   std::atomic<Index> finished = 0;
   context.parallel().ForBlocks(inputs.rows, kFilledRows, [&](Index begin, Index end) {
     if (context.cancelled()) {
@@ -74,8 +75,12 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     for (Index r = 0; r < end - begin; ++r) {
       double norm = 0;
       for (Index k = 0; k < num_kernels(); ++k) {
-        norm += basis_.scales(k) * basis_.scales(k) *
-                features.col(r).segment(features_.first_feature(k), BlockSize(k)).squaredNorm();
+        const double of_kernel =
+            features.col(r).segment(features_.first_feature(k), BlockSize(k)).squaredNorm();
+        if (!std::isfinite(of_kernel)) {
+          of_block(3) = static_cast<double>(k + 1);
+        }
+        norm += basis_.scales(k) * basis_.scales(k) * of_kernel;
       }
       const double kept = reduced.col(r).squaredNorm();
       of_block(0) += norm;
@@ -85,9 +90,17 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     }
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));
   });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  if (sums.row(3).maxCoeff() > 0) {
+    return NameKernel(
+        static_cast<size_t>(sums.row(3).maxCoeff()) - 1,
+        WithReason(absl::InvalidArgumentError("the kernel of a row with itself is not "
+                                              "finite: not positive semidefinite"),
+                   "NOT_PSD"));
+  }
   dropped_share_ = sums.row(1).sum() / std::max(sums.row(0).sum(), 1e-300);
   largest_norm_ = sums.row(2).maxCoeff();
-  return context.CheckCancelled();
+  return absl::OkStatus();
 }
 
 absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
