@@ -241,13 +241,16 @@ absl::StatusOr<double> LowRankKernelFamily::FunctionScale(ConstVectorRef weights
 size_t LowRankFamilyBytes(Index num_rows, Index num_kernels, Index landmarks, Index of_kernel,
                           Index max_columns) {
   constexpr Index kSampleRows = 3000;
+  constexpr Index kPanel = 128;
   constexpr Index kPadding = 16;  // of a row
   const ByteCount number(sizeof(double));
   const ByteCount features = ByteCount(num_kernels) * ByteCount(of_kernel);
   const ByteCount rank(max_columns);
   const ByteCount maps = ByteCount(num_kernels) * ByteCount(landmarks) *
                          (ByteCount(2) * ByteCount(landmarks) + ByteCount(of_kernel));
-  const ByteCount sample = features * ByteCount(std::min(num_rows, kSampleRows));
+  // The features of the sampled rows, and their products with the basis and with a panel.
+  const ByteCount sample =
+      (features + rank + ByteCount(kPanel)) * ByteCount(std::min(num_rows, kSampleRows));
   return (ByteCount(num_rows) * (rank + ByteCount(kPadding)) * ByteCount(sizeof(float)) +
           number * (maps + sample + ByteCount(3) * features * rank + ByteCount(4) * rank * rank))
       .value();
