@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_source.h"
 #include "core/training/basis.h"
@@ -86,6 +89,24 @@ Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
 }
 
 }  // namespace
+
+absl::Status CheckApproximation(const LpMklOptions& options,
+                                const std::vector<KernelSpec>& kernels) {
+  if (options.approximation == Approximation::kNone) {
+    return absl::OkStatus();
+  }
+  FieldViolations violations;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (ReadsSquare(kernels[k])) {
+      violations.Add("approximation",
+                     absl::StrCat("must be none: kernels[", k,
+                                  "] reads a square block; low rank is for kernels "
+                                  "of feature columns"));
+      break;
+    }
+  }
+  return violations.ToStatus();
+}
 
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -19,6 +20,11 @@ struct LpMklKernels {
   const LowRankKernelFamily* low_rank = nullptr;  // the family, when it is one of low rank
   Landmarks landmarks;                            // of a family of low rank
 };
+
+// Kernels of low rank read columns of features: a square block holds a value of every pair of rows, and has the memory already that
+// they save. Errors: kInvalidArgument naming the field "approximation".
+absl::Status CheckApproximation(const LpMklOptions& options,
+                                const std::vector<KernelSpec>& kernels);
 
 // The same for equal options, data and seed of the problem. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,

@@ -26,6 +26,7 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 }  // namespace
 
 absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
   MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, options_.C, options_.epsilon));
   problem_ = &problem;
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};

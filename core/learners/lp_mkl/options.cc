@@ -29,7 +29,7 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
       "landmark_selection", &LpMklOptions::landmark_selection,
       {{"uniform", LandmarkSelection::kUniform}, {"k_means", LandmarkSelection::kKMeans}},
       {.meaning = "nystrom: uniform draws training rows; k_means takes centres of the rows, which "
-                  "represent them better at a small cost. k_means is not for square blocks.",
+                  "represent them better at a small cost.",
        .source = kLowRankSource});
   schema.Integer(
       "rank", &LpMklOptions::rank,

@@ -226,6 +226,15 @@ TEST(LpMklLowRankTest, MemoryGrowsWithTheRowsAndNotWithTheirSquare) {
   EXPECT_LT(bytes(100'000), 3e9);
 }
 
+TEST(LpMklLowRankTest, SquareBlocksAreRefused) {
+  const Cloud cloud = OverlappingClouds(20, 2, 3);
+  const TrainingProblem problem = GramProblem({GaussianGram(cloud.x, cloud.x, 1.0)}, cloud.labels);
+  const std::unique_ptr<Learner> learner = *Entry().create(LowRank({}, 5));
+  const absl::Status status = learner->Start(problem, nullptr);
+  ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "approximation");
+}
+
 TEST(LpMklLowRankTest, OptionsOutOfRangeAreNamed) {
   for (const auto& [name, value] : std::vector<std::pair<std::string, OptionValue>>{
            {"landmarks", int64_t{0}},
