@@ -17,7 +17,8 @@ class LpMKLClassifier(KernelClassifier):
     Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
     selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
     epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
-    Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+    With approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. Source: Kloft,
+    Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
 
     Parameters
     ----------
@@ -36,6 +37,24 @@ class LpMKLClassifier(KernelClassifier):
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
+    approximation : {'none', 'nystrom'}, default='none'
+        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
+        rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
+        these kernels.
+    landmarks : int, default=100
+        Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
+        kernels themselves; time grows with the square. In [1, 10000].
+    landmark_selection : {'uniform', 'k_means'}, default='uniform'
+        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
+        small cost.
+    rank : int, default=0
+        Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
+    eigenvalue_threshold : float, default=1e-10
+        Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
+        number of landmarks. In [1e-15, 0.01].
+    compression_tolerance : float, default=1e-08
+        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
+        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -89,7 +108,7 @@ class LpMKLClassifier(KernelClassifier):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "inner_solver", "outer_loop",)
+    _options = ("p", "C", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
     _kernels_optional = False
 
     def __init__(
@@ -100,6 +119,12 @@ class LpMKLClassifier(KernelClassifier):
         C: float = 1.0,
         inner_solver: str = "auto",
         outer_loop: str = "newton",
+        approximation: str = "none",
+        landmarks: int = 100,
+        landmark_selection: str = "uniform",
+        rank: int = 0,
+        eigenvalue_threshold: float = 1e-10,
+        compression_tolerance: float = 1e-08,
         coding: str = "one_vs_all",
         class_weight: Any = None,
         scaling: str = "standardize",
@@ -117,6 +142,12 @@ class LpMKLClassifier(KernelClassifier):
         self.C = C
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
+        self.approximation = approximation
+        self.landmarks = landmarks
+        self.landmark_selection = landmark_selection
+        self.rank = rank
+        self.eigenvalue_threshold = eigenvalue_threshold
+        self.compression_tolerance = compression_tolerance
         self.coding = coding
         self.class_weight = class_weight
         self.scaling = scaling
@@ -136,7 +167,8 @@ class LpMKLRegressor(KernelRegressor):
     Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
     selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
     epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
-    Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+    With approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. Source: Kloft,
+    Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
 
     Parameters
     ----------
@@ -158,6 +190,24 @@ class LpMKLRegressor(KernelRegressor):
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
+    approximation : {'none', 'nystrom'}, default='none'
+        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
+        rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
+        these kernels.
+    landmarks : int, default=100
+        Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
+        kernels themselves; time grows with the square. In [1, 10000].
+    landmark_selection : {'uniform', 'k_means'}, default='uniform'
+        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
+        small cost.
+    rank : int, default=0
+        Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
+    eigenvalue_threshold : float, default=1e-10
+        Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
+        number of landmarks. In [1e-15, 0.01].
+    compression_tolerance : float, default=1e-08
+        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
+        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -205,7 +255,7 @@ class LpMKLRegressor(KernelRegressor):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "epsilon", "inner_solver", "outer_loop",)
+    _options = ("p", "C", "epsilon", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
     _kernels_optional = False
 
     def __init__(
@@ -217,6 +267,12 @@ class LpMKLRegressor(KernelRegressor):
         epsilon: float = 0.1,
         inner_solver: str = "auto",
         outer_loop: str = "newton",
+        approximation: str = "none",
+        landmarks: int = 100,
+        landmark_selection: str = "uniform",
+        rank: int = 0,
+        eigenvalue_threshold: float = 1e-10,
+        compression_tolerance: float = 1e-08,
         scaling: str = "standardize",
         imputation: str = "refuse",
         tol: float = 0.001,
@@ -233,6 +289,12 @@ class LpMKLRegressor(KernelRegressor):
         self.epsilon = epsilon
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
+        self.approximation = approximation
+        self.landmarks = landmarks
+        self.landmark_selection = landmark_selection
+        self.rank = rank
+        self.eigenvalue_threshold = eigenvalue_threshold
+        self.compression_tolerance = compression_tolerance
         self.scaling = scaling
         self.imputation = imputation
         self.tol = tol
