@@ -238,21 +238,30 @@ absl::StatusOr<double> LowRankKernelFamily::FunctionScale(ConstVectorRef weights
   return largest_norm_ * coefficients.norm();
 }
 
-size_t LowRankFamilyBytes(Index num_rows, Index num_kernels, Index landmarks, Index of_kernel,
-                          Index max_columns) {
+size_t LowRankFamilyBytes(const LowRankShape& shape) {
   constexpr Index kSampleRows = 3000;
   constexpr Index kPanel = 128;
+  const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
+  const ByteCount rank(shape.max_columns);
+  const ByteCount values =
+      ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
+  // The features of the sampled rows, and their products with the basis and with a panel; an allocator may keep what was freed.
+  const ByteCount sampling =
+      values + (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
+  // Weighted copies for a combination.
+  const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
+  return (ByteCount(LowRankFamilyKeptBytes(shape)) +
+          ByteCount(sizeof(double)) * std::max(sampling, combining))
+      .value();
+}
+
+size_t LowRankFamilyKeptBytes(const LowRankShape& shape) {
   constexpr Index kPadding = 16;  // of a row
-  const ByteCount number(sizeof(double));
-  const ByteCount features = ByteCount(num_kernels) * ByteCount(of_kernel);
-  const ByteCount rank(max_columns);
-  const ByteCount maps = ByteCount(num_kernels) * ByteCount(landmarks) *
-                         (ByteCount(2) * ByteCount(landmarks) + ByteCount(of_kernel));
-  // The features of the sampled rows, and their products with the basis and with a panel.
-  const ByteCount sample =
-      (features + rank + ByteCount(kPanel)) * ByteCount(std::min(num_rows, kSampleRows));
-  return (ByteCount(num_rows) * (rank + ByteCount(kPadding)) * ByteCount(sizeof(float)) +
-          number * (maps + sample + ByteCount(3) * features * rank + ByteCount(4) * rank * rank))
+  const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
+  const ByteCount rank(shape.max_columns);
+  const ByteCount maps = features * ByteCount(shape.landmarks);
+  return (ByteCount(shape.rows) * (rank + ByteCount(kPadding)) * ByteCount(sizeof(float)) +
+          ByteCount(sizeof(double)) * (maps + ByteCount(2) * features * rank + rank * rank))
       .value();
 }
 

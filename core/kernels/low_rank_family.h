@@ -83,9 +83,17 @@ class LowRankKernelFamily : public KernelFamily {
   double largest_norm_ = 0;  // of a row
 };
 
-// Upper bound on the bytes of a family of `num_rows` rows with joint bases of up to `max_columns` columns, one Combine included;
-// kernels have up to `of_kernel` of the landmarks' features each.
-size_t LowRankFamilyBytes(Index num_rows, Index num_kernels, Index landmarks, Index of_kernel,
-                          Index max_columns);
+struct LowRankShape {
+  Index rows = 0;
+  Index kernels = 0;
+  Index landmarks = 0;
+  Index of_kernel = 0;    // the most features of one kernel
+  Index max_columns = 0;  // of the joint basis
+};
+
+// Upper bound on the bytes that making a family and one combination takes at its peak.
+size_t LowRankFamilyBytes(const LowRankShape& shape);
+// Upper bound on those that a family and a combination keep.
+size_t LowRankFamilyKeptBytes(const LowRankShape& shape);
 
 }  // namespace mercer

@@ -13,18 +13,6 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t kMaxSubproblemIterations = 30;
-constexpr int64_t kMaxStalls = 30;  // proximal steps without progress
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostIterations = int64_t{1} << 60;
-constexpr double kSubproblemShare = 0.1;  // of what the subproblem has gained over its centre
-constexpr double kGoalShare = 0.05;       // of the gap that is asked for
-constexpr double kLeastStep = 1e-3;       // of the largest cost over the unit of scores
-constexpr double kFirstStep = 0.1;
-constexpr double kLargestStep = 1e4;
-constexpr double kGrowth = 4;
-constexpr double kSuccessorShare = 16;
-
 // F along v + t direction, whose scores and bias change by t change.
 struct FactorRay {
   const ProximalModel& model;
@@ -49,6 +37,22 @@ std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<
 }
 
 }  // namespace
+
+// How long, and how precisely.
+struct FactorSvmSolver::Settings {
+  static constexpr int64_t kMaxSubproblemIterations = 30;
+  static constexpr int64_t kMaxStalls = 30;  // proximal steps without progress
+  // More than any run makes; a counter up to here can be added to.
+  static constexpr int64_t kMostIterations = int64_t{1} << 60;
+  static constexpr double kSubproblemShare =
+      0.1;                                    // of what the subproblem has gained over its centre
+  static constexpr double kGoalShare = 0.05;  // of the gap that is asked for
+  static constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
+  static constexpr double kFirstStep = 0.1;
+  static constexpr double kLargestStep = 1e4;
+  static constexpr double kGrowth = 4;
+  static constexpr double kSuccessorShare = 16;
+};
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
@@ -95,8 +99,8 @@ absl::Status FactorSvmSolver::Start(const SvmNewtonProblem& problem,
   state.dual = state.center;
   state.dual_reduced = state.center_reduced;
   state.step = warm_start.proximal_step > 0
-                   ? std::max(warm_start.proximal_step, kLeastStep * CostUnit())
-                   : kFirstStep * CostUnit();
+                   ? std::max(warm_start.proximal_step, Settings::kLeastStep * CostUnit())
+                   : Settings::kFirstStep * CostUnit();
   state_ = std::move(state);
   MERCER_RETURN_IF_ERROR(TryToFinish(context));
   if (done()) {
@@ -126,7 +130,7 @@ absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const 
 // One Newton step, or, when the subproblem is solved, a new centre.
 absl::Status FactorSvmSolver::Iterate(RunContext& context) {
   const bool solved = SubproblemSolved() && !NearlyFinished();
-  if (solved || state_.subproblem_iterations >= kMaxSubproblemIterations) {
+  if (solved || state_.subproblem_iterations >= Settings::kMaxSubproblemIterations) {
     return Recentre(solved, context);
   }
   State next = state_;
@@ -194,7 +198,8 @@ bool FactorSvmSolver::SubproblemSolved() const {
   const double gained = GainOverCentre() - moved / (2.0 * state_.step);
   const double dual = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
                       0.5 * state_.dual_reduced.squaredNorm();
-  return gap <= std::max(kSubproblemShare * gained, kGoalShare * relative_gap_ * std::abs(dual));
+  return gap <= std::max(Settings::kSubproblemShare * gained,
+                         Settings::kGoalShare * relative_gap_ * std::abs(dual));
 }
 
 // The dual objective at a less that at the centre, from differences: both values agree in most digits near the solution.
@@ -220,8 +225,9 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual changes much.
   MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
   next.subproblem_iterations = 0;
-  next.step = solved ? std::min(kGrowth * state_.step, kLargestStep * CostUnit())
-                     : std::max(state_.step / kGrowth, kLeastStep * CostUnit());
+  next.step = solved
+                  ? std::min(Settings::kGrowth * state_.step, Settings::kLargestStep * CostUnit())
+                  : std::max(state_.step / Settings::kGrowth, Settings::kLeastStep * CostUnit());
   if (solved) {
     MERCER_RETURN_IF_ERROR(
         Predict(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
@@ -230,7 +236,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   const double gap = QuickGap();
   next.stalls = gap < 0.9 * state_.best_gap ? 0 : state_.stalls + 1;
   next.best_gap = std::min(gap, state_.best_gap);
-  if (next.stalls >= kMaxStalls) {
+  if (next.stalls >= Settings::kMaxStalls) {
     next.dual = next.center;
     next.dual_reduced = next.center_reduced;
     next.stop = SvmNewtonStop::kPrecision;
@@ -246,7 +252,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
 // Weights change the dual more than the function.
 SvmNewtonWarmStart FactorSvmSolver::Successor() const {
   return {{},
-          std::max(CostUnit(), state_.step / kSuccessorShare),
+          std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
           kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
           state_.bias};
 }
@@ -434,7 +440,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
   for (int64_t* count :
        {&read.gram_changes, &read.iterations, &read.subproblem_iterations, &read.stalls}) {
     *count = reader.ReadInt64();
-    if (*count < 0 || *count > kMostIterations) {
+    if (*count < 0 || *count > Settings::kMostIterations) {
       return damaged;
     }
   }

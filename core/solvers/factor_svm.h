@@ -72,6 +72,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
     double best_gap = kInfinity;
     SvmNewtonStop stop = SvmNewtonStop::kRunning;
   };
+  struct Settings;
   struct NewtonDirection {
     Vector coefficients;
     double bias = 0;

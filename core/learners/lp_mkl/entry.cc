@@ -17,7 +17,7 @@ namespace {
 size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   if (options.approximation != Approximation::kNone) {
-    return (ByteCount(2) * LpMklKernelBytes(options, shape) +
+    return (LowRankBytes(options, shape) +
             ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)))
         .value();
   }

@@ -149,15 +149,17 @@ absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
   return function;
 }
 
-ByteCount LpMklKernelBytes(const LpMklOptions& options, const ProblemShape& shape) {
-  if (options.approximation == Approximation::kNone) {
-    return LearnerFamilyBytes(shape);
-  }
-  return ByteCount(LowRankFamilyBytes(
-             shape.rows, shape.kernels, std::min<Index>(options.landmarks, shape.rows),
-             FeaturesOfKernel(options, shape.rows),
-             MostColumns(options, shape.rows, shape.kernels, shape.sources))) +
-         ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
+ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
+  const LowRankShape low_rank{
+      .rows = shape.rows,
+      .kernels = shape.kernels,
+      .landmarks = std::min<Index>(options.landmarks, shape.rows),
+      .of_kernel = FeaturesOfKernel(options, shape.rows),
+      .max_columns = MostColumns(options, shape.rows, shape.kernels, shape.sources)};
+  const ByteCount inputs =
+      ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
+  return ByteCount(LowRankFamilyKeptBytes(low_rank)) + ByteCount(LowRankFamilyBytes(low_rank)) +
+         inputs;
 }
 
 }  // namespace mercer::lp_mkl

@@ -36,7 +36,7 @@ absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
                                                 const Vector& weights, const Vector& dual,
                                                 double bias, RunContext& context);
 
-// Upper bound on the bytes of what MakeLpMklKernels makes, one combination included.
-ByteCount LpMklKernelBytes(const LpMklOptions& options, const ProblemShape& shape);
+// Upper bound on the bytes of the learner's kernels of low rank and of the verifier's, which it makes while there are the learner's.
+ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape);
 
 }  // namespace mercer::lp_mkl
