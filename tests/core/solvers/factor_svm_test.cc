@@ -13,7 +13,7 @@ namespace mercer {
 namespace {
 
 // Features of cosines of normal points, a lower triangular root, and the kernel that they make.
-struct Instance {
+struct FactorInstance {
   FactorRows rows;
   Matrix root;
   std::shared_ptr<const Matrix> gram;
@@ -22,7 +22,7 @@ struct Instance {
   FactoredKernel kernel() const { return {rows, root}; }
 };
 
-struct Shape {
+struct FactorShape {
   Index rows = 150;
   Index rank = 40;
   LossKind kind = LossKind::kHinge;
@@ -30,9 +30,9 @@ struct Shape {
   uint64_t seed = 1;
 };
 
-Instance MakeInstance(const Shape& shape) {
+FactorInstance MakeFactorInstance(const FactorShape& shape) {
   RandomStream random(shape.seed, "factor svm test");
-  Instance instance{
+  FactorInstance instance{
       FactorRows(shape.rows, shape.rank), Matrix::Zero(shape.rank, shape.rank), {}, {}};
   Matrix frequencies(3, shape.rank);
   for (Index i = 0; i < frequencies.size(); ++i) {
@@ -71,7 +71,7 @@ class FactorSvmTest : public testing::TestWithParam<std::tuple<LossKind, double>
 TEST_P(FactorSvmTest, ReachesTheOptimumOfSmo) {
   const auto [kind, cost] = GetParam();
   for (uint64_t seed = 0; seed < 3; ++seed) {
-    const Instance instance = MakeInstance({.kind = kind, .cost = cost, .seed = seed});
+    const FactorInstance instance = MakeFactorInstance({.kind = kind, .cost = cost, .seed = seed});
     RunContext context;
     FactorSvmSolver solver(instance.kernel(), 1e-8);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
@@ -108,10 +108,10 @@ INSTANTIATE_TEST_SUITE_P(Losses, FactorSvmTest,
                          });
 
 TEST(FactorSvmShapesTest, FewSamplesManyFeaturesAndOneFeature) {
-  for (const Shape& shape :
-       {Shape{.rows = 12, .rank = 90, .cost = 100.0}, Shape{.rows = 300, .rank = 1, .cost = 100.0},
-        Shape{.rows = 2600, .rank = 17, .cost = 10.0}}) {
-    const Instance instance = MakeInstance(shape);
+  for (const FactorShape& shape : {FactorShape{.rows = 12, .rank = 90, .cost = 100.0},
+                                   FactorShape{.rows = 300, .rank = 1, .cost = 100.0},
+                                   FactorShape{.rows = 2600, .rank = 17, .cost = 10.0}}) {
+    const FactorInstance instance = MakeFactorInstance(shape);
     RunContext context;
     FactorSvmSolver solver(instance.kernel(), 1e-7);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
@@ -123,7 +123,7 @@ TEST(FactorSvmShapesTest, FewSamplesManyFeaturesAndOneFeature) {
 
 // Products with dual variables of this size have lost what a gap of 1e-8 needs: the run ends by itself, with bounds that hold.
 TEST(FactorSvmShapesTest, HugeCostEndsAtTheLimitOfPrecision) {
-  const Instance instance = MakeInstance({.cost = 1e8});
+  const FactorInstance instance = MakeFactorInstance({.cost = 1e8});
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-12);
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
@@ -134,7 +134,7 @@ TEST(FactorSvmShapesTest, HugeCostEndsAtTheLimitOfPrecision) {
 
 // Without features the best function is the constant.
 TEST(FactorSvmShapesTest, ZeroKernelGivesTheConstant) {
-  Instance instance = MakeInstance({.cost = 2.0});
+  FactorInstance instance = MakeFactorInstance({.cost = 2.0});
   instance.root.setZero();
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-9);
@@ -147,7 +147,7 @@ TEST(FactorSvmShapesTest, ZeroKernelGivesTheConstant) {
 }
 
 TEST(FactorSvmResumeTest, EveryStateLeadsToTheSameBits) {
-  const Instance instance = MakeInstance({.rows = 700, .cost = 50.0});
+  const FactorInstance instance = MakeFactorInstance({.rows = 700, .cost = 50.0});
   RunContext context;
   FactorSvmSolver whole(instance.kernel(), 1e-9);
   ASSERT_TRUE(whole.Start(instance.problem, {}, context).ok());
@@ -170,7 +170,7 @@ TEST(FactorSvmResumeTest, EveryStateLeadsToTheSameBits) {
 }
 
 TEST(FactorSvmResumeTest, DamagedStatesAreRefused) {
-  const Instance instance = MakeInstance({.cost = 5.0});
+  const FactorInstance instance = MakeFactorInstance({.cost = 5.0});
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-9);
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
@@ -181,13 +181,13 @@ TEST(FactorSvmResumeTest, DamagedStatesAreRefused) {
     EXPECT_FALSE(other.RestoreState(instance.problem, state.substr(0, length)).ok());
   }
   EXPECT_FALSE(other.RestoreState(instance.problem, state + "x").ok());
-  const Instance larger = MakeInstance({.rows = 151});
+  const FactorInstance larger = MakeFactorInstance({.rows = 151});
   FactorSvmSolver foreign(larger.kernel(), 1e-9);
   EXPECT_FALSE(foreign.RestoreState(larger.problem, state).ok());
 }
 
 TEST(FactorSvmResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
-  const Instance instance = MakeInstance({.cost = 10.0});
+  const FactorInstance instance = MakeFactorInstance({.cost = 10.0});
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-8);
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
@@ -201,7 +201,7 @@ TEST(FactorSvmResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
 }
 
 TEST(FactorSvmErrorsTest, BadProblemsAreRefused) {
-  const Instance instance = MakeInstance({.rows = 20});
+  const FactorInstance instance = MakeFactorInstance({.rows = 20});
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-3);
   SvmNewtonProblem problem = instance.problem;
@@ -223,7 +223,7 @@ TEST(FactorSvmErrorsTest, BadProblemsAreRefused) {
 }
 
 TEST(FactorSvmErrorsTest, CancelledStepLeavesTheStateOfTheOneBefore) {
-  const Instance instance = MakeInstance({.cost = 10.0});
+  const FactorInstance instance = MakeFactorInstance({.cost = 10.0});
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
   FactorSvmSolver solver(instance.kernel(), 1e-9);
