@@ -21,7 +21,7 @@ constexpr Index kColumns = 9;
 constexpr int kTarget = 3;
 constexpr int kCategorical = 5;
 
-bool Never() { return false; }
+bool NeverCancelled() { return false; }
 
 class TableIntakeTest : public UploadFolderTest {
  protected:
@@ -77,7 +77,7 @@ class TableIntakeTest : public UploadFolderTest {
     MERCER_RETURN_IF_ERROR(SendHeader(upload));
     taken_in_ = FilesIn("blobs/tmp") == 1;
     MERCER_RETURN_IF_ERROR(Send(upload, 0, Bytes().size(), piece));
-    return upload.Finish(Never);
+    return upload.Finish(NeverCancelled);
   }
 
   // The number of rows is not known before their end.
@@ -223,7 +223,7 @@ TEST_F(TableIntakeTest, AnUploadThatIsResumedMakesTheSame) {
     DatasetUpload upload(context_);
     ASSERT_TRUE(SendHeader(upload).ok());
     ASSERT_TRUE(Send(upload, begin, Bytes().size(), size_t{1} << 20).ok());
-    const auto found = upload.Finish(Never);
+    const auto found = upload.Finish(NeverCancelled);
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(Meaning(*found), Meaning(*expected)) << "from " << begin;
     ASSERT_TRUE(storage_->datasets().DeleteDataset(found->name().substr(9)).ok());
