@@ -54,6 +54,8 @@ class LowRankKernelFamily : public KernelFamily {
   // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out.
   double dropped_share() const { return dropped_share_; }
 
+  // At new rows these are functions of the joint basis as well: where there are fewer rows than features, which leave directions
+  // of the features without a trace, they may differ from the kernels' own by more than the tolerance.
   // The functions sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: column k holds the coefficients of kernel k's values
   // at the landmarks. Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0. Errors: kCancelled.
   absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
