@@ -29,6 +29,24 @@ struct FactorRay {
   }
 };
 
+// The factor of I + system, whose lower triangle is read. A long step makes rounding larger than I: then with a larger diagonal, which
+// leaves the direction one of descent.
+absl::Status FactorShifted(Matrix& system, RunContext& context) {
+  const Matrix unshifted = system;
+  const double rounding = 1e-15 * unshifted.diagonal().cwiseAbs().sum();
+  absl::Status factored = absl::OkStatus();
+  double shift = 1.0;
+  for (int trial = 0; trial < 6; ++trial, shift = 100.0 * std::max(shift, rounding)) {
+    system = unshifted;
+    system.diagonal().array() += shift;
+    factored = FactorCholesky(system, context);
+    if (factored.ok() || absl::IsCancelled(factored)) {
+      break;
+    }
+  }
+  return factored;
+}
+
 std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
   std::vector<Index> difference;
   std::set_difference(from.begin(), from.end(), without.begin(), without.end(),
@@ -55,6 +73,15 @@ struct FactorSvmSolver::Settings {
 };
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
+
+absl::Status FactorSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
+  if (problem.loss == nullptr || problem.targets.size() != kernel_.rows.rows()) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per sample");
+  }
+  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
+  problem_ = problem;
+  return absl::OkStatus();
+}
 
 absl::Status FactorSvmSolver::Reduce(const Vector& dual, Vector& reduced,
                                      RunContext& context) const {
@@ -83,15 +110,11 @@ std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
 
 absl::Status FactorSvmSolver::Start(const SvmNewtonProblem& problem,
                                     const SvmNewtonWarmStart& warm_start, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(SetProblem(problem));
   const Index n = kernel_.rows.rows();
-  if (problem.loss == nullptr || problem.targets.size() != n) {
-    return absl::InvalidArgumentError("targets and costs must have one entry per sample");
-  }
   if (warm_start.dual.size() != 0 && warm_start.dual.size() != n) {
     return absl::InvalidArgumentError("the dual of the start must have one entry per sample");
   }
-  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
-  problem_ = problem;
   State state;
   state.center = warm_start.dual.size() == 0 ? Vector::Zero(n) : warm_start.dual;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.center);
@@ -158,13 +181,17 @@ absl::Status FactorSvmSolver::Commit(State next, RunContext& context) {
   return status;
 }
 
+double FactorSvmSolver::DualObjective() const {
+  return problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
+         0.5 * state_.dual_reduced.squaredNorm();
+}
+
 // The gap between F's own function and the dual at a: known without a pass over the rows.
 double FactorSvmSolver::QuickGap() const {
   const double primal =
       0.5 * state_.coefficients.squaredNorm() +
       problem_.loss->TotalValue(problem_.targets, problem_.costs, state_.scores, state_.bias);
-  const double dual = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
-                      0.5 * state_.dual_reduced.squaredNorm();
+  const double dual = DualObjective();
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
@@ -196,8 +223,7 @@ bool FactorSvmSolver::SubproblemSolved() const {
   const double gap = 0.5 * (state_.dual_reduced - state_.coefficients).squaredNorm();
   const double moved = (state_.dual - state_.center).squaredNorm();
   const double gained = GainOverCentre() - moved / (2.0 * state_.step);
-  const double dual = problem_.loss->DualValue(problem_.targets, problem_.costs, state_.dual) -
-                      0.5 * state_.dual_reduced.squaredNorm();
+  const double dual = DualObjective();
   return gap <= std::max(Settings::kSubproblemShare * gained,
                          Settings::kGoalShare * relative_gap_ * std::abs(dual));
 }
@@ -299,8 +325,7 @@ absl::Status FactorSvmSolver::FindDirection(const State& state, const Vector& rh
   Matrix system(rank, rank);
   MERCER_RETURN_IF_ERROR(TriangularCongruence(state.gram, kernel_.root, system, context));
   system *= step;
-  system.diagonal().array() += 1.0;
-  MERCER_RETURN_IF_ERROR(FactorCholesky(system, context));
+  MERCER_RETURN_IF_ERROR(FactorShifted(system, context));
   Vector indicator = Vector::Zero(kernel_.rows.rows());
   for (const Index i : state.gram_rows) {
     indicator(i) = 1;
@@ -406,11 +431,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
       absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   const Index n = kernel_.rows.rows();
   const Index rank = kernel_.rows.cols();
-  if (problem.loss == nullptr || problem.targets.size() != n) {
-    return damaged;
-  }
-  MERCER_ASSIGN_OR_RETURN(box_, MakeSvmDualBox(*problem.loss, problem.targets, problem.costs));
-  problem_ = problem;
+  MERCER_RETURN_IF_ERROR(SetProblem(problem));
   ByteReader reader(state);
   State read;
   for (Vector* vector : {&read.center, &read.center_reduced, &read.coefficients, &read.scores,

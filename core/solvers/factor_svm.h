@@ -78,6 +78,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
     double bias = 0;
   };
 
+  absl::Status SetProblem(const SvmNewtonProblem& problem);
   double CostUnit() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
@@ -94,6 +95,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
   bool NearlyFinished() const;
   bool SubproblemSolved() const;
   double GainOverCentre() const;
+  double DualObjective() const;
   double QuickGap() const;
   absl::Status Recentre(bool solved, RunContext& context);
   absl::Status TryToFinish(RunContext& context);

@@ -133,6 +133,25 @@ TEST(FactorSvmShapesTest, HugeCostEndsAtTheLimitOfPrecision) {
   EXPECT_GE(solver.certificate().RelativeGap(), -1e-9);
 }
 
+// The Gram matrix of features that repeat one another is singular, and rounding times a long step is larger than the identity.
+TEST(FactorSvmShapesTest, RepeatedFeaturesAtHugeCostsEndWithBoundsThatHold) {
+  FactorInstance instance = MakeFactorInstance({.rows = 2600, .rank = 60, .cost = 1e8});
+  for (Index i = 0; i < instance.rows.rows(); ++i) {
+    for (Index j = 20; j < 60; ++j) {
+      instance.rows.row(i)[j] = instance.rows.row(i)[j % 20];
+    }
+  }
+  instance.root.diagonal().array() += 1e3;
+  RunContext context;
+  FactorSvmSolver solver(instance.kernel(), 1e-3);
+  ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
+  const absl::Status status = solver.Step(200, context);
+  ASSERT_TRUE(status.ok()) << status;
+  if (solver.done()) {
+    EXPECT_GE(solver.certificate().RelativeGap(), -1e-9);
+  }
+}
+
 // Without features the best function is the constant.
 TEST(FactorSvmShapesTest, ZeroKernelGivesTheConstant) {
   FactorInstance instance = MakeFactorInstance({.cost = 2.0});
