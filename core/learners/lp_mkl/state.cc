@@ -9,7 +9,7 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr uint64_t kStateVersion = 1;
+constexpr uint64_t kStateVersion = 2;
 // More than any run makes; a counter up to here can be added to.
 constexpr int64_t kMostSteps = int64_t{1} << 60;
 
