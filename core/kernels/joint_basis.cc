@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,6 @@ namespace mercer {
 namespace {
 
 constexpr Index kSampledRows = 3000;
-constexpr Index kEvaluatedRows = 128;  // per task
 constexpr Index kOrthonormalColumns = 16;
 constexpr Index kFreshSamples = 4;
 constexpr double kTolerated = 100;   // times the tolerance, on a fresh sample
@@ -62,6 +62,7 @@ absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
 
 // Features of some rows, scaled: features x rows.
 struct Sample {
+  std::vector<Index> rows;
   Matrix features;
   double energy = 0;  // their squared norm
 };
@@ -75,16 +76,23 @@ class BasisFinder {
   absl::StatusOr<JointBasis> Find(RunContext& context) {
     Sample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
+    Use(sample);
     SetScales(sample);
     basis_.resize(features_.num_features(), 0);
-    MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, context));
+    const double goal = options_.tolerance * sample.energy;
+    MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, goal, context));
     for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows; ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
-      MERCER_ASSIGN_OR_RETURN(const double dropped, Dropped(sample, context));
-      if (dropped <= kTolerated * options_.tolerance * sample.energy) {
+      MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
+      const double goal_of_fresh = options_.tolerance * sample.energy;
+      if (dropped.sum() <= kTolerated * goal_of_fresh) {
         break;
       }
-      MERCER_RETURN_IF_ERROR(Extend(sample, dropped, context));
+      // A few rows unlike all others are most of it.
+      const double least = kTolerated * goal_of_fresh / static_cast<double>(dropped.size());
+      const double rest = KeepRowsAbove(least, dropped, sample);
+      Use(sample);
+      MERCER_RETURN_IF_ERROR(Extend(sample, dropped.sum() - rest, goal_of_fresh, context));
     }
     return Result();
   }
@@ -92,21 +100,23 @@ class BasisFinder {
  private:
   // Rows of a draw of its own; those of one sample may be in another.
   absl::Status Draw(Index number, Sample& sample, RunContext& context) {
-    const std::vector<Index> drawn =
+    std::vector<Index> drawn =
         DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
     const PreparedData selected = SelectRows(rows_, drawn);
-    MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(selected, context));
-    sample.features.resize(features_.num_features(), selected.rows);
-    context.parallel().ForBlocks(selected.rows, kEvaluatedRows, [&](Index begin, Index end) {
-      features_.Evaluate(bound, begin, end, sample.features.middleCols(begin, end - begin),
-                         context);
-    });
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    sample.rows = std::move(drawn);
+    MERCER_ASSIGN_OR_RETURN(sample.features, features_.EvaluateAll(selected, context));
     sampled_ += selected.rows;
     if (number > 0) {
       Scale(sample);
     }
     return absl::OkStatus();
+  }
+
+  void Use(const Sample& sample) {
+    std::vector<Index> all;
+    std::set_union(used_.begin(), used_.end(), sample.rows.begin(), sample.rows.end(),
+                   std::back_inserter(all));
+    used_ = std::move(all);
   }
 
   // Every kernel gets the same mean squared norm in the first sample.
@@ -133,19 +143,36 @@ class BasisFinder {
                              features_.first_feature(k + 1) - features_.first_feature(k));
   }
 
-  absl::StatusOr<double> Dropped(const Sample& sample, RunContext& context) const {
+  // Of each row: a difference of nearly equal numbers, no sum of many.
+  absl::StatusOr<Vector> Dropped(const Sample& sample, RunContext& context) const {
     Matrix kept(sample.features.cols(), basis_.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, basis_, kept, context));
-    // By row: a difference of nearly equal sums for each, not for all together.
-    return (sample.features.colwise().squaredNorm().transpose() - kept.rowwise().squaredNorm())
-        .cwiseMax(0.0)
-        .sum();
+    return Vector(
+        (sample.features.colwise().squaredNorm().transpose() - kept.rowwise().squaredNorm())
+            .cwiseMax(0.0));
   }
 
-  // Adds panels until little enough of the sample is dropped; `dropped` is so far.
-  absl::Status Extend(const Sample& sample, double dropped, RunContext& context) {
+  // Leaves in the sample the rows of which more than `least` is dropped; returns what is dropped of the others.
+  static double KeepRowsAbove(double least, const Vector& dropped, Sample& sample) {
+    Index kept = 0;
+    double rest = 0;
+    for (Index i = 0; i < dropped.size(); ++i) {
+      if (dropped(i) > least) {
+        sample.rows[static_cast<size_t>(kept)] = sample.rows[static_cast<size_t>(i)];
+        sample.features.col(kept) = sample.features.col(i);
+        ++kept;
+      } else {
+        rest += dropped(i);
+      }
+    }
+    sample.rows.resize(static_cast<size_t>(kept));
+    sample.features.conservativeResize(Eigen::NoChange, kept);
+    return rest;
+  }
+
+  // Adds panels until no more than `goal` of the sample is dropped; `dropped` is so far.
+  absl::Status Extend(const Sample& sample, double dropped, double goal, RunContext& context) {
     const double first = dropped;
-    const double goal = options_.tolerance * sample.energy;
     while (dropped > goal && basis_.cols() < MostColumns()) {
       context.ReportStage("compression", std::log(dropped / first) / std::log(goal / first));
       const Index columns = PanelColumns(dropped / goal);
@@ -206,6 +233,7 @@ class BasisFinder {
       Block(result.restore, k) *= scales_(k) > 0 ? 1.0 / scales_(k) : 0.0;
     }
     result.scales = std::move(scales_);
+    result.sampled = std::move(used_);
     return result;
   }
 
@@ -214,6 +242,7 @@ class BasisFinder {
   const JointBasisOptions options_;
   Matrix basis_;
   Vector scales_;
+  std::vector<Index> used_;
   Index sampled_ = 0;
 };
 

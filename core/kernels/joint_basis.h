@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -31,9 +32,10 @@ Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wid
                        double tolerance);
 
 struct JointBasis {
-  Matrix reduce;   // S L: features x r; q = reduce'v
-  Matrix restore;  // S^-1 L: features x r; v ~ restore q
-  Vector scales;   // S of each kernel, 0 for kernels that are zero
+  Matrix reduce;               // S L: features x r; q = reduce'v
+  Matrix restore;              // S^-1 L: features x r; v ~ restore q
+  Vector scales;               // S of each kernel, 0 for kernels that are zero
+  std::vector<Index> sampled;  // the rows that it was found from, ascending
 };
 
 // Errors: kCancelled.

@@ -11,16 +11,23 @@
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/basis_extension.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/low_rank_operator.h"
 #include "core/kernels/matrix_products.h"
 #include "core/kernels/normalization.h"
+#include "core/kernels/representative_kernels.h"
 
 namespace mercer {
 namespace {
 
 // Rows per task: their features are about 10 MB, and their product with the basis takes up to 40 ms.
 constexpr Index kFilledRows = 256;
+constexpr double kSparedTolerance = 10;  // times the tolerance, for kernels that follow from others
+
+// With fewer, finding the basis of all kernels takes no longer than fitting some to that of others, and a fit of as many unknowns as
+// there are columns for every landmark is poor.
+Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(8000, 64 * landmarks); }
 
 std::vector<Index> AllIfEmpty(absl::Span<const Index> indices, Index count) {
   if (!indices.empty()) {
@@ -39,13 +46,63 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   MERCER_ASSIGN_OR_RETURN(
       NystromFeatures features,
       NystromFeatures::Make(landmarks, std::move(kernels), options.nystrom, context));
-  MERCER_ASSIGN_OR_RETURN(JointBasis basis,
-                          FindJointBasis(features, inputs, options.basis, context));
-  auto family = std::unique_ptr<LowRankKernelFamily>(
-      new LowRankKernelFamily(std::move(features), std::move(basis)));
+  std::unique_ptr<LowRankKernelFamily> family;
+  std::vector<Index> some =
+      RepresentativeKernels(features.kernels(), inputs, options.basis.tolerance);
+  const bool spare = static_cast<Index>(some.size()) < features.num_kernels() &&
+                     inputs.rows >= LeastRowsToSpareKernels(features.num_landmarks());
+  if (spare) {
+    MERCER_ASSIGN_OR_RETURN(family, FromSome(features, std::move(some), inputs, options, context));
+  }
+  if (family == nullptr) {
+    MERCER_ASSIGN_OR_RETURN(family, FromAll(std::move(features), inputs, options, context));
+  }
   MERCER_RETURN_IF_ERROR(family->Fill(inputs, context));
   MERCER_RETURN_IF_ERROR(family->SetScales(context));
   return family;
+}
+
+// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out too much.
+absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
+    const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
+    const LowRankOptions& options, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(NystromFeatures chosen, all.Select(kernels));
+  auto family = std::unique_ptr<LowRankKernelFamily>(
+      new LowRankKernelFamily(std::move(chosen), std::move(kernels)));
+  family->SetKernels(all);
+  MERCER_ASSIGN_OR_RETURN(family->basis_,
+                          FindJointBasis(family->features_, inputs, options.basis, context));
+  if (2 * family->basis_.reduce.cols() > static_cast<Index>(family->basis_.sampled.size())) {
+    return nullptr;
+  }
+  MERCER_ASSIGN_OR_RETURN(BasisExtension extension,
+                          ExtendBasis(all, family->basis_kernels_, family->basis_, inputs,
+                                      options.basis.seed, context));
+  if (extension.fitted_share > kSparedTolerance * options.basis.tolerance) {
+    return nullptr;
+  }
+  family->basis_.restore = std::move(extension.restore);
+  family->dropped_share_ = extension.fresh_share;
+  return family;
+}
+
+absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromAll(
+    NystromFeatures all, const PreparedData& inputs, const LowRankOptions& options,
+    RunContext& context) {
+  std::vector<Index> kernels = AllIfEmpty({}, all.num_kernels());
+  auto family = std::unique_ptr<LowRankKernelFamily>(
+      new LowRankKernelFamily(std::move(all), std::move(kernels)));
+  family->SetKernels(family->features_);
+  MERCER_ASSIGN_OR_RETURN(family->basis_,
+                          FindJointBasis(family->features_, inputs, options.basis, context));
+  return family;
+}
+
+void LowRankKernelFamily::SetKernels(const NystromFeatures& all) {
+  kernels_ = all.kernels();
+  for (Index k = 0; k <= all.num_kernels(); ++k) {
+    first_feature_.push_back(all.first_feature(k));
+  }
 }
 
 // Q = V S L, block of rows by block of rows; V is never stored.
@@ -74,11 +131,12 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     auto of_block = sums.col(begin / kFilledRows);
     for (Index r = 0; r < end - begin; ++r) {
       double norm = 0;
-      for (Index k = 0; k < num_kernels(); ++k) {
+      for (Index k = 0; k < features_.num_kernels(); ++k) {
+        const Index first = features_.first_feature(k);
         const double of_kernel =
-            features.col(r).segment(features_.first_feature(k), BlockSize(k)).squaredNorm();
+            features.col(r).segment(first, features_.first_feature(k + 1) - first).squaredNorm();
         if (!std::isfinite(of_kernel)) {
-          of_block(3) = static_cast<double>(k + 1);
+          of_block(3) = static_cast<double>(basis_kernels_[static_cast<size_t>(k)] + 1);
         }
         norm += basis_.scales(k) * basis_.scales(k) * of_kernel;
       }
@@ -98,15 +156,15 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
                                               "finite: not positive semidefinite"),
                    "NOT_PSD"));
   }
-  dropped_share_ = sums.row(1).sum() / std::max(sums.row(0).sum(), 1e-300);
+  dropped_share_ =
+      std::max(dropped_share_, sums.row(1).sum() / std::max(sums.row(0).sum(), 1e-300));
   largest_norm_ = sums.row(2).maxCoeff();
   return absl::OkStatus();
 }
 
 absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   scales_ = Vector::Ones(num_kernels());
-  const std::vector<KernelSpec>& kernels = features_.kernels();
-  const bool scaled = std::any_of(kernels.begin(), kernels.end(), [](const KernelSpec& spec) {
+  const bool scaled = std::any_of(kernels_.begin(), kernels_.end(), [](const KernelSpec& spec) {
     return spec.normalization.scaling != KernelScaling::kNone;
   });
   if (!scaled) {
@@ -120,11 +178,11 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(Vector::Ones(size()), total, context));
   for (Index k = 0; k < num_kernels(); ++k) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    auto block = basis_.restore.middleRows(features_.first_feature(k), BlockSize(k));
+    auto block = basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
     const GramSums sums{size(), (block * gram).cwiseProduct(block).sum(),
                         (block * total).squaredNorm()};
     const absl::StatusOr<double> factor =
-        ScalingFactor(kernels[static_cast<size_t>(k)].normalization.scaling, sums);
+        ScalingFactor(kernels_[static_cast<size_t>(k)].normalization.scaling, sums);
     if (!factor.ok()) {
       return NameKernel(static_cast<size_t>(k), factor.status());
     }
@@ -142,9 +200,7 @@ absl::Status LowRankKernelFamily::QuadraticForms(ConstMatrixRef a, absl::Span<co
     MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(a.col(j), reduced, context));
     for (size_t i = 0; i < chosen.size(); ++i) {
       const Index k = chosen[i];
-      out(static_cast<Index>(i), j) =
-          (basis_.restore.middleRows(features_.first_feature(k), BlockSize(k)) * reduced)
-              .squaredNorm();
+      out(static_cast<Index>(i), j) = (Restore(k) * reduced).squaredNorm();
     }
   }
   return context.CheckCancelled();
@@ -159,8 +215,7 @@ absl::Status LowRankKernelFamily::Products(ConstVectorRef a, absl::Span<const In
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(a, reduced, context));
   for (size_t i = 0; i < chosen.size(); ++i) {
     const Index k = chosen[i];
-    const auto block = basis_.restore.middleRows(features_.first_feature(k), BlockSize(k));
-    const Vector coefficients = block.transpose() * (block * reduced);
+    const Vector coefficients = Restore(k).transpose() * (Restore(k) * reduced);
     MERCER_RETURN_IF_ERROR(
         rows_->MultiplyRows(wanted, coefficients, out.col(static_cast<Index>(i)), context));
   }
@@ -174,7 +229,7 @@ absl::StatusOr<Vector> LowRankKernelFamily::CombinedCoefficients(ConstVectorRef 
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(a, reduced, context));
   Vector restored = basis_.restore * reduced;
   for (Index k = 0; k < num_kernels(); ++k) {
-    restored.segment(features_.first_feature(k), BlockSize(k)) *= weights(k);
+    restored.segment(first_feature_[static_cast<size_t>(k)], BlockSize(k)) *= weights(k);
   }
   return Vector(basis_.restore.transpose() * restored);
 }
@@ -193,7 +248,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     ConstVectorRef weights, RunContext& context) const {
   Matrix weighted = basis_.restore;
   for (Index k = 0; k < num_kernels(); ++k) {
-    weighted.middleRows(features_.first_feature(k), BlockSize(k)) *= weights(k);
+    weighted.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k)) *= weights(k);
   }
   Matrix metric(joint_rank(), joint_rank());
   MERCER_RETURN_IF_ERROR(TransposedProduct(basis_.restore, weighted, metric, context));
@@ -209,9 +264,7 @@ absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, Mat
           Eigen::Map<const Eigen::VectorXf>(rows_->row(i), joint_rank()).cast<double>();
       for (size_t j = 0; j < chosen.size(); ++j) {
         const Index k = chosen[j];
-        out(i, static_cast<Index>(j)) =
-            (basis_.restore.middleRows(features_.first_feature(k), BlockSize(k)) * row)
-                .squaredNorm();
+        out(i, static_cast<Index>(j)) = (Restore(k) * row).squaredNorm();
       }
     }
   });
@@ -223,10 +276,11 @@ absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef 
                                                                  RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Vector coefficients, CombinedCoefficients(weights, dual, context));
   Matrix result = Matrix::Zero(features_.num_landmarks(), num_kernels());
-  for (Index k = 0; k < num_kernels(); ++k) {
-    result.col(k) =
+  for (Index k = 0; k < features_.num_kernels(); ++k) {
+    const Index first = features_.first_feature(k);
+    result.col(basis_kernels_[static_cast<size_t>(k)]) =
         features_.map(k) *
-        (basis_.reduce.middleRows(features_.first_feature(k), BlockSize(k)) * coefficients);
+        (basis_.reduce.middleRows(first, features_.first_feature(k + 1) - first) * coefficients);
   }
   return result;
 }
@@ -239,7 +293,7 @@ absl::StatusOr<double> LowRankKernelFamily::FunctionScale(ConstVectorRef weights
 }
 
 size_t LowRankFamilyBytes(const LowRankShape& shape) {
-  constexpr Index kSampleRows = 3000;
+  constexpr Index kSampleRows = 4000;
   constexpr Index kPanel = 128;
   const ByteCount features = ByteCount(shape.kernels) * ByteCount(shape.of_kernel);
   const ByteCount rank(shape.max_columns);

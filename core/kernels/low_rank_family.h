@@ -32,7 +32,7 @@ class LowRankKernelFamily : public KernelFamily {
                                                                    RunContext& context);
 
   Index size() const override { return rows_->rows(); }
-  Index num_kernels() const override { return features_.num_kernels(); }
+  Index num_kernels() const override { return static_cast<Index>(kernels_.size()); }
   const Vector& scales() const override { return scales_; }
 
   absl::Status QuadraticForms(ConstMatrixRef a, absl::Span<const Index> kernels, MatrixRef out,
@@ -50,8 +50,11 @@ class LowRankKernelFamily : public KernelFamily {
   // r.
   Index joint_rank() const { return rows_->cols(); }
   // Features of all kernels before the joint basis.
-  Index num_features() const { return features_.num_features(); }
-  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out.
+  Index num_features() const { return first_feature_.back(); }
+  // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of many widths and rows, some.
+  const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
+  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out: of all rows, or, when
+  // some kernels stand for others, of a sample of them.
   double dropped_share() const { return dropped_share_; }
 
   // At new rows these are functions of the joint basis as well: where there are fewer rows than features, which leave directions
@@ -65,20 +68,36 @@ class LowRankKernelFamily : public KernelFamily {
                                        RunContext& context) const;
 
  private:
-  LowRankKernelFamily(NystromFeatures features, JointBasis basis)
-      : features_(std::move(features)), basis_(std::move(basis)) {}
+  LowRankKernelFamily(NystromFeatures features, std::vector<Index> basis_kernels)
+      : features_(std::move(features)), basis_kernels_(std::move(basis_kernels)) {}
 
+  static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FromSome(
+      const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
+      const LowRankOptions& options, RunContext& context);
+  static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FromAll(NystromFeatures all,
+                                                                      const PreparedData& inputs,
+                                                                      const LowRankOptions& options,
+                                                                      RunContext& context);
+  void SetKernels(const NystromFeatures& all);
   absl::Status Fill(const PreparedData& inputs, RunContext& context);
   absl::Status SetScales(RunContext& context);
   Index BlockSize(Index k) const {
-    return features_.first_feature(k + 1) - features_.first_feature(k);
+    return first_feature_[static_cast<size_t>(k + 1)] - first_feature_[static_cast<size_t>(k)];
+  }
+  // L_k.
+  auto Restore(Index k) const {
+    return basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
   }
   // z = sum_k weights(k) L_k'L_k Q'a.
   absl::StatusOr<Vector> CombinedCoefficients(ConstVectorRef weights, ConstVectorRef a,
                                               RunContext& context) const;
 
-  NystromFeatures features_;
-  JointBasis basis_;  // restore: the L_k one below the other, scaling included
+  NystromFeatures features_;  // of the kernels basis_kernels_
+  std::vector<Index> basis_kernels_;
+  std::vector<KernelSpec> kernels_;  // all
+  std::vector<Index> first_feature_;
+  JointBasis
+      basis_;  // reduce: of features_; restore: the L_k of all kernels one below the other, scaling included
   std::shared_ptr<FactorRows> rows_;
   Vector scales_;
   double dropped_share_ = 0;

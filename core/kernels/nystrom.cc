@@ -17,7 +17,8 @@
 namespace mercer {
 namespace {
 
-constexpr double kNegative = 1e-8;  // of the largest eigenvalue's magnitude: below, no rounding
+constexpr Index kEvaluatedRows = 128;  // per task
+constexpr double kNegative = 1e-8;     // of the largest eigenvalue's magnitude: below, no rounding
 
 blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
@@ -77,10 +78,8 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
                                                       std::vector<KernelSpec> kernels,
                                                       const NystromOptions& options,
                                                       RunContext& context) {
-  NystromFeatures features;
-  MERCER_ASSIGN_OR_RETURN(features.cross_, CrossKernels::Make(WithoutSquares(*landmarks.data),
-                                                              kernels, landmarks.rows));
-  features.kernels_ = std::move(kernels);
+  NystromFeatures features({WithoutSquares(*landmarks.data), landmarks.rows}, std::move(kernels));
+  MERCER_RETURN_IF_ERROR(features.MakeCross());
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features.Bind(*landmarks.data, context));
   const Index count = landmarks.data->rows;
   const auto num_kernels = static_cast<Index>(features.kernels_.size());
@@ -109,6 +108,36 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
     features.maps_.push_back(std::move(whitenings[k].map));
   }
   return features;
+}
+
+absl::Status NystromFeatures::MakeCross() {
+  MERCER_ASSIGN_OR_RETURN(cross_, CrossKernels::Make(landmarks_.data, kernels_, landmarks_.rows));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>& kernels) const {
+  NystromFeatures selected(landmarks_, {});
+  selected.first_.push_back(0);
+  for (const Index k : kernels) {
+    selected.kernels_.push_back(kernels_[static_cast<size_t>(k)]);
+    selected.maps_.push_back(map(k));
+    selected.first_.push_back(selected.first_.back() + map(k).cols());
+  }
+  MERCER_RETURN_IF_ERROR(selected.MakeCross());
+  return selected;
+}
+
+absl::StatusOr<Matrix> NystromFeatures::EvaluateAll(const PreparedData& x,
+                                                    RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, Bind(x, context));
+  Matrix values(num_features(), x.rows);
+  context.parallel().ForBlocks(x.rows, kEvaluatedRows, [&](Index begin, Index end) {
+    if (!context.cancelled()) {
+      Evaluate(bound, begin, end, values.middleCols(begin, end - begin), context);
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return values;
 }
 
 void NystromFeatures::Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,

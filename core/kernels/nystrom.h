@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,9 @@ class NystromFeatures {
   const Matrix& map(Index k) const { return maps_[static_cast<size_t>(k)]; }
   const std::vector<KernelSpec>& kernels() const { return kernels_; }
 
+  // Those of some of the kernels, in the order given.
+  absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels) const;
+
   // The kernels between the rows of `x` and the landmarks.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
     return cross_->Bind(x, context);
@@ -50,8 +54,17 @@ class NystromFeatures {
   // use, once cancelled.
   void Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
                 const RunContext& context) const;
+  // v of all rows: num_features() x rows. Errors: those of Bind, kCancelled.
+  absl::StatusOr<Matrix> EvaluateAll(const PreparedData& x, RunContext& context) const;
 
  private:
+  NystromFeatures(Landmarks landmarks, std::vector<KernelSpec> kernels)
+      : landmarks_(std::move(landmarks)), kernels_(std::move(kernels)) {}
+
+  // Errors: those of CrossKernels.
+  absl::Status MakeCross();
+
+  Landmarks landmarks_;  // without their square blocks
   std::vector<KernelSpec> kernels_;
   std::optional<CrossKernels> cross_;
   std::vector<Matrix> maps_;

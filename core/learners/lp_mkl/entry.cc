@@ -39,14 +39,18 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   constexpr double kSampleProducts = 8;
   constexpr double kNewtonSystems = 60;
   const auto rows = static_cast<double>(shape.rows);
+  const auto kernels = static_cast<double>(shape.kernels);
+  const auto sources = static_cast<double>(std::max<Index>(shape.sources, 1));
   const double landmarks = std::min(static_cast<double>(options.landmarks), rows);
   const double of_kernel =
       options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
-  const double features = of_kernel * static_cast<double>(shape.kernels);
+  // Kernels of widths in between follow from those of about so many of each source.
+  constexpr double kSpacedKernels = 18;
+  const double spaced = rows < 8000 ? kernels : std::min(kernels, kSpacedKernels * sources);
+  const double features = of_kernel * spaced;
   const double rank = std::min(features, 7 * landmarks);
   LearnerWork work;
-  work.verification[WorkKind::kKernelValues] =
-      rows * landmarks * static_cast<double>(shape.kernels);
+  work.verification[WorkKind::kKernelValues] = rows * landmarks * spaced;
   work.verification[WorkKind::kFactorOperations] =
       rows * features * (rank + landmarks) +
       kSampleProducts * std::min(rows, kSampledRows) * features * rank;

@@ -1,0 +1,211 @@
+#include "core/kernels/basis_extension.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <Eigen/QR>
+#include <gtest/gtest.h>
+
+#include "core/kernels/low_rank_family.h"
+#include "core/kernels/representative_kernels.h"
+#include "tests/core/kernels/low_rank_test_data.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kRows = 9000;
+constexpr Index kLandmarks = 20;
+
+std::vector<KernelSpec> FineGrid() {
+  std::vector<double> widths;
+  for (int i = 0; i < 25; ++i) {
+    widths.push_back(0.7 * std::pow(1.09, i));
+  }
+  return GaussiansOfX(widths);
+}
+
+Landmarks SpreadLandmarks(const PreparedData& data) {
+  std::vector<Index> rows;
+  for (Index i = 0; i < kLandmarks; ++i) {
+    rows.push_back(400 * i);
+  }
+  return LandmarksFromRows(data, rows);
+}
+
+class BasisExtensionTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    data_ = BlockOf(RandomRows(kRows, 3, 11));
+    landmarks_ = SpreadLandmarks(*data_);
+    auto features = NystromFeatures::Make(landmarks_, FineGrid(), {}, context_);
+    ASSERT_TRUE(features.ok());
+    features_ = *std::move(features);
+    kernels_ = RepresentativeKernels(FineGrid(), *data_, 1e-8);
+    ASSERT_LT(kernels_.size(), FineGrid().size() / 2);
+    auto selected = features_->Select(kernels_);
+    ASSERT_TRUE(selected.ok());
+    selected_ = *std::move(selected);
+    auto basis = FindJointBasis(*selected_, *data_, {1e-8, 5}, context_);
+    ASSERT_TRUE(basis.ok());
+    basis_ = *std::move(basis);
+  }
+
+  // q at the rows of `data`, one per row.
+  Matrix Joint(const PreparedData& data) {
+    return AllFeatures(*selected_, data, context_).transpose() * basis_.reduce;
+  }
+
+  RunContext context_;
+  std::shared_ptr<PreparedData> data_;
+  Landmarks landmarks_;
+  std::vector<Index> kernels_;
+  std::optional<NystromFeatures> features_;
+  std::optional<NystromFeatures> selected_;
+  JointBasis basis_;
+};
+
+TEST_F(BasisExtensionTest, SelectedFeaturesAreThoseOfTheKernels) {
+  const Matrix all = AllFeatures(*features_, *data_, context_);
+  const Matrix some = AllFeatures(*selected_, *data_, context_);
+  for (size_t j = 0; j < kernels_.size(); ++j) {
+    ExpectEqualBits(FeaturesOf(*selected_, some, static_cast<Index>(j)),
+                    FeaturesOf(*features_, all, kernels_[j]), std::to_string(j));
+  }
+  const auto evaluated = selected_->EvaluateAll(*data_, context_);
+  ASSERT_TRUE(evaluated.ok());
+  ExpectEqualBits(*evaluated, some, "all rows at once");
+}
+
+TEST_F(BasisExtensionTest, OtherKernelsAreFittedByLeastSquares) {
+  const auto extension = ExtendBasis(*features_, kernels_, basis_, *data_, 5, context_);
+  ASSERT_TRUE(extension.ok()) << extension.status();
+  const PreparedData sampled = SelectRows(*data_, basis_.sampled);
+  const Matrix joint = Joint(sampled);
+  const Matrix values = AllFeatures(*features_, sampled, context_);
+  const Eigen::HouseholderQR<Matrix> qr(joint);
+  double share = 0;
+  Index others = 0;
+  for (Index k = 0; k < features_->num_kernels(); ++k) {
+    const Matrix of_kernel = FeaturesOf(*features_, values, k).transpose();
+    const Matrix restore = FeaturesOf(*features_, extension->restore, k);
+    const double energy = of_kernel.squaredNorm();
+    const double lost = (of_kernel - joint * restore.transpose()).squaredNorm();
+    if (std::find(kernels_.begin(), kernels_.end(), k) != kernels_.end()) {
+      continue;
+    }
+    const double least = (of_kernel - joint * qr.solve(of_kernel)).squaredNorm();
+    EXPECT_LE(lost, least + 1e-12 * energy) << k;
+    share += lost / energy;
+    ++others;
+  }
+  EXPECT_EQ(others, features_->num_kernels() - static_cast<Index>(kernels_.size()));
+  share /= static_cast<double>(others);
+  EXPECT_NEAR(extension->fitted_share, share, 1e-3 * share + 1e-13);
+  EXPECT_LE(extension->fitted_share, 1e-7);
+  EXPECT_LE(extension->fresh_share, 1e-6);
+}
+
+TEST_F(BasisExtensionTest, KernelsOfTheBasisKeepTheirOwn) {
+  const auto extension = ExtendBasis(*features_, kernels_, basis_, *data_, 5, context_);
+  ASSERT_TRUE(extension.ok()) << extension.status();
+  for (size_t j = 0; j < kernels_.size(); ++j) {
+    ExpectEqualBits(FeaturesOf(*features_, extension->restore, kernels_[j]),
+                    FeaturesOf(*selected_, basis_.restore, static_cast<Index>(j)),
+                    std::to_string(j));
+  }
+}
+
+TEST_F(BasisExtensionTest, TheSameBitsForEveryNumberOfThreads) {
+  RunContext three = ContextOfThreads(3);
+  const auto one = ExtendBasis(*features_, kernels_, basis_, *data_, 5, context_);
+  const auto other = ExtendBasis(*features_, kernels_, basis_, *data_, 5, three);
+  ASSERT_TRUE(one.ok() && other.ok());
+  ExpectEqualBits(one->restore, other->restore, "restore");
+  EXPECT_EQ(one->fitted_share, other->fitted_share);
+  EXPECT_EQ(one->fresh_share, other->fresh_share);
+}
+
+TEST_F(BasisExtensionTest, Cancelled) {
+  RunContext cancelled = CancelledContext();
+  EXPECT_TRUE(
+      absl::IsCancelled(ExtendBasis(*features_, kernels_, basis_, *data_, 5, cancelled).status()));
+}
+
+// The family takes this way of itself for many widths and rows: its kernels are those of the definition all the same.
+TEST_F(BasisExtensionTest, AFamilyOfManyWidthsHasTheKernelsOfItsLandmarks) {
+  LowRankOptions options;
+  const auto family = LowRankKernelFamily::Make(*data_, landmarks_, FineGrid(), options, context_);
+  ASSERT_TRUE(family.ok()) << family.status();
+  EXPECT_EQ((*family)->basis_kernels(), kernels_);
+  EXPECT_EQ((*family)->num_kernels(), features_->num_kernels());
+  EXPECT_EQ((*family)->num_features(), features_->num_features());
+  EXPECT_GT((*family)->dropped_share(), 0.0);
+  EXPECT_LE((*family)->dropped_share(), 1e-6);
+  const Vector a = UniformMatrix(kRows, 1, 3);
+  Matrix products(kRows, features_->num_kernels());
+  ASSERT_TRUE((*family)->Products(a, {}, {}, products, context_).ok());
+  Matrix diagonals(kRows, features_->num_kernels());
+  ASSERT_TRUE((*family)->Diagonals({}, diagonals, context_).ok());
+  const Matrix values = AllFeatures(*features_, *data_, context_);
+  for (Index k = 0; k < features_->num_kernels(); ++k) {
+    const Matrix of_kernel = FeaturesOf(*features_, values, k);
+    const Vector expected = of_kernel.transpose() * (of_kernel * a);
+    const Vector diagonal = of_kernel.colwise().squaredNorm();
+    // What a projection leaves out counts by its square, an error of the fit itself.
+    const bool projected = std::find(kernels_.begin(), kernels_.end(), k) != kernels_.end();
+    EXPECT_LE((products.col(k) - expected).norm(), (projected ? 1e-4 : 5e-3) * expected.norm())
+        << k;
+    EXPECT_LE((diagonals.col(k) - diagonal).lpNorm<1>(), (projected ? 1e-5 : 5e-4) * diagonal.sum())
+        << k;
+  }
+}
+
+TEST_F(BasisExtensionTest, AModelNeedsTheLandmarksOfTheKernelsOfTheBasisOnly) {
+  const auto family = LowRankKernelFamily::Make(*data_, landmarks_, FineGrid(), {}, context_);
+  ASSERT_TRUE(family.ok()) << family.status();
+  const Vector weights = Vector::LinSpaced(features_->num_kernels(), 0.1, 1.0);
+  const Vector dual = UniformMatrix(kRows, 1, 4);
+  const auto coefficients = (*family)->LandmarkCoefficients(weights, dual, context_);
+  ASSERT_TRUE(coefficients.ok());
+  Vector values = Vector::Zero(kRows);
+  for (Index k = 0; k < features_->num_kernels(); ++k) {
+    const bool used = std::find(kernels_.begin(), kernels_.end(), k) != kernels_.end();
+    EXPECT_EQ(coefficients->col(k).isZero(0), !used) << k;
+    values += NaiveCross(FineGrid()[static_cast<size_t>(k)], *data_, *landmarks_.data, {}) *
+              coefficients->col(k);
+  }
+  Matrix expected(kRows, 1);
+  ASSERT_TRUE((*family)->CombinedProduct(weights, dual, expected, context_).ok());
+  const auto scale = (*family)->FunctionScale(weights, dual, context_);
+  ASSERT_TRUE(scale.ok());
+  EXPECT_LE((values - expected.col(0)).cwiseAbs().maxCoeff(), 1e-6 * *scale);
+}
+
+TEST(LowRankFamilyBasisTest, FewRowsUseAllKernels) {
+  const auto data = BlockOf(RandomRows(7999, 3, 11));
+  RunContext context;
+  const auto family =
+      LowRankKernelFamily::Make(*data, SpreadLandmarks(*data), FineGrid(), {}, context);
+  ASSERT_TRUE(family.ok());
+  EXPECT_EQ((*family)->basis_kernels().size(), FineGrid().size());
+}
+
+// Two clusters so far apart that no width reaches from one to the other: widths in
+// between still follow from their neighbours, or the family uses all.
+TEST(LowRankFamilyBasisTest, ClustersFarApart) {
+  RowMatrix rows = RandomRows(9000, 3, 12);
+  for (Index i = 0; i < rows.rows(); i += 2) {
+    rows.row(i).array() += 1e4;
+  }
+  const auto data = BlockOf(rows);
+  RunContext context;
+  const auto family =
+      LowRankKernelFamily::Make(*data, SpreadLandmarks(*data), FineGrid(), {}, context);
+  ASSERT_TRUE(family.ok());
+  EXPECT_LE((*family)->dropped_share(), 1e-5);
+}
+
+}  // namespace
+}  // namespace mercer
