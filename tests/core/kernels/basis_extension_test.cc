@@ -15,8 +15,8 @@
 namespace mercer {
 namespace {
 
-constexpr Index kRows = 9000;
-constexpr Index kLandmarks = 20;
+constexpr Index kManyRows = 9000;
+constexpr Index kFewLandmarks = 20;
 
 std::vector<KernelSpec> FineGrid() {
   std::vector<double> widths;
@@ -28,7 +28,7 @@ std::vector<KernelSpec> FineGrid() {
 
 Landmarks SpreadLandmarks(const PreparedData& data) {
   std::vector<Index> rows;
-  for (Index i = 0; i < kLandmarks; ++i) {
+  for (Index i = 0; i < kFewLandmarks; ++i) {
     rows.push_back(400 * i);
   }
   return LandmarksFromRows(data, rows);
@@ -37,7 +37,7 @@ Landmarks SpreadLandmarks(const PreparedData& data) {
 class BasisExtensionTest : public testing::Test {
  protected:
   void SetUp() override {
-    data_ = BlockOf(RandomRows(kRows, 3, 11));
+    data_ = BlockOf(RandomRows(kManyRows, 3, 11));
     landmarks_ = SpreadLandmarks(*data_);
     auto features = NystromFeatures::Make(landmarks_, FineGrid(), {}, context_);
     ASSERT_TRUE(features.ok());
@@ -143,10 +143,10 @@ TEST_F(BasisExtensionTest, AFamilyOfManyWidthsHasTheKernelsOfItsLandmarks) {
   EXPECT_EQ((*family)->num_features(), features_->num_features());
   EXPECT_GT((*family)->dropped_share(), 0.0);
   EXPECT_LE((*family)->dropped_share(), 1e-6);
-  const Vector a = UniformMatrix(kRows, 1, 3);
-  Matrix products(kRows, features_->num_kernels());
+  const Vector a = UniformMatrix(kManyRows, 1, 3);
+  Matrix products(kManyRows, features_->num_kernels());
   ASSERT_TRUE((*family)->Products(a, {}, {}, products, context_).ok());
-  Matrix diagonals(kRows, features_->num_kernels());
+  Matrix diagonals(kManyRows, features_->num_kernels());
   ASSERT_TRUE((*family)->Diagonals({}, diagonals, context_).ok());
   const Matrix values = AllFeatures(*features_, *data_, context_);
   for (Index k = 0; k < features_->num_kernels(); ++k) {
@@ -166,17 +166,17 @@ TEST_F(BasisExtensionTest, AModelNeedsTheLandmarksOfTheKernelsOfTheBasisOnly) {
   const auto family = LowRankKernelFamily::Make(*data_, landmarks_, FineGrid(), {}, context_);
   ASSERT_TRUE(family.ok()) << family.status();
   const Vector weights = Vector::LinSpaced(features_->num_kernels(), 0.1, 1.0);
-  const Vector dual = UniformMatrix(kRows, 1, 4);
+  const Vector dual = UniformMatrix(kManyRows, 1, 4);
   const auto coefficients = (*family)->LandmarkCoefficients(weights, dual, context_);
   ASSERT_TRUE(coefficients.ok());
-  Vector values = Vector::Zero(kRows);
+  Vector values = Vector::Zero(kManyRows);
   for (Index k = 0; k < features_->num_kernels(); ++k) {
     const bool used = std::find(kernels_.begin(), kernels_.end(), k) != kernels_.end();
     EXPECT_EQ(coefficients->col(k).isZero(0), !used) << k;
     values += NaiveCross(FineGrid()[static_cast<size_t>(k)], *data_, *landmarks_.data, {}) *
               coefficients->col(k);
   }
-  Matrix expected(kRows, 1);
+  Matrix expected(kManyRows, 1);
   ASSERT_TRUE((*family)->CombinedProduct(weights, dual, expected, context_).ok());
   const auto scale = (*family)->FunctionScale(weights, dual, context_);
   ASSERT_TRUE(scale.ok());
