@@ -29,7 +29,7 @@ constexpr double kSparedTolerance = 50;
 
 // With fewer, finding the basis of all kernels takes no longer than fitting some to that of others, and a fit of as many unknowns as
 // there are columns for every landmark is poor.
-Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(8000, 64 * landmarks); }
+Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40 * landmarks); }
 
 std::vector<Index> AllIfEmpty(absl::Span<const Index> indices, Index count) {
   if (!indices.empty()) {

@@ -46,7 +46,7 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
       options.rank > 0 ? std::min(landmarks, static_cast<double>(options.rank)) : landmarks;
   // Kernels of widths in between follow from those of about so many of each source.
   constexpr double kSpacedKernels = 18;
-  const double spaced = rows < 8000 ? kernels : std::min(kernels, kSpacedKernels * sources);
+  const double spaced = rows < 4000 ? kernels : std::min(kernels, kSpacedKernels * sources);
   const double features = of_kernel * spaced;
   const double rank = std::min(features, 7 * landmarks);
   LearnerWork work;

@@ -29,7 +29,7 @@ std::vector<KernelSpec> FineGrid() {
 Landmarks SpreadLandmarks(const PreparedData& data) {
   std::vector<Index> rows;
   for (Index i = 0; i < kFewLandmarks; ++i) {
-    rows.push_back(400 * i);
+    rows.push_back(190 * i);
   }
   return LandmarksFromRows(data, rows);
 }
@@ -184,7 +184,7 @@ TEST_F(BasisExtensionTest, AModelNeedsTheLandmarksOfTheKernelsOfTheBasisOnly) {
 }
 
 TEST(LowRankFamilyBasisTest, FewRowsUseAllKernels) {
-  const auto data = BlockOf(RandomRows(7999, 3, 11));
+  const auto data = BlockOf(RandomRows(3999, 3, 11));
   RunContext context;
   const auto family =
       LowRankKernelFamily::Make(*data, SpreadLandmarks(*data), FineGrid(), {}, context);
