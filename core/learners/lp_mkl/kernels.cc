@@ -11,6 +11,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/kernel_source.h"
 #include "core/training/basis.h"
 #include "core/training/single_task.h"
@@ -64,8 +65,8 @@ absl::StatusOr<LpMklKernels> MakeLowRank(const LpMklOptions& options,
                   CountWideSources(problem.kernels, selected));
   LpMklKernels kernels;
   MERCER_ASSIGN_OR_RETURN(kernels.landmarks,
-                          SelectLandmarks(selected, options.landmark_selection, options.landmarks,
-                                          problem.seed, context));
+                          SelectLandmarks(selected, problem.kernels, options.landmark_selection,
+                                          options.landmarks, problem.seed, context));
   MERCER_ASSIGN_OR_RETURN(
       std::unique_ptr<LowRankKernelFamily> family,
       LowRankKernelFamily::Make(selected, kernels.landmarks, problem.kernels, low_rank, context));
@@ -158,8 +159,11 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
       .max_columns = MostColumns(options, shape.rows, shape.kernels, shape.sources)};
   const ByteCount inputs =
       ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
-  return ByteCount(LowRankFamilyKeptBytes(low_rank)) + ByteCount(LowRankFamilyBytes(low_rank)) +
-         inputs;
+  const bool by_kernels = options.landmark_selection == LandmarkSelection::kLeverage ||
+                          options.landmark_selection == LandmarkSelection::kPivotedCholesky;
+  const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
+  return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
+         std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) + inputs;
 }
 
 }  // namespace mercer::lp_mkl

@@ -27,9 +27,14 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        .source = "the paper's experiments"});
   schema.Choice(
       "landmark_selection", &LpMklOptions::landmark_selection,
-      {{"uniform", LandmarkSelection::kUniform}, {"k_means", LandmarkSelection::kKMeans}},
+      {{"uniform", LandmarkSelection::kUniform},
+       {"k_means", LandmarkSelection::kKMeans},
+       {"leverage", LandmarkSelection::kLeverage},
+       {"pivoted_cholesky", LandmarkSelection::kPivotedCholesky}},
       {.meaning = "nystrom: uniform draws training rows; k_means takes centres of the rows, which "
-                  "represent them better at a small cost.",
+                  "represent them better at a small cost; leverage draws rows by approximate "
+                  "leverage scores; pivoted_cholesky takes in turn the row that those before it "
+                  "represent worst, well for wide kernels, poorly for narrow ones.",
        .source = kLowRankSource});
   schema.Integer(
       "rank", &LpMklOptions::rank,
