@@ -273,6 +273,24 @@ TEST(CurvedSvmShapesTest, FewSamplesManyFeaturesAndSingularSystems) {
   }
 }
 
+// Twins with opposite labels cost nearly all of the primal, whose values agree long before the rest is solved.
+TEST(CurvedSvmShapesTest, ContradictoryTwinsAtAHugeCost) {
+  for (const LossKind kind : kCurved) {
+    RowMatrix x = RandomFeatures(5, 60, 3);
+    x.row(1) = x.row(0);
+    Vector targets = kind == LossKind::kSquare ? NoisyTargets(5, x) : NoisyLabels(5, x);
+    targets(1) = -targets(0);
+    const DenseKernelOperator kernel(std::make_shared<const Matrix>(GaussianGram(x, 0.3)));
+    RunContext context;
+    CurvedSvmSolver solver(kernel, 1e-6);
+    ASSERT_TRUE(
+        solver.Start({SharedLoss(kind), targets, Vector::Constant(60, 1e8)}, {}, context).ok());
+    ASSERT_TRUE(solver.Run(context).ok());
+    EXPECT_LE(solver.certificate().RelativeGap(), 1e-6) << NameOf(kind);
+    EXPECT_LE(solver.iterations(), 60) << NameOf(kind);
+  }
+}
+
 TEST(CurvedSvmResumeTest, EveryStateLeadsToTheSameBits) {
   for (const LossKind kind : kCurved) {
     const CurvedInstance instance =
