@@ -74,7 +74,7 @@ struct FactorSvmSolver::Settings {
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
-absl::Status FactorSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
+absl::Status FactorSvmSolver::SetProblem(const SvmProblem& problem) {
   if (problem.loss == nullptr || problem.targets.size() != kernel_.rows.rows()) {
     return absl::InvalidArgumentError("targets and costs must have one entry per sample");
   }
@@ -108,8 +108,8 @@ std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
   return inside;
 }
 
-absl::Status FactorSvmSolver::Start(const SvmNewtonProblem& problem,
-                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
+                                    RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   const Index n = kernel_.rows.rows();
   if (warm_start.dual.size() != 0 && warm_start.dual.size() != n) {
@@ -202,7 +202,7 @@ absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
                                                    state_.dual, scores));
   if (certificate_.RelativeGap() <= relative_gap_) {
-    state_.stop = SvmNewtonStop::kRelativeGap;
+    state_.stop = SvmStop::kRelativeGap;
     state_.dual_scores = std::move(scores);
   }
   return absl::OkStatus();
@@ -265,7 +265,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   if (next.stalls >= Settings::kMaxStalls) {
     next.dual = next.center;
     next.dual_reduced = next.center_reduced;
-    next.stop = SvmNewtonStop::kPrecision;
+    next.stop = SvmStop::kPrecision;
     MERCER_RETURN_IF_ERROR(Score(next.dual_reduced, next.dual_scores, context));
     MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets,
                                                      problem_.costs, next.dual, next.dual_scores));
@@ -276,7 +276,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
 }
 
 // Weights change the dual more than the function.
-SvmNewtonWarmStart FactorSvmSolver::Successor() const {
+SvmWarmStart FactorSvmSolver::Successor() const {
   return {{},
           std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
           kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
@@ -425,8 +425,7 @@ std::string FactorSvmSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
-                                           std::string_view state) {
+absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   const absl::Status damaged =
       absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   const Index n = kernel_.rows.rows();
@@ -477,7 +476,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
   if (!fits || !reader.AtEnd() || stop > 2 || !(read.step > 0)) {
     return damaged;
   }
-  read.stop = static_cast<SvmNewtonStop>(stop);
+  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   if (done()) {
     MERCER_ASSIGN_OR_RETURN(

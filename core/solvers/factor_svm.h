@@ -24,29 +24,29 @@
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
 #include "core/solvers/svm_certificate.h"
-#include "core/solvers/svm_newton.h"
 #include "core/solvers/svm_newton_model.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer {
 
 // For kernels of explicit features.
-class FactorSvmSolver : public ProximalSvmSolver {
+class FactorSvmSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
   FactorSvmSolver(const FactoredKernel& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
-  absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
+  absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  SvmNewtonStop stop() const override { return state_.stop; }
+  SvmStop stop() const override { return state_.stop; }
   int64_t iterations() const override { return state_.iterations; }
   const Vector& dual() const override { return state_.dual; }
   const Vector& scores() const override { return state_.dual_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
-  SvmNewtonWarmStart Successor() const override;
+  SvmWarmStart Successor() const override;
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;
@@ -70,7 +70,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
     int64_t subproblem_iterations = 0;
     int64_t stalls = 0;
     double best_gap = kInfinity;
-    SvmNewtonStop stop = SvmNewtonStop::kRunning;
+    SvmStop stop = SvmStop::kRunning;
   };
   struct Settings;
   struct NewtonDirection {
@@ -78,7 +78,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
     double bias = 0;
   };
 
-  absl::Status SetProblem(const SvmNewtonProblem& problem);
+  absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
@@ -102,7 +102,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
 
   const FactoredKernel kernel_;
   const double relative_gap_;
-  SvmNewtonProblem problem_;
+  SvmProblem problem_;
   SvmDualBox box_;
   State state_;
   SvmCertificate certificate_;

@@ -6,6 +6,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/solvers/factor_svm.h"
+#include "core/solvers/svm_newton.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -41,7 +42,7 @@ absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, Run
                      {.dual = dual, .scores = scores}, context);
 }
 
-std::unique_ptr<ProximalSvmSolver> InnerSolver::MakeNewton() const {
+std::unique_ptr<SvmSolver> InnerSolver::MakeNewton() const {
   const std::optional<FactoredKernel> factored = kernel_->Factored();
   if (factored.has_value()) {
     return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);
@@ -50,8 +51,8 @@ std::unique_ptr<ProximalSvmSolver> InnerSolver::MakeNewton() const {
 }
 
 absl::Status InnerSolver::StartNewton(const Vector& dual, RunContext& context) {
-  std::unique_ptr<ProximalSvmSolver> newton = MakeNewton();
-  SvmNewtonWarmStart start = successor_;
+  std::unique_ptr<SvmSolver> newton = MakeNewton();
+  SvmWarmStart start = successor_;
   start.dual = dual;
   MERCER_RETURN_IF_ERROR(
       newton->Start({problem_.loss, problem_.targets, problem_.costs}, start, context));
@@ -89,7 +90,7 @@ absl::Status InnerSolver::Step(RunContext& context) {
 
 bool InnerSolver::stuck() const {
   return newton_ != nullptr
-             ? newton_->stop() == SvmNewtonStop::kPrecision
+             ? newton_->stop() == SvmStop::kPrecision
              : smo_ != nullptr && smo_->done() && smo_->stop() != SmoStop::kRelativeGap;
 }
 

@@ -14,7 +14,7 @@
 #include "core/learners/lp_mkl/options.h"
 #include "core/objectives/loss.h"
 #include "core/solvers/smo.h"
-#include "core/solvers/svm_newton.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer::lp_mkl {
 
@@ -61,7 +61,7 @@ class InnerSolver {
   absl::Status StartSmo(const Vector& dual, const Vector& scores, RunContext& context);
   absl::Status StartNewton(const Vector& dual, RunContext& context);
   SmoOptions SmoSettings() const;
-  std::unique_ptr<ProximalSvmSolver> MakeNewton() const;
+  std::unique_ptr<SvmSolver> MakeNewton() const;
   int64_t SmoBudget() const { return 100 * problem_.targets.size(); }
 
   const InnerSolverChoice choice_;
@@ -69,10 +69,10 @@ class InnerSolver {
   const KernelOperator* kernel_ = nullptr;
   double relative_gap_ = 0;
   bool prefers_newton_ = false;
-  SvmNewtonWarmStart successor_;  // of the last run
+  SvmWarmStart successor_;  // of the last run
   int64_t finished_iterations_ = 0;
   std::unique_ptr<SmoSolver> smo_;
-  std::unique_ptr<ProximalSvmSolver> newton_;
+  std::unique_ptr<SvmSolver> newton_;
 };
 
 }  // namespace mercer::lp_mkl

@@ -17,7 +17,7 @@ struct FactorInstance {
   FactorRows rows;
   Matrix root;
   std::shared_ptr<const Matrix> gram;
-  SvmNewtonProblem problem;
+  SvmProblem problem;
 
   FactoredKernel kernel() const { return {rows, root}; }
 };
@@ -77,7 +77,7 @@ TEST_P(FactorSvmTest, ReachesTheOptimumOfSmo) {
     FactorSvmSolver solver(instance.kernel(), 1e-8);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(solver.Run(context).ok());
-    EXPECT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+    EXPECT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmStop::kRelativeGap))
         << solver.certificate().RelativeGap();
     const DenseKernelOperator dense(instance.gram);
     SmoOptions options;
@@ -117,7 +117,7 @@ TEST(FactorSvmShapesTest, FewSamplesManyFeaturesAndOneFeature) {
     FactorSvmSolver solver(instance.kernel(), 1e-7);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(solver.Run(context).ok());
-    EXPECT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+    EXPECT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmStop::kRelativeGap))
         << shape.rows << " x " << shape.rank;
   }
 }
@@ -213,7 +213,7 @@ TEST(FactorSvmResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
   ASSERT_TRUE(solver.Run(context).ok());
   FactorSvmSolver again(instance.kernel(), 1e-8);
-  SvmNewtonWarmStart start = solver.Successor();
+  SvmWarmStart start = solver.Successor();
   start.dual = solver.dual();
   ASSERT_TRUE(again.Start(instance.problem, start, context).ok());
   ASSERT_TRUE(again.Run(context).ok());
@@ -224,7 +224,7 @@ TEST(FactorSvmErrorsTest, BadProblemsAreRefused) {
   const FactorInstance instance = MakeFactorInstance({.rows = 20});
   RunContext context;
   FactorSvmSolver solver(instance.kernel(), 1e-3);
-  SvmNewtonProblem problem = instance.problem;
+  SvmProblem problem = instance.problem;
   problem.targets.setOnes();
   EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
   problem = instance.problem;

@@ -12,7 +12,7 @@ namespace {
 
 struct Instance {
   std::shared_ptr<const Matrix> gram;
-  SvmNewtonProblem problem;
+  SvmProblem problem;
 };
 
 // A Gaussian Gram of width 1 on normal points in three dimensions, with noisy labels or a noisy
@@ -51,7 +51,7 @@ TEST_P(SvmNewtonTest, ReachesTheOptimumOfSmo) {
     SvmNewtonSolver newton(kernel, 1e-8);
     ASSERT_TRUE(newton.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(newton.Run(context).ok());
-    EXPECT_EQ(static_cast<int>(newton.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+    EXPECT_EQ(static_cast<int>(newton.stop()), static_cast<int>(SvmStop::kRelativeGap))
         << newton.certificate().RelativeGap();
     SmoOptions options;
     options.relative_gap = 1e-6;
@@ -108,7 +108,7 @@ TEST(SvmNewtonResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
   ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
   ASSERT_TRUE(solver.Run(context).ok());
   SvmNewtonSolver again(kernel, 1e-8);
-  SvmNewtonWarmStart start = solver.Successor();
+  SvmWarmStart start = solver.Successor();
   start.dual = solver.dual();
   ASSERT_TRUE(again.Start(instance.problem, start, context).ok());
   ASSERT_TRUE(again.Run(context).ok());
@@ -120,7 +120,7 @@ TEST(SvmNewtonErrorsTest, BadProblemsAreRefused) {
   const DenseKernelOperator kernel(instance.gram);
   RunContext context;
   SvmNewtonSolver solver(kernel, 1e-3);
-  SvmNewtonProblem problem = instance.problem;
+  SvmProblem problem = instance.problem;
   problem.targets.setOnes();
   EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
   problem = instance.problem;
