@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/matrix_products.h"
+#include "core/solvers/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -28,24 +29,6 @@ struct FactorRay {
     return direction.dot(coefficients + t * direction) - change.dot(dual);
   }
 };
-
-// The factor of I + system, whose lower triangle is read. A long step makes rounding larger than I: then with a larger diagonal, which
-// leaves the direction one of descent.
-absl::Status FactorShifted(Matrix& system, RunContext& context) {
-  const Matrix unshifted = system;
-  const double rounding = 1e-15 * unshifted.diagonal().cwiseAbs().sum();
-  absl::Status factored = absl::OkStatus();
-  double shift = 1.0;
-  for (int trial = 0; trial < 6; ++trial, shift = 100.0 * std::max(shift, rounding)) {
-    system = unshifted;
-    system.diagonal().array() += shift;
-    factored = FactorCholesky(system, context);
-    if (factored.ok() || absl::IsCancelled(factored)) {
-      break;
-    }
-  }
-  return factored;
-}
 
 std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
   std::vector<Index> difference;
@@ -85,17 +68,12 @@ absl::Status FactorSvmSolver::SetProblem(const SvmProblem& problem) {
 
 absl::Status FactorSvmSolver::Reduce(const Vector& dual, Vector& reduced,
                                      RunContext& context) const {
-  Vector of_rows(kernel_.rows.cols());
-  MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(dual, of_rows, context));
-  reduced = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
-  return absl::OkStatus();
+  return ReduceDual(kernel_, dual, reduced, context);
 }
 
 absl::Status FactorSvmSolver::Score(const Vector& coefficients, Vector& scores,
                                     RunContext& context) const {
-  const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * coefficients;
-  scores.resize(kernel_.rows.rows());
-  return kernel_.rows.Multiply(of_rows, scores, context);
+  return ScoreSamples(kernel_, coefficients, scores, context);
 }
 
 std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
