@@ -10,6 +10,7 @@
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/matrix_products.h"
 #include "core/solvers/factor_systems.h"
+#include "core/solvers/shifted_factor.h"
 
 namespace mercer {
 namespace {

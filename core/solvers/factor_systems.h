@@ -16,8 +16,4 @@ absl::Status ReduceDual(const FactoredKernel& kernel, const Vector& dual, Vector
 absl::Status ScoreSamples(const FactoredKernel& kernel, const Vector& coefficients, Vector& scores,
                           RunContext& context);
 
-// Overwrites `system`, whose lower triangle is read, with the factor of FactorCholesky of I + system. A long step makes rounding
-// larger than I: then with a larger diagonal, which leaves a Newton direction one of descent. Errors: kInvalidArgument (not even then).
-absl::Status FactorShifted(Matrix& system, RunContext& context);
-
 }  // namespace mercer
