@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
-#include "core/kernels/blocked_cholesky.h"
-#include "core/kernels/matrix_products.h"
 #include "core/solvers/factor_systems.h"
-#include "core/solvers/shifted_factor.h"
 
 namespace mercer {
 namespace {
@@ -30,13 +26,6 @@ struct FactorRay {
     return direction.dot(coefficients + t * direction) - change.dot(dual);
   }
 };
-
-std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
-  std::vector<Index> difference;
-  std::set_difference(from.begin(), from.end(), without.begin(), without.end(),
-                      std::back_inserter(difference));
-  return difference;
-}
 
 }  // namespace
 
@@ -267,68 +256,14 @@ double FactorSvmSolver::NextCost() const {
       static_cast<double>(Model(state_).FreeSamples(state_.scores, state_.bias).size());
   const auto n = static_cast<double>(kernel_.rows.rows());
   const auto rank = static_cast<double>(kernel_.rows.cols());
-  return 4.0 * n * rank + free * rank * rank + 5.0 * rank * rank * rank + 200.0 * n;
-}
-
-// The Gram matrix of the free rows from that of the last step, when most of them are the same.
-absl::Status FactorSvmSolver::UpdateGram(State& next, std::vector<Index> free,
-                                         RunContext& context) const {
-  const auto count = static_cast<int64_t>(free.size());
-  const std::vector<Index> added = Difference(free, next.gram_rows);
-  const std::vector<Index> removed = Difference(next.gram_rows, free);
-  const auto changed = static_cast<int64_t>(added.size() + removed.size());
-  const FactorRows& rows = kernel_.rows;
-  const auto add = [&](const std::vector<Index>& which, double scale) {
-    return rows.AddGram(which, Vector::Ones(static_cast<Index>(which.size())), scale, next.gram,
-                        context);
-  };
-  // Rounding grows with what has come and gone.
-  if (next.gram.size() == 0 || 2 * changed > count || next.gram_changes + changed > 4 * count) {
-    next.gram = Matrix::Zero(rows.cols(), rows.cols());
-    next.gram_changes = 0;
-    MERCER_RETURN_IF_ERROR(add(free, 1.0));
-  } else {
-    MERCER_RETURN_IF_ERROR(add(added, 1.0));
-    MERCER_RETURN_IF_ERROR(add(removed, -1.0));
-    next.gram_changes += changed;
-  }
-  next.gram_rows = std::move(free);
-  return absl::OkStatus();
-}
-
-// (I + sigma X_J'X_J) dv + sigma X_J'1 db = rhs, sigma 1'(X_J dv + 1 db) = rhs_bias, with the Gram matrix of the free rows J.
-absl::Status FactorSvmSolver::FindDirection(const State& state, const Vector& rhs, double rhs_bias,
-                                            NewtonDirection& direction, RunContext& context) const {
-  const Index rank = kernel_.rows.cols();
-  const double step = state.step;
-  Matrix system(rank, rank);
-  MERCER_RETURN_IF_ERROR(TriangularCongruence(state.gram, kernel_.root, system, context));
-  system *= step;
-  MERCER_RETURN_IF_ERROR(FactorShifted(system, context));
-  Vector indicator = Vector::Zero(kernel_.rows.rows());
-  for (const Index i : state.gram_rows) {
-    indicator(i) = 1;
-  }
-  Vector column;
-  MERCER_RETURN_IF_ERROR(Reduce(indicator, column, context));
-  column *= step;
-  Matrix solution(rank, 2);
-  solution.col(0) = rhs;
-  solution.col(1) = column;
-  MERCER_RETURN_IF_ERROR(SolveCholesky(system, solution, context));
-  const double corner = step * static_cast<double>(state.gram_rows.size());
-  const double schur = corner - column.dot(solution.col(1));
-  direction.bias = schur > 1e-14 * corner ? (rhs_bias - column.dot(solution.col(0))) / schur : 0.0;
-  direction.coefficients = solution.col(0) - direction.bias * solution.col(1);
-  return absl::OkStatus();
+  return 4.0 * n * rank + free * rank * rank + 5.0 * rank * rank * std::min(rank, free) + 200.0 * n;
 }
 
 absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunContext& context) const {
-  MERCER_RETURN_IF_ERROR(
-      UpdateGram(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
   NewtonDirection direction;
-  MERCER_RETURN_IF_ERROR(
-      FindDirection(next, state_.dual_reduced - state_.coefficients, 0.0, direction, context));
+  MERCER_RETURN_IF_ERROR(FindDirection(next, Model(state_).FreeSamples(state_.scores, state_.bias),
+                                       {state_.dual_reduced - state_.coefficients, 0.0}, direction,
+                                       context));
   Vector change;
   MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
   const Vector total_change = change.array() + direction.bias;
@@ -366,10 +301,9 @@ absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
   Vector reduced;
   MERCER_RETURN_IF_ERROR(Reduce(dual, reduced, context));
   State predicted = next;
-  MERCER_RETURN_IF_ERROR(UpdateGram(predicted, std::move(free), context));
   NewtonDirection direction;
-  MERCER_RETURN_IF_ERROR(
-      FindDirection(predicted, reduced - next.coefficients, dual.sum(), direction, context));
+  MERCER_RETURN_IF_ERROR(FindDirection(
+      predicted, std::move(free), {reduced - next.coefficients, dual.sum()}, direction, context));
   Vector change;
   MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
   predicted.coefficients += direction.coefficients;

@@ -8,8 +8,8 @@
 //              exact line search. b is minimised out after every step, so that the current a is always feasible for the dual.
 // Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every slicing into steps, save and
 //              restore, and number of threads.
-// Cost         Per Newton step two passes over the rows of the factor, the Gram matrix of the rows that have become free or have
-//              ceased to be, and products of order r. About 20 steps for small costs, 70 for large ones, 5 to 20 from a good start.
+// Cost         Per Newton step two passes over the rows of the factor and products of order min(r, |J|); where J is larger than r,
+//              the Gram matrix of the rows that have become free or have ceased to be. About 20 steps for small costs, 70 for large ones, 5 to 20 from a good start.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class FactorSvmSolver : public SvmSolver {
     Vector dual;
     Vector dual_reduced;           // X'a
     Vector dual_scores;            // X X'a, once done
-    std::vector<Index> gram_rows;  // J of the last Newton step
+    std::vector<Index> gram_rows;  // J of the last step with more of them than features
     Matrix gram;                   // of the factor's rows J, lower triangle
     int64_t gram_changes = 0;      // since it was formed anew
     int64_t iterations = 0;
@@ -87,8 +87,13 @@ class FactorSvmSolver : public SvmSolver {
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);
   absl::Status UpdateGram(State& next, std::vector<Index> free, RunContext& context) const;
-  absl::Status FindDirection(const State& state, const Vector& rhs, double rhs_bias,
+  absl::Status FindDirection(State& next, std::vector<Index> free, const NewtonDirection& rhs,
                              NewtonDirection& direction, RunContext& context) const;
+  absl::Status DirectionOfSamples(double step, const std::vector<Index>& free,
+                                  const NewtonDirection& rhs, NewtonDirection& direction,
+                                  RunContext& context) const;
+  absl::Status DirectionOfFeatures(const State& next, const NewtonDirection& rhs,
+                                   NewtonDirection& direction, RunContext& context) const;
   absl::Status Predict(State& next, std::vector<Index> free, RunContext& context) const;
   double Objective(const State& state) const;
   absl::Status NewtonStep(State& next, double* progress, RunContext& context) const;
