@@ -12,6 +12,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_source.h"
+#include "core/learners/lp_mkl/inner_solver.h"
 #include "core/training/basis.h"
 #include "core/training/single_task.h"
 
@@ -159,7 +160,7 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount inputs =
       ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) + ByteCount(LowRankFamilyBytes(low_rank)) +
-         inputs;
+         InnerSolverBytes(options, shape, low_rank.max_columns) + inputs;
 }
 
 }  // namespace mercer::lp_mkl

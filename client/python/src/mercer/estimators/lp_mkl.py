@@ -31,9 +31,11 @@ class LpMKLClassifier(KernelClassifier):
     C : float, default=1.0
         Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
         [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
-    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
-        only.
+    inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
+        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
+        may end at a numerical limit for large C. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
@@ -184,9 +186,11 @@ class LpMKLRegressor(KernelRegressor):
     epsilon : float, default=0.1
         Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: that of the target. In [0,
         inf).
-    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
-        only.
+    inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
+        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
+        may end at a numerical limit for large C. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
