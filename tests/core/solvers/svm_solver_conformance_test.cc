@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Solvers, SvmSolverConformance,
                          [](const auto& parameter) { return SolverCases()[parameter.param].name; });
 
 // Feasible, with the products of this very dual.
-void ExpectFeasible(const SvmSolver& solver, const FactorInstance& instance) {
+void ExpectFeasibleSolution(const SvmSolver& solver, const FactorInstance& instance) {
   const SvmProblem& problem = instance.problem;
   for (Index i = 0; i < problem.targets.size(); ++i) {
     const Interval box = problem.loss->DualBox(problem.targets(i), problem.costs(i));
@@ -96,7 +96,7 @@ TEST_P(SvmSolverOptimum, IsThatOfSmoWithinTheGap) {
     const double gap = solver->certificate().RelativeGap();
     EXPECT_LE(gap, reach);
     EXPECT_EQ(solver->stop() == SvmStop::kRelativeGap, gap <= 1e-8);
-    ExpectFeasible(*solver, instance);
+    ExpectFeasibleSolution(*solver, instance);
     const SvmCertificate smo = BoundsOfSmo(instance, slow ? 1e-2 : 1e-6);
     const double scale = std::abs(smo.primal);
     EXPECT_LE(solver->certificate().dual, smo.primal + 1e-9 * scale);
@@ -201,7 +201,7 @@ TEST_P(SvmSolverConformance, RepeatedRowsAndFeaturesAreSolved) {
   FormGram(instance, 3);
   const std::unique_ptr<SvmSolver> solver = Solve(instance, 1e-4);
   EXPECT_EQ(solver->stop(), SvmStop::kRelativeGap) << solver->certificate().RelativeGap();
-  ExpectFeasible(*solver, instance);
+  ExpectFeasibleSolution(*solver, instance);
 }
 
 // Without features the best function is the constant.
@@ -222,7 +222,7 @@ TEST_P(SvmSolverConformance, UnreachableGapEndsForPrecision) {
   const std::unique_ptr<SvmSolver> solver = Solve(instance, 0.0);
   EXPECT_EQ(solver->stop(), SvmStop::kPrecision);
   EXPECT_GE(solver->certificate().RelativeGap(), -1e-10);
-  ExpectFeasible(*solver, instance);
+  ExpectFeasibleSolution(*solver, instance);
 }
 
 TEST_P(SvmSolverConformance, EveryStateLeadsToTheSameBits) {
