@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -112,6 +114,29 @@ absl::Status AddContributions(const KernelTerm& term, const CrossKernels& cross_
   return absl::OkStatus();
 }
 
+// Terms of one output on one basis: kernels of low rank, which all read the same landmarks. The values of a term are then no share of
+// the kernel that it evaluates.
+bool HasTermsOnOneBasis(const ModelFunction& function) {
+  std::set<std::pair<int, int>> seen;
+  for (const KernelTerm& term : function.kernel_terms) {
+    for (const int output : term.outputs) {
+      if (!seen.insert({term.basis, output}).second) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+absl::Status CheckContributions(const ModelFunction& function, const PredictOptions& options) {
+  FieldViolations violations;
+  violations.Check(
+      !options.contributions || !HasTermsOnOneBasis(function), "contributions",
+      "must be false for a model of kernels of low rank: they share one basis, and its "
+      "values are no shares of single kernels");
+  return violations.ToStatus();
+}
+
 // Square blocks must have one column for each row of the training data set.
 absl::Status CheckSquares(const Model& model, const PreparedData& rows) {
   if (model.num_square_columns == 0) {
@@ -187,6 +212,7 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
                                                       const PredictOptions& options,
                                                       RunContext& context) const {
   MERCER_RETURN_IF_ERROR(CheckSquares(*model_, rows));
+  MERCER_RETURN_IF_ERROR(CheckContributions(model_->function, options));
   Prediction prediction;
   prediction.decision_values = model_->function.bias.transpose().replicate(rows.rows, 1);
   for (Index begin = 0; begin < rows.rows; begin += chunk_rows_) {

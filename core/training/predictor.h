@@ -16,7 +16,7 @@ namespace mercer {
 
 struct PredictOptions {
   // Also each kernel's share of each decision value; costs one kernel evaluation per kernel instead
-  // of one per term.
+  // of one per term. Not for kernels of low rank, which share one basis.
   bool contributions = false;
 };
 
@@ -39,7 +39,7 @@ class Predictor {
   size_t MemoryBytes() const;
 
   // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
-  // value), kCancelled.
+  // value) or "contributions", kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
   // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of Predict.

@@ -172,6 +172,22 @@ TEST(PredictorTest, NamesMissingColumnsAndUnseenCategories) {
   EXPECT_NE(missing.message().find("x1"), std::string::npos) << missing;
 }
 
+// Kernels of low rank: several terms of one output on the same landmarks.
+TEST(PredictorTest, TermsOnOneBasisAreNoSharesOfKernels) {
+  const PreparedData inputs = Prepared(NormalMatrix(6, 2, 1));
+  ModelFunction function =
+      MakeKernelFunction(inputs, {0, 1, 2}, {Gaussian(1)}, Vector::Ones(1), Vector::Ones(3), 0.0);
+  const PreparedData rows = Prepared(NormalMatrix(3, 2, 2));
+  EXPECT_TRUE(Predict(HandMade(function), rows, {.contributions = true}).ok());
+  function.kernel_terms.push_back(function.kernel_terms[0]);
+  function.kernel_terms[1].kernels = {Gaussian(2)};
+  const absl::Status refused = Predict(HandMade(function), rows, {.contributions = true}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_EQ(GetFieldViolations(refused).size(), 1u);
+  EXPECT_EQ(GetFieldViolations(refused)[0].field, "contributions");
+  EXPECT_TRUE(Predict(HandMade(function), rows).ok());
+}
+
 TEST(PredictorTest, CancelledPredictionEnds) {
   const std::shared_ptr<const Model> model =
       ExampleModel(ExampleRecipe(), ClassificationData(30, 2, 2, 3));

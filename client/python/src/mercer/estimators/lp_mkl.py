@@ -37,9 +37,12 @@ class LpMKLClassifier(KernelClassifier):
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
         most rows are support vectors.
-    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. smo is for the
-        losses hinge and epsilon_insensitive. Changes time only.
+    inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
+        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
+        may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
+        newton. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
@@ -50,9 +53,10 @@ class LpMKLClassifier(KernelClassifier):
     landmarks : int, default=100
         Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
         kernels themselves; time grows with the square. In [1, 10000].
-    landmark_selection : {'uniform', 'k_means'}, default='uniform'
+    landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
         Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
-        small cost.
+        small cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that
+        those before it represent worst, well for wide kernels, poorly for narrow ones.
     rank : int, default=0
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
@@ -198,9 +202,12 @@ class LpMKLRegressor(KernelRegressor):
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
         max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
         most rows are support vectors.
-    inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. smo is for the
-        losses hinge and epsilon_insensitive. Changes time only.
+    inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
+        approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
+        may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
+        newton. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
@@ -211,9 +218,10 @@ class LpMKLRegressor(KernelRegressor):
     landmarks : int, default=100
         Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
         kernels themselves; time grows with the square. In [1, 10000].
-    landmark_selection : {'uniform', 'k_means'}, default='uniform'
+    landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
         Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
-        small cost.
+        small cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that
+        those before it represent worst, well for wide kernels, poorly for narrow ones.
     rank : int, default=0
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
