@@ -39,13 +39,36 @@ struct FactorSvmSolver::Settings {
       0.1;                                    // of what the subproblem has gained over its centre
   static constexpr double kGoalShare = 0.05;  // of the gap that is asked for
   static constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
+  // The first step in the same unit. From 1 on the first point has most samples at their bounds, and the first function few near
+  // its margin: small systems. Where costs let the function bend far from there, a long step takes many small Newton steps.
   static constexpr double kFirstStep = 0.1;
+  static constexpr double kLongestFirstStep = 3;
+  // Over the square root of what the largest cost times the diagonal of K is in units of scores.
+  static constexpr double kFirstStepOfBend = 15;
+  static constexpr Index kDiagonalSamples = 64;
   static constexpr double kLargestStep = 1e4;
   static constexpr double kGrowth = 4;
   static constexpr double kSuccessorShare = 16;
 };
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
+
+// Of a run from nothing.
+double FactorSvmSolver::FirstStep() const {
+  const Index rows = kernel_.rows.rows();
+  const Index rank = kernel_.rows.cols();
+  const Index count = std::min(rows, Settings::kDiagonalSamples);
+  double diagonal = 0;  // a mean of some of K's
+  for (Index j = 0; j < count; ++j) {
+    const float* row = kernel_.rows.row(j * rows / count);
+    const Vector features = kernel_.root.triangularView<Eigen::Lower>().transpose() *
+                            Eigen::Map<const Eigen::VectorXf>(row, rank).cast<double>();
+    diagonal += features.squaredNorm() / static_cast<double>(count);
+  }
+  const double bend = std::sqrt(CostUnit() * diagonal);
+  const double share = std::min(Settings::kLongestFirstStep, Settings::kFirstStepOfBend / bend);
+  return std::max(Settings::kFirstStep, share) * CostUnit();
+}
 
 absl::Status FactorSvmSolver::SetProblem(const SvmProblem& problem) {
   if (problem.loss == nullptr || problem.targets.size() != kernel_.rows.rows()) {
@@ -89,9 +112,11 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   MERCER_RETURN_IF_ERROR(Reduce(state.center, state.center_reduced, context));
   state.dual = state.center;
   state.dual_reduced = state.center_reduced;
-  state.step = warm_start.proximal_step > 0
-                   ? std::max(warm_start.proximal_step, Settings::kLeastStep * CostUnit())
-                   : Settings::kFirstStep * CostUnit();
+  if (warm_start.proximal_step > 0) {
+    state.step = std::max(warm_start.proximal_step, Settings::kLeastStep * CostUnit());
+  } else {
+    state.step = state.center.isZero(0.0) ? FirstStep() : Settings::kFirstStep * CostUnit();
+  }
   state_ = std::move(state);
   MERCER_RETURN_IF_ERROR(TryToFinish(context));
   if (done()) {

@@ -9,7 +9,8 @@
 // Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every slicing into steps, save and
 //              restore, and number of threads.
 // Cost         Per Newton step two passes over the rows of the factor and products of order min(r, |J|); where J is larger than r,
-//              the Gram matrix of the rows that have become free or have ceased to be. About 20 steps for small costs, 70 for large ones, 5 to 20 from a good start.
+//              the Gram matrix of the rows that have become free or have ceased to be. About 5 steps for small costs, 70 for large
+//              ones, 5 to 20 from a good start.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +81,7 @@ class FactorSvmSolver : public SvmSolver {
 
   absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
+  double FirstStep() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
   absl::Status Score(const Vector& coefficients, Vector& scores, RunContext& context) const;

@@ -213,8 +213,8 @@ int Run(const Settings& settings) {
       spec.bandwidth = std::pow(100.0, k / std::max(1.0, settings.kernels - 1.0));
       kernels.push_back(spec);
     }
-    const auto landmarks =
-        SelectLandmarks(*data, LandmarkSelection::kUniform, settings.landmarks, 1, context);
+    const auto landmarks = SelectLandmarks(*data, kernels, LandmarkSelection::kUniform,
+                                           settings.landmarks, 1, context);
     if (!landmarks.ok()) {
       return 1;
     }

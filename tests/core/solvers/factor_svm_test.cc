@@ -38,5 +38,36 @@ TEST(FactorSvmTest, RepeatedFeaturesAtHugeCostsEndWithBoundsThatHold) {
   }
 }
 
+// Costs that leave next to no sample off its bound need no system of all of them on the way there.
+TEST(FactorSvmTest, SmallCostsTakeFewSteps) {
+  for (const Index rows : {150, 1500}) {
+    const FactorInstance instance = MakeFactorInstance({.rows = rows, .cost = 1e-3});
+    RunContext context;
+    FactorSvmSolver solver(instance.kernel(), 1e-4);
+    ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
+    ASSERT_TRUE(solver.Run(context).ok());
+    EXPECT_LE(solver.certificate().RelativeGap(), 1e-4);
+    EXPECT_LE(solver.iterations(), 2) << rows;
+  }
+}
+
+// A kernel four times as large with a quarter of the costs is the same problem, and the powers of two make it so bit for bit.
+TEST(FactorSvmTest, TheUnitOfTheKernelIsOfNoMatter) {
+  for (const double cost : {1e-2, 1.0, 1e3}) {
+    FactorInstance instance = MakeFactorInstance({.cost = cost});
+    RunContext context;
+    FactorSvmSolver solver(instance.kernel(), 1e-6);
+    ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
+    ASSERT_TRUE(solver.Run(context).ok());
+    instance.root *= 2;
+    instance.problem.costs /= 4;
+    FactorSvmSolver scaled(instance.kernel(), 1e-6);
+    ASSERT_TRUE(scaled.Start(instance.problem, {}, context).ok());
+    ASSERT_TRUE(scaled.Run(context).ok());
+    EXPECT_EQ(scaled.iterations(), solver.iterations()) << cost;
+    EXPECT_EQ((4 * scaled.dual() - solver.dual()).cwiseAbs().maxCoeff(), 0.0) << cost;
+  }
+}
+
 }  // namespace
 }  // namespace mercer
