@@ -81,11 +81,17 @@ class Laboratory:
         )  # fmt: skip
 
     def nystroem(self, name, number, landmarks):
-        """Nystroem features with the SVC's gamma, and a LinearSVC."""
+        """Nystroem features with the SVC's gamma, and a LinearSVC; its C is searched for on the first division."""
         svc = self.svc(name, number)
         if svc is None:
             return None
+        best = self._measure(
+            "nystroem", name, 0, {"part": "search", "landmarks": landmarks},
+            lambda: baselines.search_linear_cost(self.split(name, 0), svc["gamma"], landmarks),
+        )  # fmt: skip
+        if best is None:
+            return None
         return self._measure(
-            "nystroem", name, number, {"landmarks": landmarks},
-            lambda: baselines.fit_nystroem(self.split(name, number), svc["gamma"], landmarks),
+            "nystroem", name, number, {"part": "fit", "landmarks": landmarks},
+            lambda: baselines.fit_nystroem(self.split(name, number), svc["gamma"], landmarks, best["C"]),
         )  # fmt: skip
