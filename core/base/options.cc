@@ -102,6 +102,12 @@ std::string FormatOptionRange(const OptionField& field) {
                       doc.max_open ? ")" : "]");
 }
 
+bool FitsKind(const OptionField& field, const std::string& choice, bool regression) {
+  const std::vector<std::string>& others =
+      regression ? field.doc.classification_choices : field.doc.regression_choices;
+  return std::find(others.begin(), others.end(), choice) == others.end();
+}
+
 absl::Status CheckOptionValue(const OptionField& field, OptionValue& value) {
   WidenIntegers(field, value);
   switch (field.type) {

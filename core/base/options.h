@@ -51,6 +51,8 @@ struct OptionDoc {
       {};  // where the default comes from: paper and equation, or specification section
   bool regression_only =
       false;  // refused, rather than ignored, when it is given for classification
+  std::vector<std::string> classification_choices = {};  // kChoice: refused for regression
+  std::vector<std::string> regression_choices = {};      // kChoice: refused for classification
 };
 
 struct OptionField {
@@ -66,6 +68,8 @@ std::string_view OptionTypeName(OptionType type);
 std::string FormatOptionValue(const OptionValue& value);
 // "(0, inf)", "one of newton, alternation".
 std::string FormatOptionRange(const OptionField& field);
+// Whether a choice of the field may be made for regression, or for classification.
+bool FitsKind(const OptionField& field, const std::string& choice, bool regression);
 // Checks type (an integer is accepted for a real), range and choices; the message says what is
 // allowed. NaN and -infinity are never allowed, infinity only where a closed range ends with it.
 // `value` is converted to the field's own type.

@@ -7,6 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/pair_values.h"
 #include "core/kernels/vector_math.h"
 
@@ -82,6 +83,23 @@ std::shared_ptr<const PreparedData> PointsOf(const PreparedData& inputs, const R
   return data;
 }
 
+// Centres of k-means from the rows `start`.
+absl::StatusOr<Landmarks> Centres(const PreparedData& inputs, const std::vector<Index>& start,
+                                  uint64_t seed, RunContext& context) {
+  const auto count = static_cast<Index>(start.size());
+  const RowMatrix sample = GatherColumns(
+      inputs,
+      DrawRows(inputs.rows, std::min(inputs.rows, kRowsPerCentre * count), seed, "k-means"));
+  RowMatrix centres = GatherColumns(inputs, start);
+  for (int step = 0; step < kLloydSteps; ++step) {
+    context.ReportStage("landmarks", static_cast<double>(step) / kLloydSteps);
+    const std::vector<Index> nearest = NearestCentres(sample, centres, context);
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    MoveCentres(sample, nearest, centres);
+  }
+  return Landmarks{PointsOf(inputs, centres), {}};
+}
+
 }  // namespace
 
 std::vector<Index> DrawRows(Index size, Index count, uint64_t seed, std::string_view purpose) {
@@ -107,24 +125,30 @@ Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows)
   return landmarks;
 }
 
-absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs, LandmarkSelection selection,
-                                          Index count, uint64_t seed, RunContext& context) {
+absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
+                                          const std::vector<KernelSpec>& kernels,
+                                          LandmarkSelection selection, Index count, uint64_t seed,
+                                          RunContext& context) {
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   std::vector<Index> rows = DrawRows(inputs.rows, count, seed, "landmarks");
-  if (selection == LandmarkSelection::kUniform || count >= inputs.rows) {
+  if (count >= inputs.rows) {
     return LandmarksFromRows(inputs, std::move(rows));
   }
-  const RowMatrix sample = GatherColumns(
-      inputs,
-      DrawRows(inputs.rows, std::min(inputs.rows, kRowsPerCentre * count), seed, "k-means"));
-  RowMatrix centres = GatherColumns(inputs, rows);
-  for (int step = 0; step < kLloydSteps; ++step) {
-    context.ReportStage("landmarks", static_cast<double>(step) / kLloydSteps);
-    const std::vector<Index> nearest = NearestCentres(sample, centres, context);
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    MoveCentres(sample, nearest, centres);
+  switch (selection) {
+    case LandmarkSelection::kUniform:
+      break;
+    case LandmarkSelection::kKMeans:
+      return Centres(inputs, rows, seed, context);
+    case LandmarkSelection::kLeverage: {
+      MERCER_ASSIGN_OR_RETURN(rows, DrawByLeverage(inputs, kernels, count, seed, context));
+      break;
+    }
+    case LandmarkSelection::kPivotedCholesky: {
+      MERCER_ASSIGN_OR_RETURN(rows, PickPivots(inputs, kernels, count, seed, context));
+      break;
+    }
   }
-  return Landmarks{PointsOf(inputs, centres), {}};
+  return LandmarksFromRows(inputs, std::move(rows));
 }
 
 }  // namespace mercer

@@ -10,12 +10,15 @@
 
 #include "core/base/run_context.h"
 #include "core/data/prepared_data.h"
+#include "core/kernels/kernel_spec.h"
 
 namespace mercer {
 
 enum class LandmarkSelection : uint8_t {
-  kUniform = 0,  // rows drawn without replacement
-  kKMeans = 1,   // centres of k-means: points that need not be rows; not for square blocks
+  kUniform = 0,   // rows drawn without replacement
+  kKMeans = 1,    // centres of k-means: points that need not be rows; not for square blocks
+  kLeverage = 2,  // rows drawn by approximate leverage scores: core/kernels/kernel_landmarks.h
+  kPivotedCholesky = 3,  // pivots of an incomplete Cholesky factor: ibidem; may be fewer
 };
 
 struct Landmarks {
@@ -25,11 +28,14 @@ struct Landmarks {
   std::vector<Index> rows;
 };
 
-// `count` landmarks (all rows when there are fewer) for the rows of `inputs`. The specification of lp-norm MKL with
+// `count` landmarks (all rows when there are fewer) for `kernels` between the rows of `inputs`. The specification of lp-norm MKL with
 // low-rank kernels, section (b0). Centres are those of all columns of all feature blocks together, after 10 steps of Lloyd's
-// method on at most 50 rows for each, from a uniform draw. The same for equal inputs and seed. Errors: kCancelled.
-absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs, LandmarkSelection selection,
-                                          Index count, uint64_t seed, RunContext& context);
+// method on at most 50 rows for each, from a uniform draw. The same for equal inputs and seed. Errors: kInvalidArgument (where the
+// kernels matter, and do not fit the inputs), kCancelled.
+absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
+                                          const std::vector<KernelSpec>& kernels,
+                                          LandmarkSelection selection, Index count, uint64_t seed,
+                                          RunContext& context);
 
 // The rows `rows` of `inputs` as landmarks.
 Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows);

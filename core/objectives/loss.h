@@ -47,6 +47,10 @@ class Loss {
   virtual std::string_view name() const = 0;
   // True for losses of the margin y f, whose targets are -1 and +1.
   virtual bool is_margin_loss() const = 0;
+  // The others have a curvature: their duals are determined by the scores.
+  bool is_piecewise_linear() const {
+    return kind() == LossKind::kHinge || kind() == LossKind::kEpsilonInsensitive;
+  }
   // Half width of the flat part around the target; 0 except for the epsilon-insensitive loss.
   virtual double epsilon() const { return 0; }
 

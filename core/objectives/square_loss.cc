@@ -36,7 +36,10 @@ BiasInterval SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
   if (!(total > 0)) {
     return {-kInfinity, kInfinity, 0.0};
   }
-  const double mean = costs.dot(targets - scores) / total;
+  // The mean, then the mean of what is left: equal residuals have their own value as mean, to the last bit.
+  const Vector residuals = targets - scores;
+  double mean = costs.dot(residuals) / total;
+  mean += costs.dot((residuals.array() - mean).matrix()) / total;
   return {mean, mean, mean};
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/matrix_products.h"
+#include "core/solvers/shifted_factor.h"
 
 namespace mercer {
 namespace {
@@ -28,24 +29,6 @@ struct FactorRay {
     return direction.dot(coefficients + t * direction) - change.dot(dual);
   }
 };
-
-// The factor of I + system, whose lower triangle is read. A long step makes rounding larger than I: then with a larger diagonal, which
-// leaves the direction one of descent.
-absl::Status FactorShifted(Matrix& system, RunContext& context) {
-  const Matrix unshifted = system;
-  const double rounding = 1e-15 * unshifted.diagonal().cwiseAbs().sum();
-  absl::Status factored = absl::OkStatus();
-  double shift = 1.0;
-  for (int trial = 0; trial < 6; ++trial, shift = 100.0 * std::max(shift, rounding)) {
-    system = unshifted;
-    system.diagonal().array() += shift;
-    factored = FactorCholesky(system, context);
-    if (factored.ok() || absl::IsCancelled(factored)) {
-      break;
-    }
-  }
-  return factored;
-}
 
 std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
   std::vector<Index> difference;

@@ -80,10 +80,6 @@ double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
   return std::max(scale, 1.0);
 }
 
-bool IsPiecewiseLinear(const Loss& loss) {
-  return loss.kind() == LossKind::kHinge || loss.kind() == LossKind::kEpsilonInsensitive;
-}
-
 // Takes the best feasible multiple of the dual.
 void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
   const double quadratic = certificate.quadratic_form;
@@ -145,7 +141,7 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
                                 loss.TotalValue(targets, costs, scores, certificate.bias.chosen);
   certificate.primal = certificate.unscaled_primal;
   certificate.dual = certificate.unscaled_dual;
-  if (IsPiecewiseLinear(loss) && certificate.quadratic_form >= 0) {
+  if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {
     ScaleDual(linear, BoxScale(loss, targets, costs, dual), certificate);
     ScalePrimal(loss, targets, costs, scores, certificate);
   }

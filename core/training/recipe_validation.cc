@@ -85,14 +85,24 @@ void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
   }
 }
 
-// An option that a classifier would not read.
-void CheckOptionsOfRegression(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                              FieldViolations& violations) {
+// An option that a classifier would not read, a choice that does not fit the target.
+void CheckOptionsOfKind(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                        FieldViolations& violations) {
+  const bool regression = recipe.kind == TargetKind::kRegression;
   for (const OptionField& field : entry.fields) {
-    violations.Check(!field.doc.regression_only || recipe.kind == TargetKind::kRegression ||
-                         recipe.options.count(field.name) == 0,
-                     absl::StrCat("options.", field.name),
+    const auto given = recipe.options.find(field.name);
+    if (given == recipe.options.end()) {
+      continue;
+    }
+    const std::string name = absl::StrCat("options.", field.name);
+    violations.Check(!field.doc.regression_only || regression, name,
                      "is for regression; this is classification");
+    if (const auto* choice = std::get_if<std::string>(&given->second)) {
+      violations.Check(FitsKind(field, *choice, regression), name,
+                       absl::StrCat(*choice, " is for ",
+                                    regression ? "classification; this is regression"
+                                               : "regression; this is classification"));
+    }
   }
 }
 
@@ -115,7 +125,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
   const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
   // The learner itself knows more than ranges.
   violations.AddAll("options", options.ok() ? entry.create(*options).status() : options.status());
-  CheckOptionsOfRegression(entry, recipe, violations);
+  CheckOptionsOfKind(entry, recipe, violations);
   CheckTarget(entry, recipe, violations);
   CheckKernels(entry, recipe, violations);
   CheckValidation(recipe, violations);

@@ -16,6 +16,8 @@ namespace mercer {
 namespace {
 
 constexpr double kMaxRisk = 1e300;
+constexpr double kMaxSlope =
+    1e140;  // of losses whose duals grow with the slope: their squares are finite
 
 // Named as in the data set, of which a task may hold some rows only.
 absl::Status RowError(const TaskData& task, Index i, std::string_view reason,
@@ -66,23 +68,23 @@ absl::Status CheckSingleTask(const TrainingProblem& problem) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon) {
+absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
+                                    std::shared_ptr<const Loss> loss, double C) {
   MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
   const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
-  MERCER_ASSIGN_OR_RETURN(
-      std::unique_ptr<Loss> loss,
-      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, epsilon));
   SvmTask svm{std::move(loss), task.targets.col(0), C * task.costs};
   const double largest_target = std::max(1.0, svm.targets.lpNorm<Eigen::Infinity>());
   FieldViolations violations;
   const double total_cost = svm.costs.sum();
-  if (!(total_cost <= kMaxRisk / largest_target)) {
+  const double largest_cost =
+      svm.loss->is_piecewise_linear() ? kMaxRisk / largest_target : kMaxSlope / largest_target;
+  if (!(total_cost <= largest_cost)) {
     violations.Add(
         "C", absl::StrCat("is ", C, ", too large: the sum of the losses of the rows overflows"));
-  } else if (!classification && epsilon > kMaxRisk / std::max(1.0, total_cost)) {
-    violations.Add("epsilon",
-                   absl::StrCat("is ", epsilon, ", too large: its sum over the rows overflows"));
+  } else if (svm.loss->epsilon() > kMaxRisk / std::max(1.0, total_cost)) {
+    violations.Add("epsilon", absl::StrCat("is ", svm.loss->epsilon(),
+                                           ", too large: its sum over the rows overflows"));
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const auto has = [&](double label) {
@@ -93,6 +95,14 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, do
                       "ONE_CLASS");
   }
   return svm;
+}
+
+absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon) {
+  const bool classification = problem.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(
+      std::unique_ptr<Loss> loss,
+      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, epsilon));
+  return ReadSvmTask(problem, std::move(loss), C);
 }
 
 ByteCount LearnerFamilyBytes(const ProblemShape& shape) {

@@ -22,16 +22,18 @@ namespace mercer {
 // BAD_WEIGHT (with the row), or naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
 
-// The support vector machine of a task, as solvers take it: hinge loss for classes,
-// epsilon-insensitive loss for numbers, costs times C.
+// A loss and the data of a task, as solvers take them: costs times C.
 struct SvmTask {
   std::shared_ptr<const Loss> loss;
   Vector targets;
   Vector costs;
 };
 
-// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0.
-// Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
+// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. `loss` is one for the kind of
+// target. Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
+absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
+                                    std::shared_ptr<const Loss> loss, double C);
+// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for numbers.
 absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the

@@ -161,6 +161,21 @@ double BestValueOnRay(double linear, double quadratic, double largest) {
   return std::max(0.0, scale * linear - 0.5 * scale * scale * quadratic);
 }
 
+double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest) {
+  double low = 0;
+  double high = std::min(4.0, largest);
+  double best = std::max(0.0, largest >= 1 ? value_at(1.0) : 0.0);
+  for (int trial = 0; trial < 45; ++trial) {
+    const double first = low + (high - low) / 3;
+    const double second = high - (high - low) / 3;
+    const double first_value = value_at(first);
+    const double second_value = value_at(second);
+    best = std::max({best, first_value, second_value});
+    (first_value < second_value ? low : high) = first_value < second_value ? first : second;
+  }
+  return best;
+}
+
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                          ConstVectorRef dual) {
   double largest = kInfinity;

@@ -53,11 +53,12 @@ inline std::string LearnerCaseName(const ::testing::TestParamInfo<LearnerCase>& 
 
 // The defaults, and options under which a learner works in another way: every other choice, and
 // hard problems.
-inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry) {
+inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, TargetKind kind) {
   std::vector<OptionValues> variants = {{}};
   for (const OptionField& field : entry.fields) {
     for (const std::string& choice : field.choices) {
-      if (OptionValue(choice) != field.default_value) {
+      if (OptionValue(choice) != field.default_value &&
+          FitsKind(field, choice, kind == TargetKind::kRegression)) {
         variants.push_back({{field.name, choice}});
       }
     }

@@ -23,7 +23,7 @@ TEST_P(LearnerConformance, EveryOptionIsDocumented) {
 TEST_P(LearnerConformance, EveryOptionRoundTripsAValueOtherThanItsDefault) {
   for (const OptionField& field : entry().fields) {
     OptionValue other = field.default_value;
-    for (OptionValue& candidate : ExtremeValues(field)) {
+    for (OptionValue& candidate : ExtremeValues(field, kind())) {
       if (candidate != field.default_value) {
         other = candidate;
       }
@@ -77,6 +77,29 @@ TEST_P(LearnerConformance, OptionsOfRegressionAreRefusedForClassification) {
       EXPECT_EQ(GetFieldViolations(status)[0].field, "options." + field.name);
     } else {
       EXPECT_TRUE(status.ok()) << status;
+    }
+  }
+}
+
+TEST_P(LearnerConformance, ChoicesOfTheOtherKindOfTargetAreRefused) {
+  for (const OptionField& field : entry().fields) {
+    for (const std::string& choice : field.choices) {
+      TrainingRecipe recipe;
+      recipe.learner = entry().name;
+      recipe.kind = kind();
+      recipe.kernels.resize(entry().uses_kernels ? 1 : 0);
+      recipe.options = {{field.name, choice}};
+      const absl::Status status = ValidateRecipe(entry(), recipe);
+      const bool fits = FitsKind(field, choice, kind() == TargetKind::kRegression);
+      EXPECT_EQ(status.ok(), fits) << field.name << " = " << choice << ": " << status;
+      if (!fits && !status.ok()) {
+        ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+        EXPECT_EQ(GetFieldViolations(status)[0].field, "options." + field.name);
+        const absl::Status started =
+            Train(Problem(30, 2), {.options = {{field.name, choice}}}).status();
+        ASSERT_EQ(GetFieldViolations(started).size(), 1u) << started;
+        EXPECT_EQ(GetFieldViolations(started)[0].field, field.name);
+      }
     }
   }
 }

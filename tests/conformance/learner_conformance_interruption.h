@@ -69,7 +69,7 @@ inline InterruptedLearner InterruptAt(const LearnerEntry& entry, const OptionVal
 TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
   TrainingProblem problem = Problem(90, 4);
   problem.relative_gap = 1e-5;
-  for (const OptionValues& options : OptionVariants(entry())) {
+  for (const OptionValues& options : OptionVariants(entry(), kind())) {
     const absl::StatusOr<TrainingOutcome> exact =
         Train(problem, {.options = options, .relative_gap = problem.relative_gap});
     ASSERT_TRUE(exact.ok()) << exact.status();

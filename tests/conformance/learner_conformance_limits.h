@@ -103,7 +103,7 @@ inline void ExpectEndedInTime(const EndedRun& run, Ending ending, const std::str
 
 TEST_P(LearnerConformance, RunEndsWithinAQuarterSecondOfWork) {
   const TrainingProblem problem = Problem(4000, 20, {1, 2, 4, 8, 16, 32});
-  for (const OptionValues& options : OptionVariants(entry())) {
+  for (const OptionValues& options : OptionVariants(entry(), kind())) {
     for (const Ending ending : {Ending::kCancel, Ending::kStop, Ending::kTimeLimit}) {
       for (const double seconds : {0.02, 0.1, 0.5}) {
         const EndedRun run =

@@ -40,7 +40,7 @@ TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBoundAndAtMostThreeTimesThePea
     shape.source_columns = shape.sources * shape.columns;
     const std::string what = std::to_string(memory.rows) + " x " + std::to_string(memory.columns) +
                              ", " + std::to_string(shape.kernels) + " kernels";
-    for (const OptionValues& options : OptionVariants(entry())) {
+    for (const OptionValues& options : OptionVariants(entry(), kind())) {
       const absl::StatusOr<size_t> estimate = entry().estimate_memory(options, shape);
       ASSERT_TRUE(estimate.ok()) << estimate.status();
       const int64_t grown = PeakGrowth(

@@ -15,8 +15,19 @@
 
 namespace mercer {
 
+// The choices of a field that fit the kind of target.
+inline std::vector<OptionValue> ChoicesOf(const OptionField& field, TargetKind kind) {
+  std::vector<OptionValue> choices;
+  for (const std::string& choice : field.choices) {
+    if (FitsKind(field, choice, kind == TargetKind::kRegression)) {
+      choices.emplace_back(choice);
+    }
+  }
+  return choices;
+}
+
 // Allowed values at the ends of a field's range, and all choices.
-inline std::vector<OptionValue> ExtremeValues(const OptionField& field) {
+inline std::vector<OptionValue> ExtremeValues(const OptionField& field, TargetKind kind) {
   const OptionDoc& doc = field.doc;
   const double lowest = doc.min_open ? std::nextafter(doc.min, kInfinity) : doc.min;
   const double highest = doc.max_open ? std::nextafter(doc.max, -kInfinity) : doc.max;
@@ -29,7 +40,7 @@ inline std::vector<OptionValue> ExtremeValues(const OptionField& field) {
     case OptionType::kReal:
       return {lowest, highest};
     case OptionType::kChoice:
-      return {field.choices.begin(), field.choices.end()};
+      return ChoicesOf(field, kind);
     case OptionType::kText:
       return {std::string(), std::string(1000, 'x')};
     case OptionType::kReals:
@@ -52,12 +63,12 @@ inline std::vector<OptionValue> InnerValues(const OptionField& field) {
 }
 
 // One option at a time, then all at their lower and all at their upper ends.
-inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry) {
+inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry, TargetKind kind) {
   std::vector<OptionValues> variants;
   OptionValues lower;
   OptionValues upper;
   for (const OptionField& field : entry.fields) {
-    std::vector<OptionValue> values = ExtremeValues(field);
+    std::vector<OptionValue> values = ExtremeValues(field, kind);
     lower[field.name] = values.front();
     upper[field.name] = values.back();
     const std::vector<OptionValue> inner = InnerValues(field);
@@ -83,10 +94,10 @@ inline bool NamesAnOption(const absl::Status& status, const OptionValues& option
 }
 
 // Whether a number is at the end of its range.
-inline bool HasEnd(const LearnerEntry& entry, const OptionValues& options) {
+inline bool HasEnd(const LearnerEntry& entry, TargetKind kind, const OptionValues& options) {
   return std::any_of(entry.fields.begin(), entry.fields.end(), [&](const OptionField& field) {
     const bool has_ends = field.type != OptionType::kBool && field.type != OptionType::kChoice;
-    const std::vector<OptionValue> ends = ExtremeValues(field);
+    const std::vector<OptionValue> ends = ExtremeValues(field, kind);
     const auto set = options.find(field.name);
     return has_ends && set != options.end() &&
            std::find(ends.begin(), ends.end(), set->second) != ends.end();
@@ -96,7 +107,7 @@ inline bool HasEnd(const LearnerEntry& entry, const OptionValues& options) {
 // Only the ends of a range of numbers may be refused.
 TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
   const TrainingProblem problem = Problem(30, 2);
-  std::vector<OptionValues> variants = NonDefaultOptions(entry());
+  std::vector<OptionValues> variants = NonDefaultOptions(entry(), kind());
   variants.emplace_back();
   for (const OptionValues& options : variants) {
     const absl::StatusOr<TrainingOutcome> outcome =
@@ -106,7 +117,7 @@ TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
       EXPECT_TRUE(Values(outcome->point, *problem.tasks[0].inputs).allFinite())
           << OptionText(options);
     } else {
-      EXPECT_TRUE(HasEnd(entry(), options) && NamesAnOption(outcome.status(), options))
+      EXPECT_TRUE(HasEnd(entry(), kind(), options) && NamesAnOption(outcome.status(), options))
           << OptionText(options) << ": " << outcome.status();
     }
   }
@@ -117,7 +128,7 @@ TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
   PreparedData named = *problem.tasks[0].inputs;
   named.cache_key = "toy rows";
   problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
-  for (const OptionValues& options : NonDefaultOptions(entry())) {
+  for (const OptionValues& options : NonDefaultOptions(entry(), kind())) {
     const auto left = [&](int threads, std::shared_ptr<SharedCache> cache) {
       const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.options = options,
                                                                       .max_iterations = 12,
@@ -135,7 +146,7 @@ TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
 
 TEST_P(LearnerConformance, ResumedRunIsBitIdenticalUnderAnyOptions) {
   const TrainingProblem problem = Problem(60, 3);
-  for (const OptionValues& options : NonDefaultOptions(entry())) {
+  for (const OptionValues& options : NonDefaultOptions(entry(), kind())) {
     RunSettings settings;
     settings.options = options;
     settings.relative_gap = 1e-6;

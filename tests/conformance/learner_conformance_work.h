@@ -32,7 +32,7 @@ TEST_P(LearnerConformance, WorkIsCountedAndGrowsWithTheShape) {
   ProblemShape absurd = base;
   absurd.rows = std::numeric_limits<Index>::max();
   absurd.kernels = std::numeric_limits<Index>::max();
-  for (const OptionValues& options : OptionVariants(entry())) {
+  for (const OptionValues& options : OptionVariants(entry(), kind())) {
     const auto work = entry().estimate_work(options, base);
     ASSERT_TRUE(work.ok()) << work.status();
     double total = 0;

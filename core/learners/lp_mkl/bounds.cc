@@ -3,22 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/objectives/dual_ray.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/certificate.h"
 
 namespace mercer::lp_mkl {
-
-double LargestDualScale(const Loss& loss, const Vector& targets, const Vector& costs,
-                        const Vector& dual) {
-  double largest = kInfinity;
-  for (Index i = 0; i < dual.size(); ++i) {
-    const Interval box = loss.DualBox(targets(i), costs(i));
-    if (dual(i) != 0) {
-      largest = std::min(largest, (dual(i) > 0 ? box.high : box.low) / dual(i));
-    }
-  }
-  return std::isfinite(largest) ? std::max(largest, 1.0) : 1.0;
-}
 
 double PointBounds::RelativeGap() const { return mercer::RelativeGap(primal, dual); }
 
@@ -38,12 +27,10 @@ PointBounds BoundPoint(const PointView& point) {
       bounds.bias = bias;
     }
   }
-  // Of a piecewise linear loss the dual's linear part scales with the dual.
-  const double linear = point.loss.DualValue(point.targets, point.costs, point.dual);
   const double norm = LpNorm(energies, DualExponent(point.p));
-  bounds.dual_scale = BestRayScale(
-      linear, norm, LargestDualScale(point.loss, point.targets, point.costs, point.dual));
-  bounds.dual = bounds.dual_scale * linear - 0.5 * bounds.dual_scale * bounds.dual_scale * norm;
+  const DualRay ray = MaximizeOnDualRay(point.loss, point.targets, point.costs, point.dual, norm);
+  bounds.dual_scale = ray.scale;
+  bounds.dual = ray.value;
   bounds.weight_gap = 0.5 * std::max(0.0, norm - point.weights.dot(energies));
   return bounds;
 }

@@ -37,8 +37,4 @@ struct PointBounds {
 // through `dual`.
 PointBounds BoundPoint(const PointView& point);
 
-// The largest multiple of `dual` inside the box of the loss, at least 1 for a feasible dual.
-double LargestDualScale(const Loss& loss, const Vector& targets, const Vector& costs,
-                        const Vector& dual);
-
 }  // namespace mercer::lp_mkl

@@ -4,6 +4,7 @@
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
+#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "core/learners/lp_mkl/weight_step.h"
@@ -16,24 +17,48 @@ namespace {
 // free rows, and vectors.
 size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
-  if (options.approximation != Approximation::kNone) {
-    return (LowRankBytes(options, shape) +
-            ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)))
-        .value();
-  }
   const ByteCount rows(shape.rows);
   const ByteCount kernels(shape.kernels);
   const ByteCount number(sizeof(double));
+  const bool curved = IsCurved(options.loss);  // then most rows are in the products
+  const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
+  if (options.approximation != Approximation::kNone) {
+    const ByteCount columns = curved ? of_model + ByteCount(kVectors) : ByteCount(kVectors);
+    return (LowRankBytes(options, shape) + columns * rows * number).value();
+  }
   const ByteCount inner_solver =
-      std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
-  const ByteCount model_columns =
-      ByteCount(2) * std::min(kernels, ByteCount(kMaxModelKernels)) + ByteCount(kVectors);
+      curved ? rows * rows * number
+             : std::max(rows * rows * number, SmoColumnBytes(shape.rows, SmoOptions()));
+  const ByteCount model_columns = ByteCount(3) * of_model + ByteCount(kVectors);
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) + inner_solver +
           number * (rows * model_columns + ByteCount(8) * kernels))
       .value();
 }
 
-// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems of a tenth of the rows.
+// Newton systems of a run, each as a share of one of all rows. Compared with counts at C = 1 and 1000 only.
+double CountCurvedSystems(const LpMklOptions& options, double svms) {
+  const double digits = std::max(0.0, std::log10(options.C));
+  switch (options.loss) {
+    case LossChoice::kSquare:
+      return svms;
+    case LossChoice::kSquaredHinge:
+      return 0.4 * (4 + 2 * digits + svms);
+    default:
+      return 4 + 4 * digits + svms;
+  }
+}
+
+// A fit to Gaussian kernels on noisy classes: 8 SVMs for p = 1, 4 for p = 2, 3 for p = 4. The closed form of the weights takes several
+// times as many.
+double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
+  if (shape.kernels == 1 || std::isinf(options.p)) {
+    return 1;
+  }
+  return (2 + 5 / options.p) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
+}
+
+// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems of a tenth of the rows, or those
+// of a loss with a curvature.
 LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr double kSampledRows = 3000;
   constexpr double kSampleProducts = 8;
@@ -55,8 +80,13 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
       rows * features * (rank + landmarks) +
       kSampleProducts * std::min(rows, kSampledRows) * features * rank;
   work.training = work.verification;
-  work.training[WorkKind::kFactorOperations] +=
-      kNewtonSystems * (2 * rows * rank + 0.05 * rows * rank * rank + 2 * rank * rank * rank);
+  const double passes = 2 * rows * rank + 2 * rank * rank * rank;
+  const double gram = 0.5 * rows * rank * rank;
+  const double svms = CountSvms(options, shape);
+  const double systems = CountCurvedSystems(options, svms) + svms;
+  work.training[WorkKind::kFactorOperations] += IsCurved(options.loss)
+                                                    ? systems * (3 * passes + gram)
+                                                    : kNewtonSystems * (passes + 0.1 * gram);
   return work;
 }
 
@@ -69,25 +99,30 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   work.training = WorkCount();
   work.training[WorkKind::kFamilies] = 1;
-  // A fit to Gaussian kernels on noisy classes: 8 SVMs for p = 1, 4 for p = 2, 3 for p = 4. The closed form of
-  // the weights takes several times as many.
   const bool fixed = shape.kernels == 1 || std::isinf(options.p);
-  const double svms =
-      fixed ? 1
-            : (2 + 5 / options.p) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
+  const double svms = CountSvms(options, shape);
   // Only the support vectors' rows and columns are in the forms.
   const double forms = 0.6 * CountPairs(shape) * kernels;
   const double values = svms * (CountPairs(shape) * kernels + forms);
   const double lone = static_cast<double>(shape.lone_kernels) / std::max(kernels, 1.0);
   work.training[WorkKind::kSearchValues] = values * (1 - lone);
   work.training[WorkKind::kKernelValues] = values * lone;
+  work.training[WorkKind::kEntries] += svms * 2 * CountPairs(shape);
+  if (IsCurved(options.loss)) {
+    // The Hessian of the weights is a factorisation more for every SVM.
+    const double systems = CountCurvedSystems(options, svms);
+    work.training[WorkKind::kFactorOperations] = (systems + (fixed ? 0 : svms)) *
+                                                 CountPairs(shape) *
+                                                 static_cast<double>(shape.rows) * 2 / 3;
+    work.training[WorkKind::kEntries] += systems * 10 * CountPairs(shape);
+    return work;
+  }
   // Weights within |w|_p <= 1 are n^(-1/p) when they are equal; every SVM begins at the solution before it.
   const double sum = fixed ? kernels : std::pow(kernels, 1 - 1 / options.p);
   WorkCount smo = SmoWork(shape, options.C, sum);
   smo[WorkKind::kPairSteps] *= fixed ? 1 : 2;
   smo[WorkKind::kEntries] *= svms;
   work.training += smo;
-  work.training[WorkKind::kEntries] += svms * 2 * CountPairs(shape);
   return work;
 }
 
@@ -101,8 +136,8 @@ LearnerEntry Entry() {
       "Learns a support vector machine together with non-negative weights of its kernels, "
       "|weights|_p <= 1. p = 1 selects few "
       "kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for "
-      "classes, epsilon-insensitive loss "
-      "for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions. "
+      "classes and epsilon-insensitive loss for numbers, or squared hinge, logistic and square. "
+      "Memory grows with the square of the rows; a run costs a few SVM solutions. "
       "With "
       "approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. "
       "Source: Kloft, Brefeld, "
@@ -113,6 +148,7 @@ LearnerEntry Entry() {
   entry.uses_kernels = true;
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
+    MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
     return std::make_unique<LpMklLearner>(options);
   };
   entry.verify = [](const OptionValues& values, const TrainingProblem& problem,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/status_macros.h"
+#include "core/solvers/curved_svm.h"
 #include "core/solvers/factor_svm.h"
 
 namespace mercer::lp_mkl {
@@ -25,7 +26,8 @@ absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual
   // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method reads but a few times.
   const bool newton =
       choice_ == InnerSolverChoice::kNewton ||
-      (choice_ == InnerSolverChoice::kAuto && (prefers_newton_ || kernel.Factored().has_value()));
+      (choice_ == InnerSolverChoice::kAuto &&
+       (prefers_newton_ || kernel.Factored().has_value() || !problem_.loss->is_piecewise_linear()));
   return newton ? StartNewton(dual, context) : StartSmo(dual, scores, context);
 }
 
@@ -42,6 +44,9 @@ absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, Run
 }
 
 std::unique_ptr<ProximalSvmSolver> InnerSolver::MakeNewton() const {
+  if (!problem_.loss->is_piecewise_linear()) {
+    return std::make_unique<CurvedSvmSolver>(*kernel_, relative_gap_);
+  }
   const std::optional<FactoredKernel> factored = kernel_->Factored();
   if (factored.has_value()) {
     return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);

@@ -1,5 +1,6 @@
 // The SVM of fixed kernel weights: SMO, Newton, or SMO within a budget of pair steps followed by
-// Newton. Once a problem has exhausted SMO's budget, later ones start with Newton.
+// Newton. Once a problem has exhausted SMO's budget, later ones start with Newton. Losses with a curvature are Newton's from the
+// beginning.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/kernel_source.h"
 #include "core/training/basis.h"
 #include "core/training/single_task.h"
@@ -53,25 +55,62 @@ LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {
   return low_rank;
 }
 
-absl::StatusOr<LpMklKernels> MakeLowRank(const LpMklOptions& options,
-                                         const TrainingProblem& problem, RunContext& context) {
+Index MostColumns(const LpMklOptions& options, const TrainingProblem& problem) {
+  const TaskData& task = problem.tasks[0];
+  return MostColumns(options, static_cast<Index>(task.rows.size()),
+                     static_cast<Index>(problem.kernels.size()),
+                     CountWideSources(problem.kernels, *task.inputs));
+}
+
+absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptions& options,
+                                                                const TrainingProblem& problem,
+                                                                RunContext& context) {
   const TaskData& task = problem.tasks[0];
   const bool whole = static_cast<Index>(task.rows.size()) == task.inputs->rows;
   const PreparedData selected = whole ? *task.inputs : SelectRows(*task.inputs, task.rows);
   LowRankOptions low_rank = LowRankOptionsOf(options, problem.seed);
-  low_rank.basis.max_columns =
-      MostColumns(options, selected.rows, static_cast<Index>(problem.kernels.size()),
-                  CountWideSources(problem.kernels, selected));
-  LpMklKernels kernels;
-  MERCER_ASSIGN_OR_RETURN(kernels.landmarks,
-                          SelectLandmarks(selected, options.landmark_selection, options.landmarks,
-                                          problem.seed, context));
+  low_rank.basis.max_columns = MostColumns(options, problem);
+  auto kernels = std::make_shared<LpMklKernels>();
+  MERCER_ASSIGN_OR_RETURN(kernels->landmarks,
+                          SelectLandmarks(selected, problem.kernels, options.landmark_selection,
+                                          options.landmarks, problem.seed, context));
   MERCER_ASSIGN_OR_RETURN(
       std::unique_ptr<LowRankKernelFamily> family,
-      LowRankKernelFamily::Make(selected, kernels.landmarks, problem.kernels, low_rank, context));
-  kernels.low_rank = family.get();
-  kernels.family = std::move(family);
-  return kernels;
+      LowRankKernelFamily::Make(selected, kernels->landmarks, problem.kernels, low_rank, context));
+  kernels->low_rank = family.get();
+  kernels->family = std::move(family);
+  return std::shared_ptr<const LpMklKernels>(std::move(kernels));
+}
+
+// Names all that the kernels of low rank are a function of; empty when the content of the inputs has no name.
+std::string LowRankKey(const LpMklOptions& options, const TrainingProblem& problem) {
+  const TaskData& task = problem.tasks[0];
+  if (task.inputs->cache_key.empty()) {
+    return "";
+  }
+  ByteWriter writer;
+  writer.WriteString("lp_mkl kernels of low rank");
+  writer.WriteString(task.inputs->cache_key);
+  writer.WriteIndices(task.rows);
+  writer.WriteUint64(problem.kernels.size());
+  for (const KernelSpec& kernel : problem.kernels) {
+    SaveKernelSpec(kernel, writer);
+  }
+  writer.WriteUint64(problem.seed);
+  writer.WriteInt64(options.landmarks);
+  writer.WriteUint8(static_cast<uint8_t>(options.landmark_selection));
+  writer.WriteInt64(options.rank);
+  writer.WriteDouble(options.eigenvalue_threshold);
+  writer.WriteDouble(options.compression_tolerance);
+  return std::move(writer).Take();
+}
+
+LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Index max_columns) {
+  return {.rows = rows,
+          .kernels = kernels,
+          .landmarks = std::min<Index>(options.landmarks, rows),
+          .of_kernel = FeaturesOfKernel(options, rows),
+          .max_columns = max_columns};
 }
 
 // The landmarks as a basis of a model: of rows only their numbers and what the kernels read.
@@ -111,7 +150,14 @@ absl::Status CheckApproximation(const LpMklOptions& options,
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context) {
   if (options.approximation == Approximation::kNystrom) {
-    return MakeLowRank(options, problem, context);
+    const LowRankShape shape =
+        ShapeOf(options, static_cast<Index>(problem.tasks[0].rows.size()),
+                static_cast<Index>(problem.kernels.size()), MostColumns(options, problem));
+    MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LpMklKernels> kernels,
+                            context.cache().GetOrMake<LpMklKernels>(
+                                LowRankKey(options, problem), LowRankFamilyKeptBytes(shape),
+                                [&] { return MakeLowRank(options, problem, context); }));
+    return *kernels;
   }
   LpMklKernels kernels;
   const TaskData& task = problem.tasks[0];
@@ -150,16 +196,16 @@ absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
 }
 
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
-  const LowRankShape low_rank{
-      .rows = shape.rows,
-      .kernels = shape.kernels,
-      .landmarks = std::min<Index>(options.landmarks, shape.rows),
-      .of_kernel = FeaturesOfKernel(options, shape.rows),
-      .max_columns = MostColumns(options, shape.rows, shape.kernels, shape.sources)};
+  const LowRankShape low_rank =
+      ShapeOf(options, shape.rows, shape.kernels,
+              MostColumns(options, shape.rows, shape.kernels, shape.sources));
   const ByteCount inputs =
       ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
-  return ByteCount(LowRankFamilyKeptBytes(low_rank)) + ByteCount(LowRankFamilyBytes(low_rank)) +
-         inputs;
+  const bool by_kernels = options.landmark_selection == LandmarkSelection::kLeverage ||
+                          options.landmark_selection == LandmarkSelection::kPivotedCholesky;
+  const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
+  return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
+         std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) + inputs;
 }
 
 }  // namespace mercer::lp_mkl

@@ -16,7 +16,7 @@
 namespace mercer::lp_mkl {
 
 struct LpMklKernels {
-  std::unique_ptr<KernelFamily> family;
+  std::shared_ptr<const KernelFamily> family;
   const LowRankKernelFamily* low_rank = nullptr;  // the family, when it is one of low rank
   Landmarks landmarks;                            // of a family of low rank
 };
@@ -26,7 +26,8 @@ struct LpMklKernels {
 absl::Status CheckApproximation(const LpMklOptions& options,
                                 const std::vector<KernelSpec>& kernels);
 
-// The same for equal options, data and seed of the problem. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
+// The same for equal options, data and seed of the problem. Kernels of low rank are kept in the context's cache, where the other outputs
+// of a run and its verifier find them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context);
 

@@ -6,7 +6,9 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/weight_step.h"
+#include "core/objectives/dual_ray.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/single_task.h"
 
@@ -17,6 +19,7 @@ constexpr double kFirstInnerGap = 0.1;
 constexpr double kInnerGapShare =
     0.1;  // of the gap of the whole problem, and of its part due to the weights
 constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
+constexpr double kLeastCurvedGap = 1e-15;
 constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
@@ -27,7 +30,8 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 
 absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, options_.C, options_.epsilon));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
   problem_ = &problem;
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
   state_ = {};
@@ -173,14 +177,25 @@ void LpMklLearner::RetreatWeights() {
 
 // The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
 void LpMklLearner::RescaleDual() {
-  const double linear = svm_.loss->DualValue(svm_.targets, svm_.costs, state_.dual);
-  const double scale =
-      BestRayScale(linear, state_.weights.dot(energies_),
-                   LargestDualScale(*svm_.loss, svm_.targets, svm_.costs, state_.dual));
+  const double scale = MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual,
+                                         state_.weights.dot(energies_))
+                           .scale;
   if (scale > 0) {
     state_.dual *= scale;
     svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
   }
+}
+
+// Energies are as exact as the square root of the inner gap for a loss with a curvature. Where the bounds depend on their maximum, p
+// near 1, a start within a share of the gap would be taken for the solution, and the weights would follow energies of the weights
+// before. Newton's method squares its error with every step, so that the square of the gap costs a step more.
+double LpMklLearner::NextInnerGap(double gap) const {
+  if (svm_.loss->is_piecewise_linear()) {
+    return std::max(std::min(state_.inner_gap, kInnerGapShare * gap),
+                    kLeastInnerGapShare * state_.goal);
+  }
+  return std::max({std::min(state_.inner_gap, kInnerGapShare * gap * gap),
+                   kInnerGapShare * state_.goal * state_.goal, kLeastCurvedGap});
 }
 
 absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
@@ -194,11 +209,10 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
     }
     return absl::OkStatus();
   }
-  state_.inner_gap = std::max(
-      std::min({state_.inner_gap, kInnerGapShare * weight_gap, kInnerGapShare * gap}), least);
-  const std::vector<Index> free = FreeSamples(state_.dual);
+  state_.inner_gap = NextInnerGap(std::min(weight_gap, gap));
+  const CurvedSamples curved = FindCurvedSamples();
   const WeightStepInput input{*kernels_.family, *kernel_,  options_.p, state_.weights,
-                              state_.dual,      energies_, free};
+                              state_.dual,      energies_, curved};
   LastWeights last{state_.weights, state_.dual, energies_, inner_->certificate().primal, false, 0};
   Vector weights;
   if (options_.outer_loop == OuterLoopChoice::kAlternation) {
@@ -218,17 +232,11 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
   return absl::OkStatus();
 }
 
-std::vector<Index> LpMklLearner::FreeSamples(const Vector& dual) const {
-  std::vector<Index> free;
-  for (Index i = 0; i < dual.size(); ++i) {
-    const Interval box = svm_.loss->DualBox(svm_.targets(i), svm_.costs(i));
-    const double margin = 1e-9 * (box.high - box.low);
-    const bool at_kink = std::abs(dual(i)) <= margin;  // for the hinge loss 0 is an end of the box
-    if (dual(i) > box.low + margin && dual(i) < box.high - margin && !at_kink) {
-      free.push_back(i);
-    }
-  }
-  return free;
+CurvedSamples LpMklLearner::FindCurvedSamples() const {
+  const LossView view{*svm_.loss, svm_.targets, svm_.costs};
+  return svm_.loss->is_piecewise_linear()
+             ? FreeSamples(view, state_.dual)
+             : SamplesWithCurvature(view, inner_->scores(), inner_->certificate().bias.chosen);
 }
 
 StepReport LpMklLearner::Report() const {

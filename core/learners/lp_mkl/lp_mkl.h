@@ -1,7 +1,8 @@
 // Problem      min_{f, b, d} 1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b), f = sum_k
-//              f_k, d >= 0, |d|_p <= 1, l the hinge loss (classification) or the
-//              epsilon-insensitive loss (regression), 1 <= p <= inf. Dual: max y'a - epsilon |a|_1
-//              - 1/2 |s(a)|_q, s_k = a'K_k a, a in the box, sum a = 0, q = p / (p - 1).
+//              f_k, d >= 0, |d|_p <= 1, 1 <= p <= inf; l the hinge, the squared hinge or the
+//              logistic loss (classification), the epsilon-insensitive or the square loss
+//              (regression), as core/objectives has them, without factors 1/2. Dual: max sum_i
+//              -conjugate_i(-a_i) - 1/2 |s(a)|_q, s_k = a'K_k a, sum a = 0, q = p / (p - 1).
 // Source       The specification of lp-norm MKL, sections (a), (b1), (b7), (c), (d).
 // Notation     d -> weights, a -> dual (signed), s -> energies; f_k = d_k K_k a.
 // Method       SVMs of fixed weights to an adaptive accuracy, each from the last solution; weights
@@ -21,6 +22,7 @@
 #include <string_view>
 
 #include "core/learners/lp_mkl/bounds.h"
+#include "core/learners/lp_mkl/curved_samples.h"
 #include "core/learners/lp_mkl/inner_solver.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
@@ -81,7 +83,8 @@ class LpMklLearner : public Learner {
   void RetreatWeights();
   void RescaleDual();
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
-  std::vector<Index> FreeSamples(const Vector& dual) const;
+  double NextInnerGap(double gap) const;
+  CurvedSamples FindCurvedSamples() const;
   StepReport Report() const;
   absl::StatusOr<TrainedPoint> MakePoint(const Vector& weights, const Vector& dual, double bias,
                                          RunContext& context) const;

@@ -27,9 +27,14 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        .source = "the paper's experiments"});
   schema.Choice(
       "landmark_selection", &LpMklOptions::landmark_selection,
-      {{"uniform", LandmarkSelection::kUniform}, {"k_means", LandmarkSelection::kKMeans}},
+      {{"uniform", LandmarkSelection::kUniform},
+       {"k_means", LandmarkSelection::kKMeans},
+       {"leverage", LandmarkSelection::kLeverage},
+       {"pivoted_cholesky", LandmarkSelection::kPivotedCholesky}},
       {.meaning = "nystrom: uniform draws training rows; k_means takes centres of the rows, which "
-                  "represent them better at a small cost.",
+                  "represent them better at a small cost; leverage draws rows by approximate "
+                  "leverage scores; pivoted_cholesky takes in turn the row that those before it "
+                  "represent worst, well for wide kernels, poorly for narrow ones.",
        .source = kLowRankSource});
   schema.Integer(
       "rank", &LpMklOptions::rank,
@@ -56,6 +61,26 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        .source = "specification of lp-norm MKL with low-rank kernels, section (f)"});
 }
 
+void AddLossOption(OptionSchema<LpMklOptions>& schema) {
+  schema.Choice(
+      "loss", &LpMklOptions::loss,
+      {{"auto", LossChoice::kAuto},
+       {"hinge", LossChoice::kHinge},
+       {"squared_hinge", LossChoice::kSquaredHinge},
+       {"logistic", LossChoice::kLogistic},
+       {"epsilon_insensitive", LossChoice::kEpsilonInsensitive},
+       {"square", LossChoice::kSquare}},
+      {.meaning = "What a score f costs at a target y. auto: hinge for classes, "
+                  "epsilon_insensitive for numbers. Classes: hinge max(0, 1 - y f), "
+                  "squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: "
+                  "epsilon_insensitive max(0, |y - f| - epsilon), square (y - f)^2. None has a "
+                  "factor 1/2. With squared_hinge, logistic and square most rows are support "
+                  "vectors.",
+       .source = "specification of lp-norm MKL, section (a)",
+       .classification_choices = {"hinge", "squared_hinge", "logistic"},
+       .regression_choices = {"epsilon_insensitive", "square"}});
+}
+
 OptionSchema<LpMklOptions> MakeSchema() {
   OptionSchema<LpMklOptions> schema;
   schema.Real("p", &LpMklOptions::p,
@@ -67,27 +92,28 @@ OptionSchema<LpMklOptions> MakeSchema() {
   schema.Real(
       "C", &LpMklOptions::C,
       {.meaning =
-           "Cost of one unit of loss at one sample against half the squared norm of the function; "
-           "the box of "
-           "the dual is [0, C]. Larger fits the training rows more closely and takes longer.",
+           "Cost of one unit of loss at one sample against half the squared norm of the function. "
+           "Larger fits the training rows more closely and takes longer.",
        .min = 0.0,
        .min_open = true,
        .max_open = true,
        .source = "specification of lp-norm MKL, section (a)"});
   schema.Real("epsilon", &LpMklOptions::epsilon,
-              {.meaning = "Regression only: residuals up to epsilon cost nothing. Larger gives "
-                          "fewer support vectors.",
+              {.meaning = "Regression only: with the loss epsilon_insensitive residuals up to "
+                          "epsilon cost nothing. Larger gives fewer support vectors.",
                .unit = "that of the target",
                .min = 0.0,
                .max_open = true,
                .source = "LIBSVM's default",
                .regression_only = true});
+  AddLossOption(schema);
   schema.Choice("inner_solver", &LpMklOptions::inner_solver,
                 {{"auto", InnerSolverChoice::kAuto},
                  {"newton", InnerSolverChoice::kNewton},
                  {"smo", InnerSolverChoice::kSmo}},
                 {.meaning = "How the SVM of fixed weights is solved. auto: SMO within a budget of "
                             "pair steps, then Newton. "
+                            "smo is for the losses hinge and epsilon_insensitive. "
                             "Changes time only.",
                  .source = "measured, tests/bench/lp_mkl_bench.cc"});
   schema.Choice(

@@ -9,6 +9,14 @@
 namespace mercer::lp_mkl {
 
 enum class InnerSolverChoice : uint8_t { kAuto, kNewton, kSmo };
+enum class LossChoice : uint8_t {
+  kAuto,
+  kHinge,
+  kSquaredHinge,
+  kLogistic,
+  kEpsilonInsensitive,
+  kSquare
+};
 enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation };
 enum class Approximation : uint8_t { kNone, kNystrom };
 
@@ -16,6 +24,7 @@ struct LpMklOptions {
   double p = 2.0;
   double C = 1.0;
   double epsilon = 0.1;
+  LossChoice loss = LossChoice::kAuto;
   InnerSolverChoice inner_solver = InnerSolverChoice::kAuto;
   OuterLoopChoice outer_loop = OuterLoopChoice::kNewton;
   Approximation approximation = Approximation::kNone;

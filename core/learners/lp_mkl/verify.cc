@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
+#include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/loss.h"
 #include "core/training/single_task.h"
 #include "core/training/verification.h"
@@ -109,15 +110,26 @@ absl::StatusOr<double> FunctionScale(const LpMklKernels& kernels, const Point& p
   return std::abs(point.bias) + largest * point.dual.lpNorm<1>();
 }
 
+// The best value of the dual objective on the ray through a feasible dual.
+double LowerBound(const Loss& loss, const Point& point, const Vector& feasible, double norm) {
+  const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
+  if (loss.is_piecewise_linear()) {
+    return BestValueOnRay(loss.DualValue(point.targets, point.costs, feasible), norm, largest);
+  }
+  return BestConcaveValueOnRay(
+      [&](double scale) {
+        return loss.DualValue(point.targets, point.costs, scale * feasible) -
+               0.5 * scale * scale * norm;
+      },
+      largest);
+}
+
 }  // namespace
 
 absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
                                     const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Point point, ReadPoint(options, problem, witness));
-  const bool classification = problem.kind == TargetKind::kClassification;
-  MERCER_ASSIGN_OR_RETURN(
-      const std::unique_ptr<Loss> loss,
-      MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, options.epsilon));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeChosenLoss(options, problem.kind));
   MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
   const KernelFamily* const family = kernels.family.get();
   // The coefficients of the function are a dual times a scale: back into the box, then balanced.
@@ -143,10 +155,7 @@ absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingP
                         loss->TotalValue(point.targets, point.costs, scores.col(0), point.bias);
   const Vector feasible_energies =
       same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
-  const double dual =
-      BestValueOnRay(loss->DualValue(point.targets, point.costs, feasible),
-                     EnergyNorm(feasible_energies, options.p),
-                     LargestScaleInBox(*loss, point.targets, point.costs, feasible));
+  const double dual = LowerBound(*loss, point, feasible, EnergyNorm(feasible_energies, options.p));
   Verification verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
                             0};
   MERCER_ASSIGN_OR_RETURN(verification.scale, FunctionScale(kernels, point, context));

@@ -13,23 +13,39 @@ namespace {
 constexpr double kShift = 1e-8;       // of the mean diagonal of S
 constexpr Index kHessianRows = 2048;  // rows per product: about 10 ms with 256 kernels
 
-// S^-1 [G 1] for S = K_FF + shift; nothing when S is not positive definite in floating point.
-absl::StatusOr<std::optional<Matrix>> SolveFree(const KernelOperator& kernel,
-                                                const std::vector<Index>& free,
-                                                const Matrix& products, RunContext& context) {
-  const Index count = products.rows();
-  double shift = kShift;
-  for (int trial = 0; trial < 4; ++trial, shift *= 100.0) {
+// With s = sqrt(D), or ones for a piecewise linear loss, everything is in terms of  s s' o K_FF + shift,  s o G  and  s: the shift is 1
+// for a loss with second derivatives, and the matrix then well conditioned at any cost.
+Vector RootOfCurvature(const CurvedSamples& samples) {
+  const auto count = static_cast<Index>(samples.rows.size());
+  return samples.curvature.size() == 0 ? Vector(Vector::Ones(count))
+                                       : Vector(samples.curvature.cwiseSqrt());
+}
+
+// (s s' o K_FF + shift)^-1 [s o G, s]; nothing when the matrix is not positive definite in floating point.
+absl::StatusOr<std::optional<Matrix>> SolveSamples(const KernelOperator& kernel,
+                                                   const CurvedSamples& samples,
+                                                   const Matrix& scaled, RunContext& context) {
+  const Vector root = scaled.rightCols(1);
+  const bool linear = samples.curvature.size() == 0;
+  double relative = kShift;
+  for (int trial = 0; trial < 4; ++trial, relative *= 100.0) {
     Matrix factor;
-    MERCER_RETURN_IF_ERROR(GatherKernel(kernel, free, factor, context));
-    factor.diagonal().array() += shift * factor.diagonal().mean();
+    MERCER_RETURN_IF_ERROR(GatherKernel(kernel, samples.rows, factor, context));
+    if (!linear) {
+      for (Index j = 0; j < factor.cols(); ++j) {
+        factor.col(j).tail(factor.rows() - j).array() *=
+            root(j) * root.tail(factor.rows() - j).array();
+      }
+    }
+    const double mean = factor.diagonal().mean();
+    const double later = trial == 0 ? 0.0 : relative * 1e-8 * mean;
+    factor.diagonal().array() += linear ? relative * mean : 1.0 + later;
     const absl::Status status = FactorCholesky(factor, context);
     if (absl::IsCancelled(status)) {
       return status;
     }
     if (status.ok()) {
-      Matrix solution(count, products.cols() + 1);
-      solution << products, Vector::Ones(count);
+      Matrix solution = scaled;
       MERCER_RETURN_IF_ERROR(SolveCholesky(factor, solution, context));
       return std::optional<Matrix>(std::move(solution));
     }
@@ -37,13 +53,16 @@ absl::StatusOr<std::optional<Matrix>> SolveFree(const KernelOperator& kernel,
   return std::optional<Matrix>();
 }
 
-// With many free samples and the whole kernel.
+// With many curved samples and the whole kernel.
 absl::StatusOr<std::optional<Matrix>> DenseHessian(const KernelOperator& kernel,
-                                                   const std::vector<Index>& free,
+                                                   const CurvedSamples& samples,
                                                    const Matrix& products, RunContext& context) {
   const Index count = products.cols();
+  const Vector root = RootOfCurvature(samples);
+  Matrix scaled(products.rows(), count + 1);
+  scaled << root.asDiagonal() * products, root;
   MERCER_ASSIGN_OR_RETURN(const std::optional<Matrix> solved,
-                          SolveFree(kernel, free, products, context));
+                          SolveSamples(kernel, samples, scaled, context));
   if (!solved.has_value()) {
     return std::optional<Matrix>();
   }
@@ -52,58 +71,82 @@ absl::StatusOr<std::optional<Matrix>> DenseHessian(const KernelOperator& kernel,
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index rows = std::min(kHessianRows, products.rows() - begin);
     hessian.noalias() +=
-        products.middleRows(begin, rows).transpose() * solved->block(begin, 0, rows, count);
+        scaled.block(begin, 0, rows, count).transpose() * solved->block(begin, 0, rows, count);
   }
-  const Vector row_sums = solved->leftCols(count).colwise().sum();  // G'S^-1 1
-  hessian -= row_sums * row_sums.transpose() / solved->col(count).sum();
+  const Vector row_sums = solved->leftCols(count).transpose() * root;  // G'S^-1 1
+  hessian -= row_sums * row_sums.transpose() / root.dot(solved->col(count));
   return std::optional<Matrix>(std::move(hessian));
 }
 
-// out = root'rows'a for the free samples' values `a`.
-absl::Status ReduceFree(const FactoredKernel& kernel, const std::vector<Index>& free,
-                        const Vector& a, Eigen::Ref<Vector> out, RunContext& context) {
+// out = root'rows'(weights o a) for values `a` of the curved samples.
+absl::Status ReduceSamples(const FactoredKernel& kernel, const CurvedSamples& samples,
+                           const Vector& values, Eigen::Ref<Vector> out, RunContext& context) {
   Vector scattered = Vector::Zero(kernel.rows.rows());
-  for (size_t j = 0; j < free.size(); ++j) {
-    scattered(free[j]) = a(static_cast<Index>(j));
-  }
+  scattered(samples.rows) =
+      samples.curvature.size() == 0 ? values : Vector(samples.curvature.cwiseProduct(values));
   Vector reduced(kernel.rows.cols());
   MERCER_RETURN_IF_ERROR(kernel.rows.MultiplyTransposed(scattered, reduced, context));
   out = kernel.root.triangularView<Eigen::Lower>().transpose() * reduced;
   return absl::OkStatus();
 }
 
-// With features X = X_F, B = X'X, T = X'G, t = X'1: every G is X Y for some Y, which Y = (B + shift)^-1 T is but for directions that
-// the shift takes away anyhow; then G'S^-1 G = Y'Y, 1'S^-1 G = t'(B + shift)^-1 Y and 1'S^-1 1 = (|F| - t'(B + shift)^-1 t) / shift.
+// The factor of system + shift, nothing when that is not positive definite in floating point.
+absl::StatusOr<bool> FactorWithShift(double shift, Matrix& system, RunContext& context) {
+  system.diagonal().array() += shift;
+  const absl::Status factored = FactorCholesky(system, context);
+  if (absl::IsCancelled(factored)) {
+    return factored;
+  }
+  return factored.ok();
+}
+
+// With features X = s o X_F, A = X'X, T = X'(s o G), t = X's: every s o G is X Y for some Y, which Y = (A + small)^-1 T is but for
+// directions that the small number takes away anyhow. Then G'S^-1 G = Y'(A + shift)^-1 T, 1'S^-1 G = t'(A + shift)^-1 Y and
+// 1'S^-1 1 = (s's - t'(A + shift)^-1 t) / shift.
 absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kernel,
-                                                      const std::vector<Index>& free,
+                                                      const CurvedSamples& samples,
                                                       const Matrix& products, RunContext& context) {
   const Index rank = kernel.rows.cols();
   const Index count = products.cols();
-  const auto samples = static_cast<Index>(free.size());
+  const auto rows = static_cast<Index>(samples.rows.size());
+  const Vector ones = Vector::Ones(rows);
+  const bool linear = samples.curvature.size() == 0;
+  const Vector& weights = linear ? ones : samples.curvature;
   Matrix gram = Matrix::Zero(rank, rank);
-  MERCER_RETURN_IF_ERROR(kernel.rows.AddGram(free, Vector::Ones(samples), 1.0, gram, context));
+  MERCER_RETURN_IF_ERROR(kernel.rows.AddGram(samples.rows, weights, 1.0, gram, context));
   Matrix system(rank, rank);
   MERCER_RETURN_IF_ERROR(TriangularCongruence(gram, kernel.root, system, context));
-  const double shift = kShift * system.trace() / static_cast<double>(samples);
-  system.diagonal().array() += shift;
-  const absl::Status factored = FactorCholesky(system, context);
-  if (!factored.ok()) {
-    return absl::IsCancelled(factored) ? absl::StatusOr<std::optional<Matrix>>(factored)
-                                       : std::optional<Matrix>();
-  }
+  const double small = kShift * system.trace() / static_cast<double>(rows);
+  const double shift = linear ? small : 1.0;
   Matrix reduced(rank, count + 1);
   for (Index k = 0; k < count; ++k) {
-    MERCER_RETURN_IF_ERROR(ReduceFree(kernel, free, products.col(k), reduced.col(k), context));
+    MERCER_RETURN_IF_ERROR(
+        ReduceSamples(kernel, samples, products.col(k), reduced.col(k), context));
   }
-  MERCER_RETURN_IF_ERROR(
-      ReduceFree(kernel, free, Vector::Ones(samples), reduced.col(count), context));
-  const Vector ones = reduced.col(count);
+  MERCER_RETURN_IF_ERROR(ReduceSamples(kernel, samples, ones, reduced.col(count), context));
+  const Vector sums = reduced.col(count);
+  Matrix functions = reduced.leftCols(count);  // Y
+  if (!linear) {
+    gram = system;
+    MERCER_ASSIGN_OR_RETURN(const bool positive, FactorWithShift(small, gram, context));
+    if (!positive) {
+      return std::optional<Matrix>();
+    }
+    MERCER_RETURN_IF_ERROR(SolveCholesky(gram, functions, context));
+  }
+  MERCER_ASSIGN_OR_RETURN(const bool positive, FactorWithShift(shift, system, context));
+  if (!positive) {
+    return std::optional<Matrix>();
+  }
   MERCER_RETURN_IF_ERROR(SolveCholesky(system, reduced, context));
   const auto solved = reduced.leftCols(count);
+  if (linear) {
+    functions = solved;
+  }
   Matrix hessian(count, count);
-  MERCER_RETURN_IF_ERROR(TransposedProduct(solved, solved, hessian, context));
-  const Vector row_sums = solved.transpose() * reduced.col(count);
-  const double sum = (static_cast<double>(samples) - ones.dot(reduced.col(count))) / shift;
+  MERCER_RETURN_IF_ERROR(TransposedProduct(functions, solved, hessian, context));
+  const Vector row_sums = functions.transpose() * reduced.col(count);
+  const double sum = (weights.sum() - sums.dot(reduced.col(count))) / shift;
   if (sum > 0) {
     hessian -= row_sums * row_sums.transpose() / sum;
   }
@@ -113,12 +156,13 @@ absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kern
 }  // namespace
 
 absl::StatusOr<std::optional<Matrix>> WeightHessian(const KernelOperator& kernel,
-                                                    const std::vector<Index>& free,
+                                                    const CurvedSamples& samples,
                                                     const Matrix& products, RunContext& context) {
   const std::optional<FactoredKernel> factored = kernel.Factored();
   MERCER_ASSIGN_OR_RETURN(std::optional<Matrix> hessian,
-                          factored.has_value() ? FactoredHessian(*factored, free, products, context)
-                                               : DenseHessian(kernel, free, products, context));
+                          factored.has_value()
+                              ? FactoredHessian(*factored, samples, products, context)
+                              : DenseHessian(kernel, samples, products, context));
   if (hessian.has_value()) {
     hessian = (0.5 * (*hessian + hessian->transpose())).eval();
   }

@@ -2,21 +2,23 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
+#include "core/learners/lp_mkl/curved_samples.h"
 
 namespace mercer::lp_mkl {
 
-// H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G,  S = K_FF + shift, for the free samples F and products G(:, k) = (K_k dual)_F. Of a kernel
-// with explicit features only matrices of their number are formed. Nothing when S is not positive definite in floating point.
-// Errors: kCancelled.
+// H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G  for the products G(:, k) = (K_k dual)_F with the curved samples F, and
+//   S = K_FF + 1 / D    of a loss with the second derivatives D,
+//   S = K_FF + shift    of a piecewise linear loss, whose dual moves so that the scores of its free samples stay where they are.
+// Of a kernel with explicit features only matrices of their number are formed. Nothing when S is not positive definite in floating
+// point. Errors: kCancelled.
 absl::StatusOr<std::optional<Matrix>> WeightHessian(const KernelOperator& kernel,
-                                                    const std::vector<Index>& free,
+                                                    const CurvedSamples& samples,
                                                     const Matrix& products, RunContext& context);
 
 }  // namespace mercer::lp_mkl

@@ -62,14 +62,14 @@ Vector OverRelaxedStep(const WeightStepInput& input) {
 absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& context) {
   const std::vector<Index> candidates = Candidates(input);
   const Index count = static_cast<Index>(candidates.size());
-  if (input.free.size() < 2 || candidates.size() > kMaxModelKernels) {
+  if (input.curved.rows.size() < 2 || candidates.size() > kMaxModelKernels) {
     return OverRelaxedStep(input);
   }
-  Matrix products(static_cast<Index>(input.free.size()), count);
+  Matrix products(static_cast<Index>(input.curved.rows.size()), count);
   MERCER_RETURN_IF_ERROR(
-      input.family.Products(input.dual, candidates, input.free, products, context));
+      input.family.Products(input.dual, candidates, input.curved.rows, products, context));
   MERCER_ASSIGN_OR_RETURN(std::optional<Matrix> hessian,
-                          WeightHessian(input.kernel, input.free, products, context));
+                          WeightHessian(input.kernel, input.curved, products, context));
   if (!hessian.has_value()) {
     return OverRelaxedStep(input);
   }

@@ -9,6 +9,7 @@
 #include "core/base/types.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_operator.h"
+#include "core/learners/lp_mkl/curved_samples.h"
 
 namespace mercer::lp_mkl {
 
@@ -18,8 +19,8 @@ struct WeightStepInput {
   double p;
   const Vector& weights;
   const Vector& dual;
-  const Vector& energies;          // of all kernels
-  const std::vector<Index>& free;  // samples strictly inside the dual's box
+  const Vector& energies;       // of all kernels
+  const CurvedSamples& curved;  // where the optimum has a curvature
 };
 
 // weights(k) from the norms weights(k) sqrt(energies(k)): the exact minimiser for the present
@@ -28,11 +29,9 @@ Vector ClosedFormStep(const WeightStepInput& input);
 // OverRelaxedWeights; at p = 1 kernels of weight 0 whose energy exceeds that of all others come
 // back.
 Vector OverRelaxedStep(const WeightStepInput& input);
-// The minimiser of the second-order model whose Hessian the free samples F give (specification of
-// lp-norm MKL, section (b7)):
-//   H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G,   S = K_FF + shift,   G(:, k) = (K_k dual)_F.
+// The minimiser of the second-order model whose Hessian the curved samples give (weight_hessian.h).
 // At p = 1 over the kernels of weight > 0 and those whose energy exceeds theirs. Falls back to
-// OverRelaxedStep when there are fewer than two free samples or more than kMaxModelKernels kernels.
+// OverRelaxedStep when there are fewer than two such samples or more than kMaxModelKernels kernels.
 // Errors: kCancelled.
 absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& context);
 

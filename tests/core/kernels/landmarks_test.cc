@@ -26,7 +26,7 @@ std::shared_ptr<PreparedData> CloudsInTwoBlocks(Index rows, uint64_t seed) {
 Landmarks Select(const PreparedData& inputs, LandmarkSelection selection, Index count,
                  uint64_t seed, int num_threads = 1) {
   RunContext context = ContextOfThreads(num_threads);
-  auto landmarks = SelectLandmarks(inputs, selection, count, seed, context);
+  auto landmarks = SelectLandmarks(inputs, GaussiansOfX({1.0}), selection, count, seed, context);
   EXPECT_TRUE(landmarks.ok()) << landmarks.status();
   return landmarks.ok() ? *std::move(landmarks) : Landmarks{};
 }
@@ -190,7 +190,8 @@ TEST(LandmarksTest, SelectionEndsWithCancellation) {
   const auto data = CloudsInTwoBlocks(200, 1);
   RunContext cancelled = CancelledContext();
   EXPECT_TRUE(absl::IsCancelled(
-      SelectLandmarks(*data, LandmarkSelection::kUniform, 5, 1, cancelled).status()));
+      SelectLandmarks(*data, GaussiansOfX({1.0}), LandmarkSelection::kUniform, 5, 1, cancelled)
+          .status()));
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
   int steps = 0;
@@ -202,7 +203,8 @@ TEST(LandmarksTest, SelectionEndsWithCancellation) {
     }
   });
   EXPECT_TRUE(absl::IsCancelled(
-      SelectLandmarks(*data, LandmarkSelection::kKMeans, 5, 1, context).status()));
+      SelectLandmarks(*data, GaussiansOfX({1.0}), LandmarkSelection::kKMeans, 5, 1, context)
+          .status()));
   EXPECT_EQ(steps, 3);
 }
 

@@ -220,7 +220,8 @@ TEST(NystromTest, CentresThatAreNoRowsServeAsLandmarks) {
   PreparedData features_only = *data;
   features_only.squares.clear();
   RunContext context;
-  const auto landmarks = SelectLandmarks(features_only, LandmarkSelection::kKMeans, 7, 1, context);
+  const auto landmarks = SelectLandmarks(features_only, GaussiansOfX({1.0}),
+                                         LandmarkSelection::kKMeans, 7, 1, context);
   ASSERT_TRUE(landmarks.ok()) << landmarks.status();
   const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kGaussian, "x"),
                                            MakeSpec(KernelType::kChiSquare, "h"),

@@ -165,6 +165,7 @@ TEST(LpMklLearnerTest, OptionsAreCheckedAndRoundTrip) {
   const OptionValues values = {{"p", kInfinity},
                                {"C", 7.0},
                                {"epsilon", 0.3},
+                               {"loss", std::string("logistic")},
                                {"inner_solver", std::string("newton")},
                                {"outer_loop", std::string("alternation")},
                                {"approximation", std::string("nystrom")},

@@ -15,10 +15,11 @@ class LpMKLClassifier(KernelClassifier):
     """lp-norm multiple kernel learning, for classes.
 
     Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
-    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
-    epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
-    With approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. Source: Kloft,
-    Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and
+    epsilon-insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the
+    rows; a run costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and
+    time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12
+    (2011) 953-997.
 
     Parameters
     ----------
@@ -29,11 +30,16 @@ class LpMKLClassifier(KernelClassifier):
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
-        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the
+        training rows more closely and takes longer. In (0, inf).
+    loss : {'auto', 'hinge', 'squared_hinge', 'logistic', 'epsilon_insensitive', 'square'}, default='auto'
+        What a score f costs at a target y. auto: hinge for classes, epsilon_insensitive for numbers. Classes: hinge
+        max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
+        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
+        most rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
-        only.
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. smo is for the
+        losses hinge and epsilon_insensitive. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
@@ -108,7 +114,7 @@ class LpMKLClassifier(KernelClassifier):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
+    _options = ("p", "C", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
     _kernels_optional = False
 
     def __init__(
@@ -117,6 +123,7 @@ class LpMKLClassifier(KernelClassifier):
         kernels: Any = None,
         p: float = 2.0,
         C: float = 1.0,
+        loss: str = "auto",
         inner_solver: str = "auto",
         outer_loop: str = "newton",
         approximation: str = "none",
@@ -140,6 +147,7 @@ class LpMKLClassifier(KernelClassifier):
         self.kernels = kernels
         self.p = p
         self.C = C
+        self.loss = loss
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
         self.approximation = approximation
@@ -165,10 +173,11 @@ class LpMKLRegressor(KernelRegressor):
     """lp-norm multiple kernel learning, for numbers.
 
     Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
-    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes,
-    epsilon-insensitive loss for numbers. Memory grows with the square of the rows; a run costs a few SVM solutions.
-    With approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. Source: Kloft,
-    Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
+    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and
+    epsilon-insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the
+    rows; a run costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and
+    time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12
+    (2011) 953-997.
 
     Parameters
     ----------
@@ -179,14 +188,19 @@ class LpMKLRegressor(KernelRegressor):
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
-        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the
+        training rows more closely and takes longer. In (0, inf).
     epsilon : float, default=0.1
-        Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: that of the target. In [0,
-        inf).
+        With the loss epsilon_insensitive residuals up to epsilon cost nothing. Larger gives fewer support vectors.
+        Unit: that of the target. In [0, inf).
+    loss : {'auto', 'hinge', 'squared_hinge', 'logistic', 'epsilon_insensitive', 'square'}, default='auto'
+        What a score f costs at a target y. auto: hinge for classes, epsilon_insensitive for numbers. Classes: hinge
+        max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
+        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
+        most rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo'}, default='auto'
-        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. Changes time
-        only.
+        How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton. smo is for the
+        losses hinge and epsilon_insensitive. Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         alternation: the closed form of the weights. Changes time only.
@@ -255,7 +269,7 @@ class LpMKLRegressor(KernelRegressor):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "epsilon", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
+    _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
     _kernels_optional = False
 
     def __init__(
@@ -265,6 +279,7 @@ class LpMKLRegressor(KernelRegressor):
         p: float = 2.0,
         C: float = 1.0,
         epsilon: float = 0.1,
+        loss: str = "auto",
         inner_solver: str = "auto",
         outer_loop: str = "newton",
         approximation: str = "none",
@@ -287,6 +302,7 @@ class LpMKLRegressor(KernelRegressor):
         self.p = p
         self.C = C
         self.epsilon = epsilon
+        self.loss = loss
         self.inner_solver = inner_solver
         self.outer_loop = outer_loop
         self.approximation = approximation

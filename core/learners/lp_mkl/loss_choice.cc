@@ -1,0 +1,61 @@
+#include "core/learners/lp_mkl/loss_choice.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+LossKind KindOf(LossChoice choice, TargetKind kind) {
+  switch (choice) {
+    case LossChoice::kAuto:
+      break;
+    case LossChoice::kHinge:
+      return LossKind::kHinge;
+    case LossChoice::kSquaredHinge:
+      return LossKind::kSquaredHinge;
+    case LossChoice::kLogistic:
+      return LossKind::kLogistic;
+    case LossChoice::kEpsilonInsensitive:
+      return LossKind::kEpsilonInsensitive;
+    case LossChoice::kSquare:
+      return LossKind::kSquare;
+  }
+  return kind == TargetKind::kClassification ? LossKind::kHinge : LossKind::kEpsilonInsensitive;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Loss>> MakeChosenLoss(const LpMklOptions& options, TargetKind kind) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss,
+                          MakeLoss(KindOf(options.loss, kind), options.epsilon));
+  const bool classification = kind == TargetKind::kClassification;
+  FieldViolations violations;
+  violations.Check(loss->is_margin_loss() == classification, "loss",
+                   absl::StrCat(std::string(loss->name()), " is for ",
+                                classification ? "regression; this is classification"
+                                               : "classification; this is regression"));
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return loss;
+}
+
+bool IsCurved(LossChoice choice) {
+  return choice == LossChoice::kSquaredHinge || choice == LossChoice::kLogistic ||
+         choice == LossChoice::kSquare;
+}
+
+absl::Status CheckLossAndSolver(const LpMklOptions& options) {
+  FieldViolations violations;
+  violations.Check(!IsCurved(options.loss) || options.inner_solver == InnerSolverChoice::kAuto ||
+                       options.inner_solver == InnerSolverChoice::kNewton,
+                   "inner_solver",
+                   "must be auto or newton for the losses squared_hinge, logistic and square; the "
+                   "others solve the dual of hinge and epsilon_insensitive");
+  return violations.ToStatus();
+}
+
+}  // namespace mercer::lp_mkl

@@ -1,0 +1,285 @@
+#include "core/solvers/curved_svm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/status_macros.h"
+#include "core/solvers/svm_newton_model.h"
+
+namespace mercer {
+namespace {
+
+constexpr int64_t kMaxStalledSteps = 4;
+constexpr double kLeastDecrease = 1e-13;  // of the primal, relative, that is no stall
+constexpr double kSlopeDecrease =
+    0.5;  // nor is this: values of a large primal agree long before slopes vanish
+// More than any run makes; a counter up to here can be added to.
+constexpr int64_t kMostCurvedSteps = int64_t{1} << 60;
+
+// The change of eta, whose sum was `sum` and is to be 0. What rounding leaves of it goes to the rows by their curvature, which costs
+// the primal least.
+Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double sum) {
+  Vector direction = step.gradient;
+  direction(step.rows) -= solved.multipliers;
+  const double excess = direction.sum() + sum;
+  if (!step.rows.empty()) {
+    direction(step.rows) -= excess / step.curvature.sum() * step.curvature;
+  }
+  return direction;
+}
+
+}  // namespace
+
+absl::Status CurvedSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
+  if (problem.loss == nullptr || problem.loss->is_piecewise_linear()) {
+    return absl::InvalidArgumentError("the loss must have a curvature");
+  }
+  if (size_ == 0 || problem.targets.size() != size_ || problem.costs.size() != size_) {
+    return absl::InvalidArgumentError("targets and costs must have one entry per sample");
+  }
+  if (!problem.targets.allFinite() || !problem.costs.allFinite() || problem.costs.minCoeff() < 0) {
+    return absl::InvalidArgumentError("targets must be finite, costs finite and >= 0");
+  }
+  const auto counts = [&](double sign) {
+    return (problem.costs.array() > 0 && sign * problem.targets.array() > 0).any();
+  };
+  if (problem.loss->is_margin_loss() &&
+      !((problem.targets.array().abs() == 1.0).all() && counts(1.0) && counts(-1.0))) {
+    return absl::InvalidArgumentError(
+        "labels must be -1 or +1, and samples of positive cost on both sides are needed");
+  }
+  problem_ = problem;
+  return absl::OkStatus();
+}
+
+absl::Status CurvedSvmSolver::Start(const SvmNewtonProblem& problem,
+                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(SetProblem(problem));
+  if (warm_start.dual.size() != 0 && warm_start.dual.size() != size_) {
+    return absl::InvalidArgumentError("the dual of the start must have one entry per sample");
+  }
+  State state;
+  state.eta = warm_start.dual.size() == 0 ? Vector::Zero(size_) : warm_start.dual;
+  problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.eta);
+  MERCER_RETURN_IF_ERROR(system_->Multiply(state.eta, state.scores, context));
+  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores));
+  MERCER_RETURN_IF_ERROR(MakePoint(state, context));
+  if (state.best_gap > relative_gap_) {
+    MERCER_RETURN_IF_ERROR(Predict(state, context));
+  }
+  return Commit(std::move(state), context);
+}
+
+// A squared loss of known support is solved by one linear system, the Newton step from nothing on these samples: where kernels have
+// changed, the support is a better guess than the function. Taken when the primal is lower there.
+absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
+  const Loss& loss = *problem_.loss;
+  if (loss.kind() == LossKind::kLogistic || state.eta.isZero(0)) {
+    return absl::OkStatus();
+  }
+  CurvedStep step;
+  step.gradient = Vector::Zero(size_);
+  std::vector<double> curvature;
+  for (Index i = 0; i < size_; ++i) {
+    if (state.eta(i) != 0) {
+      step.rows.push_back(i);
+      curvature.push_back(loss.Curvature(problem_.targets(i), problem_.costs(i), 0.0));
+      step.gradient(i) = -loss.Slope(problem_.targets(i), problem_.costs(i), 0.0);
+    }
+  }
+  step.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
+  step.sum = step.gradient.sum();
+  MERCER_RETURN_IF_ERROR(system_->Multiply(step.gradient, step.products, context));
+  CurvedDirection solved;
+  MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
+  State predicted = state;
+  predicted.eta = Balanced(step, solved, 0.0);
+  MERCER_RETURN_IF_ERROR(system_->Multiply(predicted.eta, predicted.scores, context));
+  MERCER_RETURN_IF_ERROR(MakePoint(predicted, context));
+  if (predicted.primal < state.primal) {
+    state = std::move(predicted);
+  }
+  return absl::OkStatus();
+}
+
+// a at these scores.
+void CurvedSvmSolver::SetSlopes(const Vector& scores, double bias, Vector& dual) const {
+  dual.resize(size_);
+  for (Index i = 0; i < size_; ++i) {
+    dual(i) = -problem_.loss->Slope(problem_.targets(i), problem_.costs(i), scores(i) + bias);
+  }
+}
+
+// The best bias at the scores, and a there with its products.
+absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const {
+  const Loss& loss = *problem_.loss;
+  next.bias = loss.ExactBias(problem_.targets, problem_.costs, next.scores).chosen;
+  next.primal = 0.5 * next.eta.dot(next.scores) +
+                loss.TotalValue(problem_.targets, problem_.costs, next.scores, next.bias);
+  SetSlopes(next.scores, next.bias, next.dual);
+  loss.RepairDual(problem_.targets, problem_.costs, true, next.dual);
+  return system_->Multiply(next.dual, next.dual_scores, context);
+}
+
+// Keeps the dual point when no better one is known.
+absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& scores) const {
+  MERCER_ASSIGN_OR_RETURN(
+      const SvmCertificate certificate,
+      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, scores));
+  const double gap = certificate.RelativeGap();
+  if (gap < next.best_gap || next.best_dual.size() == 0) {
+    next.stalls = gap < 0.9 * next.best_gap ? 0 : next.stalls;
+    next.best_gap = gap;
+    next.best_dual = dual;
+    next.best_scores = scores;
+  }
+  return absl::OkStatus();
+}
+
+// eta as a dual point, when it would be good enough if it were feasible.
+absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) const {
+  Vector dual = next.eta;
+  problem_.loss->RepairDual(problem_.targets, problem_.costs, true, dual);
+  const double value = problem_.loss->DualValue(problem_.targets, problem_.costs, dual) -
+                       0.5 * next.eta.dot(next.scores);
+  const double size = std::max({std::abs(next.primal), std::abs(value), 1e-300});
+  const double gap = (next.primal - value) / size;
+  if (!(gap <= std::max(relative_gap_, 0.1 * next.best_gap))) {
+    return absl::OkStatus();
+  }
+  Vector scores;
+  MERCER_RETURN_IF_ERROR(system_->Multiply(dual, scores, context));
+  return Judge(next, dual, scores);
+}
+
+absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Judge(next, next.dual, next.dual_scores));
+  if (next.best_gap > relative_gap_ && next.iterations > 0) {
+    MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
+  }
+  if (next.best_gap <= relative_gap_) {
+    next.stop = SvmNewtonStop::kRelativeGap;
+  } else if (next.stalls >= kMaxStalledSteps) {
+    next.stop = SvmNewtonStop::kPrecision;
+  }
+  state_ = std::move(next);
+  return Certify();
+}
+
+absl::Status CurvedSvmSolver::Certify() {
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
+                                                   state_.best_dual, state_.best_scores));
+  return absl::OkStatus();
+}
+
+absl::Status CurvedSvmSolver::Iterate(RunContext& context) {
+  State next = state_;
+  Ray ray;
+  MERCER_RETURN_IF_ERROR(NewtonStep(next, ray, context));
+  ++next.iterations;
+  if (ray.length == 0) {
+    // The primal cannot be lowered in floating point: eta is the solution, to rounding.
+    MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
+    next.stalls = kMaxStalledSteps;
+    return Commit(std::move(next), context);
+  }
+  MERCER_RETURN_IF_ERROR(MakePoint(next, context));
+  const bool lower = next.primal < state_.primal - kLeastDecrease * std::abs(state_.primal);
+  const bool flatter = std::abs(ray.slope) < kSlopeDecrease * state_.slope;
+  next.slope = std::min(state_.slope, std::abs(ray.slope));
+  next.stalls = lower || flatter ? 0 : state_.stalls + 1;
+  return Commit(std::move(next), context);
+}
+
+CurvedStep CurvedSvmSolver::MakeStep() const {
+  CurvedStep step;
+  std::vector<double> curvature;
+  for (Index i = 0; i < size_; ++i) {
+    const double of_row = problem_.loss->Curvature(problem_.targets(i), problem_.costs(i),
+                                                   state_.scores(i) + state_.bias);
+    if (of_row > 0) {
+      step.rows.push_back(i);
+      curvature.push_back(of_row);
+    }
+  }
+  step.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
+  step.gradient = state_.dual - state_.eta;
+  step.products = state_.dual_scores - state_.scores;
+  step.sum = state_.dual.sum();
+  return step;
+}
+
+absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& context) const {
+  const CurvedStep step = MakeStep();
+  CurvedDirection solved;
+  MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
+  const Vector direction = Balanced(step, solved, state_.eta.sum());
+  Vector change;
+  MERCER_RETURN_IF_ERROR(system_->Multiply(direction, change, context));
+  const Vector total_change = change.array() + solved.bias;
+  Vector dual;
+  // eta and the direction have the sum 0: the bias does not enter but through a.
+  const auto slope_at = [&](double t) {
+    SetSlopes(state_.scores + t * total_change, state_.bias, dual);
+    return total_change.dot(state_.eta + t * direction - dual);
+  };
+  ray = {slope_at(0), MinimizeOnRay(slope_at)};
+  next.eta += ray.length * direction;
+  next.scores += ray.length * change;
+  return absl::OkStatus();
+}
+
+double CurvedSvmSolver::NextCost() const {
+  return system_->Cost(static_cast<Index>(MakeStep().rows.size())) +
+         500.0 * static_cast<double>(size_);
+}
+
+std::string CurvedSvmSolver::SaveState() const {
+  ByteWriter writer;
+  for (const Vector* vector : {&state_.eta, &state_.scores, &state_.dual, &state_.dual_scores,
+                               &state_.best_dual, &state_.best_scores}) {
+    writer.WriteVector(*vector);
+  }
+  for (const double value : {state_.bias, state_.primal, state_.slope, state_.best_gap}) {
+    writer.WriteDouble(value);
+  }
+  writer.WriteInt64(state_.iterations);
+  writer.WriteInt64(state_.stalls);
+  writer.WriteUint8(static_cast<uint8_t>(state_.stop));
+  return std::move(writer).Take();
+}
+
+absl::Status CurvedSvmSolver::RestoreState(const SvmNewtonProblem& problem,
+                                           std::string_view state) {
+  MERCER_RETURN_IF_ERROR(SetProblem(problem));
+  ByteReader reader(state);
+  State read;
+  for (Vector* vector : {&read.eta, &read.scores, &read.dual, &read.dual_scores, &read.best_dual,
+                         &read.best_scores}) {
+    *vector = reader.ReadVector();
+    if (vector->size() != size_ || !vector->allFinite()) {
+      reader.Fail();
+    }
+  }
+  for (double* value : {&read.bias, &read.primal, &read.slope, &read.best_gap}) {
+    *value = reader.ReadDouble();
+  }
+  for (int64_t* count : {&read.iterations, &read.stalls}) {
+    *count = reader.ReadInt64();
+    if (*count < 0 || *count > kMostCurvedSteps) {
+      reader.Fail();
+    }
+  }
+  const uint8_t stop = reader.ReadUint8();
+  if (!reader.AtEnd() || stop > 2 || !std::isfinite(read.bias)) {
+    return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
+  }
+  read.stop = static_cast<SvmNewtonStop>(stop);
+  state_ = std::move(read);
+  return Certify();
+}
+
+}  // namespace mercer

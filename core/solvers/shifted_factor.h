@@ -1,0 +1,15 @@
+// Cholesky factors of matrices that are positive definite but for rounding.
+#pragma once
+
+#include "absl/status/status.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+
+namespace mercer {
+
+// The factor of I + system, whose lower triangle is read. Large entries make rounding larger than I: then with a larger diagonal,
+// which leaves a Newton direction one of descent. Errors: kInvalidArgument when even that does not help, kCancelled.
+absl::Status FactorShifted(Matrix& system, RunContext& context);
+
+}  // namespace mercer
