@@ -51,6 +51,16 @@ void AddFourRows(const float* const* rows, const double* a, Index stride, double
   }
 }
 
+// out += factor row.
+void AddScaledRow(const float* row, double factor, Index stride, double* out) {
+  const Tag d;
+  const auto lanes = static_cast<Index>(hn::Lanes(d));
+  const Register scale = hn::Set(d, factor);
+  for (Index c = 0; c < stride; c += lanes) {
+    hn::StoreU(hn::MulAdd(scale, LoadSingle(row + c), hn::LoadU(d, out + c)), d, out + c);
+  }
+}
+
 // out = factor row.
 void ScaleRow(const float* row, double factor, Index stride, double* out) {
   const Tag d;
@@ -80,6 +90,7 @@ namespace {
 HWY_EXPORT(DotRow);
 HWY_EXPORT(AddFourRows);
 HWY_EXPORT(ScaleRow);
+HWY_EXPORT(AddScaledRow);
 
 constexpr Index kPadding = 16;       // floats: a line of the cache
 constexpr Index kRowsPerTask = 512;  // about 0.1 ms for 700 columns
@@ -174,6 +185,91 @@ absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
     out += sums.col(b).head(cols_);
   }
   return context.CheckCancelled();
+}
+
+double FactorRows::DotRow(Index i, const double* x) const {
+  return HWY_DYNAMIC_DISPATCH(DotRow)(row(i), x, stride_);
+}
+
+void FactorRows::AddRow(Index i, double a, double* out) const {
+  HWY_DYNAMIC_DISPATCH(AddScaledRow)(row(i), a, stride_, out);
+}
+
+Matrix FactorRows::Widened(Index begin, Index end) const {
+  Matrix widened(stride_, end - begin);
+  for (Index i = begin; i < end; ++i) {
+    HWY_DYNAMIC_DISPATCH(ScaleRow)(row(i), 1.0, stride_, widened.col(i - begin).data());
+  }
+  return widened;
+}
+
+absl::Status FactorRows::MultiplyMatrix(ConstMatrixRef x, MatrixRef out,
+                                        RunContext& context) const {
+  if (x.cols() == 1) {
+    return Multiply(x.col(0), out.col(0), context);
+  }
+  if (cols_ == 0 || x.cols() == 0) {
+    out.setZero();
+    return context.CheckCancelled();
+  }
+  context.parallel().ForBlocks(rows_, kRowsPerTask, [&](Index begin, Index end) {
+    if (context.cancelled()) {
+      return;
+    }
+    const Matrix widened = Widened(begin, end);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(end - begin), ToInt(x.cols()),
+                ToInt(cols_), 1.0, widened.data(), ToInt(stride_), x.data(), ToInt(x.outerStride()),
+                0.0, out.data() + begin, ToInt(out.outerStride()));
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef out,
+                                                  RunContext& context) const {
+  if (a.cols() == 1) {
+    return MultiplyTransposed(a.col(0), out.col(0), context);
+  }
+  out.setZero();
+  if (cols_ == 0 || a.cols() == 0) {
+    return context.CheckCancelled();
+  }
+  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
+  std::vector<Matrix> sums(static_cast<size_t>(blocks));
+  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
+    Matrix& sum = sums[static_cast<size_t>(begin / kSummedRows)];
+    sum = Matrix::Zero(cols_, a.cols());
+    for (Index first = begin; first < end && !context.cancelled(); first += kRowsPerTask) {
+      const Index last = std::min(end, first + kRowsPerTask);
+      const Matrix widened = Widened(first, last);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToInt(cols_), ToInt(a.cols()),
+                  ToInt(last - first), 1.0, widened.data(), ToInt(stride_), a.data() + first,
+                  ToInt(a.outerStride()), 1.0, sum.data(), ToInt(cols_));
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  for (const Matrix& sum : sums) {
+    out += sum;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
+                                                       RunContext& context) const {
+  FactorRows product(rows_, root.cols());
+  const Matrix upper = root.transpose();
+  context.parallel().ForBlocks(rows_, kRowsPerTask / 2, [&](Index begin, Index end) {
+    if (context.cancelled()) {
+      return;
+    }
+    const Matrix widened = Widened(begin, end);
+    const Matrix transformed = upper.triangularView<Eigen::Upper>() * widened.topRows(cols_);
+    for (Index i = begin; i < end; ++i) {
+      Eigen::Map<Eigen::VectorXf>(product.row(i), root.cols()) =
+          transformed.col(i - begin).cast<float>();
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return product;
 }
 
 absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,

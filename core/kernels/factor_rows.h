@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
 #include "core/base/run_context.h"
@@ -22,6 +23,7 @@ class FactorRows {
 
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
+  Index stride() const { return stride_; }
   // cols() values; what follows them up to the next row must stay 0.
   float* row(Index i) { return values_.data() + i * stride_; }
   const float* row(Index i) const { return values_.data() + i * stride_; }
@@ -36,6 +38,15 @@ class FactorRows {
                             RunContext& context) const;
   // out = sum_i a(i) row(i). Rows where a is zero cost nothing.
   absl::Status MultiplyTransposed(ConstVectorRef a, VectorRef out, RunContext& context) const;
+  // out = the matrix times x, for a few columns at once.
+  absl::Status MultiplyMatrix(ConstMatrixRef x, MatrixRef out, RunContext& context) const;
+  // out = the transposed matrix times a, for a few columns at once.
+  absl::Status MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef out, RunContext& context) const;
+  // row(i)'x and out += a row(i), for x and out of stride() entries, of which those from cols() on are 0.
+  double DotRow(Index i, const double* x) const;
+  void AddRow(Index i, double a, double* out) const;
+  // The matrix with each row times the lower triangular `root`, rounded to single precision.
+  absl::StatusOr<FactorRows> TimesTriangular(ConstMatrixRef root, RunContext& context) const;
   // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', weights >= 0: the lower triangle; the upper one is arbitrary.
   absl::Status AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
                        MatrixRef out, RunContext& context) const;
@@ -43,6 +54,8 @@ class FactorRows {
  private:
   // x with zeros up to the stride.
   Vector Padded(ConstVectorRef x) const;
+  // Rows [begin, end) as columns of stride() entries.
+  Matrix Widened(Index begin, Index end) const;
 
   Index rows_;
   Index cols_;

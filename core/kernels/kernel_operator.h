@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -13,10 +14,25 @@
 
 namespace mercer {
 
+// The rows [first, first + size) of a matrix, times a number.
+struct FactorBlock {
+  Index first;
+  Index size;
+  double scale;
+};
+
+// The kernels of a sum: K_k = X_k X_k' with X_k = rows B_k', B_k = scale stacked(block k).
+struct FactorBlocks {
+  const Matrix* stacked = nullptr;
+  std::vector<FactorBlock> blocks;
+};
+
 // K = X X' with X = rows root: a kernel of explicit features, of which X is never formed.
 struct FactoredKernel {
   const FactorRows& rows;  // n x r
   const Matrix& root;      // r x r, lower triangular; the strict upper triangle is 0
+  // The kernels that K is the sum of, up to what the root adds of the identity; null: K has no parts.
+  const FactorBlocks* blocks = nullptr;
 };
 
 // Implementations are immutable and safe for concurrent use. Values do not depend on which entries

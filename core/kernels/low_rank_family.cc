@@ -249,12 +249,17 @@ absl::Status LowRankKernelFamily::CombinedProduct(ConstVectorRef weights, ConstM
 absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     ConstVectorRef weights, RunContext& context) const {
   Matrix weighted = basis_.restore;
+  FactorBlocks blocks{&basis_.restore, {}};
   for (Index k = 0; k < num_kernels(); ++k) {
-    weighted.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k)) *= weights(k);
+    const Index first = first_feature_[static_cast<size_t>(k)];
+    weighted.middleRows(first, BlockSize(k)) *= weights(k);
+    if (weights(k) > 0 && BlockSize(k) > 0) {
+      blocks.blocks.push_back({first, BlockSize(k), std::sqrt(weights(k))});
+    }
   }
   Matrix metric(joint_rank(), joint_rank());
   MERCER_RETURN_IF_ERROR(TransposedProduct(basis_.restore, weighted, metric, context));
-  return LowRankOperator::Make(rows_, std::move(metric), context);
+  return LowRankOperator::Make(rows_, std::move(metric), context, std::move(blocks));
 }
 
 absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, MatrixRef out,

@@ -42,6 +42,7 @@ class LowRankKernelFamily : public KernelFamily {
                         RunContext& context) const override;
   absl::Status CombinedProduct(ConstVectorRef weights, ConstMatrixRef a, MatrixRef out,
                                RunContext& context) const override;
+  // Its operator hands out the kernels of positive weight as blocks, and must not outlive the family.
   absl::StatusOr<std::unique_ptr<KernelOperator>> Combine(ConstVectorRef weights,
                                                           RunContext& context) const override;
   absl::Status Diagonals(absl::Span<const Index> kernels, MatrixRef out,

@@ -16,7 +16,8 @@ constexpr Index kRowsPerTask = 64;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankOperator::Make(
-    std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context) {
+    std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context,
+    FactorBlocks blocks) {
   const double mean = metric.size() > 0 ? metric.diagonal().mean() : 0.0;
   Matrix root;
   absl::Status factored = absl::OkStatus();
@@ -35,7 +36,8 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankOperator::Make(
     MERCER_RETURN_IF_ERROR(factored);
     root.triangularView<Eigen::StrictlyUpper>().setZero();
   }
-  return std::unique_ptr<KernelOperator>(new LowRankOperator(std::move(rows), std::move(root)));
+  return std::unique_ptr<KernelOperator>(
+      new LowRankOperator(std::move(rows), std::move(root), std::move(blocks)));
 }
 
 absl::Status LowRankOperator::Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const {

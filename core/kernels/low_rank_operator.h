@@ -13,9 +13,11 @@ namespace mercer {
 class LowRankOperator : public KernelOperator {
  public:
   // `metric` is symmetric and positive semidefinite up to rounding; at most 1e-9 of its mean diagonal is added to make it
-  // positive definite. Errors: kInvalidArgument (not even then), kCancelled.
+  // positive definite. `blocks`, if any: the kernels that this one is the sum of; their matrix must outlive the operator.
+  // Errors: kInvalidArgument (not even then), kCancelled.
   static absl::StatusOr<std::unique_ptr<KernelOperator>> Make(
-      std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context);
+      std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context,
+      FactorBlocks blocks = {});
 
   Index size() const override { return rows_->rows(); }
   absl::Status Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const override;
@@ -24,11 +26,13 @@ class LowRankOperator : public KernelOperator {
                        RunContext& context) const override;
   absl::Status Block(absl::Span<const Index> rows, absl::Span<const Index> columns, MatrixRef out,
                      RunContext& context) const override;
-  std::optional<FactoredKernel> Factored() const override { return FactoredKernel{*rows_, root_}; }
+  std::optional<FactoredKernel> Factored() const override {
+    return FactoredKernel{*rows_, root_, blocks_.stacked != nullptr ? &blocks_ : nullptr};
+  }
 
  private:
-  LowRankOperator(std::shared_ptr<const FactorRows> rows, Matrix root)
-      : rows_(std::move(rows)), root_(std::move(root)) {}
+  LowRankOperator(std::shared_ptr<const FactorRows> rows, Matrix root, FactorBlocks blocks)
+      : rows_(std::move(rows)), root_(std::move(root)), blocks_(std::move(blocks)) {}
 
   Vector Row(Index i) const {
     return Eigen::Map<const Eigen::VectorXf>(rows_->row(i), rows_->cols()).cast<double>();
@@ -41,6 +45,7 @@ class LowRankOperator : public KernelOperator {
 
   std::shared_ptr<const FactorRows> rows_;
   Matrix root_;  // lower triangular, M = root root'
+  FactorBlocks blocks_;
 };
 
 }  // namespace mercer

@@ -33,7 +33,7 @@ Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double su
 
 }  // namespace
 
-absl::Status CurvedSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
+absl::Status CurvedSvmSolver::SetProblem(const SvmProblem& problem) {
   if (problem.loss == nullptr || problem.loss->is_piecewise_linear()) {
     return absl::InvalidArgumentError("the loss must have a curvature");
   }
@@ -55,8 +55,8 @@ absl::Status CurvedSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
   return absl::OkStatus();
 }
 
-absl::Status CurvedSvmSolver::Start(const SvmNewtonProblem& problem,
-                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
+                                    RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   if (warm_start.dual.size() != 0 && warm_start.dual.size() != size_) {
     return absl::InvalidArgumentError("the dual of the start must have one entry per sample");
@@ -161,9 +161,9 @@ absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
     MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
   }
   if (next.best_gap <= relative_gap_) {
-    next.stop = SvmNewtonStop::kRelativeGap;
+    next.stop = SvmStop::kRelativeGap;
   } else if (next.stalls >= kMaxStalledSteps) {
-    next.stop = SvmNewtonStop::kPrecision;
+    next.stop = SvmStop::kPrecision;
   }
   state_ = std::move(next);
   return Certify();
@@ -252,8 +252,7 @@ std::string CurvedSvmSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status CurvedSvmSolver::RestoreState(const SvmNewtonProblem& problem,
-                                           std::string_view state) {
+absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   ByteReader reader(state);
   State read;
@@ -277,7 +276,7 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmNewtonProblem& problem,
   if (!reader.AtEnd() || stop > 2 || !std::isfinite(read.bias)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  read.stop = static_cast<SvmNewtonStop>(stop);
+  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   return Certify();
 }

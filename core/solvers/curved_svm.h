@@ -25,28 +25,28 @@
 #include "core/kernels/kernel_operator.h"
 #include "core/solvers/curved_system.h"
 #include "core/solvers/svm_certificate.h"
-#include "core/solvers/svm_newton.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer {
 
-class CurvedSvmSolver : public ProximalSvmSolver {
+class CurvedSvmSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`. Works on the features of a kernel that has them.
   CurvedSvmSolver(const KernelOperator& kernel, double relative_gap)
       : system_(MakeCurvedSystem(kernel)), size_(kernel.size()), relative_gap_(relative_gap) {}
 
   // Of the start only the dual is used.
-  absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
+  absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  SvmNewtonStop stop() const override { return state_.stop; }
+  SvmStop stop() const override { return state_.stop; }
   int64_t iterations() const override { return state_.iterations; }
   const Vector& dual() const override { return state_.best_dual; }
   const Vector& scores() const override { return state_.best_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
-  SvmNewtonWarmStart Successor() const override { return {}; }
+  SvmWarmStart Successor() const override { return {}; }
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;
@@ -65,10 +65,10 @@ class CurvedSvmSolver : public ProximalSvmSolver {
     Vector best_scores;
     int64_t iterations = 0;
     int64_t stalls = 0;
-    SvmNewtonStop stop = SvmNewtonStop::kRunning;
+    SvmStop stop = SvmStop::kRunning;
   };
 
-  absl::Status SetProblem(const SvmNewtonProblem& problem);
+  absl::Status SetProblem(const SvmProblem& problem);
   void SetSlopes(const Vector& scores, double bias, Vector& dual) const;
   CurvedStep MakeStep() const;
   absl::Status MakePoint(State& next, RunContext& context) const;
@@ -87,7 +87,7 @@ class CurvedSvmSolver : public ProximalSvmSolver {
   const std::unique_ptr<CurvedSystem> system_;
   const Index size_;
   const double relative_gap_;
-  SvmNewtonProblem problem_;
+  SvmProblem problem_;
   State state_;
   SvmCertificate certificate_;  // of the best dual
 };

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
-#include "core/kernels/blocked_cholesky.h"
-#include "core/kernels/matrix_products.h"
-#include "core/solvers/shifted_factor.h"
+#include "core/solvers/factor_systems.h"
 
 namespace mercer {
 namespace {
@@ -29,13 +26,6 @@ struct FactorRay {
     return direction.dot(coefficients + t * direction) - change.dot(dual);
   }
 };
-
-std::vector<Index> Difference(const std::vector<Index>& from, const std::vector<Index>& without) {
-  std::vector<Index> difference;
-  std::set_difference(from.begin(), from.end(), without.begin(), without.end(),
-                      std::back_inserter(difference));
-  return difference;
-}
 
 }  // namespace
 
@@ -57,7 +47,7 @@ struct FactorSvmSolver::Settings {
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
-absl::Status FactorSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
+absl::Status FactorSvmSolver::SetProblem(const SvmProblem& problem) {
   if (problem.loss == nullptr || problem.targets.size() != kernel_.rows.rows()) {
     return absl::InvalidArgumentError("targets and costs must have one entry per sample");
   }
@@ -68,17 +58,12 @@ absl::Status FactorSvmSolver::SetProblem(const SvmNewtonProblem& problem) {
 
 absl::Status FactorSvmSolver::Reduce(const Vector& dual, Vector& reduced,
                                      RunContext& context) const {
-  Vector of_rows(kernel_.rows.cols());
-  MERCER_RETURN_IF_ERROR(kernel_.rows.MultiplyTransposed(dual, of_rows, context));
-  reduced = kernel_.root.triangularView<Eigen::Lower>().transpose() * of_rows;
-  return absl::OkStatus();
+  return ReduceDual(kernel_, dual, reduced, context);
 }
 
 absl::Status FactorSvmSolver::Score(const Vector& coefficients, Vector& scores,
                                     RunContext& context) const {
-  const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * coefficients;
-  scores.resize(kernel_.rows.rows());
-  return kernel_.rows.Multiply(of_rows, scores, context);
+  return ScoreSamples(kernel_, coefficients, scores, context);
 }
 
 std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
@@ -91,8 +76,8 @@ std::vector<Index> FactorSvmSolver::InsideBox(const Vector& dual) const {
   return inside;
 }
 
-absl::Status FactorSvmSolver::Start(const SvmNewtonProblem& problem,
-                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
+                                    RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   const Index n = kernel_.rows.rows();
   if (warm_start.dual.size() != 0 && warm_start.dual.size() != n) {
@@ -185,7 +170,7 @@ absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
                                                    state_.dual, scores));
   if (certificate_.RelativeGap() <= relative_gap_) {
-    state_.stop = SvmNewtonStop::kRelativeGap;
+    state_.stop = SvmStop::kRelativeGap;
     state_.dual_scores = std::move(scores);
   }
   return absl::OkStatus();
@@ -248,7 +233,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   if (next.stalls >= Settings::kMaxStalls) {
     next.dual = next.center;
     next.dual_reduced = next.center_reduced;
-    next.stop = SvmNewtonStop::kPrecision;
+    next.stop = SvmStop::kPrecision;
     MERCER_RETURN_IF_ERROR(Score(next.dual_reduced, next.dual_scores, context));
     MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets,
                                                      problem_.costs, next.dual, next.dual_scores));
@@ -259,7 +244,7 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
 }
 
 // Weights change the dual more than the function.
-SvmNewtonWarmStart FactorSvmSolver::Successor() const {
+SvmWarmStart FactorSvmSolver::Successor() const {
   return {{},
           std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
           kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
@@ -271,68 +256,14 @@ double FactorSvmSolver::NextCost() const {
       static_cast<double>(Model(state_).FreeSamples(state_.scores, state_.bias).size());
   const auto n = static_cast<double>(kernel_.rows.rows());
   const auto rank = static_cast<double>(kernel_.rows.cols());
-  return 4.0 * n * rank + free * rank * rank + 5.0 * rank * rank * rank + 200.0 * n;
-}
-
-// The Gram matrix of the free rows from that of the last step, when most of them are the same.
-absl::Status FactorSvmSolver::UpdateGram(State& next, std::vector<Index> free,
-                                         RunContext& context) const {
-  const auto count = static_cast<int64_t>(free.size());
-  const std::vector<Index> added = Difference(free, next.gram_rows);
-  const std::vector<Index> removed = Difference(next.gram_rows, free);
-  const auto changed = static_cast<int64_t>(added.size() + removed.size());
-  const FactorRows& rows = kernel_.rows;
-  const auto add = [&](const std::vector<Index>& which, double scale) {
-    return rows.AddGram(which, Vector::Ones(static_cast<Index>(which.size())), scale, next.gram,
-                        context);
-  };
-  // Rounding grows with what has come and gone.
-  if (next.gram.size() == 0 || 2 * changed > count || next.gram_changes + changed > 4 * count) {
-    next.gram = Matrix::Zero(rows.cols(), rows.cols());
-    next.gram_changes = 0;
-    MERCER_RETURN_IF_ERROR(add(free, 1.0));
-  } else {
-    MERCER_RETURN_IF_ERROR(add(added, 1.0));
-    MERCER_RETURN_IF_ERROR(add(removed, -1.0));
-    next.gram_changes += changed;
-  }
-  next.gram_rows = std::move(free);
-  return absl::OkStatus();
-}
-
-// (I + sigma X_J'X_J) dv + sigma X_J'1 db = rhs, sigma 1'(X_J dv + 1 db) = rhs_bias, with the Gram matrix of the free rows J.
-absl::Status FactorSvmSolver::FindDirection(const State& state, const Vector& rhs, double rhs_bias,
-                                            NewtonDirection& direction, RunContext& context) const {
-  const Index rank = kernel_.rows.cols();
-  const double step = state.step;
-  Matrix system(rank, rank);
-  MERCER_RETURN_IF_ERROR(TriangularCongruence(state.gram, kernel_.root, system, context));
-  system *= step;
-  MERCER_RETURN_IF_ERROR(FactorShifted(system, context));
-  Vector indicator = Vector::Zero(kernel_.rows.rows());
-  for (const Index i : state.gram_rows) {
-    indicator(i) = 1;
-  }
-  Vector column;
-  MERCER_RETURN_IF_ERROR(Reduce(indicator, column, context));
-  column *= step;
-  Matrix solution(rank, 2);
-  solution.col(0) = rhs;
-  solution.col(1) = column;
-  MERCER_RETURN_IF_ERROR(SolveCholesky(system, solution, context));
-  const double corner = step * static_cast<double>(state.gram_rows.size());
-  const double schur = corner - column.dot(solution.col(1));
-  direction.bias = schur > 1e-14 * corner ? (rhs_bias - column.dot(solution.col(0))) / schur : 0.0;
-  direction.coefficients = solution.col(0) - direction.bias * solution.col(1);
-  return absl::OkStatus();
+  return 4.0 * n * rank + free * rank * rank + 5.0 * rank * rank * std::min(rank, free) + 200.0 * n;
 }
 
 absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunContext& context) const {
-  MERCER_RETURN_IF_ERROR(
-      UpdateGram(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
   NewtonDirection direction;
-  MERCER_RETURN_IF_ERROR(
-      FindDirection(next, state_.dual_reduced - state_.coefficients, 0.0, direction, context));
+  MERCER_RETURN_IF_ERROR(FindDirection(next, Model(state_).FreeSamples(state_.scores, state_.bias),
+                                       {state_.dual_reduced - state_.coefficients, 0.0}, direction,
+                                       context));
   Vector change;
   MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
   const Vector total_change = change.array() + direction.bias;
@@ -370,10 +301,9 @@ absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
   Vector reduced;
   MERCER_RETURN_IF_ERROR(Reduce(dual, reduced, context));
   State predicted = next;
-  MERCER_RETURN_IF_ERROR(UpdateGram(predicted, std::move(free), context));
   NewtonDirection direction;
-  MERCER_RETURN_IF_ERROR(
-      FindDirection(predicted, reduced - next.coefficients, dual.sum(), direction, context));
+  MERCER_RETURN_IF_ERROR(FindDirection(
+      predicted, std::move(free), {reduced - next.coefficients, dual.sum()}, direction, context));
   Vector change;
   MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
   predicted.coefficients += direction.coefficients;
@@ -408,8 +338,7 @@ std::string FactorSvmSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
-                                           std::string_view state) {
+absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   const absl::Status damaged =
       absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   const Index n = kernel_.rows.rows();
@@ -460,7 +389,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmNewtonProblem& problem,
   if (!fits || !reader.AtEnd() || stop > 2 || !(read.step > 0)) {
     return damaged;
   }
-  read.stop = static_cast<SvmNewtonStop>(stop);
+  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   if (done()) {
     MERCER_ASSIGN_OR_RETURN(

@@ -8,8 +8,8 @@
 //              exact line search. b is minimised out after every step, so that the current a is always feasible for the dual.
 // Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every slicing into steps, save and
 //              restore, and number of threads.
-// Cost         Per Newton step two passes over the rows of the factor, the Gram matrix of the rows that have become free or have
-//              ceased to be, and products of order r. About 20 steps for small costs, 70 for large ones, 5 to 20 from a good start.
+// Cost         Per Newton step two passes over the rows of the factor and products of order min(r, |J|); where J is larger than r,
+//              the Gram matrix of the rows that have become free or have ceased to be. About 20 steps for small costs, 70 for large ones, 5 to 20 from a good start.
 #pragma once
 
 #include <cstdint>
@@ -24,29 +24,29 @@
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
 #include "core/solvers/svm_certificate.h"
-#include "core/solvers/svm_newton.h"
 #include "core/solvers/svm_newton_model.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer {
 
 // For kernels of explicit features.
-class FactorSvmSolver : public ProximalSvmSolver {
+class FactorSvmSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
   FactorSvmSolver(const FactoredKernel& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
-  absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
+  absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  SvmNewtonStop stop() const override { return state_.stop; }
+  SvmStop stop() const override { return state_.stop; }
   int64_t iterations() const override { return state_.iterations; }
   const Vector& dual() const override { return state_.dual; }
   const Vector& scores() const override { return state_.dual_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
-  SvmNewtonWarmStart Successor() const override;
+  SvmWarmStart Successor() const override;
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;
@@ -63,14 +63,14 @@ class FactorSvmSolver : public ProximalSvmSolver {
     Vector dual;
     Vector dual_reduced;           // X'a
     Vector dual_scores;            // X X'a, once done
-    std::vector<Index> gram_rows;  // J of the last Newton step
+    std::vector<Index> gram_rows;  // J of the last step with more of them than features
     Matrix gram;                   // of the factor's rows J, lower triangle
     int64_t gram_changes = 0;      // since it was formed anew
     int64_t iterations = 0;
     int64_t subproblem_iterations = 0;
     int64_t stalls = 0;
     double best_gap = kInfinity;
-    SvmNewtonStop stop = SvmNewtonStop::kRunning;
+    SvmStop stop = SvmStop::kRunning;
   };
   struct Settings;
   struct NewtonDirection {
@@ -78,7 +78,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
     double bias = 0;
   };
 
-  absl::Status SetProblem(const SvmNewtonProblem& problem);
+  absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
@@ -87,8 +87,13 @@ class FactorSvmSolver : public ProximalSvmSolver {
   absl::Status MakePoint(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);
   absl::Status UpdateGram(State& next, std::vector<Index> free, RunContext& context) const;
-  absl::Status FindDirection(const State& state, const Vector& rhs, double rhs_bias,
+  absl::Status FindDirection(State& next, std::vector<Index> free, const NewtonDirection& rhs,
                              NewtonDirection& direction, RunContext& context) const;
+  absl::Status DirectionOfSamples(double step, const std::vector<Index>& free,
+                                  const NewtonDirection& rhs, NewtonDirection& direction,
+                                  RunContext& context) const;
+  absl::Status DirectionOfFeatures(const State& next, const NewtonDirection& rhs,
+                                   NewtonDirection& direction, RunContext& context) const;
   absl::Status Predict(State& next, std::vector<Index> free, RunContext& context) const;
   double Objective(const State& state) const;
   absl::Status NewtonStep(State& next, double* progress, RunContext& context) const;
@@ -102,7 +107,7 @@ class FactorSvmSolver : public ProximalSvmSolver {
 
   const FactoredKernel kernel_;
   const double relative_gap_;
-  SvmNewtonProblem problem_;
+  SvmProblem problem_;
   SvmDualBox box_;
   State state_;
   SvmCertificate certificate_;

@@ -40,7 +40,7 @@ void NonZeros(const Vector& values, const SvmDualBox& box, std::vector<Index>& i
 
 }  // namespace
 
-absl::Status SvmNewtonSolver::SetProblem(const SvmNewtonProblem& problem) {
+absl::Status SvmNewtonSolver::SetProblem(const SvmProblem& problem) {
   if (problem.loss == nullptr || problem.targets.size() != kernel_.size()) {
     return absl::InvalidArgumentError("targets and costs must have one entry per sample");
   }
@@ -51,8 +51,8 @@ absl::Status SvmNewtonSolver::SetProblem(const SvmNewtonProblem& problem) {
 
 double SvmNewtonSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
-absl::Status SvmNewtonSolver::Start(const SvmNewtonProblem& problem,
-                                    const SvmNewtonWarmStart& warm_start, RunContext& context) {
+absl::Status SvmNewtonSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
+                                    RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   const Index n = kernel_.size();
   if (warm_start.dual.size() != 0 && warm_start.dual.size() != n) {
@@ -70,7 +70,7 @@ absl::Status SvmNewtonSolver::Start(const SvmNewtonProblem& problem,
   state_ = std::move(state);
   MERCER_RETURN_IF_ERROR(Certify());
   if (certificate_.RelativeGap() <= relative_gap_) {
-    state_.stop = SvmNewtonStop::kRelativeGap;
+    state_.stop = SvmStop::kRelativeGap;
     return absl::OkStatus();
   }
   KeepBest();
@@ -105,20 +105,6 @@ absl::Status SvmNewtonSolver::Certify() {
   return absl::OkStatus();
 }
 
-absl::Status ProximalSvmSolver::Run(RunContext& context) {
-  while (!done()) {
-    MERCER_RETURN_IF_ERROR(Step(1, context));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ProximalSvmSolver::Step(int64_t max_iterations, RunContext& context) {
-  for (int64_t i = 0; i < max_iterations && !done(); ++i) {
-    MERCER_RETURN_IF_ERROR(Iterate(context));
-  }
-  return absl::OkStatus();
-}
-
 // One Newton step, or, when the subproblem is solved, a new centre.
 absl::Status SvmNewtonSolver::Iterate(RunContext& context) {
   const bool solved = SubproblemSolved();
@@ -144,7 +130,7 @@ absl::Status SvmNewtonSolver::Commit(State next) {
   MERCER_RETURN_IF_ERROR(Certify());
   KeepBest();
   if (certificate_.RelativeGap() <= relative_gap_) {
-    state_.stop = SvmNewtonStop::kRelativeGap;
+    state_.stop = SvmStop::kRelativeGap;
   }
   return absl::OkStatus();
 }
@@ -217,7 +203,7 @@ absl::Status SvmNewtonSolver::JudgeProgress() {
   if (done() || state_.stalls < kMaxStalls) {
     return absl::OkStatus();
   }
-  state_.stop = SvmNewtonStop::kPrecision;
+  state_.stop = SvmStop::kPrecision;
   state_.dual = state_.best_dual;
   state_.dual_scores = state_.best_scores;
   return Certify();
@@ -327,8 +313,7 @@ std::string SvmNewtonSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status SvmNewtonSolver::RestoreState(const SvmNewtonProblem& problem,
-                                           std::string_view state) {
+absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   ByteReader reader(state);
   State read;
@@ -370,7 +355,7 @@ absl::Status SvmNewtonSolver::RestoreState(const SvmNewtonProblem& problem,
   if (!reader.AtEnd() || stop > 2 || !(read.step > 0)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  read.stop = static_cast<SvmNewtonStop>(stop);
+  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   return Certify();
 }

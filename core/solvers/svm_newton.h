@@ -31,87 +31,28 @@
 #include "core/objectives/loss.h"
 #include "core/solvers/svm_certificate.h"
 #include "core/solvers/svm_newton_model.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer {
 
-// n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual
-// 0. Both signs must be possible: some sample of positive cost on either side (any two samples for
-// regression).
-struct SvmNewtonProblem {
-  std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
-  Vector targets;
-  Vector costs;
-};
-
-struct SvmNewtonWarmStart {
-  Vector dual = {};          // any; made feasible by Start; empty: zero
-  double proximal_step = 0;  // to begin with; 0: that of a run from nothing
-  // Kernels of explicit features: a function to begin with, f = rows function + bias; empty: that of the dual.
-  Vector function = {};
-  double bias = 0;
-};
-
-enum class SvmNewtonStop : uint8_t {
-  kRunning = 0,
-  kRelativeGap = 1,
-  kPrecision = 2,  // no further progress in double precision; the certificate says how far it got
-};
-
-// A proximal Newton method for one problem at a time; not thread-safe. The kernel must outlive it.
-class ProximalSvmSolver {
- public:
-  virtual ~ProximalSvmSolver() = default;
-
-  // Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, loss, labels,
-  // costs, one side only), kCancelled.
-  virtual absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
-                             RunContext& context) = 0;
-  // At most `max_iterations` Newton steps. Errors: kCancelled, with the state as after the last
-  // finished iteration.
-  absl::Status Step(int64_t max_iterations, RunContext& context);
-  // Until done.
-  absl::Status Run(RunContext& context);
-
-  bool done() const { return stop() != SvmNewtonStop::kRunning; }
-  virtual SvmNewtonStop stop() const = 0;
-  virtual int64_t iterations() const = 0;
-  // A feasible dual point; once done() its products K dual and its certificate.
-  virtual const Vector& dual() const = 0;
-  virtual const Vector& scores() const = 0;
-  virtual const SvmCertificate& certificate() const = 0;
-  // What a run on a similar kernel should begin with; the dual is left to the caller.
-  virtual SvmNewtonWarmStart Successor() const = 0;
-  // About how many floating point operations the next Newton step takes.
-  virtual double NextCost() const = 0;
-
-  virtual std::string SaveState() const = 0;
-  // Continues where SaveState left; `problem` and kernel must be those of Start. Errors:
-  // kInvalidArgument.
-  virtual absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) = 0;
-
- protected:
-  // One Newton step, or a new proximal centre.
-  virtual absl::Status Iterate(RunContext& context) = 0;
-};
-
 // For kernels whose entries are asked for. Scores and certificate are known after every step.
-class SvmNewtonSolver : public ProximalSvmSolver {
+class SvmNewtonSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
   SvmNewtonSolver(const KernelOperator& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
-  absl::Status Start(const SvmNewtonProblem& problem, const SvmNewtonWarmStart& warm_start,
+  absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  SvmNewtonStop stop() const override { return state_.stop; }
+  SvmStop stop() const override { return state_.stop; }
   int64_t iterations() const override { return state_.iterations; }
   const Vector& dual() const override { return state_.dual; }
   const Vector& scores() const override { return state_.dual_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
-  SvmNewtonWarmStart Successor() const override { return {{}, state_.step, {}, 0}; }
+  SvmWarmStart Successor() const override { return {{}, state_.step, {}, 0}; }
   double NextCost() const override;
   std::string SaveState() const override;
-  absl::Status RestoreState(const SvmNewtonProblem& problem, std::string_view state) override;
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
 
  protected:
   absl::Status Iterate(RunContext& context) override;
@@ -135,10 +76,10 @@ class SvmNewtonSolver : public ProximalSvmSolver {
     double best_gap = kInfinity;  // of best_dual
     Vector best_dual;
     Vector best_scores;
-    SvmNewtonStop stop = SvmNewtonStop::kRunning;
+    SvmStop stop = SvmStop::kRunning;
   };
 
-  absl::Status SetProblem(const SvmNewtonProblem& problem);
+  absl::Status SetProblem(const SvmProblem& problem);
   double CostUnit() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
   absl::Status Multiply(const Vector& dual, Vector& scores, RunContext& context) const;
@@ -156,7 +97,7 @@ class SvmNewtonSolver : public ProximalSvmSolver {
 
   const KernelOperator& kernel_;
   const double relative_gap_;
-  SvmNewtonProblem problem_;
+  SvmProblem problem_;
   SvmDualBox box_;
   State state_;
   SvmCertificate certificate_;

@@ -17,6 +17,7 @@
 #include "core/training/predictor.h"
 #include "core/training/recipe.h"
 #include "core/training/run_training.h"
+#include "tests/support/field_violation.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {
@@ -51,6 +52,29 @@ inline std::string LearnerCaseName(const ::testing::TestParamInfo<LearnerCase>& 
          (info.param.kind == TargetKind::kRegression ? "_regression" : "_classification");
 }
 
+// A choice with what else it needs: a learner that refuses it by itself, naming its field, gets the first choice of another field
+// with which it takes it.
+inline OptionValues WithWhatItNeeds(const LearnerEntry& entry, const std::string& field,
+                                    const std::string& choice) {
+  const TargetKind kind =
+      entry.classification ? TargetKind::kClassification : TargetKind::kRegression;
+  const TrainingProblem problem = ToyProblem(kind, 20, 2, {1});
+  const auto is_refused = [&](const OptionValues& options) {
+    const auto learner = entry.create(options);
+    return learner.ok() && !Violation((*learner)->Start(problem, nullptr), field).empty();
+  };
+  const OptionValues alone = {{field, choice}};
+  for (const OptionField& other : is_refused(alone) ? entry.fields : std::vector<OptionField>()) {
+    for (const std::string& needed : other.choices) {
+      const OptionValues both = {{field, choice}, {other.name, needed}};
+      if (other.name != field && !is_refused(both)) {
+        return both;
+      }
+    }
+  }
+  return alone;
+}
+
 // The defaults, and options under which a learner works in another way: every other choice, and
 // hard problems.
 inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, TargetKind kind) {
@@ -59,7 +83,7 @@ inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, Targe
     for (const std::string& choice : field.choices) {
       if (OptionValue(choice) != field.default_value &&
           FitsKind(field, choice, kind == TargetKind::kRegression)) {
-        variants.push_back({{field.name, choice}});
+        variants.push_back(WithWhatItNeeds(entry, field.name, choice));
       }
     }
     if (field.name == "C" || field.name == "lambda") {

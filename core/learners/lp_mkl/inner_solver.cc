@@ -4,9 +4,14 @@
 #include <limits>
 #include <optional>
 
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/solvers/coordinate_descent_svm.h"
 #include "core/solvers/curved_svm.h"
 #include "core/solvers/factor_svm.h"
+#include "core/solvers/gfb_svm.h"
+#include "core/solvers/interior_point_svm.h"
+#include "core/solvers/svm_newton.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -16,19 +21,54 @@ constexpr double kSmoSliceOperations = 4e8;  // SMO is bound by memory
 
 }  // namespace
 
+absl::Status CheckInnerSolver(const LpMklOptions& options, const Loss& loss) {
+  if (options.inner_solver == InnerSolverChoice::kAuto ||
+      options.inner_solver == InnerSolverChoice::kNewton ||
+      options.inner_solver == InnerSolverChoice::kSmo) {
+    return absl::OkStatus();
+  }
+  FieldViolations violations;
+  violations.Check(options.approximation != Approximation::kNone, "inner_solver",
+                   "must be auto, newton or smo when approximation is none: the others are for "
+                   "kernels of low rank");
+  violations.Check(loss.kind() == LossKind::kHinge || loss.kind() == LossKind::kEpsilonInsensitive,
+                   "inner_solver",
+                   "must be auto or newton for this loss: interior_point, gfb, gfb_merged and "
+                   "coordinate_descent are for the hinge and the epsilon-insensitive loss");
+  return violations.ToStatus();
+}
+
+ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shape, Index rank) {
+  const ByteCount rows(shape.rows);
+  const ByteCount number(sizeof(double));
+  switch (options.inner_solver) {
+    case InnerSolverChoice::kGfb:
+      // A copy of the dual per kernel, saved and before and after an iteration, and the products of all kernels.
+      return ByteCount(7) * (ByteCount(shape.kernels) + ByteCount(2)) * rows * number;
+    case InnerSolverChoice::kCoordinateDescent:
+      return ByteCount(FactorRows::Bytes(shape.rows, rank));
+    case InnerSolverChoice::kAuto:
+    case InnerSolverChoice::kNewton:
+    case InnerSolverChoice::kSmo:
+    case InnerSolverChoice::kInteriorPoint:
+    case InnerSolverChoice::kGfbMerged:
+      break;
+  }
+  return ByteCount(0);
+}
+
 absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual,
                                 const Vector& scores, double relative_gap, RunContext& context) {
   finished_iterations_ = iterations();
   kernel_ = &kernel;
   relative_gap_ = relative_gap;
   smo_ = nullptr;
-  newton_ = nullptr;
+  solver_ = nullptr;
   // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method reads but a few times.
-  const bool newton =
-      choice_ == InnerSolverChoice::kNewton ||
-      (choice_ == InnerSolverChoice::kAuto &&
-       (prefers_newton_ || kernel.Factored().has_value() || !problem_.loss->is_piecewise_linear()));
-  return newton ? StartNewton(dual, context) : StartSmo(dual, scores, context);
+  const bool smo = choice_ == InnerSolverChoice::kSmo ||
+                   (choice_ == InnerSolverChoice::kAuto && !prefers_newton_ &&
+                    !kernel.Factored().has_value() && problem_.loss->is_piecewise_linear());
+  return smo ? StartSmo(dual, scores, context) : StartIterations(dual, context);
 }
 
 SmoOptions InnerSolver::SmoSettings() const {
@@ -43,35 +83,50 @@ absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, Run
                      {.dual = dual, .scores = scores}, context);
 }
 
-std::unique_ptr<ProximalSvmSolver> InnerSolver::MakeNewton() const {
+std::unique_ptr<SvmSolver> InnerSolver::MakeSolver() const {
   if (!problem_.loss->is_piecewise_linear()) {
     return std::make_unique<CurvedSvmSolver>(*kernel_, relative_gap_);
   }
   const std::optional<FactoredKernel> factored = kernel_->Factored();
-  if (factored.has_value()) {
-    return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);
+  if (!factored.has_value()) {
+    return std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
   }
-  return std::make_unique<SvmNewtonSolver>(*kernel_, relative_gap_);
+  switch (choice_) {
+    case InnerSolverChoice::kInteriorPoint:
+      return std::make_unique<InteriorPointSvmSolver>(*factored, relative_gap_);
+    case InnerSolverChoice::kGfb:
+    case InnerSolverChoice::kGfbMerged: {
+      const GfbOptions options{.merged = choice_ == InnerSolverChoice::kGfbMerged};
+      return std::make_unique<GfbSvmSolver>(*factored, relative_gap_, options);
+    }
+    case InnerSolverChoice::kCoordinateDescent:
+      return std::make_unique<CoordinateDescentSvmSolver>(*factored, relative_gap_);
+    case InnerSolverChoice::kAuto:
+    case InnerSolverChoice::kNewton:
+    case InnerSolverChoice::kSmo:
+      break;
+  }
+  return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);
 }
 
-absl::Status InnerSolver::StartNewton(const Vector& dual, RunContext& context) {
-  std::unique_ptr<ProximalSvmSolver> newton = MakeNewton();
-  SvmNewtonWarmStart start = successor_;
+absl::Status InnerSolver::StartIterations(const Vector& dual, RunContext& context) {
+  std::unique_ptr<SvmSolver> solver = MakeSolver();
+  SvmWarmStart start = successor_;
   start.dual = dual;
   MERCER_RETURN_IF_ERROR(
-      newton->Start({problem_.loss, problem_.targets, problem_.costs}, start, context));
-  newton_ = std::move(newton);
+      solver->Start({problem_.loss, problem_.targets, problem_.costs}, start, context));
+  solver_ = std::move(solver);
   return absl::OkStatus();
 }
 
 absl::Status InnerSolver::Step(RunContext& context) {
-  if (newton_ != nullptr) {
-    for (double work = 0; work < kSliceOperations && !newton_->done();) {
-      work += newton_->NextCost();
-      MERCER_RETURN_IF_ERROR(newton_->Step(1, context));
+  if (solver_ != nullptr) {
+    for (double work = 0; work < kSliceOperations && !solver_->done();) {
+      work += solver_->NextCost();
+      MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
     }
-    if (newton_->done()) {
-      successor_ = newton_->Successor();  // while there is the kernel that it is about
+    if (solver_->done()) {
+      successor_ = solver_->Successor();  // while there is the kernel that it is about
     }
     return absl::OkStatus();
   }
@@ -85,7 +140,7 @@ absl::Status InnerSolver::Step(RunContext& context) {
       smo_->done() ? smo_->stop() != SmoStop::kRelativeGap : smo_->iterations() >= budget;
   if (choice_ == InnerSolverChoice::kAuto && exhausted) {
     prefers_newton_ = true;
-    MERCER_RETURN_IF_ERROR(StartNewton(smo_->dual(), context));
+    MERCER_RETURN_IF_ERROR(StartIterations(smo_->dual(), context));
     finished_iterations_ += smo_->iterations();
     smo_ = nullptr;
   }
@@ -93,13 +148,13 @@ absl::Status InnerSolver::Step(RunContext& context) {
 }
 
 bool InnerSolver::stuck() const {
-  return newton_ != nullptr
-             ? newton_->stop() == SvmNewtonStop::kPrecision
+  return solver_ != nullptr
+             ? solver_->stop() == SvmStop::kPrecision
              : smo_ != nullptr && smo_->done() && smo_->stop() != SmoStop::kRelativeGap;
 }
 
 int64_t InnerSolver::iterations() const {
-  return finished_iterations_ + (newton_ != nullptr ? newton_->iterations() : 0) +
+  return finished_iterations_ + (solver_ != nullptr ? solver_->iterations() : 0) +
          (smo_ != nullptr ? smo_->iterations() : 0);
 }
 
@@ -110,8 +165,8 @@ void InnerSolver::Save(ByteWriter& writer) const {
   writer.WriteVector(successor_.function);
   writer.WriteDouble(successor_.bias);
   writer.WriteInt64(finished_iterations_);
-  writer.WriteUint8(newton_ != nullptr ? 2 : (smo_ != nullptr ? 1 : 0));
-  writer.WriteString(newton_ != nullptr ? newton_->SaveState()
+  writer.WriteUint8(solver_ != nullptr ? 2 : (smo_ != nullptr ? 1 : 0));
+  writer.WriteString(solver_ != nullptr ? solver_->SaveState()
                                         : (smo_ != nullptr ? smo_->SaveState() : std::string()));
 }
 
@@ -126,7 +181,7 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   const uint8_t solver = reader.ReadUint8();
   const std::string state = reader.ReadString();
   smo_ = nullptr;
-  newton_ = nullptr;
+  solver_ = nullptr;
   constexpr int64_t kMostIterations = int64_t{1} << 60;  // counters up to here can be added
   if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr) || finished_iterations_ < 0 ||
       finished_iterations_ > kMostIterations) {
@@ -137,8 +192,8 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
     return smo_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
   }
   if (solver == 2) {
-    newton_ = MakeNewton();
-    return newton_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
+    solver_ = MakeSolver();
+    return solver_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,6 @@
-// The SVM of fixed kernel weights: SMO, Newton, or SMO within a budget of pair steps followed by
-// Newton. Once a problem has exhausted SMO's budget, later ones start with Newton. Losses with a curvature are Newton's from the
-// beginning.
+// The SVM of fixed kernel weights: SMO, a solver of iterations on all samples (Newton and, for kernels of low rank, the others), or
+// SMO within a budget of pair steps followed by Newton. Once a problem has exhausted SMO's budget, later ones start with Newton. Losses
+// with a curvature are Newton's from the beginning.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,15 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/bytes.h"
 #include "core/base/run_context.h"
 #include "core/kernels/kernel_operator.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/objectives/loss.h"
 #include "core/solvers/smo.h"
-#include "core/solvers/svm_newton.h"
+#include "core/solvers/svm_solver.h"
+#include "core/training/learner.h"
 
 namespace mercer::lp_mkl {
 
@@ -24,6 +26,14 @@ struct InnerProblem {
   Vector targets;
   Vector costs;
 };
+
+// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features and for losses that are
+// hinges. Errors: kInvalidArgument naming the field "inner_solver".
+absl::Status CheckInnerSolver(const LpMklOptions& options, const Loss& loss);
+
+// Upper bound on what the choice adds to the vectors of one number per row that every solver of kernels of low rank has: a joint basis
+// has up to `rank` columns.
+ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shape, Index rank);
 
 class InnerSolver {
  public:
@@ -39,18 +49,18 @@ class InnerSolver {
   absl::Status Step(RunContext& context);
 
   bool done() const {
-    return newton_ != nullptr ? newton_->done() : smo_ != nullptr && smo_->done();
+    return solver_ != nullptr ? solver_->done() : smo_ != nullptr && smo_->done();
   }
   // True when the last run ended for want of precision and not at the gap asked for.
   bool stuck() const;
   // Whether there is a feasible dual: from Start on. The rest may be asked for once there is one.
   bool has_point() const {
-    return newton_ != nullptr || (smo_ != nullptr && smo_->dual().size() > 0);
+    return solver_ != nullptr || (smo_ != nullptr && smo_->dual().size() > 0);
   }
-  const Vector& dual() const { return newton_ != nullptr ? newton_->dual() : smo_->dual(); }
-  const Vector& scores() const { return newton_ != nullptr ? newton_->scores() : smo_->scores(); }
+  const Vector& dual() const { return solver_ != nullptr ? solver_->dual() : smo_->dual(); }
+  const Vector& scores() const { return solver_ != nullptr ? solver_->scores() : smo_->scores(); }
   const SvmCertificate& certificate() const {
-    return newton_ != nullptr ? newton_->certificate() : smo_->certificate();
+    return solver_ != nullptr ? solver_->certificate() : smo_->certificate();
   }
   int64_t iterations() const;
 
@@ -60,9 +70,9 @@ class InnerSolver {
 
  private:
   absl::Status StartSmo(const Vector& dual, const Vector& scores, RunContext& context);
-  absl::Status StartNewton(const Vector& dual, RunContext& context);
+  absl::Status StartIterations(const Vector& dual, RunContext& context);
   SmoOptions SmoSettings() const;
-  std::unique_ptr<ProximalSvmSolver> MakeNewton() const;
+  std::unique_ptr<SvmSolver> MakeSolver() const;
   int64_t SmoBudget() const { return 100 * problem_.targets.size(); }
 
   const InnerSolverChoice choice_;
@@ -70,10 +80,10 @@ class InnerSolver {
   const KernelOperator* kernel_ = nullptr;
   double relative_gap_ = 0;
   bool prefers_newton_ = false;
-  SvmNewtonWarmStart successor_;  // of the last run
+  SvmWarmStart successor_;  // of the last run
   int64_t finished_iterations_ = 0;
   std::unique_ptr<SmoSolver> smo_;
-  std::unique_ptr<ProximalSvmSolver> newton_;
+  std::unique_ptr<SvmSolver> solver_;  // when smo_ is not at work
 };
 
 }  // namespace mercer::lp_mkl

@@ -14,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/kernel_source.h"
+#include "core/learners/lp_mkl/inner_solver.h"
 #include "core/training/basis.h"
 #include "core/training/single_task.h"
 
@@ -205,7 +206,8 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
                           options.landmark_selection == LandmarkSelection::kPivotedCholesky;
   const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
-         std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) + inputs;
+         std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) +
+         InnerSolverBytes(options, shape, low_rank.max_columns) + inputs;
 }
 
 }  // namespace mercer::lp_mkl

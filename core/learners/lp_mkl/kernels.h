@@ -37,7 +37,8 @@ absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
                                                 const Vector& weights, const Vector& dual,
                                                 double bias, RunContext& context);
 
-// Upper bound on the bytes of the learner's kernels of low rank and of the verifier's, which it makes while there are the learner's.
+// Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
+// it makes while there are the learner's.
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape);
 
 }  // namespace mercer::lp_mkl

@@ -32,6 +32,7 @@ absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart
   MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
   MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
+  MERCER_RETURN_IF_ERROR(CheckInnerSolver(options_, *task.loss));
   problem_ = &problem;
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
   state_ = {};
@@ -127,6 +128,9 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
     state_.stop = StopReason::kObjectiveZero;
     return absl::OkStatus();
   }
+  if (inner_->stuck()) {
+    state_.fruitless += kMaxFruitless / 5;
+  }
   if (state_.fruitless >= kMaxFruitless || (HasFixedWeights() && inner_->stuck())) {
     state_.stop = StopReason::kNumericalLimit;
     return absl::OkStatus();
@@ -204,9 +208,6 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
   const double least = kLeastInnerGapShare * state_.goal;
   if (HasFixedWeights() || weight_gap <= 0.1 * state_.goal) {
     state_.inner_gap = std::max(std::min(0.5 * state_.goal, 0.5 * state_.inner_gap), least);
-    if (inner_->stuck()) {
-      state_.fruitless += kMaxFruitless / 5;
-    }
     return absl::OkStatus();
   }
   state_.inner_gap = NextInnerGap(std::min(weight_gap, gap));

@@ -110,12 +110,19 @@ OptionSchema<LpMklOptions> MakeSchema() {
   schema.Choice("inner_solver", &LpMklOptions::inner_solver,
                 {{"auto", InnerSolverChoice::kAuto},
                  {"newton", InnerSolverChoice::kNewton},
-                 {"smo", InnerSolverChoice::kSmo}},
+                 {"smo", InnerSolverChoice::kSmo},
+                 {"interior_point", InnerSolverChoice::kInteriorPoint},
+                 {"gfb", InnerSolverChoice::kGfb},
+                 {"gfb_merged", InnerSolverChoice::kGfbMerged},
+                 {"coordinate_descent", InnerSolverChoice::kCoordinateDescent}},
                 {.meaning = "How the SVM of fixed weights is solved. auto: SMO within a budget of "
-                            "pair steps, then Newton. "
-                            "smo is for the losses hinge and epsilon_insensitive. "
-                            "Changes time only.",
-                 .source = "measured, tests/bench/lp_mkl_bench.cc"});
+                            "pair steps, then Newton; with approximation=nystrom Newton. With "
+                            "approximation=nystrom only: interior_point (Mehrotra), gfb "
+                            "(generalized forward-backward, one set per kernel), gfb_merged (one "
+                            "set for all) and coordinate_descent; the last three may end at a "
+                            "numerical limit for large C. The losses squared_hinge, logistic and "
+                            "square are for auto and newton. Changes time only.",
+                 .source = "measured, tests/bench/lp_mkl_bench.cc and factor_svm_bench.cc"});
   schema.Choice(
       "outer_loop", &LpMklOptions::outer_loop,
       {{"newton", OuterLoopChoice::kNewton},

@@ -8,7 +8,15 @@
 
 namespace mercer::lp_mkl {
 
-enum class InnerSolverChoice : uint8_t { kAuto, kNewton, kSmo };
+enum class InnerSolverChoice : uint8_t {
+  kAuto,
+  kNewton,
+  kSmo,
+  kInteriorPoint,
+  kGfb,
+  kGfbMerged,
+  kCoordinateDescent
+};
 enum class LossChoice : uint8_t {
   kAuto,
   kHinge,

@@ -99,6 +99,76 @@ TEST(FactorRowsTest, TransposedProductsEqualSumsInHigherPrecision) {
   }
 }
 
+TEST(FactorRowsTest, ProductsWithMatricesAreThoseWithTheirColumns) {
+  RunContext context;
+  for (const auto& [rows, columns] : OddShapes()) {
+    const auto factor = RandomFactor(rows, columns, 8);
+    for (const Index count : {0, 1, 7}) {
+      const Matrix x = UniformMatrix(columns, count, 9);
+      const Matrix a = UniformMatrix(rows, count, 10);
+      Matrix product = Matrix::Constant(rows, count, NAN);
+      Matrix transposed = Matrix::Constant(columns, count, NAN);
+      ASSERT_TRUE(factor->MultiplyMatrix(x, product, context).ok());
+      ASSERT_TRUE(factor->MultiplyTransposedMatrix(a, transposed, context).ok());
+      for (Index j = 0; j < count; ++j) {
+        Vector column(rows);
+        ASSERT_TRUE(factor->Multiply(x.col(j), column, context).ok());
+        EXPECT_LE((product.col(j) - column).norm(), 1e-12 * std::sqrt(static_cast<double>(rows)))
+            << ShapeName(rows, columns);
+        Vector reduced(columns);
+        ASSERT_TRUE(factor->MultiplyTransposed(a.col(j), reduced, context).ok());
+        EXPECT_LE((transposed.col(j) - reduced).norm(), 1e-13 * static_cast<double>(rows))
+            << ShapeName(rows, columns);
+      }
+      Matrix again = product;
+      Matrix transposed_again = transposed;
+      RunContext three_threads = ContextOfThreads(3);
+      ASSERT_TRUE(factor->MultiplyMatrix(x, again, three_threads).ok());
+      ASSERT_TRUE(factor->MultiplyTransposedMatrix(a, transposed_again, three_threads).ok());
+      EXPECT_EQ(again, product);
+      EXPECT_EQ(transposed_again, transposed);
+    }
+  }
+  RunContext cancelled = CancelledContext();
+  Matrix out(513, 2);
+  EXPECT_TRUE(absl::IsCancelled(
+      RandomFactor(513, 5, 1)->MultiplyMatrix(Matrix::Ones(5, 2), out, cancelled)));
+}
+
+TEST(FactorRowsTest, SingleRowsAreDottedAndAdded) {
+  const auto factor = RandomFactor(3, 37, 11);
+  Vector x = Vector::Zero(factor->stride());
+  x.head(37) = UniformMatrix(37, 1, 12);
+  Vector sum = x;
+  factor->AddRow(2, -1.5, sum.data());
+  ExactSum dot;
+  for (Index c = 0; c < 37; ++c) {
+    dot.Add(static_cast<long double>(factor->row(2)[c]) * x(c));
+    EXPECT_DOUBLE_EQ(sum(c), x(c) - 1.5 * static_cast<double>(factor->row(2)[c]));
+  }
+  ExpectSum(factor->DotRow(2, x.data()), dot, "row 2");
+  EXPECT_EQ(sum.tail(factor->stride() - 37), Vector::Zero(factor->stride() - 37));
+}
+
+TEST(FactorRowsTest, RowsTimesATriangleAreRoundedProducts) {
+  RunContext context;
+  const auto factor = RandomFactor(600, 37, 13);
+  const Matrix root = UniformMatrix(37, 37, 14).triangularView<Eigen::Lower>();
+  const auto product = factor->TimesTriangular(root, context);
+  ASSERT_TRUE(product.ok());
+  for (Index i = 0; i < 600; i += 7) {
+    for (Index c = 0; c < 37; ++c) {
+      double sum = 0;
+      for (Index j = c; j < 37; ++j) {
+        sum += static_cast<double>(factor->row(i)[j]) * root(j, c);
+      }
+      EXPECT_NEAR(product->row(i)[c], sum, 1e-6 * 37);
+    }
+  }
+  RunContext cancelled = CancelledContext();
+  EXPECT_TRUE(absl::IsCancelled(factor->TimesTriangular(root, cancelled).status()));
+}
+
 // The lower triangle of out = 1 + scale sum_j w_j row_j row_j', at the columns at tiles' edges and every 37th.
 void CheckGram(Index rows, Index columns, double scale) {
   RunContext context;

@@ -197,7 +197,16 @@ TEST_F(LowRankFamilyTest, CombinationsEqualWeightedSums) {
   Vector diagonal(kFamilyRows);
   ASSERT_TRUE((*combined)->Diagonal(diagonal, context_).ok());
   ExpectMatrixNear(diagonal, gram.diagonal(), kSingle, "diagonal");
-  EXPECT_TRUE((*combined)->Factored().has_value());
+  const auto factored = (*combined)->Factored();
+  ASSERT_TRUE(factored.has_value() && factored->blocks != nullptr);
+  // Its blocks are the kernels, with their weights.
+  Matrix sum = Matrix::Zero(factored->rows.cols(), factored->rows.cols());
+  for (const FactorBlock& block : factored->blocks->blocks) {
+    const Matrix rows =
+        block.scale * factored->blocks->stacked->middleRows(block.first, block.size);
+    sum += rows.transpose() * rows;
+  }
+  ExpectMatrixNear(factored->root * factored->root.transpose(), sum, 1e-11, "blocks");
   const auto none = family_->Combine(Vector::Zero(NumKernels()), context_);
   ASSERT_TRUE(none.ok()) << none.status();
   ASSERT_TRUE((*none)->Apply(a, applied, context_).ok());

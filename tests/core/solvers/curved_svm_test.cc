@@ -78,7 +78,7 @@ struct CurvedInstance {
   FeatureKernel features;
   HiddenKernelOperator hidden;
   DenseKernelOperator dense;
-  SvmNewtonProblem problem;
+  SvmProblem problem;
 
   std::vector<const KernelOperator*> kernels() const { return {&features, &hidden, &dense}; }
 };
@@ -126,7 +126,7 @@ TEST_P(CurvedSvmTest, EndsAtAPointThatSatisfiesTheConditionsOfOptimality) {
       CurvedSvmSolver solver(*kernel, goal);
       ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
       ASSERT_TRUE(solver.Run(context).ok());
-      ASSERT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+      ASSERT_EQ(static_cast<int>(solver.stop()), static_cast<int>(SvmStop::kRelativeGap))
           << solver.certificate().RelativeGap();
       EXPECT_LE(solver.certificate().RelativeGap(), goal);
       EXPECT_GE(solver.certificate().RelativeGap(), -1e-12);
@@ -140,7 +140,7 @@ TEST_P(CurvedSvmTest, EndsAtAPointThatSatisfiesTheConditionsOfOptimality) {
       }
       const double bias = solver.certificate().bias.chosen;
       for (Index i = 0; i < scores.size(); ++i) {
-        const SvmNewtonProblem& problem = instance.problem;
+        const SvmProblem& problem = instance.problem;
         const double slope =
             problem.loss->Slope(problem.targets(i), problem.costs(i), scores(i) + bias);
         EXPECT_NEAR(solver.dual()(i), -slope, 3e-4 * std::max(cost, std::sqrt(cost)));
@@ -230,7 +230,7 @@ TEST(CurvedSvmOptimumTest, ZeroKernelGivesTheConstant) {
     CurvedSvmSolver solver(zero, 1e-10);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(solver.Run(context).ok());
-    const SvmNewtonProblem& problem = instance.problem;
+    const SvmProblem& problem = instance.problem;
     const Vector none = Vector::Zero(zero.size());
     const double bias = problem.loss->ExactBias(problem.targets, problem.costs, none).chosen;
     EXPECT_NEAR(solver.certificate().primal,
@@ -260,9 +260,9 @@ TEST(CurvedSvmShapesTest, FewSamplesManyFeaturesAndSingularSystems) {
       repeated.col(j) = 1e5 * x.col(j % 2);
     }
     const FeatureKernel kernel(repeated);
-    const SvmNewtonProblem problem = {
-        SharedLoss(kind), kind == LossKind::kSquare ? NoisyTargets(3, x) : NoisyLabels(3, x),
-        Vector::Constant(80, 1e8)};
+    const SvmProblem problem = {SharedLoss(kind),
+                                kind == LossKind::kSquare ? NoisyTargets(3, x) : NoisyLabels(3, x),
+                                Vector::Constant(80, 1e8)};
     RunContext context;
     CurvedSvmSolver solver(kernel, 1e-3);
     ASSERT_TRUE(solver.Start(problem, {}, context).ok());
@@ -341,7 +341,7 @@ TEST(CurvedSvmResumeTest, StartFromTheSolutionIsDone) {
     CurvedSvmSolver solver(instance.features, 1e-8);
     ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok() && solver.Run(context).ok());
     CurvedSvmSolver again(instance.features, 1e-8);
-    SvmNewtonWarmStart start = solver.Successor();
+    SvmWarmStart start = solver.Successor();
     start.dual = solver.dual();
     ASSERT_TRUE(again.Start(instance.problem, start, context).ok());
     EXPECT_TRUE(again.done());
@@ -353,20 +353,19 @@ TEST(CurvedSvmErrorsTest, BadProblemsAreRefused) {
   const CurvedInstance instance = MakeCurvedInstance({.rows = 20});
   RunContext context;
   CurvedSvmSolver solver(instance.features, 1e-3);
-  const auto refused = [&](const std::function<void(SvmNewtonProblem&)>& spoil) {
-    SvmNewtonProblem problem = instance.problem;
+  const auto refused = [&](const std::function<void(SvmProblem&)>& spoil) {
+    SvmProblem problem = instance.problem;
     spoil(problem);
     return absl::IsInvalidArgument(solver.Start(problem, {}, context));
   };
-  EXPECT_TRUE(refused([](SvmNewtonProblem& problem) { problem.targets.setOnes(); }));
-  EXPECT_TRUE(refused([](SvmNewtonProblem& problem) { problem.targets(3) = 2.0; }));
-  EXPECT_TRUE(refused([](SvmNewtonProblem& problem) { problem.targets(3) = std::nan(""); }));
-  EXPECT_TRUE(refused([](SvmNewtonProblem& problem) { problem.costs(3) = -1.0; }));
-  EXPECT_TRUE(refused([](SvmNewtonProblem& problem) { problem.loss = nullptr; }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.targets.setOnes(); }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.targets(3) = 2.0; }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.targets(3) = std::nan(""); }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.costs(3) = -1.0; }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.loss = nullptr; }));
+  EXPECT_TRUE(refused([](SvmProblem& problem) { problem.loss = SharedLoss(LossKind::kHinge); }));
   EXPECT_TRUE(
-      refused([](SvmNewtonProblem& problem) { problem.loss = SharedLoss(LossKind::kHinge); }));
-  EXPECT_TRUE(refused(
-      [](SvmNewtonProblem& problem) { problem.targets = problem.targets.head(19).eval(); }));
+      refused([](SvmProblem& problem) { problem.targets = problem.targets.head(19).eval(); }));
   EXPECT_TRUE(
       absl::IsInvalidArgument(solver.Start(instance.problem, {.dual = Vector::Zero(3)}, context)));
 }

@@ -1,3 +1,4 @@
+// Exact kernels of full rank; what every solver owes is in svm_solver_conformance_test.cc.
 #include "core/solvers/svm_newton.h"
 
 #include <cmath>
@@ -12,7 +13,7 @@ namespace {
 
 struct Instance {
   std::shared_ptr<const Matrix> gram;
-  SvmNewtonProblem problem;
+  SvmProblem problem;
 };
 
 // A Gaussian Gram of width 1 on normal points in three dimensions, with noisy labels or a noisy
@@ -51,7 +52,7 @@ TEST_P(SvmNewtonTest, ReachesTheOptimumOfSmo) {
     SvmNewtonSolver newton(kernel, 1e-8);
     ASSERT_TRUE(newton.Start(instance.problem, {}, context).ok());
     ASSERT_TRUE(newton.Run(context).ok());
-    EXPECT_EQ(static_cast<int>(newton.stop()), static_cast<int>(SvmNewtonStop::kRelativeGap))
+    EXPECT_EQ(static_cast<int>(newton.stop()), static_cast<int>(SvmStop::kRelativeGap))
         << newton.certificate().RelativeGap();
     SmoOptions options;
     options.relative_gap = 1e-6;
@@ -80,72 +81,6 @@ INSTANTIATE_TEST_SUITE_P(Losses, SvmNewtonTest,
                                                   : "Insensitive") +
                                   std::to_string(parameters.index);
                          });
-
-TEST(SvmNewtonResumeTest, RestoredRunGivesTheSameBits) {
-  const Instance instance = MakeInstance(150, LossKind::kHinge, 50.0, 4);
-  const DenseKernelOperator kernel(instance.gram);
-  RunContext context;
-  SvmNewtonSolver whole(kernel, 1e-9);
-  ASSERT_TRUE(whole.Start(instance.problem, {}, context).ok());
-  ASSERT_TRUE(whole.Run(context).ok());
-  SvmNewtonSolver first(kernel, 1e-9);
-  ASSERT_TRUE(first.Start(instance.problem, {}, context).ok());
-  ASSERT_TRUE(first.Step(5, context).ok());
-  RunContext two_threads(CancellationToken(), 2, nullptr);
-  SvmNewtonSolver second(kernel, 1e-9);
-  ASSERT_TRUE(second.RestoreState(instance.problem, first.SaveState()).ok());
-  ASSERT_TRUE(second.Run(two_threads).ok());
-  EXPECT_EQ(whole.dual(), second.dual());
-  EXPECT_EQ(whole.iterations(), second.iterations());
-  EXPECT_FALSE(second.RestoreState(instance.problem, "rubbish").ok());
-}
-
-TEST(SvmNewtonResumeTest, StartFromTheSolutionNeedsAtMostTwoSteps) {
-  const Instance instance = MakeInstance(150, LossKind::kHinge, 10.0, 5);
-  const DenseKernelOperator kernel(instance.gram);
-  RunContext context;
-  SvmNewtonSolver solver(kernel, 1e-8);
-  ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
-  ASSERT_TRUE(solver.Run(context).ok());
-  SvmNewtonSolver again(kernel, 1e-8);
-  SvmNewtonWarmStart start = solver.Successor();
-  start.dual = solver.dual();
-  ASSERT_TRUE(again.Start(instance.problem, start, context).ok());
-  ASSERT_TRUE(again.Run(context).ok());
-  EXPECT_LE(again.iterations(), 2);
-}
-
-TEST(SvmNewtonErrorsTest, BadProblemsAreRefused) {
-  Instance instance = MakeInstance(20, LossKind::kHinge, 1.0, 6);
-  const DenseKernelOperator kernel(instance.gram);
-  RunContext context;
-  SvmNewtonSolver solver(kernel, 1e-3);
-  SvmNewtonProblem problem = instance.problem;
-  problem.targets.setOnes();
-  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
-  problem = instance.problem;
-  problem.targets(3) = 2.0;
-  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
-  problem = instance.problem;
-  problem.costs(3) = -1.0;
-  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
-  problem.loss = *MakeLoss(LossKind::kSquare);
-  EXPECT_TRUE(absl::IsInvalidArgument(solver.Start(problem, {}, context)));
-}
-
-TEST(SvmNewtonErrorsTest, CancelledStepLeavesTheStateOfTheOneBefore) {
-  const Instance instance = MakeInstance(100, LossKind::kHinge, 10.0, 7);
-  const DenseKernelOperator kernel(instance.gram);
-  const CancellationToken token;
-  RunContext context(token, 1, nullptr);
-  SvmNewtonSolver solver(kernel, 1e-9);
-  ASSERT_TRUE(solver.Start(instance.problem, {}, context).ok());
-  ASSERT_TRUE(solver.Step(3, context).ok());
-  const std::string before = solver.SaveState();
-  token.Cancel();
-  EXPECT_TRUE(absl::IsCancelled(solver.Step(1, context)));
-  EXPECT_EQ(solver.SaveState(), before);
-}
 
 }  // namespace
 }  // namespace mercer

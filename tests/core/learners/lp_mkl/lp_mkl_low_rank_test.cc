@@ -1,6 +1,7 @@
 // lp-norm MKL with kernels of low rank, against the exact learner on the same kernels.
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,10 +94,64 @@ TEST(LpMklLowRankTest, EveryOuterLoopAndInnerSolverReachesTheSameOptimum) {
                 2e-5 * reference.certificate.primal)
         << outer;
   }
-  OptionValues smo = options;
-  smo["inner_solver"] = std::string("smo");
-  EXPECT_NEAR(MustTrain(problem, smo, 1e-5).certificate.primal, reference.certificate.primal,
-              2e-5 * reference.certificate.primal);
+  for (const char* inner : {"newton", "smo", "interior_point", "gfb", "gfb_merged"}) {
+    OptionValues other = options;
+    other["inner_solver"] = std::string(inner);
+    EXPECT_NEAR(MustTrain(problem, other, 1e-5).certificate.primal, reference.certificate.primal,
+                2e-5 * reference.certificate.primal)
+        << inner;
+  }
+}
+
+TEST(LpMklLowRankTest, EveryInnerSolverAgreesForClassesAndNumbers) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    TrainingProblem problem = CloudProblem(120, 1e-4);
+    problem.kind = kind;
+    if (kind == TargetKind::kRegression) {
+      const RowMatrix x = problem.tasks[0].inputs->blocks[0].values.view();
+      problem.tasks[0].targets.col(0) = x.col(0).array().sin() + 0.5 * x.col(1).array();
+    }
+    const OptionValues options = LowRank({{"p", 1.5}, {"C", 1.0}}, 20);
+    const Fit reference = MustTrain(problem, options, 1e-4);
+    for (const char* inner : {"interior_point", "gfb", "gfb_merged", "coordinate_descent"}) {
+      OptionValues other = options;
+      other["inner_solver"] = std::string(inner);
+      const Fit fit = MustTrain(problem, other, 1e-4);
+      EXPECT_LE(fit.certificate.accuracy, 1e-4) << inner;
+      EXPECT_NEAR(fit.certificate.primal, reference.certificate.primal,
+                  2e-4 * reference.certificate.primal)
+          << inner;
+    }
+  }
+}
+
+// Coordinate descent gets nowhere at such costs: the run must say so.
+TEST(LpMklLowRankTest, SolverThatCannotReachTheGapEndsAtANumericalLimit) {
+  const TrainingProblem problem = CloudProblem(60, 1e-9);
+  OptionValues options = LowRank({{"C", 1e7}}, 15);
+  options["inner_solver"] = std::string("coordinate_descent");
+  const std::unique_ptr<Learner> learner = *Entry().create(options);
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  RunContext context;
+  std::optional<StopReason> stop;
+  for (int step = 0; step < 1000 && !stop.has_value(); ++step) {
+    const auto report = learner->Step(context);
+    ASSERT_TRUE(report.ok()) << report.status();
+    stop = report->stop;
+  }
+  EXPECT_EQ(stop, StopReason::kNumericalLimit);
+}
+
+TEST(LpMklLowRankTest, SolversOfLowRankKernelsAreRefusedForOthers) {
+  const TrainingProblem problem = CloudProblem(40, 1e-3);
+  for (const char* inner : {"interior_point", "gfb", "gfb_merged", "coordinate_descent"}) {
+    const std::unique_ptr<Learner> learner =
+        *Entry().create({{"inner_solver", std::string(inner)}});
+    const absl::Status status = learner->Start(problem, nullptr);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << inner;
+    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << inner;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, "inner_solver");
+  }
 }
 
 TEST(LpMklLowRankTest, RegressionAgreesWithTheExactLearner) {

@@ -19,7 +19,7 @@ const std::vector<double> kHessianWidths = {0.7, 2.0, 6.0};
 
 struct HessianCase {
   std::vector<Matrix> grams;
-  SvmNewtonProblem problem;
+  SvmProblem problem;
 
   std::shared_ptr<const Matrix> Sum(const Vector& weights) const {
     Matrix sum = Matrix::Zero(kHessianSize, kHessianSize);

@@ -1,0 +1,19 @@
+// What solvers of a kernel K = X X' of explicit features ask of X = rows root.
+#pragma once
+
+#include "absl/status/status.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/kernels/kernel_operator.h"
+
+namespace mercer {
+
+// reduced = X'dual. Errors of all functions: kCancelled.
+absl::Status ReduceDual(const FactoredKernel& kernel, const Vector& dual, Vector& reduced,
+                        RunContext& context);
+// scores = X coefficients.
+absl::Status ScoreSamples(const FactoredKernel& kernel, const Vector& coefficients, Vector& scores,
+                          RunContext& context);
+
+}  // namespace mercer
