@@ -5,9 +5,11 @@ from measurements import markdown
 SOLVERS = ("newton", "interior_point", "gfb_merged", "gfb", "coordinate_descent")
 SETS = ("svmguide1", "magic", "adult")
 KERNELS = 10
-COSTS = (1.0, 1000.0)
+COSTS = (1000.0, 1.0)
 GAP = 1e-4
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 10.0
+# Of the last set also these numbers of rows, at the first cost.
+ROWS = (2000, 8000)
 
 
 def solvers(laboratory, names, numbers):
@@ -16,25 +18,26 @@ def solvers(laboratory, names, numbers):
     The norm p = inf gives each kernel the weight 1; the sum of m kernels at the cost C / m is the problem of their mean
     at the cost C.
     """
-    rows = []
-    for cost in COSTS:
-        for name in names or SETS:
-            rows.append(
-                [name, f"{cost:g}", *(_cell(_run(laboratory, name, numbers[0], cost, solver)) for solver in SOLVERS)]
-            )
+    runs = [(name, cost, None) for cost in COSTS for name in names or SETS]
+    runs += [(name, COSTS[0], rows) for name in names or SETS[-1:] for rows in ROWS]
+    lines = []
+    for name, cost, rows in runs:
+        records = [_run(laboratory, name, numbers[0], cost, solver, rows) for solver in SOLVERS]
+        learnt = next((record["rows"] for record in records if record), rows)
+        lines.append([name, learnt, f"{cost:g}", *(_cell(record) for record in records)])
     title = (
         f"Training seconds, factors included, of {KERNELS} kernels of fixed weights 1/{KERNELS}, 100 landmarks, to a "
         f"relative gap of {GAP:g}; where {LIMIT_SECONDS:g} seconds or the precision did not suffice, the gap reached:"
     )
-    return title + "\n\n" + markdown(["data", "C", *SOLVERS], rows)
+    return title + "\n\n" + markdown(["data", "training rows", "C", *SOLVERS], lines)
 
 
-def _run(laboratory, name, number, cost, solver):
+def _run(laboratory, name, number, cost, solver, rows):
     chosen = {
         "approximation": "nystrom", "p": "inf", "C": cost / KERNELS, "kernels": KERNELS, "gap": GAP,
         "landmarks": 100, "inner_solver": solver, "time_limit": LIMIT_SECONDS,
     }  # fmt: skip
-    return laboratory.mercer(name, number, chosen)
+    return laboratory.mercer(name, number, chosen, rows)
 
 
 def _cell(record):
