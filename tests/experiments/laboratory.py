@@ -54,15 +54,24 @@ class Laboratory:
             return self._measurements.get(key)
         return self._measurements.measure(key, call)
 
-    def mercer(self, name, number, settings, rows=None):
-        """lp_mkl with these settings, on the first `rows` training rows; see trainings.train."""
+    def mercer(self, name, number, settings):
+        """lp_mkl with these settings; see trainings.train."""
+        return self._measure(
+            "mercer", name, number, settings,
+            lambda: trainings.train(self._client, self.split(name, number), settings, self._threads),
+        )  # fmt: skip
+
+    def solver(self, name, number, settings, rows=None):
+        """The same on the first `rows` training rows, after a rough training, of which the server has the factors."""
 
         def call():
             split = self.split(name, number)
             used = split if rows is None else splits.first_rows(split, rows)
+            rough = {**settings, "inner_solver": "newton", "gap": 0.5}
+            trainings.train(self._client, used, rough, self._threads)
             return trainings.train(self._client, used, settings, self._threads)
 
-        return self._measure("mercer", name, number, settings if rows is None else {**settings, "rows": rows}, call)
+        return self._measure("mercer", name, number, {**settings, "factors": "kept", "rows": rows}, call)
 
     def svc(self, name, number):
         """A tuned SVC; C and gamma are searched for on the first division."""

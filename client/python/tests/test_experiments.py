@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/expe
 import data_sets  # noqa: E402
 import study_accuracy  # noqa: E402
 import study_equal_accuracy  # noqa: E402
+import study_solvers  # noqa: E402
 from laboratory import Laboratory  # noqa: E402
 from measurements import Measurements, markdown, spread  # noqa: E402
 from splits import accuracy, first_rows, make_split  # noqa: E402
@@ -44,6 +45,8 @@ def small(monkeypatch):
     monkeypatch.setattr(study_accuracy, "BASELINE_LANDMARKS", (20,))
     monkeypatch.setattr(study_accuracy, "NORMS", {2.0: 4, 1.1: 3})
     monkeypatch.setattr(study_equal_accuracy, "LANDMARKS", (5, 10, 20))
+    monkeypatch.setattr(study_solvers, "SOLVERS", ("newton",))
+    monkeypatch.setattr(study_solvers, "ROWS", (40,))
 
 
 def cells(tables):
@@ -124,3 +127,13 @@ def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
     ours, theirs = float(rows[0][5]), [float(row[5]) for row in rows[1:]]
     assert all(value < ours for value in theirs[:-1])
     assert theirs[-1] >= ours or len(theirs) == 3
+
+
+def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
+    table = study_solvers.solvers(Laboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
+    assert [row[:3] for row in cells(table)[2:]] == [
+        ["magic", "105", "1000"],
+        ["magic", "105", "1"],
+        ["magic", "40", "1000"],
+    ]
+    assert all("gap" not in row[3] for row in cells(table)[2:])
