@@ -1,0 +1,139 @@
+"""The experiments of tests/experiments: what they read, divide, keep and print, on tiny data."""
+
+import gzip
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/experiments"))
+import data_sets  # noqa: E402
+import study_accuracy  # noqa: E402
+import study_equal_accuracy  # noqa: E402
+import study_solvers  # noqa: E402
+from laboratory import Laboratory  # noqa: E402
+from measurements import Measurements, markdown, spread  # noqa: E402
+from splits import accuracy, first_rows, make_split  # noqa: E402
+
+ALL_METHODS = ("mercer", "svc", "nystroem")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Of two sets: a table of 150 rows, and two files of LIBSVM's format."""
+    path = tmp_path_factory.mktemp("data")
+    random = np.random.default_rng(5)
+    features = random.normal(size=(150, 10))
+    features[:, 0] *= 10
+    labels = np.where(features[:, 0] > 0, 1, -1)
+    features[:, 1] += 3 * labels
+    (path / "magic").mkdir()
+    with gzip.open(path / "magic/magic.csv.gz", "wt") as file:
+        rows = np.column_stack([features, labels])
+        np.savetxt(file, rows, delimiter=",", header="a,b,c,d,e,f,g,h,i,j,label", comments="")
+    (path / "svmguide1").mkdir()
+    (path / "svmguide1/svmguide1_train.svm").write_text("+1 1:2.5 3:1\n-1 2:4\n")
+    (path / "svmguide1/svmguide1_test.svm").write_text("-1 4:-3\n")
+    return path
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few settings, so that all are tried in a moment."""
+    monkeypatch.setattr(study_accuracy, "LANDMARKS", (5, 20))
+    monkeypatch.setattr(study_accuracy, "BASELINE_LANDMARKS", (20,))
+    monkeypatch.setattr(study_accuracy, "NORMS", {2.0: 4, 1.1: 3})
+    monkeypatch.setattr(study_equal_accuracy, "LANDMARKS", (5, 10, 20))
+    monkeypatch.setattr(study_solvers, "SOLVERS", ("newton",))
+    monkeypatch.setattr(study_solvers, "ROWS", (40,))
+
+
+def cells(tables):
+    lines = [line for line in tables.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_files_are_joined_and_labels_are_signs(folder):
+    data = data_sets.read(folder, "svmguide1")
+    np.testing.assert_array_equal(data.features, [[2.5, 0, 1, 0], [0, 4, 0, 0], [0, 0, 0, -3]])
+    np.testing.assert_array_equal(data.labels, [1, -1, -1])
+    table = data_sets.read(folder, "magic")
+    assert table.features.shape == (150, 10)
+    assert set(table.labels) == {-1.0, 1.0}
+
+
+def test_splits_divide_the_rows_and_are_the_same_again(folder):
+    data = data_sets.read(folder, "magic")
+    split = make_split(data, 0)
+    assert len(split.train) == 105 and len(split.test) == 45
+    rows = np.concatenate([split.train, split.test])
+    np.testing.assert_array_equal(np.unique(rows, axis=0), np.unique(data.features, axis=0))
+    np.testing.assert_array_equal(make_split(data, 0).train, split.train)
+    assert not np.array_equal(make_split(data, 1).train, split.train)
+    fewer = first_rows(split, 10)
+    np.testing.assert_array_equal(fewer.train, split.train[:10])
+    assert len(fewer.train_labels) == 10 and len(fewer.test) == 45
+    assert accuracy([1, -1, 1, 1], np.array([1, -1, -1, 1])) == 75.0
+
+
+def test_measurements_are_made_once_and_survive(tmp_path):
+    path = tmp_path / "results.jsonl"
+    calls = []
+
+    def call():
+        calls.append(1)
+        return {"seconds": 0.5}
+
+    for _ in range(2):
+        kept = Measurements(path)
+        assert kept.measure({"set": "a", "split": 0}, call) == {"seconds": 0.5}
+        assert kept.get({"split": 0, "set": "a"}) == {"seconds": 0.5}
+        assert kept.get({"split": 1, "set": "a"}) is None
+    assert len(calls) == 1
+
+
+def test_tables():
+    assert markdown(["a", "b"], [[1.234, None], ["x", 3]]) == "| a | b |\n| --- | --- |\n| 1.23 | - |\n| x | 3 |"
+    assert spread([1.0, 3.0, None]) == "2.00 ± 1.41"
+    assert spread([1.0]) == "1.00 (1)"
+    assert spread([None]) is None
+
+
+def test_accuracy_table_of_tiny_data(client, folder, small, tmp_path):
+    path = tmp_path / "results.jsonl"
+    laboratory = Laboratory(folder, client, Measurements(path), ALL_METHODS, 1)
+    table = study_accuracy.accuracy(laboratory, ["magic"], range(2))
+    lines = cells(table)
+    for header, _, row in (lines[0:3], lines[3:6]):
+        assert row[0] == "magic" and len(row) == len(header)
+        assert all(80 < float(cell.split(" ± ")[0]) <= 100 for cell in row[1:])
+    for header, _, row in (lines[6:9], lines[9:12]):
+        assert row[:2] == ["magic", "105"] and len(row) == len(header)
+        assert all(float(gap) <= study_accuracy.GAP for gap in row[4::3])
+    # All of it stands in the file: nothing is measured again, nor is a server asked.
+    laboratory = Laboratory(folder, None, Measurements(path), (), 1)
+    assert study_accuracy.accuracy(laboratory, ["magic"], range(2)) == table
+
+
+def test_what_was_not_measured_is_left_open(folder, small):
+    table = study_accuracy.accuracy(Laboratory(folder, None, Measurements(), (), 1), ["magic"], range(2))
+    assert set(cells(table)[2][1:]) == {"-"}
+
+
+def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
+    laboratory = Laboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    rows = cells(study_equal_accuracy.equal_accuracy(laboratory, ["magic"], range(1)))[2:]
+    ours, theirs = float(rows[0][5]), [float(row[5]) for row in rows[1:]]
+    assert all(value < ours for value in theirs[:-1])
+    assert theirs[-1] >= ours or len(theirs) == 3
+
+
+def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
+    table = study_solvers.solvers(Laboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
+    assert [row[:3] for row in cells(table)[2:]] == [
+        ["magic", "105", "1000"],
+        ["magic", "105", "1"],
+        ["magic", "40", "1000"],
+    ]
+    assert all("gap" not in row[3] for row in cells(table)[2:])
