@@ -61,7 +61,7 @@ inline OptionValues WithWhatItNeeds(const LearnerEntry& entry, const std::string
   const TrainingProblem problem = ToyProblem(kind, 20, 2, {1});
   const auto is_refused = [&](const OptionValues& options) {
     const auto learner = entry.create(options);
-    return learner.ok() && !Violation((*learner)->Start(problem, nullptr), field).empty();
+    return !learner.ok() || !Violation((*learner)->Start(problem, nullptr), field).empty();
   };
   const OptionValues alone = {{field, choice}};
   for (const OptionField& other : is_refused(alone) ? entry.fields : std::vector<OptionField>()) {
