@@ -59,15 +59,16 @@ inline OptionValues WithWhatItNeeds(const LearnerEntry& entry, const std::string
   const TargetKind kind =
       entry.classification ? TargetKind::kClassification : TargetKind::kRegression;
   const TrainingProblem problem = ToyProblem(kind, 20, 2, {1});
-  const auto is_refused = [&](const OptionValues& options) {
+  const auto start = [&](const OptionValues& options) {
     const auto learner = entry.create(options);
-    return !learner.ok() || !Violation((*learner)->Start(problem, nullptr), field).empty();
+    return learner.ok() ? (*learner)->Start(problem, nullptr) : learner.status();
   };
   const OptionValues alone = {{field, choice}};
-  for (const OptionField& other : is_refused(alone) ? entry.fields : std::vector<OptionField>()) {
+  const bool is_refused = !Violation(start(alone), field).empty();
+  for (const OptionField& other : is_refused ? entry.fields : std::vector<OptionField>()) {
     for (const std::string& needed : other.choices) {
       const OptionValues both = {{field, choice}, {other.name, needed}};
-      if (other.name != field && !is_refused(both)) {
+      if (other.name != field && start(both).ok()) {
         return both;
       }
     }
