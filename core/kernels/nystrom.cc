@@ -55,7 +55,7 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
       options.eigenvalue_threshold * static_cast<double>(count) * values(count - 1);
   const Index most = options.max_rank > 0 ? std::min(options.max_rank, count) : count;
   Index rank = 0;
-  while (rank < most && values(count - 1 - rank) > least) {
+  while (rank < most && (rank == 0 || values(count - 1 - rank) > least)) {
     ++rank;
   }
   Whitening result{Matrix(count, rank), 0, true};
