@@ -29,5 +29,21 @@ TEST(LowRankLimitsTest, TheLargestEigenvalueIsAlwaysKept) {
   EXPECT_EQ(features->num_features(), 2);
 }
 
+// The first rows of a kernel's columns are zero, as those of sorted sparse data: it counts among the kernels all the same.
+TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
+  RowMatrix values = RowMatrix::Zero(500, 3);
+  values.bottomRows(100) = RandomRows(100, 3, 1);
+  const auto data = BlockOf(values);
+  const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kLinear, "x")};
+  RunContext context;
+  const auto pivots = PickPivots(*data, kernels, 10, 1, context);
+  ASSERT_TRUE(pivots.ok()) << pivots.status();
+  EXPECT_EQ(pivots->size(), 3u);  // its rank
+  EXPECT_GE(pivots->front(), 400);
+  const auto drawn = DrawByLeverage(*data, kernels, 40, 1, context);
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  EXPECT_GE(drawn->front(), 400);
+}
+
 }  // namespace
 }  // namespace mercer
