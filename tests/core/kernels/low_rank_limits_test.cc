@@ -45,5 +45,22 @@ TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
   EXPECT_GE(drawn->front(), 400);
 }
 
+// A basis with as many columns as it may have gains nothing from more rows, and keeps no more of them in memory.
+TEST(LowRankLimitsTest, FullBasisIsFoundFromOneSample) {
+  const auto data = BlockOf(RandomRows(20000, 4, 1));
+  std::vector<Index> landmarks;
+  for (Index i = 0; i < 40; ++i) {
+    landmarks.push_back(400 * i);
+  }
+  RunContext context;
+  const auto features = NystromFeatures::Make(LandmarksFromRows(*data, landmarks),
+                                              GaussiansOfX({0.2, 0.4, 0.8}), {}, context);
+  ASSERT_TRUE(features.ok()) << features.status();
+  const auto basis = FindJointBasis(*features, *data, {1e-8, 3, 10}, context);
+  ASSERT_TRUE(basis.ok()) << basis.status();
+  EXPECT_EQ(basis->reduce.cols(), 10);
+  EXPECT_EQ(basis->sampled.size(), 3000u);
+}
+
 }  // namespace
 }  // namespace mercer
