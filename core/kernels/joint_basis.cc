@@ -127,9 +127,11 @@ class BasisFinder {
   void SetScales(Sample& sample) {
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      const double energy = Block(sample.features, k).squaredNorm();
-      if (energy > 0) {
-        scales_(k) = std::sqrt(static_cast<double>(sample.features.cols()) / energy);
+      // Its square may be out of range where it is not.
+      const double norm = Block(sample.features, k).stableNorm();
+      const double scale = std::sqrt(static_cast<double>(sample.features.cols())) / norm;
+      if (norm > 0 && std::isfinite(scale)) {
+        scales_(k) = scale;
       }
     }
     Scale(sample);

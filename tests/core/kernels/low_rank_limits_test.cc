@@ -15,6 +15,14 @@
 namespace mercer {
 namespace {
 
+absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FamilyOn(
+    const PreparedData& data, std::vector<Index> landmarks,
+    const std::vector<KernelSpec>& kernels) {
+  RunContext context;
+  return LowRankKernelFamily::Make(data, LandmarksFromRows(data, std::move(landmarks)), kernels,
+                                   LowRankOptions(), context);
+}
+
 TEST(LowRankLimitsTest, TheLargestEigenvalueIsAlwaysKept) {
   const auto data = BlockOf(RandomRows(200, 3, 1));
   std::vector<Index> rows;
@@ -43,6 +51,27 @@ TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
   const auto drawn = DrawByLeverage(*data, kernels, 40, 1, context);
   ASSERT_TRUE(drawn.ok()) << drawn.status();
   EXPECT_GE(drawn->front(), 400);
+}
+
+// A row 1e60 times as long as others fits no number of single precision; which of the rows are looked at first does not matter.
+TEST(LowRankLimitsTest, RowOutOfTheRangeOfStoredNumbersIsRefused) {
+  for (const Index row : {0, 1, 5000, 19999}) {
+    RowMatrix values = RandomRows(20000, 2, 1);
+    values.row(row).setConstant(1e60);
+    const auto data = BlockOf(values);
+    const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kGaussian, "x"),
+                                             MakeSpec(KernelType::kLinear, "x")};
+    const auto family = FamilyOn(*data, {10, 20, 30}, kernels);
+    RunContext context;
+    if (family.ok()) {
+      Matrix diagonals(20000, 2);
+      ASSERT_TRUE((*family)->Diagonals({}, diagonals, context).ok());
+      EXPECT_TRUE(diagonals.allFinite()) << row;
+    } else {
+      EXPECT_EQ(GetReason(family.status()), "NOT_PSD") << family.status();
+      EXPECT_EQ(GetErrorMetadata(family.status()), (ErrorMetadata{{"kernel", "kernels[1]"}}));
+    }
+  }
 }
 
 // A basis with as many columns as it may have gains nothing from more rows, and keeps no more of them in memory.
