@@ -81,7 +81,10 @@ class BasisFinder {
     basis_.resize(features_.num_features(), 0);
     const double goal = options_.tolerance * sample.energy;
     MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, goal, context));
-    for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows; ++fresh) {
+    // A basis that has all its columns cannot be mended.
+    for (Index fresh = 1;
+         fresh <= kFreshSamples && sampled_ < rows_.rows && basis_.cols() < MostColumns();
+         ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
       MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
       const double goal_of_fresh = options_.tolerance * sample.energy;
@@ -104,6 +107,7 @@ class BasisFinder {
         DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
     const PreparedData selected = SelectRows(rows_, drawn);
     sample.rows = std::move(drawn);
+    sample.features.resize(0, 0);  // two samples at once would be most of a run's memory
     MERCER_ASSIGN_OR_RETURN(sample.features, features_.EvaluateAll(selected, context));
     sampled_ += selected.rows;
     if (number > 0) {
@@ -123,9 +127,11 @@ class BasisFinder {
   void SetScales(Sample& sample) {
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      const double energy = Block(sample.features, k).squaredNorm();
-      if (energy > 0) {
-        scales_(k) = std::sqrt(static_cast<double>(sample.features.cols()) / energy);
+      // Its square may be out of range where it is not.
+      const double norm = Block(sample.features, k).stableNorm();
+      const double scale = std::sqrt(static_cast<double>(sample.features.cols())) / norm;
+      if (norm > 0 && std::isfinite(scale)) {
+        scales_(k) = scale;
       }
     }
     Scale(sample);

@@ -69,24 +69,35 @@ class MeanKernel {
                               rows);
   }
 
-  // One over the kernels' mean value of a row with itself; 0 for kernels that are zero.
+  // One over the kernels' mean value of a row with itself, over all rows: a few may be zero; 0 for kernels that are zero.
   absl::Status SetWeights(RunContext& context) {
-    const std::vector<Index> some = Range(0, std::min(kBlockRows, pool_.rows));
-    const auto count = static_cast<Index>(some.size());
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(some));
-    const PreparedData selected = SelectRows(pool_, some);
+    Vector sums = Vector::Zero(static_cast<Index>(kernels_.size()));
+    for (Index begin = 0; begin < pool_.rows; begin += kBlockRows) {
+      MERCER_RETURN_IF_ERROR(
+          AddDiagonals(Range(begin, std::min(begin + kBlockRows, pool_.rows)), sums, context));
+    }
+    const auto rows = static_cast<double>(pool_.rows);
+    const auto kernels = static_cast<double>(kernels_.size());
+    weights_ = sums.unaryExpr([rows, kernels](double sum) {
+      const double weight = rows / sum / kernels;
+      return sum > 0 && std::isfinite(weight) ? weight : 0.0;
+    });
+    return context.CheckCancelled();
+  }
+
+  // sums(k) += sum over `rows` of kernel k's value of a row with itself.
+  absl::Status AddDiagonals(const std::vector<Index>& rows, Vector& sums,
+                            RunContext& context) const {
+    const auto count = static_cast<Index>(rows.size());
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(rows));
+    const PreparedData selected = SelectRows(pool_, rows);
     MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross.Bind(selected, context));
-    const auto kernels = static_cast<Index>(kernels_.size());
-    std::vector<double> values(static_cast<size_t>(kernels * count * bound.stride()));
+    std::vector<double> values(static_cast<size_t>(sums.size() * count * bound.stride()));
     bound.Values(0, count, values.data(), context);
-    weights_ = Vector::Zero(kernels);
-    for (Index k = 0; k < kernels; ++k) {
-      double sum = 0;
+    for (Index k = 0; k < sums.size(); ++k) {
       for (Index i = 0; i < count; ++i) {
-        sum += values[static_cast<size_t>((k * count + i) * bound.stride() + i)];
+        sums(k) += values[static_cast<size_t>((k * count + i) * bound.stride() + i)];
       }
-      const double weight = static_cast<double>(count) / sum / static_cast<double>(kernels);
-      weights_(k) = sum > 0 && std::isfinite(weight) ? weight : 0.0;
     }
     return context.CheckCancelled();
   }

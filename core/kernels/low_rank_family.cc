@@ -23,6 +23,8 @@ namespace {
 
 // Rows per task: their features are about 10 MB, and their product with the basis takes up to 40 ms.
 constexpr Index kFilledRows = 256;
+// Of a kernel's features, scaled to a mean squared norm of 1: those of 100'000 kernels are within the range of single precision.
+constexpr double kLongestRow = 1e35;
 // Times the tolerance, for kernels that follow from others: moved optima of real data by 1e-4 at a tolerance of 1e-8, as the
 // tolerance itself does.
 constexpr double kSparedTolerance = 50;
@@ -113,7 +115,7 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
   const Index rank = basis_.reduce.cols();
   rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
-  // Squared norms, what is dropped of them, the largest norm of Q, and the number (from 1) of a kernel that is not finite.
+  // Squared norms, what is dropped of them, the largest norm of Q, and the number (from 1) of a kernel that is out of range.
   Matrix sums = Matrix::Zero(4, blocks);
   std::atomic<Index> finished = 0;
   context.parallel().ForBlocks(inputs.rows, kFilledRows, [&](Index begin, Index end) {
@@ -137,10 +139,11 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
         const Index first = features_.first_feature(k);
         const double of_kernel =
             features.col(r).segment(first, features_.first_feature(k + 1) - first).squaredNorm();
-        if (!std::isfinite(of_kernel)) {
+        const double scaled = basis_.scales(k) * std::sqrt(of_kernel);
+        if (!(scaled <= kLongestRow)) {
           of_block(3) = static_cast<double>(basis_kernels_[static_cast<size_t>(k)] + 1);
         }
-        norm += basis_.scales(k) * basis_.scales(k) * of_kernel;
+        norm += scaled * scaled;
       }
       const double kept = reduced.col(r).squaredNorm();
       of_block(0) += norm;
@@ -154,8 +157,9 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
   if (sums.row(3).maxCoeff() > 0) {
     return NameKernel(
         static_cast<size_t>(sums.row(3).maxCoeff()) - 1,
-        WithReason(absl::InvalidArgumentError("the kernel of a row with itself is not "
-                                              "finite: not positive semidefinite"),
+        WithReason(absl::InvalidArgumentError(
+                       "the kernel of a row with itself is not finite, or more than 1e70 times "
+                       "that of others: not positive semidefinite in single precision"),
                    "NOT_PSD"));
   }
   dropped_share_ =

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,8 +45,12 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
   }
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);
   const Vector& values = solver.eigenvalues();  // ascending
+  if (!values.allFinite()) {
+    return {Matrix(count, 0), 0, false};
+  }
   const double largest = values.cwiseAbs().maxCoeff();
-  if (!(largest > 0)) {
+  // Below, numbers have lost their digits.
+  if (!(largest >= std::numeric_limits<double>::min())) {
     return {Matrix(count, 0), 0, true};
   }
   if (values(0) < -kNegative * largest) {
@@ -55,7 +60,7 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
       options.eigenvalue_threshold * static_cast<double>(count) * values(count - 1);
   const Index most = options.max_rank > 0 ? std::min(options.max_rank, count) : count;
   Index rank = 0;
-  while (rank < most && values(count - 1 - rank) > least) {
+  while (rank < most && (rank == 0 || values(count - 1 - rank) > least)) {
     ++rank;
   }
   Whitening result{Matrix(count, rank), 0, true};
@@ -99,7 +104,7 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
   features.first_.push_back(0);
   for (size_t k = 0; k < whitenings.size(); ++k) {
     if (!whitenings[k].finite) {
-      return NotPsd(k, "it has values that are not finite");
+      return NotPsd(k, "it has values or eigenvalues that are not finite");
     }
     if (whitenings[k].negative < 0) {
       return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitenings[k].negative));

@@ -21,7 +21,7 @@ namespace mercer {
 struct NystromOptions {
   Index max_rank = 0;  // of each kernel; 0: as many as there are landmarks
   double eigenvalue_threshold =
-      1e-10;  // keeps e_j > threshold N e_1, N landmarks; in [1e-15, 1e-2]
+      1e-10;  // keeps e_1, and e_j > threshold N e_1, N landmarks; in [1e-15, 1e-2]
 };
 
 // Immutable and safe for concurrent use.

@@ -29,9 +29,10 @@ inline int64_t PeakGrowth(const std::function<bool()>& work) {
   if (pipe(channel) != 0) {
     return -1;
   }
+  // A child's peak begins at what its parent holds, freed memory that the allocator has kept included.
+  malloc_trim(0);
   const pid_t child = fork();
   if (child == 0) {
-    malloc_trim(0);
     int64_t pages = 0;
     int64_t resident = 0;
     std::ifstream("/proc/self/statm") >> pages >> resident;

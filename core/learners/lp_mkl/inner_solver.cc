@@ -47,9 +47,10 @@ ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shap
       return ByteCount(7) * (ByteCount(shape.kernels) + ByteCount(2)) * rows * number;
     case InnerSolverChoice::kCoordinateDescent:
       return ByteCount(FactorRows::Bytes(shape.rows, rank));
+    case InnerSolverChoice::kSmo:
+      return SmoColumnBytes(shape.rows, SmoOptions());
     case InnerSolverChoice::kAuto:
     case InnerSolverChoice::kNewton:
-    case InnerSolverChoice::kSmo:
     case InnerSolverChoice::kInteriorPoint:
     case InnerSolverChoice::kGfbMerged:
       break;

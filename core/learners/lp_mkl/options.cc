@@ -46,7 +46,7 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
       "eigenvalue_threshold", &LpMklOptions::eigenvalue_threshold,
       {.meaning =
            "nystrom: eigenvalues of a kernel among the landmarks are kept above this share of "
-           "the largest one times the number of landmarks.",
+           "the largest one times the number of landmarks, the largest always.",
        .min = 1e-15,
        .max = 1e-2,
        .source = kLowRankSource});

@@ -12,14 +12,14 @@
 namespace mercer {
 namespace {
 
-// The kernels' sum, each divided by its mean diagonal over the first 64 rows.
+// The kernels' sum, each divided by its mean diagonal.
 Matrix NaiveMean(const std::vector<KernelSpec>& kernels, const PreparedData& data) {
   Matrix mean = Matrix::Zero(data.rows, data.rows);
   std::vector<Index> columns(static_cast<size_t>(data.rows));
   std::iota(columns.begin(), columns.end(), Index{0});
   for (const KernelSpec& spec : kernels) {
     const Matrix gram = NaiveCross(spec, data, data, columns);
-    mean += gram / gram.diagonal().head(std::min<Index>(64, data.rows)).mean();
+    mean += gram / gram.diagonal().mean();
   }
   return mean;
 }

@@ -1,0 +1,146 @@
+// Kernels of low rank where little is left, or much: one eigenvalue, rows of nothing, numbers at the end of their range.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/kernels/kernel_landmarks.h"
+#include "core/kernels/low_rank_family.h"
+#include "tests/core/kernels/low_rank_test_data.h"
+
+namespace mercer {
+namespace {
+
+std::vector<double> NearWidths(Index count) {
+  std::vector<double> widths;
+  for (Index k = 0; k < count; ++k) {
+    widths.push_back(2 * std::pow(1.1, static_cast<double>(k)));
+  }
+  return widths;
+}
+
+absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> FamilyOn(
+    const PreparedData& data, std::vector<Index> landmarks,
+    const std::vector<KernelSpec>& kernels) {
+  RunContext context;
+  return LowRankKernelFamily::Make(data, LandmarksFromRows(data, std::move(landmarks)), kernels,
+                                   LowRankOptions(), context);
+}
+
+TEST(LowRankLimitsTest, TheLargestEigenvalueIsAlwaysKept) {
+  const auto data = BlockOf(RandomRows(200, 3, 1));
+  std::vector<Index> rows;
+  for (Index i = 0; i < 150; ++i) {
+    rows.push_back(i);
+  }
+  RunContext context;
+  const auto features = NystromFeatures::Make(LandmarksFromRows(*data, rows),
+                                              GaussiansOfX({1.0, 1e-9}), {0, 1e-2}, context);
+  ASSERT_TRUE(features.ok()) << features.status();
+  EXPECT_EQ(features->first_feature(1), 1);
+  EXPECT_EQ(features->num_features(), 2);
+}
+
+// The first rows of a kernel's columns are zero, as those of sorted sparse data: it counts among the kernels all the same.
+TEST(LowRankLimitsTest, LandmarksAreFoundBehindManyRowsOfNothing) {
+  RowMatrix values = RowMatrix::Zero(500, 3);
+  values.bottomRows(100) = RandomRows(100, 3, 1);
+  const auto data = BlockOf(values);
+  const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kLinear, "x")};
+  RunContext context;
+  const auto pivots = PickPivots(*data, kernels, 10, 1, context);
+  ASSERT_TRUE(pivots.ok()) << pivots.status();
+  EXPECT_EQ(pivots->size(), 3u);  // its rank
+  EXPECT_GE(pivots->front(), 400);
+  const auto drawn = DrawByLeverage(*data, kernels, 40, 1, context);
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  EXPECT_GE(drawn->front(), 400);
+}
+
+// Twelve widths of which some stand for the others from 4000 rows on: the kernels are the same but for what the tolerance leaves out.
+TEST(LowRankLimitsTest, KernelsAreTheSameJustBelowAndAtTheRowsWhereSomeStandForOthers) {
+  const RowMatrix rows = RandomRows(4000, 3, 1);
+  const auto below = BlockOf(rows.topRows(3999));
+  const auto at = BlockOf(rows);
+  std::vector<Index> landmarks;
+  for (Index i = 0; i < 20; ++i) {
+    landmarks.push_back(190 * i);
+  }
+  const std::vector<KernelSpec> kernels = GaussiansOfX(NearWidths(12));
+  const auto of_all = FamilyOn(*below, landmarks, kernels);
+  const auto of_some = FamilyOn(*at, landmarks, kernels);
+  ASSERT_TRUE(of_all.ok() && of_some.ok()) << of_all.status() << of_some.status();
+  EXPECT_EQ((*of_all)->basis_kernels().size(), 12u);
+  EXPECT_LT((*of_some)->basis_kernels().size(), 12u);
+  RunContext context;
+  Matrix a = Matrix::Zero(4000, 2);
+  for (Index i = 0; i < 3999; ++i) {
+    a(i, 0) = i % 2 == 0 ? 1.0 : -1.0;
+    a(i, 1) = 1.0;
+  }
+  Matrix forms(12, 2);
+  Matrix forms_of_some(12, 2);
+  ASSERT_TRUE((*of_all)->QuadraticForms(a.topRows(3999), {}, forms, context).ok());
+  ASSERT_TRUE((*of_some)->QuadraticForms(a, {}, forms_of_some, context).ok());
+  const double total = static_cast<double>(rows.rows());
+  EXPECT_LT((forms - forms_of_some).col(0).cwiseAbs().maxCoeff(), 1e-3 * total);
+  EXPECT_LT((forms - forms_of_some).col(1).cwiseAbs().maxCoeff(), 1e-3 * forms.col(1).minCoeff());
+}
+
+// 40 rows are asked for per landmark before kernels stand for others; with fewer, all are features of their own.
+TEST(LowRankLimitsTest, ManyLandmarksForTheirRowsKeepEveryKernel) {
+  const auto data = BlockOf(RandomRows(4000, 3, 1));
+  std::vector<Index> landmarks;
+  for (Index i = 0; i < 101; ++i) {
+    landmarks.push_back(39 * i);
+  }
+  const std::vector<KernelSpec> kernels = GaussiansOfX({2.0, 2.2, 2.4});
+  const auto family = FamilyOn(*data, landmarks, kernels);
+  ASSERT_TRUE(family.ok()) << family.status();
+  EXPECT_EQ((*family)->basis_kernels().size(), 3u);
+}
+
+// A row 1e60 times as long as others fits no number of single precision; which of the rows are looked at first does not matter.
+TEST(LowRankLimitsTest, RowOutOfTheRangeOfStoredNumbersIsRefused) {
+  for (const Index row : {0, 1, 5000, 19999}) {
+    RowMatrix values = RandomRows(20000, 2, 1);
+    values.row(row).setConstant(1e60);
+    const auto data = BlockOf(values);
+    const std::vector<KernelSpec> kernels = {MakeSpec(KernelType::kGaussian, "x"),
+                                             MakeSpec(KernelType::kLinear, "x")};
+    const auto family = FamilyOn(*data, {10, 20, 30}, kernels);
+    RunContext context;
+    if (family.ok()) {
+      Matrix diagonals(20000, 2);
+      ASSERT_TRUE((*family)->Diagonals({}, diagonals, context).ok());
+      EXPECT_TRUE(diagonals.allFinite()) << row;
+    } else {
+      EXPECT_EQ(GetReason(family.status()), "NOT_PSD") << family.status();
+      EXPECT_EQ(GetErrorMetadata(family.status()), (ErrorMetadata{{"kernel", "kernels[1]"}}));
+    }
+  }
+}
+
+// A basis with as many columns as it may have gains nothing from more rows, and keeps no more of them in memory.
+TEST(LowRankLimitsTest, FullBasisIsFoundFromOneSample) {
+  const auto data = BlockOf(RandomRows(20000, 4, 1));
+  std::vector<Index> landmarks;
+  for (Index i = 0; i < 40; ++i) {
+    landmarks.push_back(400 * i);
+  }
+  RunContext context;
+  const auto features = NystromFeatures::Make(LandmarksFromRows(*data, landmarks),
+                                              GaussiansOfX({0.2, 0.4, 0.8}), {}, context);
+  ASSERT_TRUE(features.ok()) << features.status();
+  const auto basis = FindJointBasis(*features, *data, {1e-8, 3, 10}, context);
+  ASSERT_TRUE(basis.ok()) << basis.status();
+  EXPECT_EQ(basis->reduce.cols(), 10);
+  EXPECT_EQ(basis->sampled.size(), 3000u);
+}
+
+}  // namespace
+}  // namespace mercer
