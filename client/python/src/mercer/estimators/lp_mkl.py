@@ -61,7 +61,7 @@ class LpMKLClassifier(KernelClassifier):
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
-        number of landmarks. In [1e-15, 0.01].
+        number of landmarks, the largest always. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
         Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
         asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
@@ -226,7 +226,7 @@ class LpMKLRegressor(KernelRegressor):
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
-        number of landmarks. In [1e-15, 0.01].
+        number of landmarks, the largest always. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
         Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
         asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
