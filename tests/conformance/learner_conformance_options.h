@@ -74,9 +74,12 @@ inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry, Ta
     const std::vector<OptionValue> inner = InnerValues(field);
     values.insert(values.end(), inner.begin(), inner.end());
     for (const OptionValue& value : values) {
-      if (value != field.default_value) {
-        variants.push_back({{field.name, value}});
+      if (value == field.default_value) {
+        continue;
       }
+      variants.push_back(field.type == OptionType::kChoice
+                             ? WithWhatItNeeds(entry, field.name, std::get<std::string>(value))
+                             : OptionValues{{field.name, value}});
     }
   }
   variants.push_back(std::move(lower));
