@@ -56,7 +56,13 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   const bool spare = static_cast<Index>(some.size()) < features.num_kernels() &&
                      inputs.rows >= LeastRowsToSpareKernels(features.num_landmarks());
   if (spare) {
-    MERCER_ASSIGN_OR_RETURN(family, FromSome(features, std::move(some), inputs, options, context));
+    absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> found =
+        FromSome(features, std::move(some), inputs, options, context);
+    // Where the fit is singular all kernels still have a basis, and an error of theirs has its name.
+    if (!found.ok() && !absl::IsInvalidArgument(found.status())) {
+      return found.status();
+    }
+    family = found.ok() ? *std::move(found) : nullptr;
   }
   if (family == nullptr) {
     MERCER_ASSIGN_OR_RETURN(family, FromAll(std::move(features), inputs, options, context));
@@ -82,7 +88,7 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSo
   MERCER_ASSIGN_OR_RETURN(BasisExtension extension,
                           ExtendBasis(all, family->basis_kernels_, family->basis_, inputs,
                                       options.basis.seed, context));
-  if (extension.fitted_share > kSparedTolerance * options.basis.tolerance) {
+  if (!(extension.fitted_share <= kSparedTolerance * options.basis.tolerance)) {
     return nullptr;
   }
   family->basis_.restore = std::move(extension.restore);

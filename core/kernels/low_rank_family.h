@@ -54,8 +54,8 @@ class LowRankKernelFamily : public KernelFamily {
   Index num_features() const { return first_feature_.back(); }
   // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of many widths and rows, some.
   const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
-  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out: of all rows, or, when
-  // some kernels stand for others, of a sample of them.
+  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out; when
+  // some kernels stand for others the larger of this for these, and of the fit of the others on a sample of the rows.
   double dropped_share() const { return dropped_share_; }
 
   // At new rows these are functions of the joint basis as well: where there are fewer rows than features, which leave directions

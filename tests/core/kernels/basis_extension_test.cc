@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 
@@ -190,6 +191,23 @@ TEST(LowRankFamilyBasisTest, FewRowsUseAllKernels) {
       LowRankKernelFamily::Make(*data, SpreadLandmarks(*data), FineGrid(), {}, context);
   ASSERT_TRUE(family.ok());
   EXPECT_EQ((*family)->basis_kernels().size(), FineGrid().size());
+}
+
+// Rows that overflow a kernel among many that stand for others: that kernel is named, whichever step meets them first.
+TEST(LowRankFamilyBasisTest, AKernelThatOverflowsIsNamed) {
+  RowMatrix rows = RandomRows(4500, 3, 13);
+  rows.bottomRows(2000).array() *= 1e200;
+  const auto data = BlockOf(rows);
+  std::vector<KernelSpec> kernels = FineGrid();
+  kernels.insert(kernels.begin() + 7, MakeSpec(KernelType::kLinear, "x"));
+  std::vector<Index> landmarks(20);
+  std::iota(landmarks.begin(), landmarks.end(), Index{0});
+  RunContext context;
+  const absl::Status status =
+      LowRankKernelFamily::Make(*data, LandmarksFromRows(*data, landmarks), kernels, {}, context)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.ToString().find("kernels[7]"), std::string::npos) << status;
 }
 
 // Two clusters so far apart that no width reaches from one to the other: widths in
