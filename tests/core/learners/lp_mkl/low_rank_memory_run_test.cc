@@ -26,10 +26,16 @@ void ExpectWithinEstimate(const OptionValues& options, const std::vector<double>
   EXPECT_LE(grown, estimate + kCodeAndStacks) << what;
 }
 
-TEST(LowRankMemoryRunTest, EstimateIsAnUpperBoundForEverySelection) {
-  if (!kGrowthIsMemoryHeld) {
-    GTEST_SKIP() << "sanitizers keep freed memory";
+class LowRankMemoryRunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kGrowthIsMemoryHeld) {
+      GTEST_SKIP() << "sanitizers keep freed memory";
+    }
   }
+};
+
+TEST_F(LowRankMemoryRunTest, EstimateIsAnUpperBoundForEverySelection) {
   for (const std::string& selection : LandmarkSelections()) {
     ExpectWithinEstimate(SelectedBy(selection, OnLandmarks(60, {{"C", 1.0}})), {0.5, 1.0, 2.0, 4.0},
                          selection);
@@ -37,10 +43,7 @@ TEST(LowRankMemoryRunTest, EstimateIsAnUpperBoundForEverySelection) {
 }
 
 // SMO keeps columns of the kernel.
-TEST(LowRankMemoryRunTest, EstimateIsAnUpperBoundForSolversThatKeepColumns) {
-  if (!kGrowthIsMemoryHeld) {
-    GTEST_SKIP() << "sanitizers keep freed memory";
-  }
+TEST_F(LowRankMemoryRunTest, EstimateIsAnUpperBoundForSolversThatKeepColumns) {
   for (const char* solver : {"smo", "coordinate_descent", "gfb"}) {
     OptionValues options = OnLandmarks(20, {{"C", 0.01}});
     options["inner_solver"] = std::string(solver);
