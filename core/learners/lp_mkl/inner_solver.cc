@@ -21,20 +21,14 @@ constexpr double kSmoSliceOperations = 4e8;  // SMO is bound by memory
 
 }  // namespace
 
-absl::Status CheckInnerSolver(const LpMklOptions& options, const Loss& loss) {
-  if (options.inner_solver == InnerSolverChoice::kAuto ||
-      options.inner_solver == InnerSolverChoice::kNewton ||
-      options.inner_solver == InnerSolverChoice::kSmo) {
-    return absl::OkStatus();
-  }
+absl::Status CheckInnerSolver(const LpMklOptions& options) {
+  const bool for_all_kernels = options.inner_solver == InnerSolverChoice::kAuto ||
+                               options.inner_solver == InnerSolverChoice::kNewton ||
+                               options.inner_solver == InnerSolverChoice::kSmo;
   FieldViolations violations;
-  violations.Check(options.approximation != Approximation::kNone, "inner_solver",
+  violations.Check(for_all_kernels || options.approximation != Approximation::kNone, "inner_solver",
                    "must be auto, newton or smo when approximation is none: the others are for "
                    "kernels of low rank");
-  violations.Check(loss.kind() == LossKind::kHinge || loss.kind() == LossKind::kEpsilonInsensitive,
-                   "inner_solver",
-                   "must be auto or newton for this loss: interior_point, gfb, gfb_merged and "
-                   "coordinate_descent are for the hinge and the epsilon-insensitive loss");
   return violations.ToStatus();
 }
 

@@ -27,9 +27,9 @@ struct InnerProblem {
   Vector costs;
 };
 
-// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features and for losses that are
-// hinges. Errors: kInvalidArgument naming the field "inner_solver".
-absl::Status CheckInnerSolver(const LpMklOptions& options, const Loss& loss);
+// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features; for which losses they are
+// loss_choice.h knows. Errors: kInvalidArgument naming the field "inner_solver".
+absl::Status CheckInnerSolver(const LpMklOptions& options);
 
 // Upper bound on what the choice adds to the vectors of one number per row that every solver of kernels of low rank has: a joint basis
 // has up to `rank` columns.

@@ -29,10 +29,10 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 }  // namespace
 
 absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(CheckInnerSolver(options_));
   MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
   MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
-  MERCER_RETURN_IF_ERROR(CheckInnerSolver(options_, *task.loss));
   problem_ = &problem;
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
   state_ = {};
