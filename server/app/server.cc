@@ -261,6 +261,9 @@ class Server::Impl {
     MERCER_ASSIGN_OR_RETURN(blobs_, OpenBlobStore(options_.data_dir + "/blobs"));
     disk_ = std::make_unique<DiskGuard>(options_.data_dir, options_.min_free_disk_bytes);
     reserve_ = std::make_unique<DiskReserve>(options_.data_dir + "/reserve");
+    // Before the first call: the keeper, whose thread gives way to all others, may come after a disk is full. It repeats
+    // what fails here, and logs it.
+    reserve_->Refill().IgnoreError();
     context_.disk = disk_.get();
     context_.reserve = reserve_.get();
     OpenCrashNotes();

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "server/blobs/disk_reserve.h"
 #include "server/maintenance/folder_check.h"
 #include "tests/integration/test_server.h"
 
@@ -113,6 +114,7 @@ TEST_F(FullDiskTest, FullDiskLosesNothingAndIsOverWhenThereIsRoom) {
   options.min_free_disk_bytes = 1;
   options.workers = 1;
   StartServer(options);
+  ASSERT_EQ(std::filesystem::file_size(folder_ / "reserve"), size_t{DiskReserve::kBytes});
   v1::Dataset dataset;
   ASSERT_TRUE(Upload(CloudsCsv(600, 4, 1), "clouds", &dataset).ok());
   v1::Dataset unwanted;
