@@ -99,13 +99,16 @@ def test_large_uploads_go_on_where_they_broke_off(client):
     from mercer import _upload
     from mercer._tables import make_parts
 
-    features = np.random.default_rng(1).normal(size=(40_000, 30))
+    features = np.random.default_rng(1).normal(size=(100_000, 30))
     parts = make_parts(features, features[:, 0])
 
     class Broken(_upload.Upload):
         def _requests(self, header, begin):
             for number, message in enumerate(super()._requests(header, begin)):
-                if number == 3:
+                if number == 10:
+                    # What is on its way is lost with the client; 16 MiB that have come are vouched for.
+                    while self._position(header) == (0, 0):
+                        time.sleep(0.01)
                     raise KeyboardInterrupt
                 yield message
 
@@ -122,7 +125,7 @@ def test_large_uploads_go_on_where_they_broke_off(client):
 
     upload._requests = counted
     stored = upload.run()
-    assert stored.rows == 40_000
+    assert stored.rows == 100_000
     assert sum(sent) < upload.num_bytes
 
 
@@ -287,19 +290,17 @@ def test_progress_goes_on_across_a_restart(server, long_training):
     client = mercer.connect(server.address)
     job = client.train(client.upload(features, labels), **arguments)
     events = []
-    restarted = threading.Event()
 
     def restart():
         server.stop()
         server.start()
-        restarted.set()
 
     thread = threading.Thread(target=restart)
     for event in job.progress():
         events.append(event)
         if event.kind == "progress" and event.iteration >= 2 and not thread.ident:
             thread.start()
-        if event.kind == "resumed" and restarted.is_set():
+        if event.kind == "resumed":
             job.cancel()
     thread.join()
     assert [e.sequence for e in events] == list(range(1, len(events) + 1))
