@@ -199,7 +199,7 @@ class BasisFinder {
   // What the new panel holds of the sample's squared norm.
   absl::StatusOr<double> AddPanel(const Sample& sample, Index columns, RunContext& context) {
     const Index count = std::min(columns, MostColumns() - basis_.cols());
-    Matrix panel = RandomSigns(basis_.rows(), count);
+    Matrix panel = RandomDirections(basis_.rows(), count);
     MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
     Matrix products(sample.features.cols(), count);
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
@@ -217,17 +217,11 @@ class BasisFinder {
     return products.squaredNorm();
   }
 
-  Matrix RandomSigns(Index rows, Index columns) const {
-    RandomStream random(options_.seed, "joint-basis-signs", static_cast<uint64_t>(basis_.cols()));
-    Matrix signs(rows, columns);
-    uint64_t bits = 0;
-    for (Index i = 0; i < signs.size(); ++i, bits >>= 1) {
-      if (i % 64 == 0) {
-        bits = random.NextUint64();
-      }
-      signs.data()[i] = (bits & 1) != 0 ? 1.0 : -1.0;
-    }
-    return signs;
+  // Of a density: signs may be orthogonal to the few directions that are left.
+  Matrix RandomDirections(Index rows, Index columns) const {
+    RandomStream random(options_.seed, "joint-basis-directions",
+                        static_cast<uint64_t>(basis_.cols()));
+    return Matrix::NullaryExpr(rows, columns, [&random] { return random.Uniform() - 0.5; });
   }
 
   JointBasis Result() {

@@ -1,7 +1,7 @@
 // One basis for the features of many kernels. Kernels of many widths on the same landmarks span nearly the same functions: an
 // orthonormal L with few columns r keeps v(x) ~ S^-1 L q(x), q(x) = L'S v(x), where S scales every kernel to the same trace.
 //
-// L is found by a range finder on sampled rows: panels of directions B'B G, G random signs, made orthogonal to the panels before
+// L is found by a range finder on sampled rows: panels of directions B'B G, G random, made orthogonal to the panels before
 // them, until what is dropped of the sampled rows' squared norms is at most the tolerance. Fresh samples then test it; one that
 // is kept worse than a hundred times the tolerance adds panels of its own. Source: the specification of lp-norm MKL with low-rank
 // kernels, section (f).

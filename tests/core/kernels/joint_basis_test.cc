@@ -82,6 +82,21 @@ TEST(JointBasisTest, TheToleranceHoldsOnTheSampledRows) {
   EXPECT_GT(before, 32) << "several panels";
 }
 
+// Of two kernels with one feature each that point the same way one direction in two has a trace.
+TEST(JointBasisTest, AFewFeaturesOfOneDirectionAreFoundWithEverySeed) {
+  const RowMatrix column = RandomRows(2, 1, 4);
+  const auto data = BlockOf(column);
+  std::vector<KernelSpec> kernels = GaussiansOfX({1.0, 1.0});
+  for (KernelSpec& kernel : kernels) {
+    kernel.type = KernelType::kLinear;
+  }
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const Found found = Find(*data, LandmarksFromRows(*data, {0, 1}), kernels, {1e-8, seed});
+    EXPECT_EQ(found.basis.reduce.cols(), 1) << seed;
+    EXPECT_LE(ShareLeftOut(found), 1e-12) << seed;
+  }
+}
+
 // The best basis of as many columns is that of the largest singular values.
 TEST(JointBasisTest, AFewColumnsMoreThanTheBestBasisSuffice) {
   const auto data = BlockOf(RandomRows(1000, 4, 1));
