@@ -21,9 +21,7 @@ struct FactorRay {
   const Vector& change;
 
   double Slope(double t) const {
-    Vector dual;
-    model.DualPoint(scores + t * change, bias, dual);
-    return direction.dot(coefficients + t * direction) - change.dot(dual);
+    return direction.dot(coefficients + t * direction) - model.DualAlong(scores, bias, change, t);
   }
 };
 
@@ -139,7 +137,7 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
 
 // The maximiser a at (f, bias) with the best bias.
 absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const {
-  next.bias = Model(next).BalanceDual(next.scores, next.bias, next.dual);
+  next.bias = Model(next, context).BalanceDual(next.scores, next.bias, next.dual);
   return Reduce(next.dual, next.dual_reduced, context);
 }
 
@@ -292,7 +290,7 @@ absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunConte
   Vector change;
   MERCER_RETURN_IF_ERROR(Score(direction.coefficients, change, context));
   const Vector total_change = change.array() + direction.bias;
-  const ProximalModel model = Model(state_);
+  const ProximalModel model = Model(state_, context);
   const FactorRay ray{
       model, state_.scores, state_.bias, state_.coefficients, direction.coefficients, total_change};
   *progress = MinimizeOnRay([&ray](double t) { return ray.Slope(t); });

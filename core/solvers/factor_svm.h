@@ -83,6 +83,9 @@ class FactorSvmSolver : public SvmSolver {
   double CostUnit() const;
   double FirstStep() const;
   ProximalModel Model(const State& state) const { return {box_, state.center, state.step}; }
+  ProximalModel Model(const State& state, RunContext& context) const {
+    return {box_, state.center, state.step, &context.parallel()};
+  }
   absl::Status Reduce(const Vector& dual, Vector& reduced, RunContext& context) const;
   absl::Status Score(const Vector& coefficients, Vector& scores, RunContext& context) const;
   std::vector<Index> InsideBox(const Vector& dual) const;

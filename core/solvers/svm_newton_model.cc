@@ -2,8 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace mercer {
+namespace {
+
+constexpr Index kBlockRows = 8192;  // tens of microseconds
+constexpr Index kPieceRows = 512;   // stay in the nearest cache
+
+Index CountBlocks(Index rows) { return (rows + kBlockRows - 1) / kBlockRows; }
+
+}  // namespace
 
 absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& targets,
                                           const Vector& costs) {
@@ -49,25 +58,77 @@ double ProximalModel::Maximizer(Index i, double residual) const {
   return std::min(std::max(point, box.lower(i)), box.upper(i));
 }
 
-void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) const {
-  dual.resize(box.targets.size());
-  for (Index i = 0; i < box.targets.size(); ++i) {
-    dual(i) = Maximizer(i, box.targets(i) - scores(i) - bias);
+void ProximalModel::Maximize(Index begin, ConstVectorRef scores, double bias,
+                             VectorRef dual) const {
+  const Index count = scores.size();
+  dual.array() = center.segment(begin, count).array() +
+                 step * ((box.targets.segment(begin, count) - scores).array() - bias);
+  if (box.epsilon > 0) {
+    const double flat = step * box.epsilon;
+    dual.array() =
+        (dual.array() > flat)
+            .select(dual.array() - flat, (dual.array() < -flat).select(dual.array() + flat, 0.0));
+  }
+  dual = dual.cwiseMax(box.lower.segment(begin, count)).cwiseMin(box.upper.segment(begin, count));
+}
+
+void ProximalModel::ForRows(const RowsBody& body) const {
+  const Index rows = box.targets.size();
+  if (parallel != nullptr) {
+    parallel->ForBlocks(rows, kBlockRows, body);
+    return;
+  }
+  for (Index begin = 0; begin < rows; begin += kBlockRows) {
+    body(begin, std::min(begin + kBlockRows, rows));
   }
 }
 
-double ProximalModel::DualSum(const Vector& scores, double bias, double* magnitude,
-                              Index* num_free) const {
-  double sum = 0;
-  *magnitude = 0;
-  *num_free = 0;
-  for (Index i = 0; i < box.targets.size(); ++i) {
-    const double a = Maximizer(i, box.targets(i) - scores(i) - bias);
-    sum += a;
-    *magnitude += std::abs(a);
-    *num_free += IsFree(i, a) ? 1 : 0;
+void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) const {
+  dual.resize(box.targets.size());
+  ForRows([&](Index begin, Index end) {
+    Maximize(begin, scores.segment(begin, end - begin), bias, dual.segment(begin, end - begin));
+  });
+}
+
+double ProximalModel::DualAlong(const Vector& scores, double bias, const Vector& change,
+                                double t) const {
+  std::vector<double> sums(static_cast<size_t>(CountBlocks(box.targets.size())), 0.0);
+  ForRows([&](Index begin, Index end) {
+    Vector moved(kPieceRows);
+    Vector dual(kPieceRows);
+    for (Index piece = begin; piece < end; piece += kPieceRows) {
+      const Index count = std::min(kPieceRows, end - piece);
+      moved.head(count) = scores.segment(piece, count) + t * change.segment(piece, count);
+      Maximize(piece, moved.head(count), bias, dual.head(count));
+      sums[static_cast<size_t>(begin / kBlockRows)] +=
+          change.segment(piece, count).dot(dual.head(count));
+    }
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+ProximalModel::DualParts ProximalModel::SumDual(const Vector& scores, double bias) const {
+  std::vector<DualParts> blocks(static_cast<size_t>(CountBlocks(box.targets.size())));
+  ForRows([&](Index begin, Index end) {
+    DualParts& parts = blocks[static_cast<size_t>(begin / kBlockRows)];
+    Vector dual(kPieceRows);
+    for (Index piece = begin; piece < end; piece += kPieceRows) {
+      const Index count = std::min(kPieceRows, end - piece);
+      Maximize(piece, scores.segment(piece, count), bias, dual.head(count));
+      parts.sum += dual.head(count).sum();
+      parts.magnitude += dual.head(count).lpNorm<1>();
+      for (Index i = 0; i < count; ++i) {
+        parts.num_free += IsFree(piece + i, dual(i)) ? 1 : 0;
+      }
+    }
+  });
+  DualParts all;
+  for (const DualParts& parts : blocks) {
+    all.sum += parts.sum;
+    all.magnitude += parts.magnitude;
+    all.num_free += parts.num_free;
   }
-  return sum;
+  return all;
 }
 
 double ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dual) const {
@@ -75,9 +136,7 @@ double ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dua
   double high = kInfinity;
   double stride = box.score_unit;
   for (int trial = 0; trial < 200; ++trial) {
-    double magnitude = 0;
-    Index num_free = 0;
-    const double sum = DualSum(scores, bias, &magnitude, &num_free);
+    const auto [sum, magnitude, num_free] = SumDual(scores, bias);
     if (std::abs(sum) <= 1e-15 * magnitude) {
       break;
     }

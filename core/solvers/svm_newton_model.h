@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/parallel.h"
 #include "core/base/types.h"
 #include "core/objectives/loss.h"
 
@@ -37,7 +38,8 @@ absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& target
 struct ProximalModel {
   const SvmDualBox& box;
   const Vector& center;
-  double step;  // of the proximal term, > 0
+  double step;                             // of the proximal term, > 0
+  const ParallelLoop* parallel = nullptr;  // null: all on the calling thread; the same bits
 
   // The maximisers a.
   void DualPoint(const Vector& scores, double bias, Vector& dual) const;
@@ -45,17 +47,28 @@ struct ProximalModel {
   // rounding leaves of the sum is taken off the free samples, so that bounds stay exact. Requires
   // that some lower is negative and some upper positive.
   double BalanceDual(const Vector& scores, double bias, Vector& dual) const;
+  // sum_i change(i) a_i at scores + t change.
+  double DualAlong(const Vector& scores, double bias, const Vector& change, double t) const;
   // Samples whose a_i moves with r_i: strictly inside the box and off the flat part at zero.
   std::vector<Index> FreeSamples(const Vector& scores, double bias) const;
 
  private:
+  struct DualParts {
+    double sum = 0;        // of a
+    double magnitude = 0;  // of |a|
+    Index num_free = 0;
+  };
+  using RowsBody = std::function<void(Index begin, Index end)>;
+
   double Maximizer(Index i, double residual) const;
+  // The maximisers of the rows from `begin` on.
+  void Maximize(Index begin, ConstVectorRef scores, double bias, VectorRef dual) const;
+  void ForRows(const RowsBody& body) const;
   bool IsFree(Index i, double maximizer) const {
     return maximizer > box.lower(i) && maximizer < box.upper(i) &&
            (maximizer != 0 || box.epsilon == 0);
   }
-  // sum_i a_i at this bias, sum |a_i|, and the number of free samples.
-  double DualSum(const Vector& scores, double bias, double* magnitude, Index* num_free) const;
+  DualParts SumDual(const Vector& scores, double bias) const;
 };
 
 // F along the ray eta + t direction (coefficients of the function, of sum 0) that changes f + b by
