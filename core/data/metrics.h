@@ -21,7 +21,7 @@ double RootMeanSquaredError(const ConstVectorRef& predicted, const ConstVectorRe
 double RSquared(const ConstVectorRef& predicted, const ConstVectorRef& actual);
 
 struct Metric {
-  std::string name;  // accuracy, balanced_accuracy, auc, rmse, r2
+  std::string name;  // accuracy, balanced_accuracy, auc, rmse, r2; verifiers name their own
   double value = 0;
 };
 

@@ -17,6 +17,7 @@
 
 #include "core/base/options.h"
 #include "core/base/run_context.h"
+#include "core/data/metrics.h"
 #include "core/training/certificate.h"
 #include "core/training/model.h"
 #include "core/training/problem.h"
@@ -84,6 +85,8 @@ struct Verification {
   Vector values;  // at the training rows, of the function that the witness defines, bias included
   double scale =
       0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
+  std::vector<Metric> metrics =
+      {};  // what else it found; of several outputs the largest value counts
 };
 
 // One line of the registry: everything the framework and the service know about a learner.

@@ -80,7 +80,8 @@ struct Model {
   Certificate certificate;
   StopReason stop_reason = StopReason::kConverged;
   std::vector<Metric>
-      metrics;  // on held-out rows, "held_out.accuracy", or mean over folds, "folds.accuracy"
+      metrics;  // on held-out rows, "held_out.accuracy", or mean over folds, "folds.accuracy"; then
+                // those of the verifier
   Index num_training_rows = 0;
   // Columns that the square blocks of rows to predict must have: the rows of the training data set.
   Index num_square_columns = 0;

@@ -311,6 +311,7 @@ class RecipeRunner {
         model->metrics.push_back({absl::StrCat("held_out.", metric.name), metric.value});
       }
     }
+    model->metrics.insert(model->metrics.end(), outcome.metrics.begin(), outcome.metrics.end());
     stopped_ = outcome.stop_reason == StopReason::kStopRequested ||
                outcome.stop_reason == StopReason::kTimeLimit;
     progress_.model = SaveModel(*model);
@@ -406,10 +407,13 @@ class RecipeRunner {
     MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
     MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
     if (complete && num_phases_ > 1) {
+      std::vector<Metric> of_folds;
       for (const auto& [name, metric] : progress_.fold_metrics) {
-        trained.model.metrics.push_back(
+        of_folds.push_back(
             {absl::StrCat("folds.", name), metric.sum / static_cast<double>(metric.count)});
       }
+      std::vector<Metric>& metrics = trained.model.metrics;
+      metrics.insert(metrics.begin(), of_folds.begin(), of_folds.end());
     }
     return trained;
   }
@@ -464,7 +468,10 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
       made.coding.classes() != model.coding.classes()) {
     return mismatch("the classes differ");
   }
-  return VerifyFunction(*run.entry, model.options, made.problem, model.function, witness, context);
+  MERCER_ASSIGN_OR_RETURN(
+      VerifiedFunction verified,
+      VerifyFunction(*run.entry, model.options, made.problem, model.function, witness, context));
+  return std::move(verified.certificate);
 }
 
 }  // namespace mercer

@@ -196,14 +196,15 @@ class TrainingLoop {
       verifying_ = true;
       observer_.OnVerifying();
     }
-    absl::StatusOr<Certificate> certificate = VerifyFunction(
+    absl::StatusOr<VerifiedFunction> verified = VerifyFunction(
         entry_, options_, problem_, outcome.point.function, outcome.point.witness, context);
-    if (absl::IsFailedPrecondition(certificate.status())) {
+    if (absl::IsFailedPrecondition(verified.status())) {
       return absl::InternalError(
-          absl::StrCat("the learner's own result is refused: ", certificate.status().message()));
+          absl::StrCat("the learner's own result is refused: ", verified.status().message()));
     }
-    MERCER_RETURN_IF_ERROR(certificate.status());
-    outcome.certificate = *std::move(certificate);
+    MERCER_RETURN_IF_ERROR(verified.status());
+    outcome.certificate = std::move(verified->certificate);
+    outcome.metrics = std::move(verified->metrics);
     if (Contradicts(outcome.certificate)) {
       return absl::InternalError(absl::StrCat("the verified dual value ", outcome.certificate.dual,
                                               " is above the primal value ",

@@ -49,7 +49,8 @@ class RunObserver {
 
 struct TrainingOutcome {
   TrainedPoint point;
-  Certificate certificate;  // from verify, not from the learner's own report
+  Certificate certificate;      // from verify, not from the learner's own report
+  std::vector<Metric> metrics;  // of the verifier
   StopReason stop_reason = StopReason::kConverged;
   int64_t iterations = 0;
 };

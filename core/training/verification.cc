@@ -96,6 +96,18 @@ absl::Status CompareOutput(const ComparedValues& compared, Index output,
   return absl::OkStatus();
 }
 
+void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) {
+  for (const Metric& metric : more) {
+    const auto found = std::find_if(merged.begin(), merged.end(),
+                                    [&](const Metric& known) { return known.name == metric.name; });
+    if (found == merged.end()) {
+      merged.push_back(metric);
+    } else {
+      found->value = std::max(found->value, metric.value);
+    }
+  }
+}
+
 // Calls visit(output, part, verification) for every output in turn.
 template <typename Visit>
 absl::Status VerifyOutputs(const LearnerEntry& entry, const OptionValues& options,
@@ -136,10 +148,11 @@ absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const Optio
   return SumCertificates(certificates);
 }
 
-absl::StatusOr<Certificate> VerifyFunction(const LearnerEntry& entry, const OptionValues& options,
-                                           const TrainingProblem& problem,
-                                           const ModelFunction& function, const Witness& witness,
-                                           RunContext& context) {
+absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
+                                                const OptionValues& options,
+                                                const TrainingProblem& problem,
+                                                const ModelFunction& function,
+                                                const Witness& witness, RunContext& context) {
   if (function.num_outputs() != problem.tasks[0].targets.cols()) {
     return Mismatch(absl::StrCat("the model has ", function.num_outputs(), " outputs, the problem ",
                                  problem.tasks[0].targets.cols()));
@@ -147,12 +160,15 @@ absl::StatusOr<Certificate> VerifyFunction(const LearnerEntry& entry, const Opti
   MERCER_ASSIGN_OR_RETURN(const ComparedValues compared,
                           EvaluateSample(problem, function, context));
   std::vector<Certificate> certificates;
+  VerifiedFunction result;
   MERCER_RETURN_IF_ERROR(VerifyOutputs(
       entry, options, problem, witness, context, [&](Index output, const Verification& verified) {
         certificates.push_back(verified.certificate);
+        MergeMetrics(verified.metrics, result.metrics);
         return CompareOutput(compared, output, RowsOfOutput(problem, output), verified);
       }));
-  return SumCertificates(certificates);
+  result.certificate = SumCertificates(certificates);
+  return result;
 }
 
 double BestValueOnRay(double linear, double quadratic, double largest) {

@@ -26,12 +26,18 @@ absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const Optio
 inline constexpr Index kComparedRows = 512;
 inline constexpr double kFunctionTolerance = 1e-10;
 
+struct VerifiedFunction {
+  Certificate certificate;
+  std::vector<Metric> metrics;  // of the verifier: for every name the largest value of an output
+};
+
 // VerifyWitness, and that `function` is what the witness defines. Errors: also kFailedPrecondition
 // with reason WITNESS_MISMATCH.
-absl::StatusOr<Certificate> VerifyFunction(const LearnerEntry& entry, const OptionValues& options,
-                                           const TrainingProblem& problem,
-                                           const ModelFunction& function, const Witness& witness,
-                                           RunContext& context);
+absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
+                                                const OptionValues& options,
+                                                const TrainingProblem& problem,
+                                                const ModelFunction& function,
+                                                const Witness& witness, RunContext& context);
 
 // For verifiers, which share nothing with the solvers: the largest value of  scale linear -
 // scale^2/2 quadratic  over 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be

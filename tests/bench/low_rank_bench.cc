@@ -139,7 +139,7 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
   }
   const double peak = static_cast<double>(Usage().ru_maxrss) / 1024.0;
   const double start_verifying = WallSeconds();
-  const auto certificate =
+  const auto verified =
       VerifyFunction(entry, options, problem, point->function, point->witness, context);
   const double verifying = WallSeconds() - start_verifying;
   const auto rows = static_cast<double>(clouds.labels.size());
@@ -150,7 +150,7 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
       seconds_per_row > 0 ? seconds / rows / seconds_per_row : 1.0,
       static_cast<long>(report.inner_iterations), Accuracy(point->function, context), peak,
       static_cast<double>(Usage().ru_maxrss) / 1024.0,
-      certificate.ok() ? certificate->accuracy : kInfinity, verifying);
+      verified.ok() ? verified->certificate.accuracy : kInfinity, verifying);
   std::fflush(stdout);
   return seconds;
 }

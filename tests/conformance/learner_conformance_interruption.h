@@ -90,11 +90,13 @@ TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
                   (!interrupted.had_model && absl::IsFailedPrecondition(point.status())))
           << point.status();
       if (point.ok()) {
-        const absl::StatusOr<Certificate> verified =
+        const absl::StatusOr<VerifiedFunction> verified =
             VerifyFunction(entry(), options, problem, point->function, point->witness, context);
         ASSERT_TRUE(verified.ok()) << verified.status();
-        EXPECT_LE(verified->dual, exact->certificate.primal + Slack(exact->certificate.primal));
-        EXPECT_GE(verified->primal, exact->certificate.dual - Slack(exact->certificate.dual));
+        EXPECT_LE(verified->certificate.dual,
+                  exact->certificate.primal + Slack(exact->certificate.primal));
+        EXPECT_GE(verified->certificate.primal,
+                  exact->certificate.dual - Slack(exact->certificate.dual));
       }
       const std::unique_ptr<Learner> restored = *entry().create(options);
       ASSERT_TRUE(restored->RestoreState(problem, learner->SaveState(), context).ok());

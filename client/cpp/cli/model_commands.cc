@@ -1,3 +1,4 @@
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
@@ -27,10 +28,14 @@ struct ExportFlags {
   std::string file;
 };
 
+// The first of the validation's, which come before all others.
 std::string MainMetric(const v1::Model& model) {
-  return model.metrics().empty()
-             ? ""
-             : absl::StrCat(model.metrics(0).name(), " ", FormatNumber(model.metrics(0).value()));
+  const bool validated =
+      !model.metrics().empty() && (absl::StartsWith(model.metrics(0).name(), "held_out.") ||
+                                   absl::StartsWith(model.metrics(0).name(), "folds."));
+  return validated
+             ? absl::StrCat(model.metrics(0).name(), " ", FormatNumber(model.metrics(0).value()))
+             : "";
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {

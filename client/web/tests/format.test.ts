@@ -40,4 +40,5 @@ test('bytes, shares, ages and words', () => {
   assert.equal(wordsOf('SCALING_MIN_MAX', 'SCALING_'), 'min max');
   assert.equal(metricWords('held_out.balanced_accuracy'), 'balanced accuracy');
   assert.equal(metricWords('folds.auc'), 'AUC');
+  assert.equal(metricWords('low_rank.joint_rank'), 'low rank: joint rank');
 });

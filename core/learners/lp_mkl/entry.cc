@@ -24,7 +24,10 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
   if (options.approximation != Approximation::kNone) {
     const ByteCount columns = curved ? of_model + ByteCount(kVectors) : ByteCount(kVectors);
-    return (LowRankBytes(options, shape) + columns * rows * number).value();
+    const ByteCount exact = options.exact_certificate
+                                ? VerifierFamilyBytes(shape) + columns * rows * number
+                                : ByteCount(0);
+    return (LowRankBytes(options, shape) + columns * rows * number + exact).value();
   }
   const ByteCount inner_solver =
       curved ? rows * rows * number
@@ -80,6 +83,9 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
       rows * features * (rank + landmarks) +
       kSampleProducts * std::min(rows, kSampledRows) * features * rank;
   work.training = work.verification;
+  if (options.exact_certificate) {
+    work.verification += KernelSumWork(shape);
+  }
   const double passes = 2 * rows * rank + 2 * rank * rank * rank;
   const double gram = 0.5 * rows * rank * rank;
   const double svms = CountSvms(options, shape);

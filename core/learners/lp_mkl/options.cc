@@ -59,6 +59,13 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
        .min = 0,
        .max = 1e-2,
        .source = "specification of lp-norm MKL with low-rank kernels, section (f)"});
+  schema.Bool(
+      "exact_certificate", &LpMklOptions::exact_certificate,
+      {.meaning =
+           "nystrom: also bounds the optimum with the kernels themselves at the solution's dual "
+           "variables and weights. The model's metrics then say how far it is from that optimum. "
+           "The verification then goes through all pairs of rows for every kernel.",
+       .source = "specification of lp-norm MKL with low-rank kernels, section (c)"});
 }
 
 void AddLossOption(OptionSchema<LpMklOptions>& schema) {

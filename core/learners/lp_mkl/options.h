@@ -36,6 +36,7 @@ struct LpMklOptions {
   InnerSolverChoice inner_solver = InnerSolverChoice::kAuto;
   OuterLoopChoice outer_loop = OuterLoopChoice::kNewton;
   Approximation approximation = Approximation::kNone;
+  bool exact_certificate = false;
   int64_t landmarks = 100;
   LandmarkSelection landmark_selection = LandmarkSelection::kUniform;
   int64_t rank = 0;

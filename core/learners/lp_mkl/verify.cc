@@ -124,43 +124,99 @@ double LowerBound(const Loss& loss, const Point& point, const Vector& feasible, 
       largest);
 }
 
+// Bounds and function of a point with certain kernels.
+struct BoundedPoint {
+  Certificate certificate;
+  Vector scores;  // at the training rows, without the bias
+  double half_squared_norm = 0;
+};
+
+absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const Point& point,
+                                              const KernelFamily& family, RunContext& context) {
+  // The coefficients of the function are a dual times a scale: back into the box, then balanced.
+  const double shrink =
+      std::min(1.0, LargestScaleInBox(loss, point.targets, point.costs, point.dual));
+  Vector feasible = shrink * point.dual;
+  loss.RepairDual(point.targets, point.costs, true, feasible);
+  // When that changes no more than rounding, the energies follow from those of the function.
+  const double change = (shrink * point.dual - feasible).cwiseAbs().maxCoeff();
+  const bool same = change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
+  Matrix duals(point.dual.size(), 2);
+  duals << point.dual, feasible;
+  Matrix energies(family.num_kernels(), same ? 1 : 2);
+  MERCER_RETURN_IF_ERROR(
+      family.QuadraticForms(duals.leftCols(same ? 1 : 2), {}, energies, context));
+  MERCER_RETURN_IF_ERROR(CheckEnergies(family, duals, energies, context));
+  energies = energies.cwiseMax(0.0);
+  Matrix scores(point.dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(family.CombinedProduct(point.weights, duals.leftCols(1), scores, context));
+  const Vector norms = point.weights.array() * energies.col(0).array().sqrt();
+  BoundedPoint bounded;
+  bounded.scores = scores.col(0);
+  bounded.half_squared_norm = HalfSquaredNorm(norms, p);
+  const double primal = bounded.half_squared_norm +
+                        loss.TotalValue(point.targets, point.costs, bounded.scores, point.bias);
+  const Vector feasible_energies =
+      same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
+  bounded.certificate = MakeGapCertificate(
+      primal, LowerBound(loss, point, feasible, EnergyNorm(feasible_energies, p)));
+  return bounded;
+}
+
+// How far the function is from the optimum with the kernels themselves: the bounds of that problem at the same dual variables and
+// weights, of which the function g differs from the model at most by value_difference at the training rows. For p > 1 the objective
+// is strongly convex in the norm |f|^2 = (sum_k |f_k|^r)^(2/r), so that |g - g*| <= sqrt(2 gap / (r - 1)).
+absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(LpMklOptions options,
+                                                            const TrainingProblem& problem,
+                                                            const Loss& loss, const Point& point,
+                                                            const Vector& scores,
+                                                            RunContext& context) {
+  options.approximation = Approximation::kNone;
+  MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
+  MERCER_ASSIGN_OR_RETURN(const BoundedPoint exact,
+                          BoundWithKernels(options.p, loss, point, *kernels.family, context));
+  std::vector<Metric> metrics = {
+      {"exact_kernels.relative_gap", exact.certificate.accuracy},
+      {"exact_kernels.value_difference", (exact.scores - scores).cwiseAbs().maxCoeff()}};
+  if (options.p > 1 && exact.half_squared_norm > 0) {
+    const double r = std::isinf(options.p) ? 2.0 : 2 * options.p / (options.p + 1);
+    const double gap = std::max(exact.certificate.gap(), 0.0);
+    metrics.push_back(
+        {"exact_kernels.relative_distance", std::sqrt(gap / ((r - 1) * exact.half_squared_norm))});
+  }
+  return metrics;
+}
+
 }  // namespace
 
 absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
                                     const Witness& witness, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Point point, ReadPoint(options, problem, witness));
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeChosenLoss(options, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels, MakeLpMklKernels(options, problem, context));
-  const KernelFamily* const family = kernels.family.get();
-  // The coefficients of the function are a dual times a scale: back into the box, then balanced.
-  const double shrink =
-      std::min(1.0, LargestScaleInBox(*loss, point.targets, point.costs, point.dual));
-  Vector feasible = shrink * point.dual;
-  loss->RepairDual(point.targets, point.costs, true, feasible);
-  // When that changes no more than rounding, the energies follow from those of the function.
-  const double change = (shrink * point.dual - feasible).cwiseAbs().maxCoeff();
-  const bool same = change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
-  Matrix duals(point.dual.size(), 2);
-  duals << point.dual, feasible;
-  Matrix energies(family->num_kernels(), same ? 1 : 2);
-  MERCER_RETURN_IF_ERROR(
-      family->QuadraticForms(duals.leftCols(same ? 1 : 2), {}, energies, context));
-  MERCER_RETURN_IF_ERROR(CheckEnergies(*family, duals, energies, context));
-  energies = energies.cwiseMax(0.0);
-  Matrix scores(point.dual.size(), 1);
-  MERCER_RETURN_IF_ERROR(
-      family->CombinedProduct(point.weights, duals.leftCols(1), scores, context));
-  const Vector norms = point.weights.array() * energies.col(0).array().sqrt();
-  const double primal = HalfSquaredNorm(norms, options.p) +
-                        loss->TotalValue(point.targets, point.costs, scores.col(0), point.bias);
-  const Vector feasible_energies =
-      same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
-  const double dual = LowerBound(*loss, point, feasible, EnergyNorm(feasible_energies, options.p));
-  Verification verification{MakeGapCertificate(primal, dual), scores.col(0).array() + point.bias,
-                            0};
-  MERCER_ASSIGN_OR_RETURN(verification.scale, FunctionScale(kernels, point, context));
-  if (kernels.low_rank != nullptr) {
+  Verification verification;
+  Vector scores;
+  {
+    MERCER_ASSIGN_OR_RETURN(const LpMklKernels kernels,
+                            MakeLpMklKernels(options, problem, context));
+    MERCER_ASSIGN_OR_RETURN(BoundedPoint bounded,
+                            BoundWithKernels(options.p, *loss, point, *kernels.family, context));
+    scores = std::move(bounded.scores);
+    verification.certificate = bounded.certificate;
+    verification.values = scores.array() + point.bias;
+    MERCER_ASSIGN_OR_RETURN(verification.scale, FunctionScale(kernels, point, context));
+    if (kernels.low_rank == nullptr) {
+      return verification;
+    }
     verification.certificate.scope = CertificateScope::kLowRankProblem;
+    verification.metrics = {
+        {"low_rank.joint_rank", static_cast<double>(kernels.low_rank->joint_rank())},
+        {"low_rank.dropped_share", kernels.low_rank->dropped_share()}};
+  }
+  if (options.exact_certificate) {
+    MERCER_ASSIGN_OR_RETURN(
+        const std::vector<Metric> exact,
+        CompareWithExactKernels(options, problem, *loss, point, scores, context));
+    verification.metrics.insert(verification.metrics.end(), exact.begin(), exact.end());
   }
   return verification;
 }

@@ -16,6 +16,9 @@ namespace mercer::lp_mkl {
 // section (c) of the specification of lp-norm MKL. Kernels are evaluated anew in double, but for kernels of low rank that
 // the cache holds; the dual is made feasible for the lower bound. Errors: kFailedPrecondition (weights missing, negative or
 // outside the ball), kCancelled.
+//
+// Metrics of kernels of low rank: low_rank.joint_rank, low_rank.dropped_share (LowRankKernelFamily), and with exact_certificate
+// exact_kernels.relative_gap, exact_kernels.value_difference and, for p > 1, exact_kernels.relative_distance.
 absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingProblem& problem,
                                     const Witness& witness, RunContext& context);
 

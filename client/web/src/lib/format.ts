@@ -86,7 +86,7 @@ export function wordsOf(value: string | undefined, prefix: string): string {
   return rest.toLowerCase().replaceAll('_', ' ');
 }
 
-/** "held_out.balanced_accuracy" -> "balanced accuracy". */
+/** "held_out.balanced_accuracy" -> "balanced accuracy"; "low_rank.joint_rank" -> "low rank: joint rank". */
 export function metricWords(name: string | undefined): string {
-  return (name ?? '').replace(/^[a-z_]+\./, '').replaceAll('_', ' ').replace(/^auc$/, 'AUC').replace(/^rmse$/, 'RMSE').replace(/^r2$/, 'R²');
+  return (name ?? '').replace(/^(held_out|folds)\./, '').replace('.', ': ').replaceAll('_', ' ').replace(/^auc$/, 'AUC').replace(/^rmse$/, 'RMSE').replace(/^r2$/, 'R²');
 }

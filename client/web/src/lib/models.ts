@@ -1,5 +1,5 @@
 // What the pages say of models.
-import type { AliasChange, Certificate, Model, OptionSetting } from '../api/model_types.ts';
+import type { AliasChange, Certificate, Metric, Model, OptionSetting } from '../api/model_types.ts';
 import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
 import { textFromReal } from './numbers.ts';
 
@@ -31,16 +31,20 @@ export function metricText(name: string | undefined, value: number | string | un
   return /(accuracy|auc)$/.test(name ?? '') ? formatPercent(value ?? 0, 2) : formatReal(value ?? 0);
 }
 
+/** Metrics of the validation; the verifier may have measured more. */
+export function validationMetrics(model: Model): Metric[] {
+  return (model.metrics ?? []).filter((metric) => metricSource(metric) !== '');
+}
+
 /** "folds.accuracy" -> "over the folds"; "held_out.accuracy" -> "on held-out rows". */
-export function metricsSource(model: Model): string {
-  const [first] = model.metrics ?? [];
-  if (first?.name?.startsWith('folds.')) return 'over the folds';
-  return first?.name?.startsWith('held_out.') ? 'on held-out rows' : '';
+export function metricSource(metric: Metric): string {
+  if (metric.name?.startsWith('folds.')) return 'over the folds';
+  return metric.name?.startsWith('held_out.') ? 'on held-out rows' : '';
 }
 
 /** The one metric that a list has room for. */
 export function mainMetric(model: Model): string {
-  const metrics = model.metrics ?? [];
+  const metrics = validationMetrics(model);
   const metric = metrics.find(({ name }) => /\.(accuracy|r2)$/.test(name ?? '')) ?? metrics[0];
   return metric ? `${metricText(metric.name, metric.value)} ${metricWords(metric.name)}` : '–';
 }

@@ -5,7 +5,7 @@ import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
-import { aliasOf, metricsSource, metricText, optionText, partsOf, stopWords } from '../lib/models.ts';
+import { aliasOf, metricSource, metricText, optionText, partsOf, stopWords, validationMetrics } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -129,13 +129,12 @@ function DownloadButton({ model }: { model: Model }) {
 }
 
 function MetricTiles({ model }: { model: Model }) {
-  const source = metricsSource(model);
   return (
     <dl class="tiles">
       {(model.metrics ?? []).map((metric) => (
-        <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={source} />
+        <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={metricSource(metric)} />
       ))}
-      {model.metrics?.length ? null : <Tile label="Quality" value="–" note="not measured" />}
+      {validationMetrics(model).length ? null : <Tile label="Quality" value="–" note="not measured" />}
       <Tile label="Relative gap" value={formatReal(model.certificate?.accuracy, 2)} note="certified" />
       <Tile label="Support vectors" value={formatInteger(model.numSupportVectors)} note={`of ${formatInteger(model.numTrainingRows)} rows`} />
       <Tile label="Size" value={formatBytes(model.sizeBytes)} />

@@ -173,7 +173,8 @@ TEST(LpMklLearnerTest, OptionsAreCheckedAndRoundTrip) {
                                {"landmark_selection", std::string("k_means")},
                                {"rank", int64_t{20}},
                                {"eigenvalue_threshold", 1e-8},
-                               {"compression_tolerance", 1e-6}};
+                               {"compression_tolerance", 1e-6},
+                               {"exact_certificate", true}};
   const auto parsed = schema.Parse(values);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(schema.Values(*parsed), values);
