@@ -1,0 +1,32 @@
+// Rows of all kernels of a family, kept in a bounded cache: what pair steps on the joint dual of multiple kernel learning read.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/base/byte_count.h"
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/kernels/kernel_family.h"
+#include "core/solvers/smo_columns.h"
+
+namespace mercer {
+
+// The row of sample i is the n x m matrix (j, k) -> K_k(i, j), column by column. Values do not depend on the capacity. The family
+// must outlive the cache.
+class KernelRowCache {
+ public:
+  KernelRowCache(const KernelFamily& family, size_t capacity_bytes);
+
+  // Valid until the second next call. Errors: kCancelled.
+  absl::StatusOr<const double*> Get(Index sample, RunContext& context);
+
+  // Upper bound on the bytes of a cache.
+  static ByteCount Bytes(Index num_samples, Index num_kernels, size_t capacity_bytes);
+
+ private:
+  const KernelFamily& family_;
+  LruColumns<double> rows_;
+  Matrix scratch_;
+};
+
+}  // namespace mercer
