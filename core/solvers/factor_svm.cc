@@ -117,7 +117,10 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   }
   state_ = std::move(state);
   MERCER_RETURN_IF_ERROR(TryToFinish(context));
-  if (done()) {
+  if (done()) {  // the function is the dual's own
+    state_.coefficients = state_.dual_reduced;
+    state_.scores = state_.dual_scores;
+    state_.bias = certificate_.bias.chosen;
     return absl::OkStatus();
   }
   State next = state_;

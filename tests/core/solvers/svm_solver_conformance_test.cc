@@ -250,6 +250,20 @@ TEST_P(SvmSolverConformance, EveryStateLeadsToTheSameBits) {
   EXPECT_EQ(last->certificate().primal, whole->certificate().primal);
 }
 
+TEST_P(SvmSolverConformance, SolverThatIsDoneWhenItStartsIsRestored) {
+  const FactorInstance instance = MakeFactorInstance({.cost = 5.0});
+  const std::unique_ptr<SvmSolver> exact = Solve(instance, 1e-5);
+  RunContext context;
+  const std::unique_ptr<SvmSolver> solver = Make(instance, 1e-3);
+  ASSERT_EQ(solver->Start(instance.problem, {.dual = exact->dual()}, context), absl::OkStatus());
+  ASSERT_TRUE(solver->done());
+  const std::unique_ptr<SvmSolver> restored = Make(instance, 1e-3);
+  ASSERT_EQ(restored->RestoreState(instance.problem, solver->SaveState()), absl::OkStatus());
+  EXPECT_TRUE(restored->done());
+  EXPECT_EQ(restored->dual(), solver->dual());
+  EXPECT_EQ(restored->certificate().primal, solver->certificate().primal);
+}
+
 TEST_P(SvmSolverConformance, DamagedAndForeignStatesAreRefused) {
   const FactorInstance instance = MakeFactorInstance({.cost = 5.0});
   RunContext context;
