@@ -33,8 +33,8 @@ SmoMklSolver::SmoMklSolver(const KernelFamily& family, const SmoMklOptions& opti
       rows_(family, options.cache_bytes) {}
 
 ByteCount SmoMklSolver::Bytes(Index num_samples, Index num_kernels, const SmoMklOptions& options) {
-  // Products, new ones, diagonals, and two saved states.
-  constexpr size_t kTables = 5;
+  // Products, new ones, diagonals, a saved state, and one in the making in strings that grow.
+  constexpr size_t kTables = 8;
   constexpr size_t kVectors = 20;
   return KernelRowCache::Bytes(num_samples, num_kernels, options.cache_bytes) +
          (ByteCount(kTables) * ByteCount(num_kernels) + ByteCount(kVectors)) *

@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/joint_learner.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
@@ -28,6 +29,11 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
                                 ? VerifierFamilyBytes(shape) + columns * rows * number
                                 : ByteCount(0);
     return (LowRankBytes(options, shape) + columns * rows * number + exact).value();
+  }
+  if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
+    return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
+            JointSolverBytes(options, shape) + ByteCount(kVectors) * rows * number)
+        .value();
   }
   const ByteCount inner_solver =
       curved ? rows * rows * number
@@ -96,10 +102,28 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   return work;
 }
 
+// Pair steps that read and write all products, rows of all kernels once, and products for the certificates.
+LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& shape) {
+  constexpr double kNumbersOfStep = 10;
+  constexpr double kValuesOfARow = 20;  // row by row a value takes about as long as so many at once
+  const double kernels = static_cast<double>(shape.kernels);
+  LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
+  work.training = WorkCount();
+  work.training[WorkKind::kFamilies] = 1;
+  WorkCount smo = SmoWork(shape, options.C, std::pow(kernels, 1 - 1 / options.p));
+  smo[WorkKind::kPairSteps] *= kNumbersOfStep * kernels;
+  work.training += smo;
+  work.training[WorkKind::kKernelValues] += 2 * kValuesOfARow * CountPairs(shape) * kernels;
+  return work;
+}
+
 // SVMs of changing weights, each followed by the quadratic forms of all kernels.
 LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape) {
   if (options.approximation != Approximation::kNone) {
     return EstimateLowRankWork(options, shape);
+  }
+  if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
+    return EstimateJointWork(options, shape);
   }
   const double kernels = static_cast<double>(shape.kernels);
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
@@ -155,6 +179,10 @@ LearnerEntry Entry() {
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
     MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
+    MERCER_RETURN_IF_ERROR(CheckOuterLoop(options));
+    if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
+      return std::make_unique<JointLpMklLearner>(options);
+    }
     return std::make_unique<LpMklLearner>(options);
   };
   entry.verify = [](const OptionValues& values, const TrainingProblem& problem,

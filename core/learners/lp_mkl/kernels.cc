@@ -128,6 +128,36 @@ Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
   return basis;
 }
 
+absl::StatusOr<ModelFunction> FunctionOf(const LpMklKernels& kernels,
+                                         const TrainingProblem& problem,
+                                         const KernelCombination& combination,
+                                         RunContext& context) {
+  const auto& [weights, dual, bias] = combination;
+  const TaskData& task = problem.tasks[0];
+  if (kernels.low_rank == nullptr) {
+    return MakeKernelFunction(*task.inputs, task.rows, problem.kernels,
+                              weights.cwiseProduct(kernels.family->scales()), dual, bias);
+  }
+  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients,
+                          kernels.low_rank->LandmarkCoefficients(weights, dual, context));
+  ModelFunction function;
+  function.bias = Vector::Constant(1, bias);
+  function.bases.push_back(BasisOf(kernels.landmarks, problem));
+  for (size_t k = 0; k < problem.kernels.size(); ++k) {
+    const auto column = coefficients.col(static_cast<Index>(k));
+    if (column.isZero(0)) {
+      continue;
+    }
+    KernelTerm term;
+    term.kernels = {problem.kernels[k]};
+    term.outputs = {0};
+    term.weights = Matrix::Ones(1, 1);
+    term.coefficients = column.sparseView(0.0, 0.0);
+    function.kernel_terms.push_back(std::move(term));
+  }
+  return function;
+}
+
 }  // namespace
 
 absl::Status CheckApproximation(const LpMklOptions& options,
@@ -167,33 +197,20 @@ absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
   return kernels;
 }
 
-absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
-                                                const TrainingProblem& problem,
-                                                const Vector& weights, const Vector& dual,
-                                                double bias, RunContext& context) {
-  const TaskData& task = problem.tasks[0];
-  if (kernels.low_rank == nullptr) {
-    return MakeKernelFunction(*task.inputs, task.rows, problem.kernels,
-                              weights.cwiseProduct(kernels.family->scales()), dual, bias);
+absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
+                                            const TrainingProblem& problem,
+                                            const KernelCombination& combination,
+                                            RunContext& context) {
+  TrainedPoint point;
+  MERCER_ASSIGN_OR_RETURN(point.function, FunctionOf(kernels, problem, combination, context));
+  point.witness.tasks.push_back({combination.dual, Vector::Constant(1, combination.bias)});
+  point.witness.arrays.emplace_back("weights", combination.weights);
+  for (const KernelSpec& kernel : problem.kernels) {
+    point.summary.kernel_names.push_back(KernelName(kernel));
   }
-  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients,
-                          kernels.low_rank->LandmarkCoefficients(weights, dual, context));
-  ModelFunction function;
-  function.bias = Vector::Constant(1, bias);
-  function.bases.push_back(BasisOf(kernels.landmarks, problem));
-  for (size_t k = 0; k < problem.kernels.size(); ++k) {
-    const auto column = coefficients.col(static_cast<Index>(k));
-    if (column.isZero(0)) {
-      continue;
-    }
-    KernelTerm term;
-    term.kernels = {problem.kernels[k]};
-    term.outputs = {0};
-    term.weights = Matrix::Ones(1, 1);
-    term.coefficients = column.sparseView(0.0, 0.0);
-    function.kernel_terms.push_back(std::move(term));
-  }
-  return function;
+  point.summary.kernel_weights = combination.weights;
+  point.summary.num_support_vectors = (combination.dual.array() != 0).count();
+  return point;
 }
 
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {

@@ -31,11 +31,18 @@ absl::Status CheckApproximation(const LpMklOptions& options,
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context);
 
-// sum_k weights(k) sum_i dual(i) K_k(x_i, .) + bias: over support vectors, or over landmarks. Errors: kCancelled.
-absl::StatusOr<ModelFunction> MakeLpMklFunction(const LpMklKernels& kernels,
-                                                const TrainingProblem& problem,
-                                                const Vector& weights, const Vector& dual,
-                                                double bias, RunContext& context);
+// The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) + bias.
+struct KernelCombination {
+  const Vector& weights;
+  const Vector& dual;
+  double bias;
+};
+
+// It as a model, over support vectors or over landmarks, with its witness. Errors: kCancelled.
+absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
+                                            const TrainingProblem& problem,
+                                            const KernelCombination& combination,
+                                            RunContext& context);
 
 // Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
 // it makes while there are the learner's.

@@ -260,7 +260,8 @@ StepReport LpMklLearner::Report() const {
 
 absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) const {
   if (std::isfinite(state_.best.gap)) {
-    return MakePoint(state_.best.weights, state_.best.dual, state_.best.bias, context);
+    return MakeLpMklPoint(kernels_, *problem_,
+                          {state_.best.weights, state_.best.dual, state_.best.bias}, context);
   }
   // The first SVM has not come to its end: its dual so far, with the best bias.
   if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_->has_point()) {
@@ -269,23 +270,8 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   const Vector& dual = inner_->dual();
   Matrix scores(dual.size(), 1);
   MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
-  return MakePoint(state_.weights, dual,
-                   svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen, context);
-}
-
-absl::StatusOr<TrainedPoint> LpMklLearner::MakePoint(const Vector& weights, const Vector& dual,
-                                                     double bias, RunContext& context) const {
-  TrainedPoint point;
-  MERCER_ASSIGN_OR_RETURN(point.function,
-                          MakeLpMklFunction(kernels_, *problem_, weights, dual, bias, context));
-  point.witness.tasks.push_back({dual, Vector::Constant(1, bias)});
-  point.witness.arrays.emplace_back("weights", weights);
-  for (const KernelSpec& kernel : problem_->kernels) {
-    point.summary.kernel_names.push_back(KernelName(kernel));
-  }
-  point.summary.kernel_weights = weights;
-  point.summary.num_support_vectors = (dual.array() != 0).count();
-  return point;
+  const double bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen;
+  return MakeLpMklPoint(kernels_, *problem_, {state_.weights, dual, bias}, context);
 }
 
 }  // namespace mercer::lp_mkl

@@ -86,8 +86,6 @@ class LpMklLearner : public Learner {
   double NextInnerGap(double gap) const;
   CurvedSamples FindCurvedSamples() const;
   StepReport Report() const;
-  absl::StatusOr<TrainedPoint> MakePoint(const Vector& weights, const Vector& dual, double bias,
-                                         RunContext& context) const;
   std::string Serialize() const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 

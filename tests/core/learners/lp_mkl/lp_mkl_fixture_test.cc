@@ -59,6 +59,9 @@ TEST(LpMklFixtureTest, EverySolverAndOuterLoopMatchesConeSolver) {
   for (const char* outer : {"over_relaxed", "alternation"}) {
     CheckCase(fixture, {{"outer_loop", std::string(outer)}}, outer);
   }
+  for (const char* name : {"lowrank_p1_1", "lowrank_p2_bigC", "lowrank_p4_imbalanced"}) {
+    CheckCase(ReadFixture(name), {{"outer_loop", std::string("smo_mkl")}}, "smo_mkl");
+  }
 }
 
 TEST(LpMklFixtureTest, DegenerateInputsMatchConeSolver) {
