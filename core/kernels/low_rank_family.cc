@@ -302,6 +302,14 @@ absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef 
   return result;
 }
 
+Vector LowRankKernelFamily::PartNorms(ConstVectorRef y) const {
+  Vector norms(num_kernels());
+  for (Index k = 0; k < num_kernels(); ++k) {
+    norms(k) = (Restore(k) * y).norm();
+  }
+  return norms;
+}
+
 absl::StatusOr<double> LowRankKernelFamily::FunctionScale(ConstVectorRef weights,
                                                           ConstVectorRef dual,
                                                           RunContext& context) const {

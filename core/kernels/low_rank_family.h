@@ -64,6 +64,9 @@ class LowRankKernelFamily : public KernelFamily {
   // at the landmarks. Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0. Errors: kCancelled.
   absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
                                               RunContext& context) const;
+  // |L_k y| of every kernel: of the norm that the function sum_k weights(k) Q L_k'L_k y has in kernel k, it is the part without the
+  // weight.
+  Vector PartNorms(ConstVectorRef y) const;
   // A bound of |row(i)| |z|, where f(x_i) = row(i)'z is that function: what its rounding is small against. Errors: kCancelled.
   absl::StatusOr<double> FunctionScale(ConstVectorRef weights, ConstVectorRef dual,
                                        RunContext& context) const;

@@ -245,9 +245,10 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual changes much.
   MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
   next.subproblem_iterations = 0;
+  const double shrinkage = state_.keeps_step ? 1.0 : Settings::kGrowth;
   next.step = solved
                   ? std::min(Settings::kGrowth * state_.step, Settings::kLargestStep * CostUnit())
-                  : std::max(state_.step / Settings::kGrowth, Settings::kLeastStep * CostUnit());
+                  : std::max(state_.step / shrinkage, Settings::kLeastStep * CostUnit());
   if (solved) {
     MERCER_RETURN_IF_ERROR(
         Predict(next, Model(state_).FreeSamples(state_.scores, state_.bias), context));
@@ -267,6 +268,32 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
     return absl::OkStatus();
   }
   return Commit(std::move(next), context);
+}
+
+Vector FactorSvmSolver::FunctionInMetric() const {
+  return kernel_.root.triangularView<Eigen::Lower>().transpose().solve(state_.coefficients);
+}
+
+absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
+    const FactoredKernel& kernel, double relative_gap, RunContext& context) const {
+  constexpr double kNormRounding = 1e-9;
+  auto other = std::make_unique<FactorSvmSolver>(kernel, relative_gap);
+  other->problem_ = problem_;
+  other->box_ = box_;
+  other->state_ = state_;
+  State& state = other->state_;
+  const Vector of_rows = kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients;
+  state.coefficients = kernel.root.triangularView<Eigen::Lower>().solve(of_rows);
+  if (!state.coefficients.allFinite() ||
+      state.coefficients.norm() > (1.0 + kNormRounding) * state_.coefficients.norm()) {
+    return std::unique_ptr<FactorSvmSolver>();
+  }
+  MERCER_RETURN_IF_ERROR(other->Reduce(state.center, state.center_reduced, context));
+  MERCER_RETURN_IF_ERROR(other->MakePoint(state, context));
+  state.dual_scores.resize(0);
+  state.keeps_step = true;
+  state.stop = SvmStop::kRunning;
+  return other;
 }
 
 // Weights change the dual more than the function.
@@ -360,6 +387,7 @@ std::string FactorSvmSolver::SaveState() const {
        {state_.gram_changes, state_.iterations, state_.subproblem_iterations, state_.stalls}) {
     writer.WriteInt64(count);
   }
+  writer.WriteBool(state_.keeps_step);
   writer.WriteUint8(static_cast<uint8_t>(state_.stop));
   return std::move(writer).Take();
 }
@@ -403,6 +431,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::strin
       return damaged;
     }
   }
+  read.keeps_step = reader.ReadBool();
   const uint8_t stop = reader.ReadUint8();
   bool fits = gram.size() == 0 || gram.size() == rank * rank;
   for (const Vector* vector : {&read.center, &read.scores, &read.dual}) {

@@ -37,6 +37,17 @@ class FactorSvmSolver : public SvmSolver {
   FactorSvmSolver(const FactoredKernel& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
+  // A solver that is where this one is, on another kernel of the same rows: function, bias, both dual points and the proximal step
+  // stay, and the step no longer shrinks, since a subproblem of changing kernels is not to blame for taking long. `kernel` must
+  // outlive it. Null when the function is none of the other kernel's, or of a larger norm there. Errors: kCancelled.
+  absl::StatusOr<std::unique_ptr<FactorSvmSolver>> OnKernel(const FactoredKernel& kernel,
+                                                            double relative_gap,
+                                                            RunContext& context) const;
+  // y, of which the function is rows root root' y.
+  Vector FunctionInMetric() const;
+  // 1/2 |v|^2 + sum_i psi_i: no Newton step and no change to a better kernel raises it while the centre stays.
+  double SubproblemValue() const { return Objective(state_); }
+
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
   SvmStop stop() const override { return state_.stop; }
@@ -70,6 +81,7 @@ class FactorSvmSolver : public SvmSolver {
     int64_t iterations = 0;
     int64_t subproblem_iterations = 0;
     int64_t stalls = 0;
+    bool keeps_step = false;  // never shrinks it
     double best_gap = kInfinity;
     SvmStop stop = SvmStop::kRunning;
   };

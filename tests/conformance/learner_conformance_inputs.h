@@ -88,7 +88,7 @@ TEST_P(LearnerConformance, ChoicesOfTheOtherKindOfTargetAreRefused) {
       recipe.learner = entry().name;
       recipe.kind = kind();
       recipe.kernels.resize(entry().uses_kernels ? 1 : 0);
-      recipe.options = {{field.name, choice}};
+      recipe.options = WithWhatItNeeds(entry(), field.name, choice);
       const absl::Status status = ValidateRecipe(entry(), recipe);
       const bool fits = FitsKind(field, choice, kind() == TargetKind::kRegression);
       EXPECT_EQ(status.ok(), fits) << field.name << " = " << choice << ": " << status;

@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/interleaved_learner.h"
 #include "core/learners/lp_mkl/joint_learner.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
@@ -99,6 +100,10 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   work.training[WorkKind::kFactorOperations] += IsCurved(options.loss)
                                                     ? systems * (3 * passes + gram)
                                                     : kNewtonSystems * (passes + 0.1 * gram);
+  if (options.outer_loop == OuterLoopChoice::kInterleaved) {
+    work.training[WorkKind::kFactorOperations] +=
+        kNewtonSystems * kernels * of_kernel * rank * rank;
+  }
   return work;
 }
 
@@ -182,6 +187,9 @@ LearnerEntry Entry() {
     MERCER_RETURN_IF_ERROR(CheckOuterLoop(options));
     if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
       return std::make_unique<JointLpMklLearner>(options);
+    }
+    if (options.outer_loop == OuterLoopChoice::kInterleaved) {
+      return std::make_unique<InterleavedLpMklLearner>(options);
     }
     return std::make_unique<LpMklLearner>(options);
   };

@@ -51,6 +51,16 @@ absl::Status CheckOuterLoop(const LpMklOptions& options) {
     violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
                      "smo_mkl has no SVM of fixed weights to solve: inner_solver must be auto");
   }
+  if (options.outer_loop == OuterLoopChoice::kInterleaved) {
+    violations.Check(options.p > 1 && !std::isinf(options.p), "outer_loop",
+                     "interleaved is for 1 < p < inf");
+    violations.Check(options.approximation == Approximation::kNystrom, "outer_loop",
+                     "interleaved is for approximation=nystrom");
+    violations.Check(!IsCurved(options.loss), "outer_loop",
+                     "interleaved is for the losses hinge and epsilon_insensitive");
+    violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
+                     "interleaved has Newton steps of its own: inner_solver must be auto");
+  }
   return violations.ToStatus();
 }
 

@@ -25,7 +25,7 @@ enum class LossChoice : uint8_t {
   kEpsilonInsensitive,
   kSquare
 };
-enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation, kSmoMkl };
+enum class OuterLoopChoice : uint8_t { kNewton, kOverRelaxed, kAlternation, kSmoMkl, kInterleaved };
 enum class Approximation : uint8_t { kNone, kNystrom };
 
 struct LpMklOptions {

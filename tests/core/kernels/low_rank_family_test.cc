@@ -161,6 +161,19 @@ TEST_F(LowRankFamilyTest, QuadraticFormsEqualDenseOnes) {
   }
 }
 
+// Of Q'a they are the roots of the quadratic forms.
+TEST_F(LowRankFamilyTest, PartNormsAreThoseOfTheFunctionInEachKernel) {
+  const Vector a = UniformMatrix(kFamilyRows, 1, 6);
+  const auto kernel = family_->Combine(Vector::Ones(NumKernels()), context_);
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const Vector reduced = DenseFactor((*kernel)->Factored()->rows).transpose() * a;
+  const Vector norms = family_->PartNorms(reduced);
+  for (Index k = 0; k < NumKernels(); ++k) {
+    const double form = a.dot(Gram(k) * a);
+    EXPECT_NEAR(norms(k) * norms(k), form, 3 * kSingle * Gram(k).cwiseAbs().sum()) << Name(k);
+  }
+}
+
 TEST_F(LowRankFamilyTest, ProductsEqualDenseOnes) {
   const Vector a = SparseMatrix(kFamilyRows, 1, 2);
   Matrix all = Matrix::Constant(kFamilyRows, NumKernels(), NAN);

@@ -43,11 +43,13 @@ class LpMKLClassifier(KernelClassifier):
         forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
         may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
         newton. Changes time only.
-    outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl'}, default='newton'
+    outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
-        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
-        of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p < inf,
-        approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. Changes time only.
+        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
+        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p <
+        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved:
+        the closed form after every Newton step, with approximation=nystrom and the same other options only. Changes
+        time only.
     approximation : {'none', 'nystrom'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
         rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
@@ -210,11 +212,13 @@ class LpMKLRegressor(KernelRegressor):
         forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
         may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
         newton. Changes time only.
-    outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl'}, default='newton'
+    outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
-        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
-        of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p < inf,
-        approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. Changes time only.
+        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
+        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p <
+        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved:
+        the closed form after every Newton step, with approximation=nystrom and the same other options only. Changes
+        time only.
     approximation : {'none', 'nystrom'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
         rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about

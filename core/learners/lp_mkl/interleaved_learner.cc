@@ -1,0 +1,272 @@
+#include "core/learners/lp_mkl/interleaved_learner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/bytes.h"
+#include "core/base/status_macros.h"
+#include "core/learners/lp_mkl/bounds.h"
+#include "core/learners/lp_mkl/loss_choice.h"
+#include "core/objectives/lp_weights.h"
+#include "core/training/single_task.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+constexpr uint64_t kInterleavedStateVersion = 1;
+constexpr double kInterleavedSliceOperations = 4e9;  // about 0.2 s of matrix products on one core
+constexpr double kInterleavedGapShare = 0.1;         // of the gap asked for: that of fixed weights
+constexpr int64_t kMaxFruitlessPoints = 300;
+// More than any run makes; a counter up to here can be added to.
+constexpr int64_t kMostInterleavedSteps = int64_t{1} << 60;
+
+bool IsCountOfSteps(int64_t value) { return value >= 0 && value <= kMostInterleavedSteps; }
+
+}  // namespace
+
+absl::Status InterleavedLpMklLearner::Start(const TrainingProblem& problem,
+                                            const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
+  problem_ = &problem;
+  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  state_ = {};
+  state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
+  state_.start = CarriedDual(problem, warm_start);
+  state_.goal = problem.relative_gap;
+  kernels_ = {};
+  work_ = {};
+  interrupted_ = false;
+  saved_ = Serialize();
+  return absl::OkStatus();
+}
+
+double InterleavedLpMklLearner::InnerGap() const { return kInterleavedGapShare * state_.goal; }
+
+absl::StatusOr<std::unique_ptr<KernelOperator>> InterleavedLpMklLearner::Combine(
+    const Vector& weights, RunContext& context) const {
+  return kernels_.family->CombineForSearch(weights, context);
+}
+
+absl::Status InterleavedLpMklLearner::Prepare(RunContext& context) {
+  if (kernels_.family == nullptr) {
+    MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
+  }
+  if (work_.solver == nullptr) {
+    Work work;
+    MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
+    work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
+    SvmWarmStart start;
+    start.dual = state_.start;
+    MERCER_RETURN_IF_ERROR(work.solver->Start(svm_, start, context));
+    work_ = std::move(work);
+    MERCER_RETURN_IF_ERROR(Certify(context));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepReport> InterleavedLpMklLearner::Step(RunContext& context) {
+  if (interrupted_) {
+    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
+  }
+  interrupted_ = true;
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (!state_.stop.has_value()) {
+    MERCER_RETURN_IF_ERROR(Advance(context));
+  }
+  interrupted_ = false;
+  saved_ = Serialize();
+  return Report();
+}
+
+absl::Status InterleavedLpMklLearner::Advance(RunContext& context) {
+  for (double work = 0; work < kInterleavedSliceOperations && !state_.stop.has_value();) {
+    if (!work_.solver->done()) {
+      work += work_.solver->NextCost();
+      MERCER_RETURN_IF_ERROR(work_.solver->Step(1, context));
+      ++state_.iterations;
+    }
+    if (work_.solver->done()) {
+      MERCER_RETURN_IF_ERROR(Certify(context));
+    }
+    const bool reached = state_.best.gap <= state_.goal;
+    if (reached) {
+      state_.goal = 0.3 * state_.best.gap;  // should the run go on
+    }
+    MERCER_RETURN_IF_ERROR(MoveWeights(context));
+    // The combination of all kernels.
+    const auto rank = static_cast<double>(kernels_.low_rank->joint_rank());
+    work += 2.0 * rank * rank * static_cast<double>(kernels_.low_rank->num_features());
+    if (reached) {
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Bounds of the whole problem at the solver's dual, with the present weights.
+absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
+  const Vector& dual = work_.solver->dual();
+  Matrix energies(kernels_.family->num_kernels(), 1);
+  MERCER_RETURN_IF_ERROR(kernels_.family->QuadraticFormsForSearch(dual, {}, energies, context));
+  Matrix scores(dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(work_.kernel->Apply(dual, scores, context));
+  const PointBounds bounds =
+      BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, dual,
+                  energies.col(0).cwiseMax(0.0), scores.col(0)});
+  Best& best = state_.best;
+  best.primal = std::min(best.primal, bounds.primal);
+  best.lower = std::max(best.lower, bounds.dual);
+  ++state_.fruitless;
+  const double gap = bounds.RelativeGap();
+  if (gap < best.gap) {
+    state_.fruitless = gap < 0.98 * best.gap ? 0 : state_.fruitless;
+    best.gap = gap;
+    best.weights = state_.weights;
+    best.dual = dual;
+    best.bias = bounds.bias;
+  }
+  if (work_.solver->stop() == SvmStop::kPrecision) {
+    state_.fruitless += kMaxFruitlessPoints / 5;
+  }
+  if (best.primal <= 1e-300) {
+    state_.stop = StopReason::kObjectiveZero;
+  } else if (state_.fruitless >= kMaxFruitlessPoints) {
+    state_.stop = StopReason::kNumericalLimit;
+  }
+  return absl::OkStatus();
+}
+
+// The closed form of the weights for the function of the subproblem, and the solver on their kernel. Where rounding lets the norm of
+// the function grow, weights stay.
+absl::Status InterleavedLpMklLearner::MoveWeights(RunContext& context) {
+  const Vector norms =
+      state_.weights.cwiseProduct(kernels_.low_rank->PartNorms(work_.solver->FunctionInMetric()));
+  Vector weights = WeightsFromNorms(norms, options_.p, state_.weights);
+  if (weights.allFinite() && weights != state_.weights) {
+    Work next;
+    MERCER_ASSIGN_OR_RETURN(next.kernel, Combine(weights, context));
+    MERCER_ASSIGN_OR_RETURN(next.solver,
+                            work_.solver->OnKernel(*next.kernel->Factored(), InnerGap(), context));
+    if (next.solver != nullptr) {
+      state_.weights = std::move(weights);
+      work_ = std::move(next);
+      return absl::OkStatus();
+    }
+  }
+  if (work_.solver->done()) {
+    MERCER_ASSIGN_OR_RETURN(work_.solver,
+                            work_.solver->OnKernel(*work_.kernel->Factored(), InnerGap(), context));
+  }
+  return absl::OkStatus();
+}
+
+StepReport InterleavedLpMklLearner::Report() const {
+  StepReport report;
+  report.stage = "solve";
+  report.primal = state_.best.primal;
+  report.dual = state_.best.lower;
+  report.accuracy = state_.best.gap;
+  report.has_model = std::isfinite(state_.best.gap);
+  const double goal = std::log(std::min(0.5, problem_->relative_gap));
+  report.fraction = report.has_model
+                        ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0)
+                        : 0.0;
+  report.active_kernels = (state_.weights.array() > 0).count();
+  report.support_vectors = (work_.solver->dual().array() != 0).count();
+  report.inner_iterations = state_.iterations;
+  report.stop = state_.stop;
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::CurrentModel(RunContext& context) const {
+  if (!std::isfinite(state_.best.gap)) {
+    return absl::FailedPreconditionError("no point has been certified yet");
+  }
+  const Best& best = state_.best;
+  return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
+}
+
+std::string InterleavedLpMklLearner::Serialize() const {
+  ByteWriter writer;
+  writer.WriteUint64(kInterleavedStateVersion);
+  for (const Vector* vector :
+       {&state_.weights, &state_.start, &state_.best.weights, &state_.best.dual}) {
+    writer.WriteVector(*vector);
+  }
+  for (const double value :
+       {state_.goal, state_.best.bias, state_.best.gap, state_.best.primal, state_.best.lower}) {
+    writer.WriteDouble(value);
+  }
+  writer.WriteInt64(state_.iterations);
+  writer.WriteInt64(state_.fruitless);
+  writer.WriteBool(state_.stop.has_value());
+  writer.WriteUint8(static_cast<uint8_t>(state_.stop.value_or(StopReason::kConverged)));
+  writer.WriteBool(work_.solver != nullptr);
+  writer.WriteString(work_.solver != nullptr ? work_.solver->SaveState() : std::string());
+  return std::move(writer).Take();
+}
+
+absl::Status InterleavedLpMklLearner::Deserialize(std::string_view bytes, RunContext& context) {
+  const absl::Status damaged = absl::DataLossError("not a state of lp_mkl for this problem");
+  ByteReader reader(bytes);
+  State state;
+  const bool known = reader.ReadUint64() == kInterleavedStateVersion;
+  for (Vector* vector : {&state.weights, &state.start, &state.best.weights, &state.best.dual}) {
+    *vector = reader.ReadVector();
+  }
+  for (double* value :
+       {&state.goal, &state.best.bias, &state.best.gap, &state.best.primal, &state.best.lower}) {
+    *value = reader.ReadDouble();
+  }
+  state.iterations = reader.ReadInt64();
+  state.fruitless = reader.ReadInt64();
+  const bool stopped = reader.ReadBool();
+  const uint8_t reason = reader.ReadUint8();
+  const bool started = reader.ReadBool();
+  const std::string of_solver = reader.ReadString();
+  const auto kernels = static_cast<Index>(problem_->kernels.size());
+  const Index rows = svm_.targets.size();
+  const bool has_best = state.best.weights.size() == kernels && state.best.dual.size() == rows;
+  if (!known || !reader.AtEnd() || state.weights.size() != kernels ||
+      !(state.start.size() == 0 || state.start.size() == rows) ||
+      !(has_best || (state.best.weights.size() == 0 && state.best.dual.size() == 0)) ||
+      (std::isfinite(state.best.gap) && !has_best) || !(state.goal >= 0) ||
+      !IsCountOfSteps(state.iterations) || !IsCountOfSteps(state.fruitless) ||
+      !state.weights.allFinite() || !(state.weights.minCoeff() >= 0) ||
+      reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
+    return damaged;
+  }
+  if (stopped) {
+    state.stop = static_cast<StopReason>(reason);
+  }
+  state_ = std::move(state);
+  work_ = {};
+  if (started) {
+    if (kernels_.family == nullptr) {
+      MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
+    }
+    Work work;
+    MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
+    work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
+    if (!work.solver->RestoreState(svm_, of_solver).ok()) {
+      return damaged;
+    }
+    work_ = std::move(work);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InterleavedLpMklLearner::RestoreState(const TrainingProblem& problem,
+                                                   std::string_view state, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
+  interrupted_ = true;  // a restore that is cut short is no state to go on from
+  MERCER_RETURN_IF_ERROR(Deserialize(state, context));
+  interrupted_ = false;
+  saved_ = std::string(state);
+  return absl::OkStatus();
+}
+
+}  // namespace mercer::lp_mkl

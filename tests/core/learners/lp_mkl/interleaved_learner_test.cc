@@ -1,0 +1,178 @@
+// outer_loop = interleaved against the default on the same kernels of low rank; its steps, refusals and states.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/learners/lp_mkl/kernels.h"
+#include "core/learners/lp_mkl/lp_mkl.h"
+#include "core/objectives/lp_weights.h"
+#include "core/solvers/factor_svm.h"
+#include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
+
+namespace mercer::lp_mkl {
+namespace {
+
+OptionValues Nystrom(OptionValues options) {
+  options["approximation"] = std::string("nystrom");
+  options["landmarks"] = int64_t{25};
+  return options;
+}
+
+OptionValues Interleaved(OptionValues options) {
+  options["outer_loop"] = std::string("interleaved");
+  return Nystrom(std::move(options));
+}
+
+TrainingProblem InterleavedProblem(Index rows, TargetKind kind = TargetKind::kClassification) {
+  const Cloud cloud = OverlappingClouds(rows, 3, 81);
+  TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, {0.3, 1.0, 3.0, 10.0, 30.0});
+  problem.seed = 5;
+  if (kind == TargetKind::kRegression) {
+    problem.kind = kind;
+    problem.tasks[0].targets.col(0) = cloud.x.col(0).array().sin() + 0.5 * cloud.x.col(1).array();
+  }
+  return problem;
+}
+
+TEST(InterleavedLpMklTest, AgreesWithTheDefaultToTheCertifiedGaps) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    const TrainingProblem problem = InterleavedProblem(160, kind);
+    for (const double p : {1.1, 2.0, 4.0}) {
+      for (const double C : {0.1, 10.0, 1000.0}) {
+        const OptionValues options = {{"p", p}, {"C", C}};
+        const Fit interleaved = MustTrain(problem, Interleaved(options), 1e-6);
+        const Fit reference = MustTrain(problem, Nystrom(options), 1e-6);
+        const std::string what = "p " + std::to_string(p) + ", C " + std::to_string(C);
+        EXPECT_EQ(interleaved.stop_reason, StopReason::kConverged) << what;
+        EXPECT_LE(interleaved.certificate.accuracy, 1e-6) << what;
+        EXPECT_EQ(interleaved.certificate.scope, CertificateScope::kLowRankProblem);
+        EXPECT_LE(interleaved.certificate.dual, reference.certificate.primal * (1 + 1e-9)) << what;
+        EXPECT_GE(interleaved.certificate.primal, reference.certificate.dual * (1 - 1e-9)) << what;
+      }
+    }
+  }
+}
+
+// Neither a Newton step nor the change to the closed form of the weights raises the subproblem.
+TEST(InterleavedLpMklTest, SubproblemDecreasesWithEveryChangeOfTheWeights) {
+  const TrainingProblem problem = InterleavedProblem(120);
+  const LpMklOptions options = *LpMklOptions::Fields().Parse(Nystrom({}));
+  RunContext context;
+  const LpMklKernels kernels = *MakeLpMklKernels(options, problem, context);
+  for (const double p : {1.1, 2.0, 4.0}) {
+    Vector weights = UniformWeights(5, p);
+    std::unique_ptr<KernelOperator> kernel = *kernels.family->Combine(weights, context);
+    auto solver = std::make_unique<FactorSvmSolver>(*kernel->Factored(), 1e-9);
+    const SvmProblem svm{*MakeLoss(LossKind::kHinge), problem.tasks[0].targets.col(0),
+                         Vector::Constant(120, 10.0)};
+    ASSERT_TRUE(solver->Start(svm, {}, context).ok());
+    for (int step = 0; step < 8 && !solver->done(); ++step) {
+      ASSERT_TRUE(solver->Step(1, context).ok());
+      const double before = solver->SubproblemValue();
+      const Vector norms =
+          weights.cwiseProduct(kernels.low_rank->PartNorms(solver->FunctionInMetric()));
+      weights = WeightsFromNorms(norms, p, weights);
+      std::unique_ptr<KernelOperator> next = *kernels.family->Combine(weights, context);
+      auto moved = solver->OnKernel(*next->Factored(), 1e-9, context);
+      ASSERT_TRUE(moved.ok()) << moved.status();
+      ASSERT_NE(*moved, nullptr) << p << ", step " << step;
+      // Regulariser and losses: the scores have not changed.
+      EXPECT_LE((*moved)->SubproblemValue(), before + 1e-9 * std::abs(before)) << p;
+      // The regulariser is not above the block norm of the function that was there.
+      const double block = HalfSquaredBlockNorm(norms, p);
+      const double half =
+          0.5 *
+          weights.dot(
+              kernels.low_rank->PartNorms((*moved)->FunctionInMetric()).array().square().matrix());
+      EXPECT_LE(half, block * (1 + 1e-6)) << p;
+      solver = *std::move(moved);
+      kernel = std::move(next);
+    }
+  }
+}
+
+TEST(InterleavedLpMklTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
+  const TrainingProblem problem = InterleavedProblem(150);
+  const OptionValues options = Interleaved({{"p", 1.2}, {"C", 300.0}});
+  RunContext context;
+  const std::unique_ptr<Learner> whole = *Entry().create(options);
+  TrainingProblem exact = problem;
+  exact.relative_gap = 1e-7;
+  ASSERT_TRUE(whole->Start(exact, nullptr).ok());
+  std::string state = whole->SaveState();
+  for (int step = 0; step < 12; ++step) {
+    const auto report = whole->Step(context);
+    ASSERT_TRUE(report.ok()) << report.status();
+    RunContext two_threads(CancellationToken(), 2, nullptr);
+    const std::unique_ptr<Learner> relay = *Entry().create(options);
+    ASSERT_TRUE(relay->RestoreState(exact, state, two_threads).ok()) << step;
+    ASSERT_TRUE(relay->Step(two_threads).ok());
+    state = relay->SaveState();
+    ASSERT_TRUE(whole->SaveState() == state) << "step " << step;
+  }
+}
+
+TEST(InterleavedLpMklTest, StartsFromTheDualOfAnotherCost) {
+  TrainingProblem problem = InterleavedProblem(100);
+  const Fit first = MustTrain(problem, Interleaved({{"C", 5.0}}), 1e-6);
+  const WarmStart warm{&first.point, &problem};
+  const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({{"C", 6.0}}));
+  ASSERT_TRUE(learner->Start(problem, &warm).ok());
+  RunContext context;
+  const auto report = learner->Step(context);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_LE(report->accuracy, 1e-3);
+}
+
+TEST(InterleavedLpMklTest, CancelledStepLeavesTheStateBeforeIt) {
+  const TrainingProblem problem = InterleavedProblem(150);
+  const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({}));
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  const std::string before = learner->SaveState();
+  const CancellationToken token;
+  token.Cancel();
+  RunContext cancelled(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled).status()));
+  EXPECT_EQ(learner->SaveState(), before);
+  RunContext context;
+  ASSERT_TRUE(learner->Step(context).ok());
+  EXPECT_TRUE(learner->CurrentModel(context).ok());
+}
+
+TEST(InterleavedLpMklTest, OptionsThatItCannotTakeAreRefusedByName) {
+  const std::vector<OptionValues> refused = {{{"p", 1.0}},
+                                             {{"p", kInfinity}},
+                                             {{"approximation", std::string("none")}},
+                                             {{"loss", std::string("logistic")}},
+                                             {{"inner_solver", std::string("newton")}}};
+  for (const OptionValues& options : refused) {
+    OptionValues all = Interleaved({});
+    for (const auto& [name, value] : options) {
+      all[name] = value;
+    }
+    const absl::Status status = Entry().create(all).status();
+    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << options.begin()->first << ": " << status;
+    EXPECT_EQ(GetFieldViolations(status)[0].field, "outer_loop");
+  }
+}
+
+TEST(InterleavedLpMklTest, DamagedStatesAreDataLoss) {
+  const TrainingProblem problem = InterleavedProblem(60);
+  const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({}));
+  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+  RunContext context;
+  ASSERT_TRUE(learner->Step(context).ok());
+  const std::string state = learner->SaveState();
+  for (const std::string& damaged :
+       {std::string(), state.substr(0, state.size() / 2), state + "x", std::string(200, '\1')}) {
+    const std::unique_ptr<Learner> restored = *Entry().create(Interleaved({}));
+    EXPECT_TRUE(absl::IsDataLoss(restored->RestoreState(problem, damaged, context)));
+  }
+}
+
+}  // namespace
+}  // namespace mercer::lp_mkl
