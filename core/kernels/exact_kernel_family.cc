@@ -67,6 +67,66 @@ void BlockProducts(const ExactKernels& parts, const Selection& selection,
   }
 }
 
+// The only row of the support; -1 when there is none or more than one.
+Index LoneRow(const SupportColumns& input) {
+  Index lone = -1;
+  for (size_t block = 0; block < input.support.size(); ++block) {
+    const RowOffsets& offsets = input.support[block];
+    if (offsets.size() > 1 || (offsets.size() == 1 && lone >= 0)) {
+      return -1;
+    }
+    if (offsets.size() == 1) {
+      lone = static_cast<Index>(block) * TileGrid::kBlock + offsets[0];
+    }
+  }
+  return lone;
+}
+
+// A vector that is `value` at `row` and 0 elsewhere.
+struct LoneEntry {
+  Index row;
+  double value;
+};
+
+// Rows of one block for which the products of a selection are wanted.
+struct WantedProducts {
+  const Selection& selection;
+  const RowOffsets& rows;
+  Index block;
+};
+
+// The same as BlockProducts for one entry: the pairs with its row lie along one strip, which is many times as fast as one to a row.
+void LoneRowProducts(const ExactKernels& parts, const WantedProducts& wanted,
+                     const LoneEntry& entry, RunContext& context, std::vector<double>& products) {
+  const Selection& selection = wanted.selection;
+  const RowOffsets& rows = wanted.rows;
+  StripReader reader(parts, context);
+  std::vector<double> values;
+  const Index num_kernels = selection.num_kernels();
+  products.assign(rows.size() * static_cast<size_t>(num_kernels), 0.0);
+  const RowOffsets own = {entry.row % TileGrid::kBlock};
+  const TilePairs pairs{entry.row / TileGrid::kBlock, wanted.block, &own, &rows};
+  reader.ForEachStrip(*selection.group, pairs, [&](const Strip& strip, Index first) {
+    values.resize(static_cast<size_t>(strip.stride));
+    Index place = 0;  // of the kernel
+    const auto write = [&] {
+      for (Index c = 0; c < strip.cols; ++c) {
+        products[static_cast<size_t>(c * num_kernels + place)] =
+            entry.value * values[static_cast<size_t>(c)];
+      }
+      ++place;
+    };
+    for (const double rate : selection.rates) {
+      ExponentialValues(strip, rate, values.data());
+      write();
+    }
+    for (const Index kernel : selection.others) {
+      reader.OtherValues(kernel, pairs, strip, first, values.data());
+      write();
+    }
+  });
+}
+
 // Writes a combined tile and its mirror image.
 void WriteTile(const TileGrid& grid, Index i, Index j, const std::vector<double>& tile,
                Matrix& gram) {
@@ -126,6 +186,7 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
     positions[static_cast<size_t>(row / TileGrid::kBlock)].push_back(p);
   }
   const Index num_blocks = grid.num_blocks();
+  const Index lone = LoneRow(input);
   context.parallel().ForBlocks(
       static_cast<Index>(selections.size()) * num_blocks, 1, [&](Index item, Index) {
         const Selection& selection = selections[static_cast<size_t>(item / num_blocks)];
@@ -134,8 +195,13 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
           return;
         }
         std::vector<double> products;
-        BlockProducts(parts_, selection, input, requested[block], static_cast<Index>(block),
-                      context, products);
+        if (lone >= 0) {
+          LoneRowProducts(parts_, {selection, requested[block], static_cast<Index>(block)},
+                          {lone, a(lone)}, context, products);
+        } else {
+          BlockProducts(parts_, selection, input, requested[block], static_cast<Index>(block),
+                        context, products);
+        }
         for (const Index position : positions[block]) {
           const Index row = rows.empty() ? position : rows[static_cast<size_t>(position)];
           const auto place = std::lower_bound(requested[block].begin(), requested[block].end(),

@@ -110,7 +110,6 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
 // Pair steps that read and write all products, rows of all kernels once, and products for the certificates.
 LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr double kNumbersOfStep = 10;
-  constexpr double kValuesOfARow = 20;  // row by row a value takes about as long as so many at once
   const double kernels = static_cast<double>(shape.kernels);
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   work.training = WorkCount();
@@ -118,7 +117,7 @@ LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& s
   WorkCount smo = SmoWork(shape, options.C, std::pow(kernels, 1 - 1 / options.p));
   smo[WorkKind::kPairSteps] *= kNumbersOfStep * kernels;
   work.training += smo;
-  work.training[WorkKind::kKernelValues] += 2 * kValuesOfARow * CountPairs(shape) * kernels;
+  work.training[WorkKind::kKernelValues] += 2 * CountPairs(shape) * kernels;
   return work;
 }
 

@@ -147,6 +147,29 @@ TEST_F(KernelFamilyTest, ProductsEqualNaiveProducts) {
   }
 }
 
+// The products of one entry are a row of every kernel; which of it are asked for changes no bits.
+TEST_F(KernelFamilyTest, ProductsOfOneEntryAreRowsOfTheMatrices) {
+  const std::vector<Index> kernels = {NumKernels() - 1, 0, 1};
+  const std::vector<Index> rows = {500, 2, 256, 2, 255};
+  for (const Index sample : {Index{0}, Index{255}, Index{256}, kRows - 1}) {
+    const Vector a = 1.7 * Vector::Unit(kRows, sample);
+    Matrix products(kRows, NumKernels());
+    Matrix some(5, 3);
+    ASSERT_TRUE(family_->Products(a, {}, {}, products, context_).ok());
+    ASSERT_TRUE(family_->Products(a, kernels, rows, some, context_).ok());
+    for (Index k = 0; k < NumKernels(); ++k) {
+      ExpectClose(products.col(k), 1.7 * grams_[static_cast<size_t>(k)].col(sample), 1e-13,
+                  "kernel " + std::to_string(k) + ", row " + std::to_string(sample));
+    }
+    for (Index p = 0; p < 3; ++p) {
+      for (Index r = 0; r < 5; ++r) {
+        EXPECT_EQ(some(r, p),
+                  products(rows[static_cast<size_t>(r)], kernels[static_cast<size_t>(p)]));
+      }
+    }
+  }
+}
+
 TEST_F(KernelFamilyTest, CombinedProductEqualsCombinedMatrix) {
   Vector weights = Vector::LinSpaced(NumKernels(), 0.1, 2.0);
   weights(3) = 0;
