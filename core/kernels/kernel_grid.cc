@@ -97,9 +97,18 @@ std::vector<double> LogSpaced(double smallest, double largest, int count) {
   return values;
 }
 
-std::vector<Index> MedianRows(Index num_rows, uint64_t seed) {
-  std::vector<Index> rows(static_cast<size_t>(num_rows));
-  std::iota(rows.begin(), rows.end(), Index{0});
+// The rows that the median heuristic may look at.
+struct KnownRows {
+  const PreparedData& data;
+  const std::vector<Index>& rows;  // empty: all
+};
+
+std::vector<Index> MedianRows(const KnownRows& known, uint64_t seed) {
+  std::vector<Index> rows = known.rows;
+  if (rows.empty()) {
+    rows.resize(static_cast<size_t>(known.data.rows));
+    std::iota(rows.begin(), rows.end(), Index{0});
+  }
   if (rows.size() > kMedianRows) {
     RandomStream stream(seed, "median-distance-rows");
     stream.Shuffle(rows);
@@ -158,10 +167,10 @@ absl::StatusOr<std::vector<double>> PairDistances(const KernelSpec& spec, const 
   return distances;
 }
 
-absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const PreparedData& data,
-                                      uint64_t seed, RunContext& context) {
+absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const KnownRows& known, uint64_t seed,
+                                      RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(std::vector<double> distances,
-                          PairDistances(spec, data, MedianRows(data.rows, seed), context));
+                          PairDistances(spec, known.data, MedianRows(known, seed), context));
   // NaN (from values near the end of the range) has no place in an order.
   const bool ordered = std::none_of(distances.begin(), distances.end(),
                                     [](double distance) { return std::isnan(distance); });
@@ -179,7 +188,7 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const PreparedData
 
 // Bandwidths for one column set; {prototype's} for kernels without.
 absl::StatusOr<std::vector<double>> Bandwidths(const KernelGrid& grid, const KernelSpec& spec,
-                                               const PreparedData& data, uint64_t seed,
+                                               const KnownRows& known, uint64_t seed,
                                                RunContext& context) {
   if (grid.rule == BandwidthRule::kLogSpaced) {
     return LogSpaced(grid.min_bandwidth, grid.max_bandwidth, grid.count);
@@ -187,7 +196,7 @@ absl::StatusOr<std::vector<double>> Bandwidths(const KernelGrid& grid, const Ker
   if (grid.rule == BandwidthRule::kList) {
     return grid.bandwidths.empty() ? std::vector<double>{spec.bandwidth} : grid.bandwidths;
   }
-  MERCER_ASSIGN_OR_RETURN(const double median, MedianDistance(spec, data, seed, context));
+  MERCER_ASSIGN_OR_RETURN(const double median, MedianDistance(spec, known, seed, context));
   std::vector<double> bandwidths =
       grid.bandwidths.empty() ? std::vector<double>{1.0} : grid.bandwidths;
   for (double& bandwidth : bandwidths) {
@@ -219,7 +228,8 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
 }  // namespace
 
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
-                                                      const PreparedData& data, uint64_t seed,
+                                                      const PreparedData& data,
+                                                      const std::vector<Index>& rows, uint64_t seed,
                                                       RunContext& context) {
   FieldViolations violations;
   size_t total = 0;
@@ -243,7 +253,7 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
     for (std::vector<std::string>& columns : ColumnSets(grids[g], data)) {
       spec.columns = std::move(columns);
       absl::StatusOr<std::vector<double>> bandwidths =
-          Bandwidths(grids[g], spec, data, seed, context);
+          Bandwidths(grids[g], spec, {data, rows}, seed, context);
       if (bandwidths.status().code() == absl::StatusCode::kInvalidArgument) {
         FieldViolations bad;
         bad.Add(Field(g, "bandwidths"), std::string(bandwidths.status().message()));

@@ -94,10 +94,12 @@ inline constexpr size_t kMaxKernels = 100'000;
 
 // The kernels of `grids` in order: for each grid the column sets, for each the bandwidths.
 // Violations are named "kernels[i].bandwidth" and so on; more than kMaxKernels kernels, no kernel
-// at all, and unknown blocks or columns are errors. The median heuristic looks at `data` (at most
-// 2000 rows drawn with `seed`); a median of 0 is an error.
+// at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows` of
+// `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them; a
+// median of 0 is an error.
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
-                                                      const PreparedData& data, uint64_t seed,
+                                                      const PreparedData& data,
+                                                      const std::vector<Index>& rows, uint64_t seed,
                                                       RunContext& context);
 
 }  // namespace mercer

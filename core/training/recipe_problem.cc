@@ -143,18 +143,8 @@ absl::Status AddKernels(const RecipeRun& run, RecipeProblem& made, RunContext& c
     return absl::OkStatus();
   }
   const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe);
-  const bool looks_at_rows = std::any_of(grids.begin(), grids.end(), [](const KernelGrid& grid) {
-    return grid.rule == BandwidthRule::kMedianMultiples;
-  });
-  const std::vector<Index>& rows = made.problem.tasks[0].rows;
-  const bool all_rows = static_cast<Index>(rows.size()) == made.inputs->rows;
-  const uint64_t seed = run.recipe->seed;
-  absl::StatusOr<std::vector<KernelSpec>> kernels;
-  if (looks_at_rows && !all_rows) {
-    kernels = ExpandKernels(grids, SelectRows(*made.inputs, rows, rows), seed, context);
-  } else {
-    kernels = ExpandKernels(grids, *made.inputs, seed, context);
-  }
+  absl::StatusOr<std::vector<KernelSpec>> kernels =
+      ExpandKernels(grids, *made.inputs, made.problem.tasks[0].rows, run.recipe->seed, context);
   if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
     return FieldError(
         "kernels", absl::StrCat("none given, and the default, one Gaussian kernel with the median "

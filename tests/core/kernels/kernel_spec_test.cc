@@ -84,12 +84,12 @@ TEST(KernelSpecTest, ParametersOutOfRangeAreNamed) {
 class KernelGridTest : public testing::Test {
  protected:
   std::vector<KernelSpec> Expand(const std::vector<KernelGrid>& grids) {
-    auto kernels = ExpandKernels(grids, *data_, 1, context_);
+    auto kernels = ExpandKernels(grids, *data_, {}, 1, context_);
     EXPECT_TRUE(kernels.ok()) << kernels.status();
     return kernels.ok() ? *kernels : std::vector<KernelSpec>();
   }
   absl::Status Refused(const std::vector<KernelGrid>& grids) {
-    return ExpandKernels(grids, *data_, 1, context_).status();
+    return ExpandKernels(grids, *data_, {}, 1, context_).status();
   }
 
   std::shared_ptr<PreparedData> data_ = MixedData(50, 2);
@@ -162,6 +162,33 @@ TEST_F(KernelGridTest, MedianOfManyRowsIsAFixedSample) {
   // The median distance of five standard normal columns: root of twice the median of chi-square
   // with 5 degrees of freedom.
   EXPECT_NEAR(first[0].bandwidth, std::sqrt(2.0 * 4.351), 0.05);
+}
+
+// The rows left out are far away: one of them among the sample would show.
+TEST_F(KernelGridTest, MedianOfSomeRowsIsThatOfTheseRowsAsATable) {
+  for (const Index count : {50, 2600}) {
+    data_ = MixedData(count, 3);
+    RowMatrix values = data_->blocks[0].values.view();
+    std::vector<Index> rows;
+    for (Index row = 0; row < count; ++row) {
+      if (row % 8 == 3) {
+        values.row(row).array() += 1e6;
+      } else {
+        rows.push_back(row);
+      }
+    }
+    data_->blocks[0].values = SharedMatrix(std::move(values));
+    for (const KernelType type : {KernelType::kGaussian, KernelType::kDistance}) {
+      KernelGrid grid;
+      grid.prototype = MakeSpec(type, type == KernelType::kGaussian ? "x" : "D");
+      grid.rule = BandwidthRule::kMedianMultiples;
+      const auto some = ExpandKernels({grid}, *data_, rows, 1, context_);
+      const auto table = ExpandKernels({grid}, SelectRows(*data_, rows, rows), {}, 1, context_);
+      ASSERT_TRUE(some.ok()) << some.status();
+      ASSERT_TRUE(table.ok()) << table.status();
+      EXPECT_EQ(*some, *table);
+    }
+  }
 }
 
 TEST_F(KernelGridTest, ZeroMedianIsAnError) {
