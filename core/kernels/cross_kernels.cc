@@ -86,29 +86,34 @@ absl::StatusOr<SharedMatrix> GatherSquare(const KernelSpec& spec, const Prepared
 // 1 / sqrt(k(x, x)) for each row of `data`, of which `features` holds what the kernel reads; padded
 // with zeros.
 absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& data,
-                                   const SharedMatrix& features) {
-  const auto rows = features.view();
-  const Index padded = PaddedLength(rows.rows());
+                                   const SourceRows& features, const RunContext& context) {
+  const Index padded = PaddedLength(features.rows());
   Vector self = Vector::Zero(padded);
-  for (Index i = 0; i < rows.rows(); ++i) {
-    self(i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
+  RowMatrix gathered;
+  for (Index begin = 0; begin < features.rows(); begin += kColumns) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const auto rows = features.Rows(begin, std::min(begin + kColumns, features.rows()), gathered);
+    for (Index i = 0; i < rows.rows(); ++i) {
+      self(begin + i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
+    }
   }
   if (spec.type == KernelType::kPolynomial) {
     PolynomialValues({self.data(), 1, padded, padded}, spec.scale, spec.offset, spec.degree,
                      self.data());
   }
-  for (Index i = 0; i < rows.rows(); ++i) {
+  for (Index i = 0; i < features.rows(); ++i) {
     if (!(self(i) > 0)) {
       return ZeroDiagonalError("row", data.RowNumber(i), self(i));
     }
     self(i) = 1.0 / std::sqrt(self(i));
   }
-  self.tail(padded - rows.rows()).setZero();
+  self.tail(padded - features.rows()).setZero();
   return self;
 }
 
 absl::Status AddKernel(const KernelSpec& spec, double weight, const PreparedData& x,
-                       const Vector& basis_factors, SourceKernels& kernels) {
+                       const Vector& basis_factors, SourceKernels& kernels,
+                       const RunContext& context) {
   if (spec.type == KernelType::kEuclidean) {
     kernels.root_rates.push_back(ExponentialRate(spec));
     kernels.root_weights.push_back(weight);
@@ -121,7 +126,8 @@ absl::Status AddKernel(const KernelSpec& spec, double weight, const PreparedData
   }
   WeightedKernel kernel{&spec, weight, {}, &basis_factors};
   if (spec.normalization.unit_diagonal) {
-    MERCER_ASSIGN_OR_RETURN(kernel.row_factors, UnitFactors(spec, x, kernels.x));
+    MERCER_ASSIGN_OR_RETURN(kernel.row_factors,
+                            UnitFactors(spec, x, SourceRows(kernels.x), context));
   }
   kernels.others.push_back(std::move(kernel));
   return absl::OkStatus();
@@ -247,17 +253,35 @@ struct CrossKernels::Parts {
   std::vector<size_t> source_of;  // of each kernel
   std::vector<Vector> factors;    // of each kernel: UnitFactors of the basis with unit diagonal
 
-  // What `kernel` reads of the rows to predict.
+  // What `kernel` reads of the rows to predict: all of it, or to be read in blocks.
   absl::StatusOr<SharedMatrix> Features(size_t kernel, const PreparedData& x,
                                         const RunContext& context) const {
-    const KernelSpec& spec = kernels[kernel];
-    if (IsSquareType(spec.type)) {
-      absl::StatusOr<SharedMatrix> square = GatherSquare(spec, x, basis->rows, square_columns);
-      return square.ok() || GetFieldViolations(square.status()).empty()
-                 ? square
-                 : NamedViolation(kernel, square.status());
+    if (IsSquareType(kernels[kernel].type)) {
+      return Square(kernel, x);
     }
-    const absl::StatusOr<KernelSource> source = ResolveSource(spec, x);
+    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, x));
+    return SourceFeatures(source, x, context);
+  }
+  absl::StatusOr<SourceRows> FeatureRows(size_t kernel, const PreparedData& x,
+                                         const RunContext& context) const {
+    if (IsSquareType(kernels[kernel].type)) {
+      MERCER_ASSIGN_OR_RETURN(SharedMatrix square, Square(kernel, x));
+      return SourceRows(std::move(square));
+    }
+    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, x));
+    return SourceRows::Make(source, x, context);
+  }
+
+  absl::StatusOr<SharedMatrix> Square(size_t kernel, const PreparedData& x) const {
+    absl::StatusOr<SharedMatrix> square =
+        GatherSquare(kernels[kernel], x, basis->rows, square_columns);
+    return square.ok() || GetFieldViolations(square.status()).empty()
+               ? square
+               : NamedViolation(kernel, square.status());
+  }
+  absl::StatusOr<KernelSource> SourceOf(size_t kernel, const PreparedData& x) const {
+    const KernelSpec& spec = kernels[kernel];
+    absl::StatusOr<KernelSource> source = ResolveSource(spec, x);
     if (!source.ok()) {
       return NamedViolation(kernel, source.status());
     }
@@ -267,7 +291,7 @@ struct CrossKernels::Parts {
                                                      source->columns.size(),
                                                      " columns, the model's have ", expected));
     }
-    return SourceFeatures(*source, x, context);
+    return source;
   }
 };
 
@@ -304,7 +328,8 @@ absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedDa
     if (kernels[k].normalization.unit_diagonal && !IsExponential(kernels[k].type)) {
       MERCER_ASSIGN_OR_RETURN(
           parts->factors[k],
-          UnitFactors(kernels[k], *basis, parts->sources[place->second].features));
+          UnitFactors(kernels[k], *basis, SourceRows(parts->sources[place->second].features),
+                      RunContext()));
     }
   }
   parts->basis = std::move(basis);
@@ -350,7 +375,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
       used.push_back(std::move(added));
     }
     MERCER_RETURN_IF_ERROR(
-        AddKernel(parts_->kernels[k], weight, x, parts_->factors[k], used[place[source]]));
+        AddKernel(parts_->kernels[k], weight, x, parts_->factors[k], used[place[source]], context));
   }
   context.parallel().ForBlocks(x.rows, kRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
@@ -372,12 +397,12 @@ absl::StatusOr<BoundCrossKernels> CrossKernels::Bind(const PreparedData& x,
     const size_t source = parts_->source_of[k];
     if (!gathered[source]) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-      MERCER_ASSIGN_OR_RETURN(bound.features_[source], parts_->Features(k, x, context));
+      MERCER_ASSIGN_OR_RETURN(bound.features_[source], parts_->FeatureRows(k, x, context));
       gathered[source] = true;
     }
     if (parts_->factors[k].size() > 0) {
       MERCER_ASSIGN_OR_RETURN(bound.row_factors_[k],
-                              UnitFactors(parts_->kernels[k], x, bound.features_[source]));
+                              UnitFactors(parts_->kernels[k], x, bound.features_[source], context));
     }
   }
   return bound;
@@ -388,15 +413,15 @@ void BoundCrossKernels::Values(Index begin, Index end, double* out,
   const Index rows = end - begin;
   const Index columns = parts_->basis->rows;
   std::vector<double> source_values(static_cast<size_t>(rows * stride_));
+  RowMatrix gathered;
   for (size_t s = 0; s < features_.size() && !context.cancelled(); ++s) {
     const BasisSource& source = parts_->sources[s];
-    const auto x = features_[s].view();
+    const auto x = features_[s].Rows(begin, end, gathered);
     if (source.source.is_square) {
-      RowMatrix::Map(source_values.data(), rows, stride_).leftCols(columns) =
-          x.middleRows(begin, rows);
+      RowMatrix::Map(source_values.data(), rows, stride_).leftCols(columns) = x;
     } else {
-      ComputePairValues(source.source.value, x.middleRows(begin, rows), source.features.view(),
-                        source_values.data(), stride_, context);
+      ComputePairValues(source.source.value, x, source.features.view(), source_values.data(),
+                        stride_, context);
     }
     const Strip strip{source_values.data(), rows, columns, stride_};
     for (size_t k = 0; k < parts_->kernels.size(); ++k) {

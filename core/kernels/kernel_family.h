@@ -17,6 +17,7 @@
 #include "core/base/types.h"
 #include "core/data/prepared_data.h"
 #include "core/kernels/kernel_operator.h"
+#include "core/kernels/kernel_source.h"
 #include "core/kernels/kernel_spec.h"
 
 namespace mercer {
@@ -115,8 +116,8 @@ class CrossKernels {
   absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                        RunContext& context) const;
 
-  // For all kernels one by one. What the kernels read of `x`, which must outlive the result, is gathered here, once.
-  // Errors: those of Combine.
+  // For all kernels one by one, block of rows by block of rows. The result shares the memory of `x` and keeps no copy of what the
+  // kernels read of its feature blocks. Errors: those of Combine.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const;
 
  private:
@@ -138,7 +139,7 @@ class BoundCrossKernels {
   friend class CrossKernels;
   std::shared_ptr<const CrossKernels::Parts> parts_;
   Index stride_ = 0;
-  std::vector<SharedMatrix> features_;  // of each source
+  std::vector<SourceRows> features_;  // of each source
   std::vector<Vector> row_factors_;     // of each kernel with unit diagonal; else empty
 };
 

@@ -34,16 +34,18 @@ absl::Status Violation(std::string field, std::string description) {
   return violations.ToStatus();
 }
 
+// `first`: the row of `data` that the first row of `features` is, where `rows` is empty.
 absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& data,
                               const std::vector<Index>& rows, const ConstRowMatrixRef& features,
-                              const RunContext& context) {
+                              Index first, const RunContext& context) {
   for (Index i = 0; i < features.rows() && !context.cancelled(); ++i) {
     for (Index c = 0; c < features.cols(); ++c) {
       if (features(i, c) < 0) {
         const auto& [block, column] = source.columns[static_cast<size_t>(c)];
         const std::string& name =
             data.blocks[static_cast<size_t>(block)].sources[static_cast<size_t>(column)];
-        const Index row = data.RowNumber(rows.empty() ? i : rows[static_cast<size_t>(i)]) + 1;
+        const Index row =
+            data.RowNumber(rows.empty() ? first + i : rows[static_cast<size_t>(i)]) + 1;
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("row ", row, ", column '", name, "' is ", features(i, c),
                                            ": the chi-square distance needs entries >= 0")),
@@ -186,7 +188,7 @@ absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const Prepa
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   if (source.value == PairValue::kChiSquare) {
-    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, rows, features, context));
+    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, rows, features, 0, context));
   }
   return features;
 }
@@ -213,9 +215,45 @@ absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const Pr
   }
   const SharedMatrix& values = data.blocks[static_cast<size_t>(source.columns[0].first)].values;
   if (source.value == PairValue::kChiSquare) {
-    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, {}, values.view(), context));
+    MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, {}, values.view(), 0, context));
   }
   return values;
+}
+
+absl::StatusOr<SourceRows> SourceRows::Make(const KernelSource& source, const PreparedData& data,
+                                            const RunContext& context) {
+  SourceRows made;
+  made.rows_ = data.rows;
+  if (IsWholeBlock(source, data)) {
+    made.whole_ = data.blocks[static_cast<size_t>(source.columns[0].first)].values;
+  } else {
+    for (const auto& [block, column] : source.columns) {
+      made.columns_.emplace_back(data.blocks[static_cast<size_t>(block)].values, column);
+    }
+  }
+  if (source.value == PairValue::kChiSquare) {
+    constexpr Index kCheckedRows = 256;
+    RowMatrix gathered;
+    for (Index begin = 0; begin < data.rows; begin += kCheckedRows) {
+      const auto rows = made.Rows(begin, std::min(begin + kCheckedRows, data.rows), gathered);
+      MERCER_RETURN_IF_ERROR(CheckNotNegative(source, data, {}, rows, begin, context));
+    }
+  }
+  return made;
+}
+
+Eigen::Map<const RowMatrix> SourceRows::Rows(Index begin, Index end, RowMatrix& gathered) const {
+  if (columns_.empty()) {
+    return {whole_.view().data() + begin * whole_.cols(), end - begin, whole_.cols()};
+  }
+  gathered.resize(end - begin, static_cast<Index>(columns_.size()));
+  for (Index row = begin; row < end; ++row) {
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const auto& [block, column] = columns_[c];
+      gathered(row - begin, static_cast<Index>(c)) = block.view()(row, column);
+    }
+  }
+  return {gathered.data(), gathered.rows(), gathered.cols()};
 }
 
 std::string SourceKey(const KernelSource& source) {

@@ -78,6 +78,27 @@ absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const Pr
 // Whether the source is all columns of one block, in their order.
 bool IsWholeBlock(const KernelSource& source, const PreparedData& data);
 
+// The values of a source at all rows of some data, for reading in blocks: only what the data holds already and the block
+// that is asked for are in memory. Immutable and safe for concurrent use.
+class SourceRows {
+ public:
+  SourceRows() = default;
+  // Values at hand.
+  explicit SourceRows(SharedMatrix values) : whole_(std::move(values)), rows_(whole_.rows()) {}
+  // Shares the blocks of `data`. Errors: those of GatherFeatures.
+  static absl::StatusOr<SourceRows> Make(const KernelSource& source, const PreparedData& data,
+                                         const RunContext& context);
+
+  Index rows() const { return rows_; }
+  // The rows [begin, end): those of the data itself, or gathered into `gathered`; valid while both are unchanged.
+  Eigen::Map<const RowMatrix> Rows(Index begin, Index end, RowMatrix& gathered) const;
+
+ private:
+  SharedMatrix whole_;                                   // where all values are at hand
+  std::vector<std::pair<SharedMatrix, Index>> columns_;  // else: a block and one of its columns
+  Index rows_ = 0;
+};
+
 // Names the source within its data, for caches.
 std::string SourceKey(const KernelSource& source);
 

@@ -1,0 +1,102 @@
+// Kernels of some columns against a basis, of more rows than should be copied.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/kernels/kernel_family.h"
+#include "tests/core/kernels/kernel_test_data.h"
+#include "tests/support/peak_growth.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kRows = 20'000;
+constexpr Index kColumns = 24;
+constexpr Index kBasis = 5;
+
+// Kernel k reads all columns but column k.
+std::vector<KernelSpec> KernelsOfMostColumns(KernelType type) {
+  std::vector<KernelSpec> kernels;
+  for (Index k = 0; k < kColumns; ++k) {
+    KernelSpec& kernel = kernels.emplace_back(MakeSpec(type, "x", 2.0));
+    for (Index c = 0; c < kColumns; ++c) {
+      if (c != k) {
+        kernel.columns.push_back("x" + std::to_string(c));
+      }
+    }
+  }
+  return kernels;
+}
+
+std::shared_ptr<PreparedData> DataOf(RowMatrix values) {
+  auto data = std::make_shared<PreparedData>();
+  data->rows = values.rows();
+  data->blocks.push_back(MakeBlock("x", std::move(values)));
+  return data;
+}
+
+TEST(CrossKernelsBlocksTest, BoundRowsAreNotCopiedForEveryKernel) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP() << "sanitizers keep freed memory";
+  }
+  const auto data = DataOf(RandomRows(kRows, kColumns, 7));
+  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8));
+  const int64_t copy = kRows * kColumns * static_cast<int64_t>(sizeof(double));
+  const int64_t grown = PeakGrowth([&] {
+    RunContext context;
+    const auto cross = CrossKernels::Make(basis, KernelsOfMostColumns(KernelType::kGaussian), {});
+    const auto bound = cross.ok() ? cross->Bind(*data, context) : cross.status();
+    if (!bound.ok()) {
+      return false;
+    }
+    std::vector<double> values(static_cast<size_t>(kColumns * 256 * bound->stride()));
+    for (Index begin = 0; begin < kRows; begin += 256) {
+      bound->Values(begin, std::min(begin + 256, kRows), values.data(), context);
+    }
+    return true;
+  });
+  ASSERT_GE(grown, 0);
+  EXPECT_LT(grown, copy + kCodeAndStacks) << "one copy takes " << copy;
+}
+
+TEST(CrossKernelsBlocksTest, BlocksHaveTheBitsOfRowsThatWereCopied) {
+  const auto data = DataOf(RandomRows(700, kColumns, 7, true));
+  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8, true));
+  RunContext context;
+  for (const KernelType type : {KernelType::kGaussian, KernelType::kChiSquare}) {
+    const std::vector<KernelSpec> kernels = KernelsOfMostColumns(type);
+    const auto cross = CrossKernels::Make(basis, kernels, {});
+    ASSERT_TRUE(cross.ok()) << cross.status();
+    const auto bound = cross->Bind(*data, context);
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    std::vector<double> values(static_cast<size_t>(kColumns * 300 * bound->stride()));
+    bound->Values(256, 556, values.data(), context);
+    for (Index k = 0; k < kColumns; ++k) {
+      Matrix whole(700, kBasis);
+      ASSERT_TRUE(cross->Combine(*data, Vector::Unit(kColumns, k), whole, context).ok());
+      const auto block =
+          RowMatrix::Map(values.data() + k * 300 * bound->stride(), 300, bound->stride());
+      EXPECT_EQ(Matrix(block.leftCols(kBasis)), Matrix(whole.middleRows(256, 300))) << k;
+    }
+  }
+}
+
+// The row is far behind the first block.
+TEST(CrossKernelsBlocksTest, ANegativeEntryIsNamedByItsRow) {
+  RowMatrix values = RandomRows(3000, kColumns, 7, true);
+  values(2345, 3) = -1;
+  const auto data = DataOf(std::move(values));
+  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8, true));
+  RunContext context;
+  const auto cross = CrossKernels::Make(basis, KernelsOfMostColumns(KernelType::kChiSquare), {});
+  ASSERT_TRUE(cross.ok()) << cross.status();
+  const absl::Status status = cross->Bind(*data, context).status();
+  EXPECT_EQ(GetReason(status), "NEGATIVE_VALUE") << status;
+  EXPECT_NE(status.message().find("row 2346, column 'x3'"), std::string::npos) << status;
+}
+
+}  // namespace
+}  // namespace mercer
