@@ -13,6 +13,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/interruption.h"
 #include "core/base/parallel.h"
+#include "core/base/scratch_space.h"
 #include "core/base/shared_cache.h"
 #include "core/base/steady_clock.h"
 
@@ -53,6 +54,11 @@ class RunContext {
   const ParallelLoop& parallel() const { return parallel_; }
   SharedCache& cache() const { return *cache_; }
 
+  // Where tables that are too large for memory are kept; null: all are in memory. Must outlive this. What is computed does not
+  // depend on it.
+  const ScratchSpace* scratch() const { return scratch_; }
+  void set_scratch(const ScratchSpace* scratch) { scratch_ = scratch; }
+
   // What limits of time are measured by: the system's, unless another is set, which must outlive this.
   const SteadyClock& clock() const { return *clock_; }
   void set_clock(const SteadyClock* clock) { clock_ = clock; }
@@ -73,6 +79,7 @@ class RunContext {
   const Interruption* interruption_ = nullptr;
   ParallelLoop parallel_;
   std::shared_ptr<SharedCache> cache_;
+  const ScratchSpace* scratch_ = nullptr;
   const SteadyClock* clock_ = &SystemSteadyClock();
   StageCallback stage_callback_;
 };

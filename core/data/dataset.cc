@@ -50,6 +50,13 @@ SharedMatrix::SharedMatrix(std::shared_ptr<const void> owner, const double* data
                            Index columns)
     : owner_(std::move(owner)), data_(data), rows_(rows), columns_(columns) {}
 
+SharedMatrix SharedMatrix::InFile(std::shared_ptr<const void> owner, const double* data, Index rows,
+                                  Index columns) {
+  SharedMatrix matrix(std::move(owner), data, rows, columns);
+  matrix.in_file_ = true;
+  return matrix;
+}
+
 std::string_view ColumnRoleName(ColumnRole role) {
   switch (role) {
     case ColumnRole::kFeature:
@@ -88,11 +95,14 @@ const RoleColumn* Dataset::FindColumn(ColumnRole role, std::string_view name) co
 }
 
 size_t Dataset::MemoryBytes() const {
+  const auto held = [](const SharedMatrix& values) {
+    return values.in_file() ? 0 : static_cast<size_t>(values.rows() * values.cols());
+  };
   size_t num_values = 0;
   size_t bytes = 0;
   for (const FeatureBlock& block : blocks) {
     if (!block.is_sparse) {
-      num_values += static_cast<size_t>(block.values.rows() * block.values.cols());
+      num_values += held(block.values);
       continue;
     }
     num_values += block.sparse.values.size();
@@ -100,7 +110,7 @@ size_t Dataset::MemoryBytes() const {
              block.sparse.row_starts.size() * sizeof(int64_t);
   }
   for (const SquareBlock& square : squares) {
-    num_values += static_cast<size_t>(square.values.rows() * square.values.cols());
+    num_values += held(square.values);
   }
   for (const RoleColumn& column : role_columns) {
     num_values += static_cast<size_t>(column.values.size());

@@ -25,9 +25,14 @@ class SharedMatrix {
   explicit SharedMatrix(RowMatrix values);
   // `data` must stay valid and unchanged for as long as `owner` lives.
   SharedMatrix(std::shared_ptr<const void> owner, const double* data, Index rows, Index columns);
+  // The same for pages of a file.
+  static SharedMatrix InFile(std::shared_ptr<const void> owner, const double* data, Index rows,
+                             Index columns);
 
   Index rows() const { return rows_; }
   Index cols() const { return columns_; }
+  // Its bytes are in a file, so that they need no memory to be there.
+  bool in_file() const { return in_file_; }
   Eigen::Map<const RowMatrix> view() const { return {data_, rows_, columns_}; }
 
  private:
@@ -35,6 +40,7 @@ class SharedMatrix {
   const double* data_ = nullptr;
   Index rows_ = 0;
   Index columns_ = 0;
+  bool in_file_ = false;
 };
 
 // Rows in compressed form: the entries of row i are at positions row_starts[i] .. row_starts[i + 1]
@@ -113,7 +119,7 @@ struct Dataset {
   const SquareBlock* FindSquare(std::string_view name) const;
   const RoleColumn* FindColumn(ColumnRole role, std::string_view name = {}) const;
 
-  // Bytes of the values, the memory that the data set occupies.
+  // The memory that the data set occupies: bytes of the values, but for those that are in a file.
   size_t MemoryBytes() const;
 };
 

@@ -130,11 +130,19 @@ absl::Status WriteSection(const void* data, size_t size, bool doubles, ByteSink&
   return WriteZeros(Aligned(size) - size, sink);
 }
 
+// An encoded file.
+struct FileBytes {
+  const char* data = nullptr;
+  size_t size = 0;
+  std::shared_ptr<const void> owner;
+  bool mapped = false;  // else in memory
+};
+
 // Walks over the sections of an encoded file.
 class SectionReader {
  public:
-  SectionReader(const char* data, size_t size, size_t position, std::shared_ptr<const void> owner)
-      : data_(data), size_(size), position_(Aligned(position)), owner_(std::move(owner)) {}
+  SectionReader(const FileBytes& file, size_t position)
+      : data_(file.data), size_(file.size), position_(Aligned(position)), file_(file) {}
 
   // The next section of rows x columns elements, or null when it does not fit into the file.
   template <typename T>
@@ -156,7 +164,8 @@ class SectionReader {
   bool NextMatrix(Index rows, Index columns, SharedMatrix* matrix) {
     const auto* values = Next<double>(rows, columns);
     if (values != nullptr) {
-      *matrix = SharedMatrix(owner_, values, rows, columns);
+      *matrix = file_.mapped ? SharedMatrix::InFile(file_.owner, values, rows, columns)
+                             : SharedMatrix(file_.owner, values, rows, columns);
     }
     return values != nullptr;
   }
@@ -176,7 +185,7 @@ class SectionReader {
   const char* data_;
   size_t size_;
   size_t position_;
-  std::shared_ptr<const void> owner_;
+  const FileBytes file_;
 };
 
 bool ReadBlock(ByteReader& header, SectionReader& sections, Index rows, FeatureBlock* block) {
@@ -257,8 +266,9 @@ bool ReadContent(ByteReader& header, SectionReader& sections, Dataset* dataset) 
          header.AtEnd() && sections.AtEnd();
 }
 
-absl::StatusOr<Dataset> Decode(const char* data, size_t size, std::shared_ptr<const void> owner) {
-  const std::string_view bytes(data, size);
+absl::StatusOr<Dataset> Decode(const FileBytes& file) {
+  const size_t size = file.size;
+  const std::string_view bytes(file.data, size);
   if (size < kPrefixBytes || bytes.substr(0, kMagic.size()) != kMagic) {
     return absl::DataLossError("not a data set file");
   }
@@ -274,7 +284,7 @@ absl::StatusOr<Dataset> Decode(const char* data, size_t size, std::shared_ptr<co
     return absl::DataLossError(absl::StrCat("data set file of ", file_size, " bytes has ", size));
   }
   ByteReader header(bytes.substr(kPrefixBytes, header_size));
-  SectionReader sections(data, size, kPrefixBytes + header_size, std::move(owner));
+  SectionReader sections(file, kPrefixBytes + header_size);
   Dataset dataset;
   if (!ReadContent(header, sections, &dataset)) {
     return absl::DataLossError("the header of the data set file is damaged");
@@ -327,7 +337,7 @@ void MakeMissingAlike(double* values, size_t count) {
 
 absl::StatusOr<Dataset> OpenDataset(const std::string& path) {
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
-  return Decode(file->data(), file->size(), file);
+  return Decode({file->data(), file->size(), file, true});
 }
 
 absl::StatusOr<Dataset> DecodeDataset(std::string_view bytes) {
@@ -335,7 +345,7 @@ absl::StatusOr<Dataset> DecodeDataset(std::string_view bytes) {
   MERCER_RETURN_IF_ERROR(buffer->Reserve(bytes.size() + 1));
   std::memcpy(buffer->data(), bytes.data(), bytes.size());
   const char* data = buffer->data();
-  return Decode(data, bytes.size(), std::move(buffer));
+  return Decode({data, bytes.size(), std::move(buffer), false});
 }
 
 }  // namespace mercer

@@ -1,6 +1,11 @@
 #include "core/data/prepared_data.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "core/base/status_macros.h"
+#include "core/data/block_rows.h"
+#include "core/data/table_writer.h"
 
 namespace mercer {
 namespace {
@@ -22,6 +27,34 @@ SharedMatrix Select(const SharedMatrix& values, const std::vector<Index>& rows,
     }
   }
   return SharedMatrix(std::move(selected));
+}
+
+absl::StatusOr<SharedMatrix> SelectInto(const SharedMatrix& values, const std::vector<Index>& rows,
+                                        const RunContext& context) {
+  const bool in_file = IsKeptInFile(context, TableBytes(values.rows(), values.cols()));
+  MERCER_ASSIGN_OR_RETURN(TableWriter writer,
+                          TableWriter::Make(static_cast<Index>(rows.size()), values.cols(),
+                                            in_file ? context.scratch() : nullptr));
+  const auto view = values.view();
+  const auto poll_rows = static_cast<size_t>(RowsPerPoll(values.cols()));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i % poll_rows == 0) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    }
+    MERCER_ASSIGN_OR_RETURN(double* const row, writer.NextRow());
+    std::copy_n(view.data() + rows[i] * values.cols(), values.cols(), row);
+  }
+  return writer.Finish();
+}
+
+PreparedData NumberedRows(const PreparedData& data, const std::vector<Index>& rows) {
+  PreparedData selected;
+  selected.rows = static_cast<Index>(rows.size());
+  selected.row_numbers.reserve(rows.size());
+  for (const Index row : rows) {
+    selected.row_numbers.push_back(data.RowNumber(row));
+  }
+  return selected;
 }
 
 // The matrices values(part), one below the other.
@@ -62,18 +95,27 @@ const SquareBlock* PreparedData::FindSquare(std::string_view name) const {
 
 PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
                         const std::vector<Index>& square_columns) {
-  PreparedData selected;
-  selected.rows = static_cast<Index>(rows.size());
-  selected.row_numbers.reserve(rows.size());
-  for (const Index row : rows) {
-    selected.row_numbers.push_back(data.RowNumber(row));
-  }
+  PreparedData selected = NumberedRows(data, rows);
   for (const PreparedBlock& block : data.blocks) {
     selected.blocks.push_back({block.name, block.sources, Select(block.values, rows, {})});
   }
   for (const SquareBlock& square : data.squares) {
     selected.squares.push_back(
         {square.name, square.kind, Select(square.values, rows, square_columns)});
+  }
+  return selected;
+}
+
+absl::StatusOr<PreparedData> SelectRows(const PreparedData& data, const std::vector<Index>& rows,
+                                        const RunContext& context) {
+  PreparedData selected = NumberedRows(data, rows);
+  for (const PreparedBlock& block : data.blocks) {
+    MERCER_ASSIGN_OR_RETURN(SharedMatrix values, SelectInto(block.values, rows, context));
+    selected.blocks.push_back({block.name, block.sources, std::move(values)});
+  }
+  for (const SquareBlock& square : data.squares) {
+    MERCER_ASSIGN_OR_RETURN(SharedMatrix values, SelectInto(square.values, rows, context));
+    selected.squares.push_back({square.name, square.kind, std::move(values)});
   }
   return selected;
 }

@@ -10,6 +10,7 @@
 #include "core/data/block_rows.h"
 #include "core/data/column_matcher.h"
 #include "core/data/reader_errors.h"
+#include "core/data/table_writer.h"
 
 namespace mercer {
 namespace {
@@ -28,6 +29,11 @@ class BlockMapper {
     for (size_t i = 0; i < transform_.columns.size(); ++i) {
       prepared.sources.insert(prepared.sources.end(), Width(i), ShownColumn(transform_, i));
     }
+    MERCER_ASSIGN_OR_RETURN(const bool changes_nothing, ChangesNothing(context));
+    if (changes_nothing) {
+      prepared.values = dataset_.blocks[sources_[0].block].values;
+      return prepared;
+    }
     const auto width = static_cast<Index>(prepared.sources.size());
     std::vector<Index> used_columns(dataset_.blocks.size(), 0);
     for (const SourceColumn& source : sources_) {
@@ -37,7 +43,10 @@ class BlockMapper {
     for (size_t b = 0; b < dataset_.blocks.size(); ++b) {
       readers.emplace_back(dataset_.blocks[b], used_columns[b]);
     }
-    RowMatrix out(dataset_.rows, width);
+    const bool in_file = IsKeptInFile(context, TableBytes(dataset_.rows, width));
+    MERCER_ASSIGN_OR_RETURN(
+        TableWriter writer,
+        TableWriter::Make(dataset_.rows, width, in_file ? context.scratch() : nullptr));
     std::vector<const double*> rows(readers.size(), nullptr);
     const Index poll_rows = RowsPerPoll(width);
     for (Index row = 0; row < dataset_.rows; ++row) {
@@ -47,12 +56,13 @@ class BlockMapper {
       for (size_t b = 0; b < readers.size(); ++b) {
         rows[b] = used_columns[b] > 0 ? readers[b].Row(row) : nullptr;
       }
-      MERCER_RETURN_IF_ERROR(MapRow(rows, row, out.data() + row * width));
+      MERCER_ASSIGN_OR_RETURN(double* const out, writer.NextRow());
+      MERCER_RETURN_IF_ERROR(MapRow(rows, row, out));
       if (options_.scaling == Scaling::kUnitNorm) {
-        Normalize(out.data() + row * width, width);
+        Normalize(out, width);
       }
     }
-    prepared.values = SharedMatrix(std::move(out));
+    MERCER_ASSIGN_OR_RETURN(prepared.values, writer.Finish());
     return prepared;
   }
 
@@ -61,6 +71,37 @@ class BlockMapper {
   size_t Width(size_t i) const {
     const ColumnTransform& column = transform_.columns[i];
     return column.categorical ? column.categories.size() : 1;
+  }
+
+  // Whether the table is a dense block of the data set as it is: its columns in their order, known and not scaled.
+  absl::StatusOr<bool> ChangesNothing(const RunContext& context) const {
+    if (sources_.empty() || options_.scaling == Scaling::kUnitNorm) {
+      return false;
+    }
+    const FeatureBlock& block = dataset_.blocks[sources_[0].block];
+    if (block.is_sparse || block.num_columns() != static_cast<Index>(sources_.size())) {
+      return false;
+    }
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const ColumnTransform& column = transform_.columns[i];
+      if (sources_[i].block != sources_[0].block || sources_[i].column != static_cast<Index>(i) ||
+          column.categorical || column.offset != 0 || column.factor != 1) {
+        return false;
+      }
+    }
+    return IsFinite(block.values, context);
+  }
+
+  static absl::StatusOr<bool> IsFinite(const SharedMatrix& values, const RunContext& context) {
+    const Index poll_rows = RowsPerPoll(values.cols());
+    for (Index begin = 0; begin < values.rows(); begin += poll_rows) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      const Index count = std::min(poll_rows, values.rows() - begin);
+      if (!values.view().middleRows(begin, count).allFinite()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // Blocks that grow by the map are refused before they are too large; others are no larger than

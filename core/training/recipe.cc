@@ -345,9 +345,9 @@ class RecipeRunner {
     const OutputCoding coding = model->coding;
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                             Predictor::Make(std::move(model)));
-    MERCER_ASSIGN_OR_RETURN(
-        const Prediction prediction,
-        predictor->PredictPrepared(SelectRows(inputs, rows), PredictOptions(), context));
+    MERCER_ASSIGN_OR_RETURN(const PreparedData selected, SelectRows(inputs, rows, context));
+    MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                            predictor->PredictPrepared(selected, PredictOptions(), context));
     return EvaluatePrediction(coding, prediction, SelectLabels(*target_, rows));
   }
 
