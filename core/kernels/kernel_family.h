@@ -140,7 +140,7 @@ class BoundCrossKernels {
   std::shared_ptr<const CrossKernels::Parts> parts_;
   Index stride_ = 0;
   std::vector<SourceRows> features_;  // of each source
-  std::vector<Vector> row_factors_;     // of each kernel with unit diagonal; else empty
+  std::vector<Vector> row_factors_;   // of each kernel with unit diagonal; else empty
 };
 
 }  // namespace mercer

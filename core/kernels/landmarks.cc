@@ -118,6 +118,19 @@ std::vector<Index> DrawRows(Index size, Index count, uint64_t seed, std::string_
   return rows;
 }
 
+Index LandmarkSampleRows(LandmarkSelection selection, Index rows, Index count) {
+  switch (selection) {
+    case LandmarkSelection::kUniform:
+      return 0;
+    case LandmarkSelection::kKMeans:
+      return std::min(rows, kRowsPerCentre * count) + count;
+    case LandmarkSelection::kLeverage:
+    case LandmarkSelection::kPivotedCholesky:
+      return 2 * LandmarkPoolRows(rows, count);
+  }
+  return rows;
+}
+
 Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows) {
   Landmarks landmarks;
   landmarks.data = std::make_shared<PreparedData>(SelectRows(inputs, rows));

@@ -37,6 +37,9 @@ absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
                                           LandmarkSelection selection, Index count, uint64_t seed,
                                           RunContext& context);
 
+// Upper bound on the rows that selecting `count` of `rows` has copies of at a time, besides the landmarks.
+Index LandmarkSampleRows(LandmarkSelection selection, Index rows, Index count);
+
 // The rows `rows` of `inputs` as landmarks.
 Landmarks LandmarksFromRows(const PreparedData& inputs, std::vector<Index> rows);
 

@@ -109,6 +109,8 @@ struct LearnerEntry {
   // Upper bound on the bytes of a run, known before anything is allocated; at most three times the
   // truth of the largest run that the same options and shape admit.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
+  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
+  std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows;
   // What a run of one output has to do, as far as that is known before it; counts of iterations are those of
   // usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>

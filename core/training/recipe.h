@@ -13,6 +13,7 @@
 
 #include "core/base/options.h"
 #include "core/base/run_context.h"
+#include "core/base/scratch_space.h"
 #include "core/data/dataset.h"
 #include "core/data/preprocessing.h"
 #include "core/data/splits.h"
@@ -62,9 +63,11 @@ struct TrainingRecipe {
 // limits. Violations are named as in TrainingRecipe ("kernels[3].bandwidth", "options.C", ...).
 absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe);
 
-// Upper bound on the bytes of the run, the data set's own included.
+// Upper bound on the bytes of memory of a run with that scratch space (null: without), the data set's own included. What is in
+// files, of the data set or of the scratch space, counts nothing: the system gives its memory to others when they need it.
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                            const Dataset& dataset);
+                                            const Dataset& dataset,
+                                            const ScratchSpace* scratch = nullptr);
 
 struct TrainedModel {
   Model model;

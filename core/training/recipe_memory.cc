@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/training/recipe.h"
@@ -31,18 +34,22 @@ constexpr Index kStateCopies = 4;
 }  // namespace
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                            const Dataset& dataset) {
+                                            const Dataset& dataset, const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
-  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
+  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, scratch));
   MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, entry.estimate_memory(options, shape));
 
   const ByteCount rows(dataset.rows);
-  const ByteCount columns(shape.columns);
   const ByteCount outputs(shape.outputs);
   const ByteCount number(sizeof(double));
-  // The prepared table, its training rows for the median heuristic or the basis of the model, and
-  // the model's encoded form, twice while it is framed. Outputs at rest hold no rows of the table.
-  ByteCount table_bytes = ByteCount(4) * rows * columns * number;
+  const std::optional<Index> of_basis =
+      entry.basis_rows ? entry.basis_rows(options, shape) : std::nullopt;
+  const ByteCount basis_rows(of_basis.value_or(dataset.rows));
+  // The prepared table; the basis of the model, and the model's encoded form, twice while it is
+  // framed. Outputs at rest hold no rows of the table.
+  ByteCount table_bytes = (rows * ByteCount(shape.columns - shape.columns_in_files) +
+                           ByteCount(3) * basis_rows * ByteCount(shape.columns)) *
+                          number;
   for (const SquareBlock& square : dataset.squares) {
     table_bytes =
         table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
@@ -52,9 +59,12 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
       ByteCount(8) * rows * outputs * number + RestingBytes(shape) * ByteCount(kStateCopies);
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
-  constexpr ByteCount kFixedBytes(size_t{1} << 20);
+  // Rows on their way to the scratch space.
+  constexpr ByteCount kWriterBytes(size_t{8} << 20);
+  const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
+  const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
   return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
-          kernel_bytes + SplitBytes(recipe, dataset) + kFixedBytes)
+          kernel_bytes + SplitBytes(recipe, dataset) + fixed_bytes)
       .value();
 }
 

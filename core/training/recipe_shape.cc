@@ -30,15 +30,21 @@ Index PreparedColumns(const FeatureBlock& block) {
   return count;
 }
 
-Index CountColumns(const TrainingRecipe& recipe, const Dataset& dataset) {
+void CountColumns(const TrainingRecipe& recipe, const Dataset& dataset, const ScratchSpace* scratch,
+                  ProblemShape& shape) {
   const std::vector<std::string>& used = recipe.preprocessing.blocks;
-  Index count = 0;
   for (const FeatureBlock& block : dataset.blocks) {
-    if (used.empty() || std::find(used.begin(), used.end(), block.name) != used.end()) {
-      AddProduct(PreparedColumns(block), 1, count);
+    if (!used.empty() && std::find(used.begin(), used.end(), block.name) == used.end()) {
+      continue;
     }
+    const Index columns = PreparedColumns(block);
+    AddProduct(columns, 1, shape.columns);
+    // Training may know no more than one category of each column.
+    const ByteCount least =
+        ByteCount(dataset.rows) * ByteCount(block.num_columns()) * ByteCount(sizeof(double));
+    const bool in_file = scratch != nullptr && scratch->Takes(least.value());
+    AddProduct(in_file ? columns : 0, 1, shape.columns_in_files);
   }
-  return count;
 }
 
 // Columns of the data set that a kernel with this prototype reads.
@@ -161,12 +167,12 @@ Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const R
 }  // namespace
 
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                           const Dataset& dataset) {
+                                           const Dataset& dataset, const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
   MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
   ProblemShape shape;
   shape.rows = TrainingRows(recipe, dataset, *target);
-  shape.columns = CountColumns(recipe, dataset);
+  CountColumns(recipe, dataset, scratch, shape);
   shape.relative_gap = recipe.limits.relative_gap;
   if (entry.uses_kernels) {
     CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);

@@ -3,13 +3,16 @@
 
 #include "absl/status/statusor.h"
 
+#include "core/base/scratch_space.h"
 #include "core/training/recipe.h"
 
 namespace mercer {
 
-// Upper bounds. Errors: kInvalidArgument naming the field "target" or "validation.folds".
+// Upper bounds, for a run with that scratch space (null: without). Errors: kInvalidArgument naming the field "target" or
+// "validation.folds".
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
-                                           const Dataset& dataset);
+                                           const Dataset& dataset,
+                                           const ScratchSpace* scratch = nullptr);
 
 // Trainings besides that of the model.
 Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset);

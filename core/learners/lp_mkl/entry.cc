@@ -202,6 +202,11 @@ LearnerEntry Entry() {
     MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
     return EstimateMemory(options, shape);
   };
+  entry.basis_rows = [](const OptionValues& values,
+                        const ProblemShape& shape) -> std::optional<Index> {
+    const absl::StatusOr<LpMklOptions> options = LpMklOptions::Fields().Parse(values);
+    return options.ok() ? BasisRows(*options, shape) : std::nullopt;
+  };
   entry.estimate_work = [](const OptionValues& values,
                            const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
     MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));

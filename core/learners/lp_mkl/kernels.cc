@@ -68,7 +68,12 @@ absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptio
                                                                 RunContext& context) {
   const TaskData& task = problem.tasks[0];
   const bool whole = static_cast<Index>(task.rows.size()) == task.inputs->rows;
-  const PreparedData selected = whole ? *task.inputs : SelectRows(*task.inputs, task.rows);
+  PreparedData selected;
+  if (whole) {
+    selected = *task.inputs;
+  } else {
+    MERCER_ASSIGN_OR_RETURN(selected, SelectRows(*task.inputs, task.rows, context));
+  }
   LowRankOptions low_rank = LowRankOptionsOf(options, problem.seed);
   low_rank.basis.max_columns = MostColumns(options, problem);
   auto kernels = std::make_shared<LpMklKernels>();
@@ -112,6 +117,14 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
           .landmarks = std::min<Index>(options.landmarks, rows),
           .of_kernel = FeaturesOfKernel(options, rows),
           .max_columns = max_columns};
+}
+
+// Of tables, in memory at a time: the sample of the joint basis or that of the landmarks, and landmarks of learner and verifier.
+Index SampledRows(const LpMklOptions& options, Index rows) {
+  constexpr Index kBasisSample = 4000;
+  const Index landmarks = std::min<Index>(options.landmarks, rows);
+  const Index sample = LandmarkSampleRows(options.landmark_selection, rows, landmarks);
+  return std::max(std::min(rows, kBasisSample), sample) + 4 * landmarks;
 }
 
 // The landmarks as a basis of a model: of rows only their numbers and what the kernels read.
@@ -217,14 +230,27 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   const LowRankShape low_rank =
       ShapeOf(options, shape.rows, shape.kernels,
               MostColumns(options, shape.rows, shape.kernels, shape.sources));
+  // Training rows that are not all rows are copied where the table is; of one in a file there are samples and landmarks in memory.
   const ByteCount inputs =
-      ByteCount(shape.rows) * ByteCount(shape.columns) * ByteCount(sizeof(double));
+      (ByteCount(shape.rows) * ByteCount(shape.columns - shape.columns_in_files) +
+       ByteCount(SampledRows(options, shape.rows)) * ByteCount(shape.columns_in_files)) *
+      ByteCount(sizeof(double));
   const bool by_kernels = options.landmark_selection == LandmarkSelection::kLeverage ||
                           options.landmark_selection == LandmarkSelection::kPivotedCholesky;
   const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
          std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) +
          InnerSolverBytes(options, shape, low_rank.max_columns) + inputs;
+}
+
+std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& shape) {
+  if (options.approximation == Approximation::kNone) {
+    return std::nullopt;
+  }
+  const ByteCount all =
+      ByteCount(shape.outputs) * ByteCount(std::min<Index>(options.landmarks, shape.rows));
+  constexpr size_t kMost = std::numeric_limits<Index>::max();
+  return static_cast<Index>(std::min(all.value(), kMost));
 }
 
 }  // namespace mercer::lp_mkl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -47,5 +48,8 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
 // Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
 // it makes while there are the learner's.
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape);
+
+// Upper bound on the rows that the bases of models of all outputs hold; none for exact kernels.
+std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& shape);
 
 }  // namespace mercer::lp_mkl
