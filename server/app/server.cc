@@ -71,6 +71,8 @@ std::string HostName() {
                                                   : absl::StrCat("pid:", getpid());
 }
 
+std::string ScratchFolder(const ServerOptions& options) { return options.data_dir + "/scratch"; }
+
 JobManagerOptions JobOptions(const ServerOptions& options) {
   JobManagerOptions jobs;
   jobs.host = HostName();
@@ -78,6 +80,7 @@ JobManagerOptions JobOptions(const ServerOptions& options) {
   jobs.num_workers = options.workers;
   jobs.memory_budget_bytes = options.memory_budget_bytes;
   jobs.cache_bytes = options.cache_bytes;
+  jobs.scratch_folder = ScratchFolder(options);
   jobs.checkpoint_interval = options.checkpoint_interval;
   jobs.max_lost_attempts = options.max_lost_attempts;
   jobs.queue_limits = QueueLimits{options.max_queued_jobs, options.max_queued_jobs_per_caller};
@@ -267,6 +270,7 @@ class Server::Impl {
     context_.disk = disk_.get();
     context_.reserve = reserve_.get();
     OpenCrashNotes();
+    MERCER_RETURN_IF_ERROR(MakeEmptyFolder(ScratchFolder(options_)));
     context_.backup_folder = options_.data_dir + "/backup";
     MERCER_RETURN_IF_ERROR(MakeEmptyFolder(context_.backup_folder));
     context_.upload_folder = options_.data_dir + "/uploads";

@@ -1,7 +1,5 @@
 #include "server/jobs/job_admission.h"
 
-#include <algorithm>
-#include <limits>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -29,21 +27,19 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
   return entry;
 }
 
-int64_t SignedBytes(size_t bytes) {
-  constexpr size_t kMost = std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(std::min(bytes, kMost));
-}
-
-absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
+absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
                                         const JobPlan& plan) {
-  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets.Open(plan.dataset_ids[0]));
+  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
+                          ValidatePlan(environment.dependencies.find_learner, plan));
+  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened,
+                          environment.datasets->Open(plan.dataset_ids[0]));
   if (opened.record.hidden) {
     return DatasetNotFound(plan.dataset_ids[0]);
   }
-  MERCER_ASSIGN_OR_RETURN(const size_t bytes,
-                          EstimateRecipeMemory(*entry, plan.recipe, *opened.dataset));
-  return JobEstimate{SignedBytes(bytes)};
+  MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
+                          environment.scratch->Choose(*entry, plan.recipe, *opened.dataset,
+                                                      environment.options.memory_budget_bytes));
+  return JobEstimate{choice.memory_bytes};
 }
 
 absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,

@@ -8,20 +8,17 @@
 #include "absl/status/statusor.h"
 
 #include "server/jobs/dataset_cache.h"
+#include "server/jobs/job_attempt.h"
 #include "server/jobs/job_manager.h"
 
 namespace mercer::server {
-
-// An estimate is any size_t; one that is absurd stays larger than every budget.
-int64_t SignedBytes(size_t bytes);
 
 // What can be checked without data. Errors: kInvalidArgument, kUnimplemented.
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
                                                  const JobPlan& plan);
 
 // Errors: those of ValidatePlan and of the data.
-absl::StatusOr<JobEstimate> EstimateJob(const LearnerLookup& find_learner, DatasetCache& datasets,
-                                        const JobPlan& plan);
+absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan);
 
 // Errors: the same.
 absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner,

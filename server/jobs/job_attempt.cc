@@ -137,6 +137,12 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
   MERCER_ASSIGN_OR_RETURN(prepared.dataset, KeepTrying("cannot open the data set", kReadTries, [&] {
                             return environment_.datasets->Open(prepared.plan.dataset_ids.at(0));
                           }));
+  const TrainingRecipe& recipe = prepared.plan.recipe;
+  MERCER_ASSIGN_OR_RETURN(
+      const ScratchChoice choice,
+      environment_.scratch->Choose(*prepared.entry, recipe, *prepared.dataset.dataset,
+                                   job_.memory_bytes));
+  prepared.scratch = choice.space;
   return prepared;
 }
 
@@ -193,6 +199,7 @@ absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
   MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
   RunContext context(interruption_->token(), prepared.plan.num_threads, environment_.cache);
   context.set_clock(dependencies_.clock);
+  context.set_scratch(prepared.scratch);
   absl::StatusOr<TrainedModel> trained = RunRecipe(run, state, context, *this);
   const bool unusable_state =
       absl::IsDataLoss(trained.status()) || GetReason(trained.status()) == "OTHER_VERSION";

@@ -21,6 +21,7 @@
 #include "server/jobs/attempt_interruption.h"
 #include "server/jobs/dataset_cache.h"
 #include "server/jobs/job_manager.h"
+#include "server/jobs/job_scratch.h"
 #include "server/jobs/progress_recorder.h"
 
 namespace mercer::server {
@@ -31,6 +32,7 @@ struct AttemptEnvironment {
   JobManagerDependencies dependencies;
   DatasetCache* datasets = nullptr;
   std::shared_ptr<SharedCache> cache;
+  std::unique_ptr<JobScratch> scratch;
 };
 
 // Run() is called once, by a worker. The other methods are thread-safe.
@@ -75,6 +77,7 @@ class JobAttempt final : public RunObserver {
     JobPlan plan;
     const LearnerEntry* entry = nullptr;
     OpenedDataset dataset;
+    const ScratchSpace* scratch = nullptr;
   };
 
   // What a trained model leaves for the attempt's end.

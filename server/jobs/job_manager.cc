@@ -66,11 +66,14 @@ class JobManager::Impl {
  public:
   Impl(JobManagerOptions options, JobManagerDependencies dependencies)
       : datasets_(dependencies.storage, dependencies.blobs),
-        environment_{std::move(options), std::move(dependencies), &datasets_, nullptr},
+        environment_{std::move(options), std::move(dependencies), &datasets_, nullptr, nullptr},
         worker_prefix_(absl::StrCat(environment_.options.host, "/", MakeJobId(), "/")),
         signal_(environment_.options.num_workers) {
     environment_.cache =
         std::make_shared<SharedCache>(static_cast<size_t>(environment_.options.cache_bytes));
+    environment_.scratch = std::make_unique<JobScratch>(
+        environment_.options.scratch_folder, environment_.options.least_scratch_bytes,
+        environment_.options.memory_budget_bytes, environment_.dependencies.disk);
   }
   ~Impl() { Stop(&JobAttempt::Abandon); }
 
@@ -80,7 +83,7 @@ class JobManager::Impl {
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
   absl::StatusOr<JobRecord> StopJob(const std::string& job_id);
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
-    return EstimateJob(environment_.dependencies.find_learner, datasets_, plan);
+    return EstimateJob(environment_, plan);
   }
   absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
   void Drain() { Stop(&JobAttempt::Drain); }

@@ -38,6 +38,9 @@ struct JobManagerOptions {
   int num_workers = 2;       // jobs that run at the same time, >= 1
   int64_t memory_budget_bytes = int64_t{4} << 30;  // for the estimates of all running jobs together
   int64_t cache_bytes = int64_t{256} << 20;        // shared by runs, for kernels and the like
+  // An existing folder for tables that are too large for memory; see job_scratch.h. Empty: all are in memory.
+  std::string scratch_folder;
+  int64_t least_scratch_bytes = int64_t{64} << 20;  // tables of no more are never written there
   absl::Duration checkpoint_interval = absl::Seconds(5);
   absl::Duration event_interval =
       absl::Milliseconds(250);  // progress events of one job are at least this far apart

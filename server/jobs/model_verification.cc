@@ -47,10 +47,13 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           OpenData(environment, stored.dataset_blob));
   // A training verifies what it has found, so its estimate holds for that alone.
-  MERCER_ASSIGN_OR_RETURN(const size_t bytes, EstimateRecipeMemory(*entry, plan.recipe, *dataset));
+  MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
+                          environment.scratch->Choose(*entry, plan.recipe, *dataset,
+                                                      environment.options.memory_budget_bytes));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
-                          take_memory(SignedBytes(bytes)));
+                          take_memory(choice.memory_bytes));
   RunContext context(cancellation, plan.num_threads, environment.cache);
+  context.set_scratch(choice.space);
   const RecipeRun run{entry, &plan.recipe, dataset.get(), stored.dataset_blob,
                       environment.options.code_version};
   return VerifyModel(run, *stored.model, *stored.witness, context);

@@ -1,0 +1,122 @@
+// A data set that is larger than the memory for jobs.
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/random.h"
+#include "tests/integration/test_server.h"
+
+namespace mercer::server {
+namespace {
+
+constexpr int64_t kRows = 30'000;
+constexpr int64_t kColumns = 500;  // 120 MB
+constexpr int64_t kBudget = 100'000'000;
+
+class LargeDataTest : public ServerTest {
+ protected:
+  void Start() {
+    ServerOptions options;
+    options.workers = 1;
+    options.memory_budget_bytes = kBudget;
+    options.max_upload_bytes = int64_t{200} << 20;
+    options.cache_bytes = 0;
+    StartServer(options);
+  }
+
+  // Two clouds as binary numbers.
+  v1::Dataset UploadLarge() {
+    v1::UploadDatasetRequest message;
+    message.mutable_header()->set_dataset_id("large");
+    v1::DenseFormat& format = *message.mutable_header()->add_parts()->mutable_dense();
+    for (int64_t column = 0; column < kColumns; ++column) {
+      format.add_columns()->set_name(absl::StrCat("x", column));
+    }
+    v1::DenseColumn& label = *format.add_columns();
+    label.set_name("label");
+    label.set_role(v1::COLUMN_ROLE_TARGET);
+    grpc::ClientContext context;
+    v1::Dataset dataset;
+    auto writer = datasets_->UploadDataset(&context, &dataset);
+    writer->Write(message);
+    RandomStream random(3, "large-data");
+    constexpr int64_t kRowsOfChunk = 100;
+    std::vector<double> values(kRowsOfChunk * (kColumns + 1));
+    for (int64_t row = 0; row < kRows; row += kRowsOfChunk) {
+      for (int64_t r = 0; r < kRowsOfChunk; ++r) {
+        double* const numbers = values.data() + r * (kColumns + 1);
+        for (int64_t column = 0; column < kColumns; ++column) {
+          numbers[column] = random.Uniform() + (r % 2 == 1 && column < 50 ? 0.3 : 0.0);
+        }
+        numbers[kColumns] = static_cast<double>(r % 2);
+      }
+      message.mutable_chunk()->set_data(values.data(), values.size() * sizeof(double));
+      writer->Write(message);
+    }
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return dataset;
+  }
+
+  static v1::TrainRequest LargeRequest(const v1::Dataset& dataset, v1::LpMkl::Approximation kind) {
+    v1::TrainRequest request;
+    request.add_data()->set_dataset(dataset.name());
+    v1::LpMkl& learner = *request.mutable_learner()->mutable_lp_mkl();
+    learner.set_approximation(kind);
+    learner.set_landmarks(20);
+    v1::KernelGrid& grid = *learner.add_kernels();
+    grid.set_type(v1::KERNEL_TYPE_GAUSSIAN);
+    grid.add_bandwidths(9.0);
+    request.mutable_validation()->mutable_hold_out()->set_fraction(0.2);
+    request.mutable_stopping()->set_relative_gap(0.05);
+    return request;
+  }
+
+  // A value of the status' ErrorInfo.
+  static int64_t NumberOf(const grpc::Status& status, const std::string& key) {
+    google::rpc::Status rpc;
+    rpc.ParseFromString(status.error_details());
+    for (const google::protobuf::Any& any : rpc.details()) {
+      google::rpc::ErrorInfo info;
+      int64_t number = 0;
+      if (any.UnpackTo(&info) && absl::SimpleAtoi(info.metadata().at(key), &number)) {
+        return number;
+      }
+    }
+    return -1;
+  }
+};
+
+TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
+  Start();
+  const v1::Dataset dataset = UploadLarge();
+  ASSERT_GT(kRows * kColumns * 8, kBudget);
+
+  grpc::ClientContext context;
+  v1::Job refused;
+  const grpc::Status status =
+      training_->Train(&context, LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NONE), &refused);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_EQ(ReasonOf(status), "JOB_TOO_LARGE");
+  EXPECT_GT(NumberOf(status, "estimate_bytes"), kRows * kRows);
+  EXPECT_EQ(NumberOf(status, "budget_bytes"), kBudget);
+
+  // More landmarks than the memory has room for.
+  v1::TrainRequest too_many = LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM);
+  too_many.mutable_learner()->mutable_lp_mkl()->set_landmarks(2000);
+  grpc::ClientContext other;
+  const grpc::Status of_many = training_->Train(&other, too_many, &refused);
+  EXPECT_EQ(ReasonOf(of_many), "JOB_TOO_LARGE") << of_many.error_message();
+  EXPECT_GT(NumberOf(of_many, "estimate_bytes"), kRows * 2000 * 4);
+
+  const v1::Job job =
+      WaitForEnd(TrainOk(LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM)).name());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.ShortDebugString();
+  EXPECT_EQ(FilesIn("scratch"), 0U);
+}
+
+}  // namespace
+}  // namespace mercer::server
