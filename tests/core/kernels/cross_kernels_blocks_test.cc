@@ -13,16 +13,16 @@
 namespace mercer {
 namespace {
 
-constexpr Index kRows = 20'000;
-constexpr Index kColumns = 24;
-constexpr Index kBasis = 5;
+constexpr Index kBoundRows = 20'000;
+constexpr Index kBoundColumns = 24;
+constexpr Index kBoundBasis = 5;
 
 // Kernel k reads all columns but column k.
 std::vector<KernelSpec> KernelsOfMostColumns(KernelType type) {
   std::vector<KernelSpec> kernels;
-  for (Index k = 0; k < kColumns; ++k) {
+  for (Index k = 0; k < kBoundColumns; ++k) {
     KernelSpec& kernel = kernels.emplace_back(MakeSpec(type, "x", 2.0));
-    for (Index c = 0; c < kColumns; ++c) {
+    for (Index c = 0; c < kBoundColumns; ++c) {
       if (c != k) {
         kernel.columns.push_back("x" + std::to_string(c));
       }
@@ -42,9 +42,9 @@ TEST(CrossKernelsBlocksTest, BoundRowsAreNotCopiedForEveryKernel) {
   if (!kGrowthIsMemoryHeld) {
     GTEST_SKIP() << "sanitizers keep freed memory";
   }
-  const auto data = DataOf(RandomRows(kRows, kColumns, 7));
-  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8));
-  const int64_t copy = kRows * kColumns * static_cast<int64_t>(sizeof(double));
+  const auto data = DataOf(RandomRows(kBoundRows, kBoundColumns, 7));
+  const auto basis = DataOf(RandomRows(kBoundBasis, kBoundColumns, 8));
+  const int64_t copy = kBoundRows * kBoundColumns * static_cast<int64_t>(sizeof(double));
   const int64_t grown = PeakGrowth([&] {
     RunContext context;
     const auto cross = CrossKernels::Make(basis, KernelsOfMostColumns(KernelType::kGaussian), {});
@@ -52,9 +52,9 @@ TEST(CrossKernelsBlocksTest, BoundRowsAreNotCopiedForEveryKernel) {
     if (!bound.ok()) {
       return false;
     }
-    std::vector<double> values(static_cast<size_t>(kColumns * 256 * bound->stride()));
-    for (Index begin = 0; begin < kRows; begin += 256) {
-      bound->Values(begin, std::min(begin + 256, kRows), values.data(), context);
+    std::vector<double> values(static_cast<size_t>(kBoundColumns * 256 * bound->stride()));
+    for (Index begin = 0; begin < kBoundRows; begin += 256) {
+      bound->Values(begin, std::min(begin + 256, kBoundRows), values.data(), context);
     }
     return true;
   });
@@ -63,8 +63,8 @@ TEST(CrossKernelsBlocksTest, BoundRowsAreNotCopiedForEveryKernel) {
 }
 
 TEST(CrossKernelsBlocksTest, BlocksHaveTheBitsOfRowsThatWereCopied) {
-  const auto data = DataOf(RandomRows(700, kColumns, 7, true));
-  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8, true));
+  const auto data = DataOf(RandomRows(700, kBoundColumns, 7, true));
+  const auto basis = DataOf(RandomRows(kBoundBasis, kBoundColumns, 8, true));
   RunContext context;
   for (const KernelType type : {KernelType::kGaussian, KernelType::kChiSquare}) {
     const std::vector<KernelSpec> kernels = KernelsOfMostColumns(type);
@@ -72,24 +72,24 @@ TEST(CrossKernelsBlocksTest, BlocksHaveTheBitsOfRowsThatWereCopied) {
     ASSERT_TRUE(cross.ok()) << cross.status();
     const auto bound = cross->Bind(*data, context);
     ASSERT_TRUE(bound.ok()) << bound.status();
-    std::vector<double> values(static_cast<size_t>(kColumns * 300 * bound->stride()));
+    std::vector<double> values(static_cast<size_t>(kBoundColumns * 300 * bound->stride()));
     bound->Values(256, 556, values.data(), context);
-    for (Index k = 0; k < kColumns; ++k) {
-      Matrix whole(700, kBasis);
-      ASSERT_TRUE(cross->Combine(*data, Vector::Unit(kColumns, k), whole, context).ok());
+    for (Index k = 0; k < kBoundColumns; ++k) {
+      Matrix whole(700, kBoundBasis);
+      ASSERT_TRUE(cross->Combine(*data, Vector::Unit(kBoundColumns, k), whole, context).ok());
       const auto block =
           RowMatrix::Map(values.data() + k * 300 * bound->stride(), 300, bound->stride());
-      EXPECT_EQ(Matrix(block.leftCols(kBasis)), Matrix(whole.middleRows(256, 300))) << k;
+      EXPECT_EQ(Matrix(block.leftCols(kBoundBasis)), Matrix(whole.middleRows(256, 300))) << k;
     }
   }
 }
 
 // The row is far behind the first block.
 TEST(CrossKernelsBlocksTest, ANegativeEntryIsNamedByItsRow) {
-  RowMatrix values = RandomRows(3000, kColumns, 7, true);
+  RowMatrix values = RandomRows(3000, kBoundColumns, 7, true);
   values(2345, 3) = -1;
   const auto data = DataOf(std::move(values));
-  const auto basis = DataOf(RandomRows(kBasis, kColumns, 8, true));
+  const auto basis = DataOf(RandomRows(kBoundBasis, kBoundColumns, 8, true));
   RunContext context;
   const auto cross = CrossKernels::Make(basis, KernelsOfMostColumns(KernelType::kChiSquare), {});
   ASSERT_TRUE(cross.ok()) << cross.status();
