@@ -69,6 +69,10 @@ class LpMKLClassifier(KernelClassifier):
     compression_tolerance : float, default=1e-08
         Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
         asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+    exact_certificate : bool, default=False
+        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights.
+        The model's metrics then say how far it is from that optimum. The verification then goes through all pairs
+        of rows for every kernel. In true or false.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -122,7 +126,7 @@ class LpMKLClassifier(KernelClassifier):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
+    _options = ("p", "C", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
     _kernels_optional = False
 
     def __init__(
@@ -140,6 +144,7 @@ class LpMKLClassifier(KernelClassifier):
         rank: int = 0,
         eigenvalue_threshold: float = 1e-10,
         compression_tolerance: float = 1e-08,
+        exact_certificate: bool = False,
         coding: str = "one_vs_all",
         class_weight: Any = None,
         scaling: str = "standardize",
@@ -164,6 +169,7 @@ class LpMKLClassifier(KernelClassifier):
         self.rank = rank
         self.eigenvalue_threshold = eigenvalue_threshold
         self.compression_tolerance = compression_tolerance
+        self.exact_certificate = exact_certificate
         self.coding = coding
         self.class_weight = class_weight
         self.scaling = scaling
@@ -238,6 +244,10 @@ class LpMKLRegressor(KernelRegressor):
     compression_tolerance : float, default=1e-08
         Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
         asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+    exact_certificate : bool, default=False
+        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights.
+        The model's metrics then say how far it is from that optimum. The verification then goes through all pairs
+        of rows for every kernel. In true or false.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -285,7 +295,7 @@ class LpMKLRegressor(KernelRegressor):
     """
 
     _learner = "lp_mkl"
-    _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance",)
+    _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
     _kernels_optional = False
 
     def __init__(
@@ -304,6 +314,7 @@ class LpMKLRegressor(KernelRegressor):
         rank: int = 0,
         eigenvalue_threshold: float = 1e-10,
         compression_tolerance: float = 1e-08,
+        exact_certificate: bool = False,
         scaling: str = "standardize",
         imputation: str = "refuse",
         tol: float = 0.001,
@@ -327,6 +338,7 @@ class LpMKLRegressor(KernelRegressor):
         self.rank = rank
         self.eigenvalue_threshold = eigenvalue_threshold
         self.compression_tolerance = compression_tolerance
+        self.exact_certificate = exact_certificate
         self.scaling = scaling
         self.imputation = imputation
         self.tol = tol
