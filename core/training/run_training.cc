@@ -111,7 +111,9 @@ class TrainingLoop {
     }
     if (status.ok()) {
       const InterruptibleScope scope(context, interruption_);
+      context.set_stage_callback([this](std::string_view stage, double) { TellStage(stage); });
       absl::StatusOr<StepReport> report = learner_.Step(context);
+      context.set_stage_callback(nullptr);
       if (report.ok()) {
         ++loop_.iterations;
         const double fraction =
@@ -129,6 +131,13 @@ class TrainingLoop {
       Checkpoint();  // a cancelled step has left the state of the step before it
     }
     return status;
+  }
+
+  void TellStage(std::string_view stage) const {
+    StepReport report = loop_.last.value_or(StepReport());
+    report.stage = stage;
+    report.fraction = loop_.fraction;
+    observer_.OnStage({loop_.iterations, report, "train"});
   }
 
   // A step was cut short. The learner's point may be newer than that of its last whole step, or
@@ -198,7 +207,9 @@ class TrainingLoop {
     }
     absl::StatusOr<VerifiedFunction> verified = VerifyFunction(
         entry_, options_, problem_, outcome.point.function, outcome.point.witness, context);
-    if (absl::IsFailedPrecondition(verified.status())) {
+    // A disk that cannot be written to says nothing about the witness.
+    if (absl::IsFailedPrecondition(verified.status()) &&
+        GetReason(verified.status()) != "STORAGE_READ_ONLY") {
       return absl::InternalError(
           absl::StrCat("the learner's own result is refused: ", verified.status().message()));
     }

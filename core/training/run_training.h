@@ -30,11 +30,14 @@ struct ProgressEvent {
   std::string phase;  // "train", or "fold 2 of 5"
 };
 
-// Told of progress by the thread that trains (but see StopRequested). Calls must return quickly.
+// Told of progress by the thread that trains (but see OnStage and StopRequested). Calls must return quickly.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void OnProgress(const ProgressEvent& event) = 0;
+  // What is going on inside a step that takes long: the last step's report, if any, with another stage. Called by every thread
+  // that works for the run, any number of times: thread-safe.
+  virtual void OnStage(const ProgressEvent& event) { (void)event; }
   // Asked after every step, and once more when the run is cancelled; a true answer is followed by
   // OnCheckpoint.
   virtual bool WantsCheckpoint() { return false; }

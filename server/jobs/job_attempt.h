@@ -65,6 +65,7 @@ class JobAttempt final : public RunObserver {
 
   // RunObserver
   void OnProgress(const ProgressEvent& event) override { recorder_.Record(event); }
+  void OnStage(const ProgressEvent& event) override { recorder_.Record(event); }
   bool WantsCheckpoint() override;
   void OnCheckpoint(std::string state) override;
   void OnVerifying() override;

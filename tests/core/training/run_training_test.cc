@@ -43,6 +43,23 @@ TEST_F(RunTrainingTest, FractionNeverDecreases) {
   }
 }
 
+TEST_F(RunTrainingTest, StagesWithinStepsAreToldWithTheReportOfTheLastStep) {
+  ASSERT_TRUE(Run({.stages = {"landmarks", "factor"}}).ok());
+  ASSERT_EQ(observer_.events.size(), 10u) << "stages are no steps";
+  ASSERT_EQ(observer_.stages.size(), 20u);
+  for (size_t i = 0; i < observer_.stages.size(); ++i) {
+    const ProgressEvent& told = observer_.stages[i];
+    EXPECT_EQ(told.report.stage, i % 2 == 0 ? "landmarks" : "factor");
+    EXPECT_EQ(told.iteration, static_cast<int64_t>(i / 2));
+    EXPECT_EQ(told.report.has_model, i >= 2);
+    if (i >= 2) {
+      const StepReport& last = observer_.events[i / 2 - 1].report;
+      EXPECT_EQ(told.report.primal, last.primal);
+      EXPECT_EQ(told.report.fraction, last.fraction);
+    }
+  }
+}
+
 TEST_F(RunTrainingTest, GoesOnWhenTheLearnerClaimedTooMuch) {
   const absl::StatusOr<TrainingOutcome> outcome = Run({.verified_factor = 3});
   ASSERT_TRUE(outcome.ok()) << outcome.status();

@@ -27,6 +27,7 @@ struct Script {
       0;  // step that has a point once it is begun, even when it is cut short; 0: none
   double model_bias = 0;  // of the model; the witness says 0
   std::function<void(int step)> during_step = [](int) {};
+  std::vector<std::string> stages = {};  // of every step
 };
 
 class ScriptedLearner : public Learner {
@@ -40,6 +41,9 @@ class ScriptedLearner : public Learner {
   absl::StatusOr<StepReport> Step(RunContext& context) override {
     begun_ = steps_ + 1;
     script_.during_step(begun_);
+    for (const std::string& stage : script_.stages) {
+      context.ReportStage(stage, 0);
+    }
     if (script_.knows_deadlines ? context.cancelled() : context.cancellation().cancelled()) {
       return absl::CancelledError("in the middle of a step");
     }
@@ -110,6 +114,7 @@ inline LearnerEntry ScriptedEntry(const Script& script) {
 class RecordingObserver : public RunObserver {
  public:
   void OnProgress(const ProgressEvent& event) override { events.push_back(event); }
+  void OnStage(const ProgressEvent& event) override { stages.push_back(event); }
   bool WantsCheckpoint() override { return wants_checkpoints; }
   void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
   void OnVerifying() override { ++verifications; }
@@ -118,6 +123,7 @@ class RecordingObserver : public RunObserver {
            (stop_when_asked && stop_when_asked());
   }
 
+  std::vector<ProgressEvent> stages;
   bool wants_checkpoints = false;
   int stop_after = 0;  // steps; 0: never
   bool stop_now = false;

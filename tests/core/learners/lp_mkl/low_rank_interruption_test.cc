@@ -2,6 +2,7 @@
 // their process.
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -130,8 +131,14 @@ class VerificationObserver : public RunObserver {
   void OnProgress(const ProgressEvent& /*event*/) override {}
   bool WantsCheckpoint() override { return true; }
   void OnCheckpoint(std::string state) override { checkpoint = std::move(state); }
-  void OnVerifying() override { verifying = true; }
+  void OnVerifying() override {
+    verifying = true;
+    if (on_verifying) {
+      on_verifying();
+    }
+  }
 
+  std::function<void()> on_verifying;
   bool verifying = false;
   std::string checkpoint;
 };
@@ -147,11 +154,14 @@ TEST(LowRankInterruptionTest, VerificationEndsWithCancellationAndIsDoneAnew) {
     const CancellationToken token;
     VerificationObserver observer;
     RunContext context(token, 1, nullptr);
-    context.set_stage_callback([&](std::string_view reached, double) {
-      if (observer.verifying && reached == stage) {
-        token.Cancel();
-      }
-    });
+    // The run itself tells the stages of its steps.
+    observer.on_verifying = [&] {
+      context.set_stage_callback([&](std::string_view reached, double) {
+        if (reached == stage) {
+          token.Cancel();
+        }
+      });
+    };
     const std::unique_ptr<Learner> learner = *entry.create(options);
     const absl::StatusOr<TrainingOutcome> cancelled =
         RunTraining(entry, options, *learner, problem, limits, "", context, observer);
