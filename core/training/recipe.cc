@@ -113,16 +113,8 @@ class PhaseObserver : public RunObserver {
   PhaseObserver(RunObserver& outer, const Progress& progress, int64_t num_phases, Encode encode)
       : outer_(outer), progress_(progress), num_phases_(num_phases), encode_(std::move(encode)) {}
 
-  void OnProgress(const ProgressEvent& event) override {
-    ProgressEvent shown = event;
-    shown.iteration += progress_.iterations;
-    shown.report.fraction = (static_cast<double>(progress_.phase) + event.report.fraction) /
-                            static_cast<double>(num_phases_);
-    if (progress_.phase > 0) {
-      shown.phase = absl::StrCat("fold ", progress_.phase, " of ", num_phases_ - 1);
-    }
-    outer_.OnProgress(shown);
-  }
+  void OnProgress(const ProgressEvent& event) override { outer_.OnProgress(Shown(event)); }
+  void OnStage(const ProgressEvent& event) override { outer_.OnStage(Shown(event)); }
   bool WantsCheckpoint() override { return outer_.WantsCheckpoint(); }
   void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
   void OnVerifying() override {
@@ -133,6 +125,17 @@ class PhaseObserver : public RunObserver {
   bool StopRequested() override { return outer_.StopRequested(); }
 
  private:
+  ProgressEvent Shown(const ProgressEvent& event) const {
+    ProgressEvent shown = event;
+    shown.iteration += progress_.iterations;
+    shown.report.fraction = (static_cast<double>(progress_.phase) + event.report.fraction) /
+                            static_cast<double>(num_phases_);
+    if (progress_.phase > 0) {
+      shown.phase = absl::StrCat("fold ", progress_.phase, " of ", num_phases_ - 1);
+    }
+    return shown;
+  }
+
   RunObserver& outer_;
   const Progress& progress_;
   const int64_t num_phases_;
@@ -146,6 +149,19 @@ bool UsesSquares(const std::vector<KernelSpec>& kernels) {
     }
   }
   return false;
+}
+
+// How many rows of such data take about 16 MiB.
+Index RowsOfBlock(const PreparedData& data) {
+  constexpr Index kNumbers = Index{2} << 20;
+  Index width = 1;
+  for (const PreparedBlock& block : data.blocks) {
+    width += block.values.cols();
+  }
+  for (const SquareBlock& square : data.squares) {
+    width += square.values.cols();
+  }
+  return std::max<Index>(64, kNumbers / width);
 }
 
 RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows) {
@@ -345,10 +361,21 @@ class RecipeRunner {
     const OutputCoding coding = model->coding;
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                             Predictor::Make(std::move(model)));
-    MERCER_ASSIGN_OR_RETURN(const PreparedData selected, SelectRows(inputs, rows, context));
-    MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                            predictor->PredictPrepared(selected, PredictOptions(), context));
-    return EvaluatePrediction(coding, prediction, SelectLabels(*target_, rows));
+    const auto count = static_cast<Index>(rows.size());
+    Prediction all;
+    all.decision_values.resize(count, coding.num_outputs());
+    // Of all held-out rows at once there would be a table more.
+    const Index most = RowsOfBlock(inputs);
+    for (Index begin = 0; begin < count; begin += most) {
+      const Index size = std::min(most, count - begin);
+      const std::vector<Index> block(rows.begin() + begin, rows.begin() + begin + size);
+      MERCER_ASSIGN_OR_RETURN(
+          const Prediction part,
+          predictor->PredictPrepared(SelectRows(inputs, block), PredictOptions(), context));
+      all.decision_values.middleRows(begin, size) = part.decision_values;
+      all.classes.insert(all.classes.end(), part.classes.begin(), part.classes.end());
+    }
+    return EvaluatePrediction(coding, all, SelectLabels(*target_, rows));
   }
 
   // False when the run must end: its time is up, or the user asked for it. The folds so far then
