@@ -32,6 +32,8 @@ absl::Status ScratchError(int error, const char* what, const std::string& folder
     case EMFILE:
     case ENFILE:
       return WithReason(absl::UnavailableError(message), "TOO_MANY_FILES", {{"path", folder}});
+    case ENOMEM:
+      return WithReason(absl::ResourceExhaustedError(message), "OUT_OF_MEMORY");
     case EROFS:
     case EACCES:
     case EPERM:
@@ -128,6 +130,12 @@ absl::Status ScratchWriter::LimitUnwritten() {
 absl::StatusOr<ScratchBytes> ScratchWriter::Finish() {
   if (written_ != size_) {
     return absl::InternalError("fewer bytes than the scratch file was made for");
+  }
+  // A page that could not be written would be read back as zeros.
+  while (fdatasync(descriptor_) != 0) {
+    if (errno != EINTR) {
+      return ScratchError(errno, "write", folder_);
+    }
   }
   void* const data = mmap(nullptr, size_, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (data == MAP_FAILED) {

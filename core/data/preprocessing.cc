@@ -85,7 +85,8 @@ class BlockMapper {
     for (size_t i = 0; i < sources_.size(); ++i) {
       const ColumnTransform& column = transform_.columns[i];
       if (sources_[i].block != sources_[0].block || sources_[i].column != static_cast<Index>(i) ||
-          column.categorical || column.offset != 0 || column.factor != 1) {
+          column.categorical || column.offset != 0 || std::signbit(column.offset) ||
+          column.factor != 1) {
         return false;
       }
     }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
 
 #include "core/base/status_macros.h"
 
@@ -14,11 +17,15 @@ constexpr int64_t kLargestShare = 4;  // one of so many parts of the budget
 // Leaves on the disk what is kept free for the end of the work under way.
 class GuardedScratchSpace final : public ScratchSpace {
  public:
-  GuardedScratchSpace(const std::string& folder, int64_t largest_in_memory, const DiskGuard* disk)
-      : ScratchSpace(folder, static_cast<size_t>(largest_in_memory)), disk_(disk) {}
+  GuardedScratchSpace(const std::string& folder, int64_t largest_in_memory, const DiskGuard* disk,
+                      std::shared_ptr<absl::Mutex> mutex)
+      : ScratchSpace(folder, static_cast<size_t>(largest_in_memory)),
+        disk_(disk),
+        mutex_(std::move(mutex)) {}
 
  protected:
   int Allocate(int descriptor, size_t size) const override {
+    absl::MutexLock lock(mutex_.get());  // no two take the same room
     if (disk_ != nullptr && !disk_->CheckRoom(static_cast<int64_t>(size)).ok()) {
       return ENOSPC;
     }
@@ -27,6 +34,7 @@ class GuardedScratchSpace final : public ScratchSpace {
 
  private:
   const DiskGuard* const disk_;
+  const std::shared_ptr<absl::Mutex> mutex_;
 };
 
 // An estimate is any size_t; one that is absurd stays larger than every budget.
@@ -40,9 +48,10 @@ int64_t SignedBytes(size_t bytes) {
 JobScratch::JobScratch(const std::string& folder, int64_t least_bytes, int64_t budget_bytes,
                        const DiskGuard* disk) {
   if (!folder.empty()) {
+    const auto mutex = std::make_shared<absl::Mutex>();
     usual_ = std::make_unique<GuardedScratchSpace>(
-        folder, std::max(least_bytes, budget_bytes / kLargestShare), disk);
-    tight_ = std::make_unique<GuardedScratchSpace>(folder, least_bytes, disk);
+        folder, std::max(least_bytes, budget_bytes / kLargestShare), disk, mutex);
+    tight_ = std::make_unique<GuardedScratchSpace>(folder, least_bytes, disk, mutex);
   }
 }
 

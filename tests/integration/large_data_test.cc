@@ -11,16 +11,16 @@
 namespace mercer::server {
 namespace {
 
-constexpr int64_t kRows = 30'000;
-constexpr int64_t kColumns = 500;  // 120 MB
-constexpr int64_t kBudget = 100'000'000;
+constexpr int64_t kLargeRows = 30'000;
+constexpr int64_t kLargeColumns = 500;  // 120 MB
+constexpr int64_t kLargeBudget = 100'000'000;
 
 class LargeDataTest : public ServerTest {
  protected:
   void Start() {
     ServerOptions options;
     options.workers = 1;
-    options.memory_budget_bytes = kBudget;
+    options.memory_budget_bytes = kLargeBudget;
     options.max_upload_bytes = int64_t{200} << 20;
     options.cache_bytes = 0;
     StartServer(options);
@@ -31,7 +31,7 @@ class LargeDataTest : public ServerTest {
     v1::UploadDatasetRequest message;
     message.mutable_header()->set_dataset_id("large");
     v1::DenseFormat& format = *message.mutable_header()->add_parts()->mutable_dense();
-    for (int64_t column = 0; column < kColumns; ++column) {
+    for (int64_t column = 0; column < kLargeColumns; ++column) {
       format.add_columns()->set_name(absl::StrCat("x", column));
     }
     v1::DenseColumn& label = *format.add_columns();
@@ -43,14 +43,14 @@ class LargeDataTest : public ServerTest {
     writer->Write(message);
     RandomStream random(3, "large-data");
     constexpr int64_t kRowsOfChunk = 100;
-    std::vector<double> values(kRowsOfChunk * (kColumns + 1));
-    for (int64_t row = 0; row < kRows; row += kRowsOfChunk) {
+    std::vector<double> values(kRowsOfChunk * (kLargeColumns + 1));
+    for (int64_t row = 0; row < kLargeRows; row += kRowsOfChunk) {
       for (int64_t r = 0; r < kRowsOfChunk; ++r) {
-        double* const numbers = values.data() + r * (kColumns + 1);
-        for (int64_t column = 0; column < kColumns; ++column) {
+        double* const numbers = values.data() + r * (kLargeColumns + 1);
+        for (int64_t column = 0; column < kLargeColumns; ++column) {
           numbers[column] = random.Uniform() + (r % 2 == 1 && column < 50 ? 0.3 : 0.0);
         }
-        numbers[kColumns] = static_cast<double>(r % 2);
+        numbers[kLargeColumns] = static_cast<double>(r % 2);
       }
       message.mutable_chunk()->set_data(values.data(), values.size() * sizeof(double));
       writer->Write(message);
@@ -93,7 +93,7 @@ class LargeDataTest : public ServerTest {
 TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
   Start();
   const v1::Dataset dataset = UploadLarge();
-  ASSERT_GT(kRows * kColumns * 8, kBudget);
+  ASSERT_GT(kLargeRows * kLargeColumns * 8, kLargeBudget);
 
   grpc::ClientContext context;
   v1::Job refused;
@@ -101,8 +101,8 @@ TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
       training_->Train(&context, LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NONE), &refused);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   EXPECT_EQ(ReasonOf(status), "JOB_TOO_LARGE");
-  EXPECT_GT(NumberOf(status, "estimate_bytes"), kRows * kRows);
-  EXPECT_EQ(NumberOf(status, "budget_bytes"), kBudget);
+  EXPECT_GT(NumberOf(status, "estimate_bytes"), kLargeRows * kLargeRows);
+  EXPECT_EQ(NumberOf(status, "budget_bytes"), kLargeBudget);
 
   // More landmarks than the memory has room for.
   v1::TrainRequest too_many = LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM);
@@ -110,7 +110,7 @@ TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
   grpc::ClientContext other;
   const grpc::Status of_many = training_->Train(&other, too_many, &refused);
   EXPECT_EQ(ReasonOf(of_many), "JOB_TOO_LARGE") << of_many.error_message();
-  EXPECT_GT(NumberOf(of_many, "estimate_bytes"), kRows * 2000 * 4);
+  EXPECT_GT(NumberOf(of_many, "estimate_bytes"), kLargeRows * 2000 * 4);
 
   const v1::Job job =
       WaitForEnd(TrainOk(LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM)).name());
