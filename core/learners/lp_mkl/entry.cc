@@ -26,14 +26,20 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
   if (options.approximation != Approximation::kNone) {
     const ByteCount columns = curved ? of_model + ByteCount(kVectors) : ByteCount(kVectors);
+    constexpr ByteCount kTiles(size_t{40}
+                               << 20);  // of a pass over all pairs, with its partial sums
     const ByteCount exact = options.exact_certificate
-                                ? VerifierFamilyBytes(shape) + columns * rows * number
+                                ? VerifierFamilyBytes(shape) + columns * rows * number +
+                                      std::min(kTiles, ByteCount(8) * rows * rows * number)
                                 : ByteCount(0);
     return (LowRankBytes(options, shape) + columns * rows * number + exact).value();
   }
   if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
+    // Outputs that are done keep their products, in several copies while a checkpoint is made.
+    const ByteCount resting =
+        ByteCount(shape.outputs > 1 ? 4 : 0) * ByteCount(shape.outputs) * rows * kernels * number;
     return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
-            JointSolverBytes(options, shape) + ByteCount(kVectors) * rows * number)
+            JointSolverBytes(options, shape) + ByteCount(kVectors) * rows * number + resting)
         .value();
   }
   const ByteCount inner_solver =

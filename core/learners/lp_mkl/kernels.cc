@@ -230,10 +230,12 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   const LowRankShape low_rank =
       ShapeOf(options, shape.rows, shape.kernels,
               MostColumns(options, shape.rows, shape.kernels, shape.sources));
-  // Training rows that are not all rows are copied where the table is; of one in a file there are samples and landmarks in memory.
+  // Training rows that are not all rows are copied where the table is; samples and landmarks are in memory, and so are the columns of
+  // theirs that kernels on some columns read.
   const ByteCount inputs =
       (ByteCount(shape.rows) * ByteCount(shape.columns - shape.columns_in_files) +
-       ByteCount(SampledRows(options, shape.rows)) * ByteCount(shape.columns_in_files)) *
+       ByteCount(SampledRows(options, shape.rows)) *
+           (ByteCount(shape.columns) + ByteCount(shape.source_columns))) *
       ByteCount(sizeof(double));
   const bool by_kernels = options.landmark_selection == LandmarkSelection::kLeverage ||
                           options.landmark_selection == LandmarkSelection::kPivotedCholesky;
