@@ -292,6 +292,10 @@ absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
   MERCER_RETURN_IF_ERROR(other->MakePoint(state, context));
   state.dual_scores.resize(0);
   state.keeps_step = true;
+  if (state.stop == SvmStop::kRelativeGap) {  // a success: the count begins anew
+    state.stalls = 0;
+    state.best_gap = kInfinity;
+  }
   state.stop = SvmStop::kRunning;
   return other;
 }

@@ -93,17 +93,18 @@ absl::Status InterleavedLpMklLearner::Advance(RunContext& context) {
     }
     const bool reached = state_.best.gap <= state_.goal;
     if (reached) {
-      state_.goal = 0.3 * state_.best.gap;  // should the run go on
+      state_.goal = 0.3 * std::max(state_.best.gap, 0.0);  // should the run go on
     }
     MERCER_RETURN_IF_ERROR(MoveWeights(context));
     // The combination of all kernels.
     const auto rank = static_cast<double>(kernels_.low_rank->joint_rank());
     work += 2.0 * rank * rank * static_cast<double>(kernels_.low_rank->num_features());
     if (reached) {
-      break;
+      return absl::OkStatus();
     }
   }
-  return absl::OkStatus();
+  // What a run that ends here gives, and what is shown of it.
+  return state_.stop.has_value() || work_.solver->done() ? absl::OkStatus() : Certify(context);
 }
 
 // Bounds of the whole problem at the solver's dual, with the present weights.
@@ -119,7 +120,7 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
   Best& best = state_.best;
   best.primal = std::min(best.primal, bounds.primal);
   best.lower = std::max(best.lower, bounds.dual);
-  ++state_.fruitless;
+  state_.fruitless += work_.solver->done() ? 1 : 0;
   const double gap = bounds.RelativeGap();
   if (gap < best.gap) {
     state_.fruitless = gap < 0.98 * best.gap ? 0 : state_.fruitless;
@@ -157,8 +158,13 @@ absl::Status InterleavedLpMklLearner::MoveWeights(RunContext& context) {
     }
   }
   if (work_.solver->done()) {
-    MERCER_ASSIGN_OR_RETURN(work_.solver,
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<FactorSvmSolver> same,
                             work_.solver->OnKernel(*work_.kernel->Factored(), InnerGap(), context));
+    if (same == nullptr) {  // rounding alone moves the function
+      state_.stop = StopReason::kNumericalLimit;
+      return absl::OkStatus();
+    }
+    work_.solver = std::move(same);
   }
   return absl::OkStatus();
 }

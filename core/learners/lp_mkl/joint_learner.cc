@@ -108,7 +108,7 @@ absl::StatusOr<StepReport> JointLpMklLearner::Step(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
   const bool reached = solver_->stop() == SmoMklStop::kRelativeGap;
   if (reached && !ReasonOf(*solver_).has_value()) {  // the run goes on
-    goal_ = 0.3 * std::min(goal_, solver_->best().certificate.RelativeGap());
+    goal_ = 0.3 * std::clamp(solver_->best().certificate.RelativeGap(), 0.0, goal_);
     solver_->set_relative_gap(goal_);
   }
   // To the end of the slice that a step before may have been cut short in.

@@ -116,6 +116,35 @@ TEST(InterleavedLpMklTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
   }
 }
 
+// The closed form changes the weights by little there: many of its steps, none of which is a failure of the solver.
+TEST(InterleavedLpMklTest, ExponentsNearOneReachTheirGap) {
+  const TrainingProblem problem = InterleavedProblem(120);
+  for (const double p : {1.02, 1.05}) {
+    const Fit fit = MustTrain(problem, Interleaved({{"p", p}, {"C", 10.0}}), 1e-4);
+    EXPECT_EQ(fit.stop_reason, StopReason::kConverged) << p;
+    EXPECT_LE(fit.certificate.accuracy, 1e-4) << p;
+  }
+}
+
+// With one kernel the gap may end a rounding below 0.
+TEST(InterleavedLpMklTest, StatesOfOneKernelAreReadBackToTheEnd) {
+  const Cloud cloud = OverlappingClouds(80, 2, 7);
+  for (const double C : {1e-6, 1.0}) {
+    TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, {2.0});
+    problem.relative_gap = 1e-3;
+    const OptionValues options = Interleaved({{"C", C}});
+    const std::unique_ptr<Learner> learner = *Entry().create(options);
+    ASSERT_TRUE(learner->Start(problem, nullptr).ok());
+    RunContext context;
+    for (int step = 0; step < 5; ++step) {
+      ASSERT_TRUE(learner->Step(context).ok());
+      const std::unique_ptr<Learner> restored = *Entry().create(options);
+      const absl::Status status = restored->RestoreState(problem, learner->SaveState(), context);
+      EXPECT_TRUE(status.ok()) << "C " << C << ", step " << step << ": " << status;
+    }
+  }
+}
+
 TEST(InterleavedLpMklTest, StartsFromTheDualOfAnotherCost) {
   TrainingProblem problem = InterleavedProblem(100);
   const Fit first = MustTrain(problem, Interleaved({{"C", 5.0}}), 1e-6);
