@@ -263,13 +263,19 @@ absl::Status SmoMklSolver::Iterate(RunContext& context, bool* stuck) {
   Pair pair = MostViolating();
   const double precision = kMklRounding * (scores_.lpNorm<Eigen::Infinity>() +
                                            problem_.targets.lpNorm<Eigen::Infinity>());
+  if (!std::isfinite(precision)) {  // products that are not finite
+    return NotFiniteError();
+  }
   *stuck = pair.violation <= precision;
   if (*stuck) {
     return absl::OkStatus();
   }
+  if (pair.raised < 0) {
+    return NotFiniteError();
+  }
   MERCER_ASSIGN_OR_RETURN(const double* raised_row, rows_.Get(pair.raised, context));
   ChoosePartner(raised_row, context, pair);
-  if (pair.lowered < 0) {  // products that are not finite
+  if (pair.lowered < 0) {
     return NotFiniteError();
   }
   const EnergyCurve curve = CurveOf(pair, raised_row);

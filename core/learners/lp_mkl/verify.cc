@@ -213,10 +213,13 @@ absl::StatusOr<Verification> Verify(const LpMklOptions& options, const TrainingP
         {"low_rank.dropped_share", kernels.low_rank->dropped_share()}};
   }
   if (options.exact_certificate) {
-    MERCER_ASSIGN_OR_RETURN(
-        const std::vector<Metric> exact,
-        CompareWithExactKernels(options, problem, *loss, point, scores, context));
-    verification.metrics.insert(verification.metrics.end(), exact.begin(), exact.end());
+    const absl::StatusOr<std::vector<Metric>> exact =
+        CompareWithExactKernels(options, problem, *loss, point, scores, context);
+    if (exact.ok()) {
+      verification.metrics.insert(verification.metrics.end(), exact->begin(), exact->end());
+    } else if (!absl::IsInvalidArgument(exact.status())) {
+      return exact.status();  // kernels that are none cost the comparison, not the model
+    }
   }
   return verification;
 }
