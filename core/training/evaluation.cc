@@ -1,10 +1,46 @@
 #include "core/training/evaluation.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/base/status_macros.h"
 #include "core/data/weighted_metrics.h"
 
 namespace mercer {
+namespace {
+
+// How many rows of such data take about 16 MiB.
+Index RowsOfEvaluation(const PreparedData& data) {
+  constexpr Index kNumbers = Index{2} << 20;
+  Index width = 1;
+  for (const PreparedBlock& block : data.blocks) {
+    width += block.values.cols();
+  }
+  for (const SquareBlock& square : data.squares) {
+    width += square.values.cols();
+  }
+  return std::max<Index>(64, kNumbers / width);
+}
+
+}  // namespace
+
+absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const PreparedData& inputs,
+                                       const std::vector<Index>& rows, RunContext& context) {
+  const auto count = static_cast<Index>(rows.size());
+  const Index most = RowsOfEvaluation(inputs);
+  Prediction all;
+  all.decision_values.resize(count, predictor.model().coding.num_outputs());
+  for (Index begin = 0; begin < count; begin += most) {
+    const Index size = std::min(most, count - begin);
+    const std::vector<Index> block(rows.begin() + begin, rows.begin() + begin + size);
+    MERCER_ASSIGN_OR_RETURN(
+        const Prediction part,
+        predictor.PredictPrepared(SelectRows(inputs, block), PredictOptions(), context));
+    all.decision_values.middleRows(begin, size) = part.decision_values;
+    all.classes.insert(all.classes.end(), part.classes.begin(), part.classes.end());
+  }
+  return all;
+}
 
 std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
                                        const RoleColumn& labels) {

@@ -13,6 +13,7 @@
 #include "core/training/basis.h"
 #include "core/training/composite_learner.h"
 #include "core/training/encoding.h"
+#include "core/training/evaluation.h"
 #include "core/training/label_counts.h"
 #include "core/training/no_model.h"
 #include "core/training/predictor.h"
@@ -149,19 +150,6 @@ bool UsesSquares(const std::vector<KernelSpec>& kernels) {
     }
   }
   return false;
-}
-
-// How many rows of such data take about 16 MiB.
-Index RowsOfBlock(const PreparedData& data) {
-  constexpr Index kNumbers = Index{2} << 20;
-  Index width = 1;
-  for (const PreparedBlock& block : data.blocks) {
-    width += block.values.cols();
-  }
-  for (const SquareBlock& square : data.squares) {
-    width += square.values.cols();
-  }
-  return std::max<Index>(64, kNumbers / width);
 }
 
 RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows) {
@@ -361,21 +349,9 @@ class RecipeRunner {
     const OutputCoding coding = model->coding;
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                             Predictor::Make(std::move(model)));
-    const auto count = static_cast<Index>(rows.size());
-    Prediction all;
-    all.decision_values.resize(count, coding.num_outputs());
-    // Of all held-out rows at once there would be a table more.
-    const Index most = RowsOfBlock(inputs);
-    for (Index begin = 0; begin < count; begin += most) {
-      const Index size = std::min(most, count - begin);
-      const std::vector<Index> block(rows.begin() + begin, rows.begin() + begin + size);
-      MERCER_ASSIGN_OR_RETURN(
-          const Prediction part,
-          predictor->PredictPrepared(SelectRows(inputs, block), PredictOptions(), context));
-      all.decision_values.middleRows(begin, size) = part.decision_values;
-      all.classes.insert(all.classes.end(), part.classes.begin(), part.classes.end());
-    }
-    return EvaluatePrediction(coding, all, SelectLabels(*target_, rows));
+    MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                            PredictRows(*predictor, inputs, rows, context));
+    return EvaluatePrediction(coding, prediction, SelectLabels(*target_, rows));
   }
 
   // False when the run must end: its time is up, or the user asked for it. The folds so far then
