@@ -12,11 +12,11 @@
 namespace mercer::lp_mkl {
 namespace {
 
-const std::vector<double> kWidths = {0.5, 1.0, 2.0};
+const std::vector<double> kCertifiedWidths = {0.5, 1.0, 2.0};
 
 TrainingProblem CloudProblem() {
   const Cloud cloud = OverlappingClouds(90, 3, 8);
-  return GaussianProblem(cloud.x, cloud.labels, kWidths);
+  return GaussianProblem(cloud.x, cloud.labels, kCertifiedWidths);
 }
 
 struct Measured {
@@ -62,7 +62,7 @@ double Distance(const std::vector<Matrix>& grams, double p, const Fit& f, const 
 std::vector<Matrix> Grams(const TrainingProblem& problem) {
   const RowMatrix x = problem.tasks[0].inputs->blocks[0].values.view();
   std::vector<Matrix> grams;
-  for (const double width : kWidths) {
+  for (const double width : kCertifiedWidths) {
     grams.push_back(GaussianGram(x, x, width));
   }
   return grams;
