@@ -144,6 +144,12 @@ WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
   return work;
 }
 
+double FractionOfGap(double accuracy, double relative_gap) {
+  const double goal = std::log(std::min(0.5, relative_gap));
+  return std::isfinite(accuracy) ? std::clamp(std::log(std::max(accuracy, 1e-300)) / goal, 0.0, 1.0)
+                                 : 0.0;
+}
+
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) {
   if (warm_start == nullptr || warm_start->point == nullptr || warm_start->problem == nullptr ||
       warm_start->point->witness.tasks.empty() || warm_start->problem->tasks.empty()) {

@@ -48,6 +48,9 @@ WorkCount KernelSumWork(const ProblemShape& shape);
 // What SMO does with a formed kernel whose entries are within `largest_entry`, for the box [0, C].
 WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry);
 
+// How far a run of this accuracy is that was asked for `relative_gap`, on a log scale from 1: in [0, 1]; 0 while there is none.
+double FractionOfGap(double accuracy, double relative_gap);
+
 // The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
 // not know; empty when there is no usable point.
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);

@@ -176,10 +176,7 @@ StepReport InterleavedLpMklLearner::Report() const {
   report.dual = state_.best.lower;
   report.accuracy = state_.best.gap;
   report.has_model = std::isfinite(state_.best.gap);
-  const double goal = std::log(std::min(0.5, problem_->relative_gap));
-  report.fraction = report.has_model
-                        ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0)
-                        : 0.0;
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (state_.weights.array() > 0).count();
   report.support_vectors = (work_.solver->dual().array() != 0).count();
   report.inner_iterations = state_.iterations;

@@ -125,10 +125,7 @@ StepReport SvmLearner::Report() const {
   report.primal = state_.primal;
   report.dual = state_.dual;
   report.accuracy = Accuracy();
-  // On a log scale from 1 to the accuracy asked for.
-  const double asked = std::log(problem_->relative_gap);
-  report.fraction =
-      asked < 0 ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / asked, 0.0, 1.0) : 0.0;
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = family_->num_kernels();
   report.support_vectors = (solver_->dual().array() != 0).count();
   report.inner_iterations = state_.iterations + solver_->iterations();
