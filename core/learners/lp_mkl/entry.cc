@@ -26,8 +26,8 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount of_model = std::min(kernels, ByteCount(kMaxModelKernels));
   if (options.approximation != Approximation::kNone) {
     const ByteCount columns = curved ? of_model + ByteCount(kVectors) : ByteCount(kVectors);
-    constexpr ByteCount kTiles(size_t{40}
-                               << 20);  // of a pass over all pairs, with its partial sums
+    // Of a pass over all pairs, with its partial sums.
+    constexpr ByteCount kTiles(size_t{40} << 20);
     const ByteCount exact = options.exact_certificate
                                 ? VerifierFamilyBytes(shape) + columns * rows * number +
                                       std::min(kTiles, ByteCount(8) * rows * rows * number)
@@ -189,7 +189,6 @@ LearnerEntry Entry() {
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
     MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
-    MERCER_RETURN_IF_ERROR(CheckOuterLoop(options));
     if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
       return std::make_unique<JointLpMklLearner>(options);
     }

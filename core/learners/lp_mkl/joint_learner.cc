@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/bytes.h"
-#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/training/single_task.h"
@@ -38,31 +37,6 @@ std::optional<StopReason> ReasonOf(const SmoMklSolver& solver) {
 }
 
 }  // namespace
-
-absl::Status CheckOuterLoop(const LpMklOptions& options) {
-  FieldViolations violations;
-  if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
-    violations.Check(options.p > 1 && !std::isinf(options.p), "outer_loop",
-                     "smo_mkl is for 1 < p < inf");
-    violations.Check(options.approximation == Approximation::kNone, "outer_loop",
-                     "smo_mkl is for approximation=none");
-    violations.Check(!IsCurved(options.loss), "outer_loop",
-                     "smo_mkl is for the losses hinge and epsilon_insensitive");
-    violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
-                     "smo_mkl has no SVM of fixed weights to solve: inner_solver must be auto");
-  }
-  if (options.outer_loop == OuterLoopChoice::kInterleaved) {
-    violations.Check(options.p > 1 && !std::isinf(options.p), "outer_loop",
-                     "interleaved is for 1 < p < inf");
-    violations.Check(options.approximation == Approximation::kNystrom, "outer_loop",
-                     "interleaved is for approximation=nystrom");
-    violations.Check(!IsCurved(options.loss), "outer_loop",
-                     "interleaved is for the losses hinge and epsilon_insensitive");
-    violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
-                     "interleaved has Newton steps of its own: inner_solver must be auto");
-  }
-  return violations.ToStatus();
-}
 
 ByteCount JointSolverBytes(const LpMklOptions& options, const ProblemShape& shape) {
   return SmoMklSolver::Bytes(shape.rows, shape.kernels, SolverOptions(options, shape.relative_gap));
@@ -125,10 +99,7 @@ StepReport JointLpMklLearner::Report() const {
   report.dual = solver_->lower_bound();
   report.accuracy = solver_->best().certificate.RelativeGap();
   report.has_model = std::isfinite(report.accuracy);
-  const double goal = std::log(std::min(0.5, problem_->relative_gap));
-  report.fraction = report.has_model
-                        ? std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0)
-                        : 0.0;
+  report.fraction = FractionOfGap(report.accuracy, problem_->relative_gap);
   report.active_kernels = (solver_->best().weights.array() > 0).count();
   report.support_vectors = (solver_->dual().array() != 0).count();
   report.inner_iterations = solver_->iterations();

@@ -19,9 +19,6 @@
 
 namespace mercer::lp_mkl {
 
-// What options can contradict without any data. Errors: kInvalidArgument naming the field "outer_loop".
-absl::Status CheckOuterLoop(const LpMklOptions& options);
-
 // Upper bound on what the solver adds to the families of learner and verifier.
 ByteCount JointSolverBytes(const LpMklOptions& options, const ProblemShape& shape);
 

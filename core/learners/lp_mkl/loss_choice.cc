@@ -1,5 +1,6 @@
 #include "core/learners/lp_mkl/loss_choice.h"
 
+#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,24 @@ LossKind KindOf(LossChoice choice, TargetKind kind) {
       return LossKind::kSquare;
   }
   return kind == TargetKind::kClassification ? LossKind::kHinge : LossKind::kEpsilonInsensitive;
+}
+
+// The loops that move dual and weights together.
+void CheckOuterLoop(const LpMklOptions& options, FieldViolations& violations) {
+  const bool smo_mkl = options.outer_loop == OuterLoopChoice::kSmoMkl;
+  if (!smo_mkl && options.outer_loop != OuterLoopChoice::kInterleaved) {
+    return;
+  }
+  const std::string name = smo_mkl ? "smo_mkl" : "interleaved";
+  violations.Check(options.p > 1 && !std::isinf(options.p), "outer_loop",
+                   name + " is for 1 < p < inf");
+  violations.Check(
+      options.approximation == (smo_mkl ? Approximation::kNone : Approximation::kNystrom),
+      "outer_loop", name + " is for approximation=" + (smo_mkl ? "none" : "nystrom"));
+  violations.Check(!IsCurved(options.loss), "outer_loop",
+                   name + " is for the losses hinge and epsilon_insensitive");
+  violations.Check(options.inner_solver == InnerSolverChoice::kAuto, "outer_loop",
+                   name + " has no SVM of fixed weights to solve: inner_solver must be auto");
 }
 
 }  // namespace
@@ -55,6 +74,7 @@ absl::Status CheckLossAndSolver(const LpMklOptions& options) {
                    "inner_solver",
                    "must be auto or newton for the losses squared_hinge, logistic and square; the "
                    "others solve the dual of hinge and epsilon_insensitive");
+  CheckOuterLoop(options, violations);
   return violations.ToStatus();
 }
 

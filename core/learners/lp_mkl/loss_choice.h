@@ -1,4 +1,4 @@
-// The option `loss`.
+// The option `loss`, and which solvers and loops are for which losses.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<Loss>> MakeChosenLoss(const LpMklOptions& options
 // Whether the choice is a loss with a curvature: solved by Newton's method on the primal, never by pair steps.
 bool IsCurved(LossChoice choice);
 
-// What options can contradict without any data. Errors: kInvalidArgument naming the field "inner_solver".
+// What options can contradict without any data. Errors: kInvalidArgument naming the field "inner_solver" or "outer_loop".
 absl::Status CheckLossAndSolver(const LpMklOptions& options);
 
 }  // namespace mercer::lp_mkl
