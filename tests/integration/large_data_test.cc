@@ -1,10 +1,10 @@
 // A data set that is larger than the memory for jobs.
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-
 #include "core/base/random.h"
 #include "tests/integration/test_server.h"
 
@@ -111,6 +111,13 @@ TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
   const grpc::Status of_many = training_->Train(&other, too_many, &refused);
   EXPECT_EQ(ReasonOf(of_many), "JOB_TOO_LARGE") << of_many.error_message();
   EXPECT_GT(NumberOf(of_many, "estimate_bytes"), kLargeRows * 2000 * 4);
+
+  // The table has no other place than a file: without the folder there is no training.
+  std::filesystem::remove(folder_ / "scratch");
+  const v1::Job homeless =
+      WaitForEnd(TrainOk(LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM)).name());
+  EXPECT_EQ(homeless.state(), v1::JOB_STATE_FAILED);
+  std::filesystem::create_directory(folder_ / "scratch");
 
   const v1::Job job =
       WaitForEnd(TrainOk(LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM)).name());
