@@ -1,0 +1,201 @@
+#include "core/features/candidate_scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "core/base/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kBlockRows = 4096;  // per partial sum
+constexpr Index kMostGroups =
+    32;  // per map: their columns over a chunk of rows stay in the second cache
+constexpr Index kTileWork = Index{1} << 24;  // multiplications of a tile: some milliseconds
+constexpr Index kPollWork = Index{1} << 22;
+constexpr Index kPartialValues = Index{1} << 22;  // of partial sums at a time: 32 MB
+
+Index CeilDivide(Index value, Index divisor) { return (value + divisor - 1) / divisor; }
+
+// Looks at cancellation after so much work.
+class Poll {
+ public:
+  Poll(const RunContext& context, Index work_per_row)
+      : context_(context), work_per_row_(work_per_row) {}
+
+  bool Cancelled(Index rows) {
+    work_ += rows * work_per_row_;
+    if (work_ < kPollWork) {
+      return false;
+    }
+    work_ = 0;
+    return context_.cancelled();
+  }
+
+ private:
+  const RunContext& context_;
+  Index work_per_row_;
+  Index work_ = 0;
+};
+
+// Sums over one block of rows for the columns of one tile of groups.
+struct PartialSums {
+  Matrix products;  // slopes x columns
+  std::vector<ColumnSums> columns;
+};
+
+template <typename Column>
+void AddColumn(const Column& values, ConstMatrixRef slopes, double* products, ColumnSums& sums) {
+  for (Index i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<double>(values(i));
+    sums.sum += value;
+    sums.squares += value * value;
+    sums.largest = std::max(sums.largest, std::abs(value));
+    for (Index t = 0; t < slopes.cols(); ++t) {
+      products[t] += value * slopes(i, t);
+    }
+  }
+  sums.finite = std::isfinite(sums.sum) && std::isfinite(sums.squares);
+}
+
+// Adds what a later block has.
+void Add(const PartialSums& part, Index first, CandidateSums& total) {
+  for (size_t c = 0; c < part.columns.size(); ++c) {
+    const ColumnSums& from = part.columns[c];
+    ColumnSums& to = total.columns[static_cast<size_t>(first) + c];
+    to.sum += from.sum;
+    to.squares += from.squares;
+    to.largest = std::max(to.largest, from.largest);
+    to.finite = to.finite && from.finite;
+  }
+  total.products.middleRows(first, part.products.cols()) += part.products.transpose();
+}
+
+class Scan {
+ public:
+  Scan(const FeatureFamily& family, const FeatureRows& rows,
+       absl::Span<const FeatureParameters> candidates, ConstMatrixRef slopes)
+      : rows_(rows),
+        slopes_(slopes),
+        columns_per_group_(family.columns_per_group()),
+        work_per_group_(family.work_per_row() + columns_per_group_ * (slopes.cols() + 4)) {
+    const Index groups = std::clamp(kTileWork / kBlockRows / std::max<Index>(1, work_per_group_),
+                                    Index{1}, kMostGroups);
+    const auto count = static_cast<Index>(candidates.size());
+    for (Index g = 0; g < count; g += groups) {
+      const Index size = std::min(groups, count - g);
+      maps_.push_back(
+          family.Bind(candidates.subspan(static_cast<size_t>(g), static_cast<size_t>(size))));
+    }
+    groups_per_map_ = groups;
+    num_columns_ = count * columns_per_group_;
+  }
+
+  template <typename Values>
+  absl::StatusOr<CandidateSums> Run(const RunContext& context) const {
+    CandidateSums total;
+    total.products = Matrix::Zero(num_columns_, slopes_.cols());
+    total.columns.resize(static_cast<size_t>(num_columns_));
+    const auto tiles = static_cast<Index>(maps_.size());
+    const Index blocks = CeilDivide(rows_.size(), kBlockRows);
+    const Index per_block = std::max<Index>(1, num_columns_ * (slopes_.cols() + 4));
+    const Index wave = std::max<Index>(1, kPartialValues / per_block);
+    std::vector<PartialSums> parts;
+    for (Index block = 0; block < blocks && tiles > 0; block += wave) {
+      const Index count = std::min(wave, blocks - block);
+      parts.assign(static_cast<size_t>(count * tiles), PartialSums());
+      context.parallel().ForBlocks(count * tiles, 1, [&](Index begin, Index end) {
+        for (Index item = begin; item < end; ++item) {
+          parts[static_cast<size_t>(item)] =
+              SumTile<Values>(block + item / tiles, item % tiles, context);
+        }
+      });
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      for (Index item = 0; item < count * tiles; ++item) {
+        Add(parts[static_cast<size_t>(item)], item % tiles * groups_per_map_ * columns_per_group_,
+            total);
+      }
+    }
+    return total;
+  }
+
+ private:
+  template <typename Values>
+  PartialSums SumTile(Index block, Index tile, const RunContext& context) const {
+    const FeatureMap& map = *maps_[static_cast<size_t>(tile)];
+    const Index columns = map.num_columns();
+    PartialSums part;
+    part.products = Matrix::Zero(slopes_.cols(), columns);
+    part.columns.resize(static_cast<size_t>(columns));
+    const Index chunk_rows = rows_.chunk_rows();
+    Values values(chunk_rows, columns);
+    RowMatrix buffer;
+    Poll poll(context, columns / columns_per_group_ * work_per_group_);
+    const Index last = std::min((block + 1) * kBlockRows, rows_.size());
+    for (Index begin = block * kBlockRows; begin < last; begin += chunk_rows) {
+      const Index count = std::min(chunk_rows, last - begin);
+      if (poll.Cancelled(count)) {
+        break;
+      }
+      map.Evaluate(rows_.Read(begin, begin + count, buffer), values.topRows(count));
+      for (Index c = 0; c < columns; ++c) {
+        AddColumn(values.col(c).head(count), slopes_.middleRows(begin, count),
+                  part.products.col(c).data(), part.columns[static_cast<size_t>(c)]);
+      }
+    }
+    return part;
+  }
+
+  const FeatureRows& rows_;
+  ConstMatrixRef slopes_;
+  std::vector<std::unique_ptr<const FeatureMap>> maps_;
+  Index columns_per_group_;
+  Index work_per_group_;
+  Index groups_per_map_ = 1;
+  Index num_columns_ = 0;
+};
+
+template <typename Out>
+absl::Status EvaluateInto(const FeatureFamily& family, const FeatureRows& rows,
+                          const FeatureParameters& group, Out& out, const RunContext& context) {
+  const std::unique_ptr<const FeatureMap> map = family.Bind({group});
+  const Index chunk_rows = rows.chunk_rows();
+  context.parallel().ForBlocks(rows.size(), kBlockRows, [&](Index block_begin, Index block_end) {
+    RowMatrix buffer;
+    Poll poll(context, family.work_per_row());
+    for (Index begin = block_begin; begin < block_end; begin += chunk_rows) {
+      const Index count = std::min(chunk_rows, block_end - begin);
+      if (poll.Cancelled(count)) {
+        return;
+      }
+      map->Evaluate(rows.Read(begin, begin + count, buffer), out.middleRows(begin, count));
+    }
+  });
+  return context.CheckCancelled();
+}
+
+}  // namespace
+
+absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const FeatureRows& rows,
+                                             absl::Span<const FeatureParameters> candidates,
+                                             ConstMatrixRef slopes, FeaturePrecision precision,
+                                             const RunContext& context) {
+  const Scan scan(family, rows, candidates, slopes);
+  return precision == FeaturePrecision::kDouble ? scan.Run<Matrix>(context)
+                                                : scan.Run<SingleMatrix>(context);
+}
+
+absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
+                             const FeatureParameters& group, MatrixRef out,
+                             const RunContext& context) {
+  return EvaluateInto(family, rows, group, out, context);
+}
+
+absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
+                             const FeatureParameters& group, SingleMatrixRef out,
+                             const RunContext& context) {
+  return EvaluateInto(family, rows, group, out, context);
+}
+
+}  // namespace mercer

@@ -1,0 +1,51 @@
+// One pass over the rows for all candidates of a round: what decides which of them enters the model. Candidates' columns are never
+// stored; those of a winner are computed again.
+//
+// Blocks and orders of summation depend on shapes only: results have the same bits for every number of threads.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_rows.h"
+
+namespace mercer {
+
+// Of one column over the rows. Sums in double precision.
+struct ColumnSums {
+  double sum = 0;
+  double squares = 0;
+  double largest = 0;  // of the absolute values
+  bool finite = true;  // every value; the others mean nothing else
+};
+
+struct CandidateSums {
+  Matrix products;  // columns x slopes: the column's product with each vector of slopes
+  std::vector<ColumnSums> columns;  // group by group
+};
+
+// The precision of the columns' values.
+enum class FeaturePrecision : uint8_t { kSingle = 0, kDouble = 1 };
+
+// The sums of all columns of `candidates`; slopes: rows.size() x any number. Errors: kCancelled.
+absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const FeatureRows& rows,
+                                             absl::Span<const FeatureParameters> candidates,
+                                             ConstMatrixRef slopes, FeaturePrecision precision,
+                                             const RunContext& context);
+
+// out = the columns of one group, rows.size() x columns_per_group(). Errors: kCancelled.
+absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
+                             const FeatureParameters& group, MatrixRef out,
+                             const RunContext& context);
+absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
+                             const FeatureParameters& group, SingleMatrixRef out,
+                             const RunContext& context);
+
+}  // namespace mercer

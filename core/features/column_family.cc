@@ -1,0 +1,69 @@
+#include "core/features/column_family.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+namespace mercer {
+namespace {
+
+class ColumnMap : public FeatureMap {
+ public:
+  ColumnMap(absl::Span<const FeatureParameters> groups, Index num_inputs)
+      : num_inputs_(num_inputs) {
+    for (const FeatureParameters& group : groups) {
+      columns_.push_back(static_cast<Index>(group[0]));
+    }
+  }
+
+  Index num_inputs() const override { return num_inputs_; }
+  Index num_columns() const override { return static_cast<Index>(columns_.size()); }
+  void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const override { Copy<double>(rows, out); }
+  void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const override {
+    Copy<float>(rows, out);
+  }
+
+ private:
+  template <typename Scalar, typename Out>
+  void Copy(ConstRowMatrixRef rows, Out& out) const {
+    for (Index i = 0; i < rows.rows(); ++i) {
+      for (Index c = 0; c < num_columns(); ++c) {
+        out(i, c) = static_cast<Scalar>(rows(i, columns_[static_cast<size_t>(c)]));
+      }
+    }
+  }
+
+  Index num_inputs_;
+  std::vector<Index> columns_;
+};
+
+}  // namespace
+
+std::vector<FeatureParameters> ColumnFamily::Draw(uint64_t /*seed*/, uint64_t /*round*/) const {
+  std::vector<FeatureParameters> groups;
+  groups.reserve(static_cast<size_t>(num_inputs_));
+  for (Index c = 0; c < num_inputs_; ++c) {
+    groups.push_back({static_cast<double>(c)});
+  }
+  return groups;
+}
+
+absl::Status ColumnFamily::CheckParameters(absl::Span<const double> parameters) const {
+  if (parameters.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a column has 1 parameter, its number, not ", parameters.size()));
+  }
+  const double column = parameters[0];
+  if (!(column >= 0 && column < static_cast<double>(num_inputs_)) || column != std::floor(column)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no column ", column, " among ", num_inputs_));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<const FeatureMap> ColumnFamily::Bind(
+    absl::Span<const FeatureParameters> groups) const {
+  return std::make_unique<const ColumnMap>(groups, num_inputs_);
+}
+
+}  // namespace mercer

@@ -1,0 +1,162 @@
+#include "core/features/feature_family_spec.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/features/column_family.h"
+#include "core/features/fourier_family.h"
+
+namespace mercer {
+namespace {
+
+constexpr uint8_t kNumKinds = 3;
+constexpr uint8_t kNumKernels = 2;
+constexpr uint8_t kNumDraws = 3;
+
+bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
+
+void CheckCount(int64_t count, std::string_view field, FieldViolations& violations) {
+  violations.Check(count >= 1 && count <= kMaxCandidatesPerRound, field,
+                   absl::StrCat("must be in 1 .. ", kMaxCandidatesPerRound, ", is ", count));
+}
+
+void CheckBandwidths(const FeatureFamilySpec& spec, FieldViolations& violations) {
+  if (spec.bandwidth_draw == BandwidthDraw::kList) {
+    violations.Check(!spec.bandwidths.empty(), "bandwidths", "must name at least one");
+    for (size_t b = 0; b < spec.bandwidths.size(); ++b) {
+      violations.Check(IsPositive(spec.bandwidths[b]), absl::StrCat("bandwidths[", b, "]"),
+                       absl::StrCat("must be > 0 and finite, is ", spec.bandwidths[b]));
+    }
+    return;
+  }
+  violations.Check(IsPositive(spec.min_bandwidth), "min_bandwidth",
+                   absl::StrCat("must be > 0 and finite, is ", spec.min_bandwidth));
+  violations.Check(std::isfinite(spec.max_bandwidth) && spec.max_bandwidth >= spec.min_bandwidth,
+                   "max_bandwidth",
+                   absl::StrCat("must be >= min_bandwidth and finite, is ", spec.max_bandwidth));
+  CheckCount(spec.bandwidths_per_round, "bandwidths_per_round", violations);
+}
+
+void CheckFourier(const FeatureFamilySpec& spec, FieldViolations& violations) {
+  violations.Check(static_cast<uint8_t>(spec.kernel) < kNumKernels, "kernel", "unknown kernel");
+  if (!violations.Check(static_cast<uint8_t>(spec.bandwidth_draw) < kNumDraws, "bandwidth_draw",
+                        "unknown way to draw bandwidths")) {
+    return;
+  }
+  CheckBandwidths(spec, violations);
+  CheckCount(spec.candidates_per_bandwidth, "candidates_per_bandwidth", violations);
+  const bool list = spec.bandwidth_draw == BandwidthDraw::kList;
+  const int64_t bandwidths =
+      list ? static_cast<int64_t>(spec.bandwidths.size()) : spec.bandwidths_per_round;
+  violations.Check(
+      !violations.empty() || bandwidths <= kMaxCandidatesPerRound / spec.candidates_per_bandwidth,
+      "candidates_per_bandwidth",
+      absl::StrCat("times the number of bandwidths must be at most ", kMaxCandidatesPerRound,
+                   ", there are ", bandwidths));
+}
+
+}  // namespace
+
+std::string_view FeatureFamilyKindName(FeatureFamilyKind kind) {
+  switch (kind) {
+    case FeatureFamilyKind::kFourier:
+      return "fourier";
+    case FeatureFamilyKind::kGabor:
+      return "gabor";
+    case FeatureFamilyKind::kColumns:
+      return "columns";
+  }
+  return "unknown";
+}
+
+absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec) {
+  FieldViolations violations;
+  switch (spec.kind) {
+    case FeatureFamilyKind::kFourier:
+      CheckFourier(spec, violations);
+      break;
+    case FeatureFamilyKind::kGabor:
+      violations.Add("kind", "Gabor features are not available");
+      break;
+    case FeatureFamilyKind::kColumns:
+      break;
+    default:
+      violations.Add("kind", "unknown family of features");
+  }
+  return violations.ToStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeFeatureFamily(
+    const FeatureFamilySpec& spec, Index num_inputs) {
+  MERCER_RETURN_IF_ERROR(CheckFeatureFamilySpec(spec));
+  if (num_inputs < 1) {
+    return absl::InvalidArgumentError("features need at least one input column");
+  }
+  if (spec.kind == FeatureFamilyKind::kFourier) {
+    return std::make_shared<const FourierFamily>(spec, num_inputs);
+  }
+  return std::make_shared<const ColumnFamily>(num_inputs);
+}
+
+void SaveFeatureFamilySpec(const FeatureFamilySpec& spec, ByteWriter& writer) {
+  writer.WriteUint8(static_cast<uint8_t>(spec.kind));
+  writer.WriteUint8(static_cast<uint8_t>(spec.kernel));
+  writer.WriteUint8(static_cast<uint8_t>(spec.bandwidth_draw));
+  writer.WriteDoubles(spec.bandwidths);
+  writer.WriteDouble(spec.min_bandwidth);
+  writer.WriteDouble(spec.max_bandwidth);
+  writer.WriteInt64(spec.bandwidths_per_round);
+  writer.WriteInt64(spec.candidates_per_bandwidth);
+  writer.WriteInt64(spec.patch_size);
+  writer.WriteInt64(spec.positions_per_side);
+  std::vector<Index> positions;
+  for (const PatchPosition& position : spec.positions) {
+    positions.push_back(position.row);
+    positions.push_back(position.column);
+  }
+  writer.WriteIndices(positions);
+  writer.WriteBool(spec.subtract_patch_mean);
+  writer.WriteDouble(spec.min_scale);
+  writer.WriteDouble(spec.max_scale);
+  writer.WriteDouble(spec.min_frequency);
+  writer.WriteDouble(spec.max_frequency);
+  writer.WriteInt64(spec.candidates);
+}
+
+FeatureFamilySpec LoadFeatureFamilySpec(ByteReader& reader) {
+  FeatureFamilySpec spec;
+  const uint8_t kind = reader.ReadUint8();
+  const uint8_t kernel = reader.ReadUint8();
+  const uint8_t draw = reader.ReadUint8();
+  spec.bandwidths = reader.ReadDoubles();
+  spec.min_bandwidth = reader.ReadDouble();
+  spec.max_bandwidth = reader.ReadDouble();
+  spec.bandwidths_per_round = reader.ReadInt64();
+  spec.candidates_per_bandwidth = reader.ReadInt64();
+  spec.patch_size = reader.ReadInt64();
+  spec.positions_per_side = reader.ReadInt64();
+  const std::vector<Index> positions = reader.ReadIndices();
+  for (size_t i = 0; i + 1 < positions.size(); i += 2) {
+    spec.positions.push_back({positions[i], positions[i + 1]});
+  }
+  spec.subtract_patch_mean = reader.ReadBool();
+  spec.min_scale = reader.ReadDouble();
+  spec.max_scale = reader.ReadDouble();
+  spec.min_frequency = reader.ReadDouble();
+  spec.max_frequency = reader.ReadDouble();
+  spec.candidates = reader.ReadInt64();
+  if (kind >= kNumKinds || kernel >= kNumKernels || draw >= kNumDraws ||
+      positions.size() % 2 != 0) {
+    reader.Fail();
+    return FeatureFamilySpec();
+  }
+  spec.kind = static_cast<FeatureFamilyKind>(kind);
+  spec.kernel = static_cast<FourierKernel>(kernel);
+  spec.bandwidth_draw = static_cast<BandwidthDraw>(draw);
+  return spec;
+}
+
+}  // namespace mercer

@@ -1,0 +1,138 @@
+#include "core/features/fourier_family.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/random.h"
+
+namespace mercer {
+namespace {
+
+// Beyond it a double holds no digits of the sine's argument that matter: its last place is 1.5e-8.
+constexpr double kLargestArgument = 1e8;
+
+class FourierMap : public FeatureMap {
+ public:
+  FourierMap(absl::Span<const FeatureParameters> groups, Index num_inputs)
+      : frequencies_(num_inputs, static_cast<Index>(groups.size())) {
+    for (Index g = 0; g < frequencies_.cols(); ++g) {
+      const FeatureParameters& group = groups[static_cast<size_t>(g)];
+      for (Index k = 0; k < num_inputs; ++k) {
+        frequencies_(k, g) = group[static_cast<size_t>(k) + 1];
+      }
+    }
+  }
+
+  Index num_inputs() const override { return frequencies_.rows(); }
+  Index num_columns() const override { return 2 * frequencies_.cols(); }
+  void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const override {
+    EvaluateInto<double>(rows, out);
+  }
+  void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const override {
+    EvaluateInto<float>(rows, out);
+  }
+
+ private:
+  template <typename Scalar, typename Out>
+  void EvaluateInto(ConstRowMatrixRef rows, Out& out) const {
+    for (Index g = 0; g < frequencies_.cols(); ++g) {
+      for (Index i = 0; i < rows.rows(); ++i) {
+        double argument = 0;
+        for (Index k = 0; k < rows.cols(); ++k) {
+          argument += rows(i, k) * frequencies_(k, g);
+        }
+        const bool valid = std::abs(argument) <= kLargestArgument;
+        const double nan = std::numeric_limits<double>::quiet_NaN();
+        out(i, 2 * g) = static_cast<Scalar>(valid ? std::cos(argument) : nan);
+        out(i, 2 * g + 1) = static_cast<Scalar>(valid ? std::sin(argument) : nan);
+      }
+    }
+  }
+
+  Matrix frequencies_;  // inputs x groups
+};
+
+}  // namespace
+
+FourierFamily::FourierFamily(const FeatureFamilySpec& spec, Index num_inputs)
+    : spec_(spec), num_inputs_(num_inputs) {}
+
+std::vector<std::string> FourierFamily::parameter_names() const {
+  std::vector<std::string> names = {"bandwidth"};
+  for (Index k = 1; k <= num_inputs_; ++k) {
+    names.push_back(absl::StrCat("frequency_", k));
+  }
+  return names;
+}
+
+std::vector<double> FourierFamily::Bandwidths(uint64_t seed, uint64_t round) const {
+  if (spec_.bandwidth_draw == BandwidthDraw::kList) {
+    return spec_.bandwidths;
+  }
+  const bool logarithmic = spec_.bandwidth_draw == BandwidthDraw::kLogUniform;
+  const double low = logarithmic ? std::log(spec_.min_bandwidth) : spec_.min_bandwidth;
+  const double high = logarithmic ? std::log(spec_.max_bandwidth) : spec_.max_bandwidth;
+  const std::string purpose = absl::StrCat("fourier-bandwidth/", round);
+  std::vector<double> bandwidths;
+  for (int64_t b = 0; b < spec_.bandwidths_per_round; ++b) {
+    RandomStream stream(seed, purpose, static_cast<uint64_t>(b));
+    const double value = low + (high - low) * stream.Uniform();
+    bandwidths.push_back(logarithmic ? std::exp(value) : value);
+  }
+  return bandwidths;
+}
+
+std::vector<FeatureParameters> FourierFamily::Draw(uint64_t seed, uint64_t round) const {
+  const std::vector<double> bandwidths = Bandwidths(seed, round);
+  std::vector<FeatureParameters> candidates;
+  candidates.reserve(bandwidths.size() * static_cast<size_t>(spec_.candidates_per_bandwidth));
+  for (size_t b = 0; b < bandwidths.size(); ++b) {
+    const std::string purpose = absl::StrCat("fourier-frequency/", round, "/", b);
+    for (int64_t c = 0; c < spec_.candidates_per_bandwidth; ++c) {
+      RandomStream stream(seed, purpose, static_cast<uint64_t>(c));
+      FeatureParameters& group = candidates.emplace_back();
+      group.reserve(static_cast<size_t>(num_inputs_) + 1);
+      group.push_back(bandwidths[b]);
+      for (Index k = 0; k < num_inputs_; ++k) {
+        const double unit = spec_.kernel == FourierKernel::kGaussian
+                                ? stream.Normal()
+                                : std::tan(std::numbers::pi * (stream.Uniform() - 0.5));
+        group.push_back(unit / bandwidths[b]);
+      }
+    }
+  }
+  return candidates;
+}
+
+absl::Status FourierFamily::CheckParameters(absl::Span<const double> parameters) const {
+  if (parameters.size() != static_cast<size_t>(num_inputs_) + 1) {
+    return absl::InvalidArgumentError(absl::StrCat("a Fourier pair over ", num_inputs_,
+                                                   " inputs has ", num_inputs_ + 1,
+                                                   " parameters, not ", parameters.size()));
+  }
+  for (const double parameter : parameters) {
+    if (!std::isfinite(parameter)) {
+      return absl::InvalidArgumentError("the parameters of a Fourier pair must be finite");
+    }
+  }
+  if (parameters[0] <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the bandwidth of a Fourier pair must be > 0, is ", parameters[0]));
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<const FeatureMap> FourierFamily::Bind(
+    absl::Span<const FeatureParameters> groups) const {
+  return std::make_unique<const FourierMap>(groups, num_inputs_);
+}
+
+Index FourierFamily::work_per_row() const {
+  constexpr Index kSineAndCosine = 20;
+  return num_inputs_ + kSineAndCosine;
+}
+
+}  // namespace mercer
