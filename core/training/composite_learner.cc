@@ -67,6 +67,7 @@ class CompositeLearner : public Learner {
       }
       merged.summary.kernel_names = point.summary.kernel_names;
       AppendColumns(point.summary.kernel_weights, merged.summary.kernel_weights);
+      AppendFeatures(point.summary, merged.summary);
       merged.witness.children.push_back(std::move(point.witness));
       functions.push_back(std::move(point.function));
     }
@@ -251,6 +252,19 @@ class CompositeLearner : public Learner {
     matrix.rightCols(columns.cols()) = columns;
   }
 
+  // Each part has features of its own: its weights stand below and to the right of those before.
+  static void AppendFeatures(const ModelSummary& part, ModelSummary& merged) {
+    const Index rows = merged.feature_weights.rows();
+    const Index columns = merged.feature_weights.cols();
+    Matrix weights = Matrix::Zero(rows + part.feature_weights.rows(), columns + 1);
+    weights.topLeftCorner(rows, columns) = merged.feature_weights;
+    weights.bottomRightCorner(part.feature_weights.rows(), part.feature_weights.cols()) =
+        part.feature_weights;
+    merged.feature_weights = std::move(weights);
+    merged.feature_names.insert(merged.feature_names.end(), part.feature_names.begin(),
+                                part.feature_names.end());
+  }
+
   static Index CountSupportVectors(const ModelFunction& function) {
     Index count = 0;
     for (size_t b = 0; b < function.bases.size(); ++b) {
@@ -318,6 +332,12 @@ std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem) {
     parts.push_back(SplitOutput(problem, output));
   }
   return parts;
+}
+
+bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem) {
+  const Matrix& targets = problem.tasks[0].targets;
+  const bool all_rows = problem.kind == TargetKind::kRegression || (targets.array() != 0.0).all();
+  return targets.cols() > 1 && !(entry.joint_outputs && all_rows);
 }
 
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,

@@ -1,4 +1,4 @@
-// One learner per output: one-vs-all, one-vs-one, several regression targets. Sub-problems run in
+// One learner per output: one-vs-all, one-vs-one, several regression targets; for learners that take one output. Sub-problems run in
 // order, each to its own accuracy and with the solution of the one before as its warm start, and are
 // reported as one run.
 #pragma once
@@ -20,6 +20,9 @@ std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem);
 // The sub-problem of one output, and the positions of its rows among those of the task, ascending.
 TrainingProblem SplitOutput(const TrainingProblem& problem, Index output);
 std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output);
+
+// True when a run of this problem has a part for each output: there are several, and the learner takes one, or their rows differ.
+bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem);
 
 // `entry` must outlive the learner.
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,

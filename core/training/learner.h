@@ -82,7 +82,8 @@ class Learner {
 // What a verifier finds.
 struct Verification {
   Certificate certificate;
-  Vector values;  // at the training rows, of the function that the witness defines, bias included
+  Matrix
+      values;  // training rows x outputs, of the function that the witness defines, bias included
   double scale =
       0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
   std::vector<Metric> metrics =
@@ -97,6 +98,9 @@ struct LearnerEntry {
   std::vector<OptionField> fields;
   bool classification = true;
   bool regression = false;
+  // Learns all outputs of a problem in one run, those of one-vs-one aside, whose rows differ; its witness then has one column per
+  // output and no children. Others get one run per output (composite_learner.h).
+  bool joint_outputs = false;
   bool uses_kernels = true;  // takes a list of kernels
   bool single_kernel_default =
       false;  // without kernels in the request: one Gaussian with the median bandwidth
@@ -111,8 +115,8 @@ struct LearnerEntry {
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
   // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
   std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows;
-  // What a run of one output has to do, as far as that is known before it; counts of iterations are those of
-  // usual data. Never decreases when the shape grows.
+  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before it; counts of iterations are
+  // those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>
       estimate_work;
 };

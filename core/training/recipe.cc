@@ -271,7 +271,7 @@ class RecipeRunner {
       limits.max_time -= absl::Seconds(SecondsUsed());
     }
     std::unique_ptr<Learner> learner;
-    if (made.coding.num_outputs() > 1) {
+    if (HasPartPerOutput(*run_.entry, made.problem)) {
       learner = MakeCompositeLearner(*run_.entry, options_, limits.relative_gap);
     } else {
       MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options_));

@@ -55,8 +55,10 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
         table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
   }
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at rest.
+  const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
+  const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
   const ByteCount output_bytes =
-      ByteCount(8) * rows * outputs * number + RestingBytes(shape) * ByteCount(kStateCopies);
+      ByteCount(8) * rows * outputs * number + resting * ByteCount(kStateCopies);
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
   // Rows on their way to the scratch space.

@@ -44,9 +44,11 @@ class PhaseEstimate {
 
   absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
     MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
-    const double outputs = static_cast<double>(shape.outputs);
-    work.training *= outputs;
-    work.verification *= outputs;
+    const double parts = entry_.joint_outputs && recipe_.coding != CodingChoice::kOneVsOne
+                             ? 1.0
+                             : static_cast<double>(shape.outputs);
+    work.training *= parts;
+    work.verification *= parts;
     ReplaceFamilies(shape, work);
     work.training += Preparation(shape);
     work.verification += Evaluation(shape);

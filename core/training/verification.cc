@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,13 +16,14 @@ namespace mercer {
 namespace {
 
 bool FitsProblem(const TrainingProblem& problem, const Witness& witness) {
+  const Index outputs = problem.tasks[0].targets.cols();
   if (!witness.children.empty() || witness.tasks.size() != problem.tasks.size()) {
     return false;
   }
   for (size_t t = 0; t < witness.tasks.size(); ++t) {
     const TaskWitness& task = witness.tasks[t];
     if (task.dual.rows() != static_cast<Index>(problem.tasks[t].rows.size()) ||
-        task.dual.cols() != 1 || task.bias.size() != 1 || !task.dual.allFinite() ||
+        task.dual.cols() != outputs || task.bias.size() != outputs || !task.dual.allFinite() ||
         !task.bias.allFinite()) {
       return false;
     }
@@ -73,11 +75,12 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
   return compared;
 }
 
-// `compared` against what the verifier says of one output; `kept` are the positions of its rows
-// among those of the task.
-absl::Status CompareOutput(const ComparedValues& compared, Index output,
-                           const std::vector<Index>& kept, const Verification& verified) {
-  if (verified.values.size() != static_cast<Index>(kept.size())) {
+// The outputs of `compared` from `output` on against what the verifier says of them; `kept` are the positions of its rows among
+// those of the task.
+absl::Status CompareOutputs(const ComparedValues& compared, Index output,
+                            const std::vector<Index>& kept, const Verification& verified) {
+  if (verified.values.rows() != static_cast<Index>(kept.size()) ||
+      output + verified.values.cols() > compared.values.cols()) {
     return absl::InternalError("the verifier gives no value for some of the training rows");
   }
   for (size_t s = 0; s < compared.positions.size(); ++s) {
@@ -85,12 +88,15 @@ absl::Status CompareOutput(const ComparedValues& compared, Index output,
     if (found == kept.end() || *found != compared.positions[s]) {
       continue;
     }
-    const double expected = verified.values(static_cast<Index>(found - kept.begin()));
-    const double actual = compared.values(static_cast<Index>(s), output);
-    if (!(std::abs(actual - expected) <= kFunctionTolerance * verified.scale)) {
-      return Mismatch(absl::StrCat("the model is not the function of its witness: at training row ",
-                                   compared.positions[s] + 1, ", output ", output + 1, ", it is ",
-                                   actual, " instead of ", expected));
+    for (Index o = 0; o < verified.values.cols(); ++o) {
+      const double expected = verified.values(static_cast<Index>(found - kept.begin()), o);
+      const double actual = compared.values(static_cast<Index>(s), output + o);
+      if (!(std::abs(actual - expected) <= kFunctionTolerance * verified.scale)) {
+        return Mismatch(
+            absl::StrCat("the model is not the function of its witness: at training row ",
+                         compared.positions[s] + 1, ", output ", output + o + 1, ", it is ", actual,
+                         " instead of ", expected));
+      }
     }
   }
   return absl::OkStatus();
@@ -108,30 +114,41 @@ void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) 
   }
 }
 
-// Calls visit(output, part, verification) for every output in turn.
+// Calls visit(first output, verification) for every part of the run in turn: each output, or all of a joint run.
 template <typename Visit>
-absl::Status VerifyOutputs(const LearnerEntry& entry, const OptionValues& options,
-                           const TrainingProblem& problem, const Witness& witness,
-                           RunContext& context, const Visit& visit) {
-  const Index num_outputs = problem.tasks[0].targets.cols();
-  const bool composite = num_outputs > 1;
-  if (composite && static_cast<Index>(witness.children.size()) != num_outputs) {
+absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
+                         const TrainingProblem& problem, const Witness& witness,
+                         RunContext& context, const Visit& visit) {
+  const bool composite = HasPartPerOutput(entry, problem);
+  const Index num_parts = composite ? problem.tasks[0].targets.cols() : 1;
+  if (composite && static_cast<Index>(witness.children.size()) != num_parts) {
     return Mismatch(absl::StrCat("the witness has ", witness.children.size(),
-                                 " parts, the problem has ", num_outputs, " outputs"));
+                                 " parts, the problem has ", num_parts, " outputs"));
   }
-  for (Index output = 0; output < num_outputs; ++output) {
+  for (Index p = 0; p < num_parts; ++p) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const TrainingProblem split = composite ? SplitOutput(problem, output) : TrainingProblem();
+    const TrainingProblem split = composite ? SplitOutput(problem, p) : TrainingProblem();
     const TrainingProblem& part = composite ? split : problem;
-    const Witness& of_part = composite ? witness.children[static_cast<size_t>(output)] : witness;
+    const Witness& of_part = composite ? witness.children[static_cast<size_t>(p)] : witness;
     if (!FitsProblem(part, of_part)) {
       return Mismatch("the witness does not fit the training rows");
     }
     MERCER_ASSIGN_OR_RETURN(const Verification verified,
                             entry.verify(options, part, of_part, context));
-    MERCER_RETURN_IF_ERROR(visit(output, verified));
+    MERCER_RETURN_IF_ERROR(visit(p, verified));
   }
   return absl::OkStatus();
+}
+
+// Positions in the rows of the task that the part beginning with `output` has.
+std::vector<Index> RowsOfPart(const LearnerEntry& entry, const TrainingProblem& problem,
+                              Index output) {
+  if (HasPartPerOutput(entry, problem)) {
+    return RowsOfOutput(problem, output);
+  }
+  std::vector<Index> all(problem.tasks[0].rows.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  return all;
 }
 
 }  // namespace
@@ -140,11 +157,11 @@ absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const Optio
                                           const TrainingProblem& problem, const Witness& witness,
                                           RunContext& context) {
   std::vector<Certificate> certificates;
-  MERCER_RETURN_IF_ERROR(VerifyOutputs(entry, options, problem, witness, context,
-                                       [&](Index, const Verification& verified) {
-                                         certificates.push_back(verified.certificate);
-                                         return absl::OkStatus();
-                                       }));
+  MERCER_RETURN_IF_ERROR(VerifyParts(entry, options, problem, witness, context,
+                                     [&](Index, const Verification& verified) {
+                                       certificates.push_back(verified.certificate);
+                                       return absl::OkStatus();
+                                     }));
   return SumCertificates(certificates);
 }
 
@@ -161,11 +178,11 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                           EvaluateSample(problem, function, context));
   std::vector<Certificate> certificates;
   VerifiedFunction result;
-  MERCER_RETURN_IF_ERROR(VerifyOutputs(
+  MERCER_RETURN_IF_ERROR(VerifyParts(
       entry, options, problem, witness, context, [&](Index output, const Verification& verified) {
         certificates.push_back(verified.certificate);
         MergeMetrics(verified.metrics, result.metrics);
-        return CompareOutput(compared, output, RowsOfOutput(problem, output), verified);
+        return CompareOutputs(compared, output, RowsOfPart(entry, problem, output), verified);
       }));
   result.certificate = SumCertificates(certificates);
   return result;
