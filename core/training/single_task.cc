@@ -30,11 +30,13 @@ absl::Status RowError(const TaskData& task, Index i, std::string_view reason,
 }
 
 absl::Status CheckRow(const TaskData& task, Index row, bool classification) {
-  const double target = task.targets(row, 0);
-  if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
-    return RowError(
-        task, row, "BAD_LABEL",
-        absl::StrCat("the target ", target, " is not ", classification ? "-1 or +1" : "finite"));
+  for (Index output = 0; output < task.targets.cols(); ++output) {
+    const double target = task.targets(row, output);
+    if (!std::isfinite(target) || (classification && std::abs(target) != 1.0)) {
+      return RowError(
+          task, row, "BAD_LABEL",
+          absl::StrCat("the target ", target, " is not ", classification ? "-1 or +1" : "finite"));
+    }
   }
   if (!(task.costs(row) >= 0) || !std::isfinite(task.costs(row))) {
     return RowError(task, row, "BAD_WEIGHT",
@@ -45,14 +47,9 @@ absl::Status CheckRow(const TaskData& task, Index row, bool classification) {
 
 }  // namespace
 
-absl::Status CheckSingleTask(const TrainingProblem& problem) {
+absl::Status CheckTaskRows(const TrainingProblem& problem) {
   if (problem.tasks.empty() || problem.tasks[0].rows.empty()) {
     return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
-  }
-  if (problem.kernels.empty()) {
-    FieldViolations violations;
-    violations.Add("kernels", "at least one kernel is needed");
-    return violations.ToStatus();
   }
   const TaskData& task = problem.tasks[0];
   const auto rows = static_cast<Index>(task.rows.size());
@@ -64,6 +61,26 @@ absl::Status CheckSingleTask(const TrainingProblem& problem) {
   }
   if (!(task.costs.array() > 0).any()) {
     return WithReason(absl::InvalidArgumentError("all training rows have weight 0"), "NO_ROWS");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSingleTask(const TrainingProblem& problem) {
+  MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
+  FieldViolations violations;
+  violations.Check(!problem.kernels.empty(), "kernels", "at least one kernel is needed");
+  return violations.ToStatus();
+}
+
+absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs) {
+  for (Index output = 0; output < targets.cols(); ++output) {
+    const auto has = [&](double label) {
+      return (targets.col(output).array() == label && costs.array() > 0).any();
+    };
+    if (!(has(1.0) && has(-1.0))) {
+      return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
+                        "ONE_CLASS");
+    }
   }
   return absl::OkStatus();
 }
@@ -87,12 +104,8 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
                                            ", too large: its sum over the rows overflows"));
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const auto has = [&](double label) {
-    return (svm.targets.array() == label && svm.costs.array() > 0).any();
-  };
-  if (classification && !(has(1.0) && has(-1.0))) {
-    return WithReason(absl::InvalidArgumentError("rows of weight > 0 of both classes are needed"),
-                      "ONE_CLASS");
+  if (classification) {
+    MERCER_RETURN_IF_ERROR(CheckBothClasses(svm.targets, svm.costs));
   }
   return svm;
 }

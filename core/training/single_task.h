@@ -17,10 +17,13 @@
 
 namespace mercer {
 
-// One task with rows and kernels; targets and costs of every row, finite, costs >= 0 and not all 0;
-// classification: targets -1 or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or
-// BAD_WEIGHT (with the row), or naming the field "kernels".
+// One task with rows; targets (of every output) and costs of every row, finite, costs >= 0 and not all 0; classification: targets -1
+// or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or BAD_WEIGHT (with the row).
+absl::Status CheckTaskRows(const TrainingProblem& problem);
+// CheckTaskRows of one output, and that there are kernels. Errors: also kInvalidArgument naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
+// That for every output both classes have a row of weight > 0. Errors: kInvalidArgument with reason ONE_CLASS.
+absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs);
 
 // A loss and the data of a task, as solvers take them: costs times C.
 struct SvmTask {
