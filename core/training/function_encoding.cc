@@ -92,7 +92,11 @@ bool FunctionFits(const ModelFunction& function) {
     }
   }
   return std::all_of(function.kernel_terms.begin(), function.kernel_terms.end(),
-                     [&](const KernelTerm& term) { return TermFits(term, function); });
+                     [&](const KernelTerm& term) { return TermFits(term, function); }) &&
+         std::all_of(function.feature_terms.begin(), function.feature_terms.end(),
+                     [&](const FeatureTerm& term) {
+                       return CheckFeatureTerm(term, function.num_outputs()).ok();
+                     });
 }
 
 }  // namespace
@@ -132,6 +136,24 @@ ModelSummary ReadSummary(ByteReader& reader) {
   return summary;
 }
 
+void WriteFeatures(const ModelFunction& function, const ModelSummary& summary, ByteWriter& writer) {
+  writer.WriteUint64(function.feature_terms.size());
+  for (const FeatureTerm& term : function.feature_terms) {
+    WriteFeatureTerm(term, writer);
+  }
+  writer.WriteStrings(summary.feature_names);
+  writer.WriteMatrix(summary.feature_weights);
+}
+
+void ReadFeatures(ByteReader& reader, ModelFunction& function, ModelSummary& summary) {
+  const uint64_t count = reader.ReadUint64();
+  for (uint64_t t = 0; t < count && reader.ok(); ++t) {
+    function.feature_terms.push_back(ReadFeatureTerm(reader));
+  }
+  summary.feature_names = reader.ReadStrings();
+  summary.feature_weights = reader.ReadMatrix();
+}
+
 void WritePoint(const TrainedPoint& point, ByteWriter& writer) {
   writer.WriteUint64(point.function.bases.size());
   for (const Basis& basis : point.function.bases) {
@@ -144,6 +166,7 @@ void WritePoint(const TrainedPoint& point, ByteWriter& writer) {
   }
   WriteTerms(point.function, writer);
   WriteSummary(point.summary, writer);
+  WriteFeatures(point.function, point.summary, writer);
   writer.WriteString(SaveWitness(point.witness));
 }
 
@@ -165,6 +188,7 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   }
   ReadTerms(reader, point.function);
   point.summary = ReadSummary(reader);
+  ReadFeatures(reader, point.function, point.summary);
   absl::StatusOr<Witness> witness = LoadWitness(reader.ReadString());
   if (!reader.ok() || !witness.ok() || !FunctionFits(point.function)) {
     reader.Fail();

@@ -8,12 +8,18 @@
 
 namespace mercer {
 
+// Without the feature terms, which versions of the model file before 2 do not have.
 void WriteFunction(const ModelFunction& function, ByteWriter& writer);
 // Only the encoding is checked; CheckModel checks what it says.
 ModelFunction ReadFunction(ByteReader& reader);
 
+// Without the features.
 void WriteSummary(const ModelSummary& summary, ByteWriter& writer);
 ModelSummary ReadSummary(ByteReader& reader);
+
+// The feature terms of a function, and what the summary says of its features.
+void WriteFeatures(const ModelFunction& function, const ModelSummary& summary, ByteWriter& writer);
+void ReadFeatures(ByteReader& reader, ModelFunction& function, ModelSummary& summary);
 
 // A trained point as a checkpoint stores it: of basis rows that are training rows the numbers alone,
 // which must be rows of `inputs`.

@@ -133,6 +133,12 @@ ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const Prepar
         AppendOutputs(term, *same);
       }
     }
+    for (FeatureTerm term : parts[p].feature_terms) {
+      for (int& output : term.outputs) {
+        output += static_cast<int>(offset);
+      }
+      merged.feature_terms.push_back(std::move(term));
+    }
     offset += parts[p].num_outputs();
   }
   return merged;

@@ -1,10 +1,11 @@
 // The one shape of a model:
 //
-//   f_o(x) = bias_o + sum_g sum_{k in g} eta(k, o) K_k(x, Z_g) A_g[:, o]                   o =
-//   outputs (classes, pairs, tasks)
+//   f_o(x) = bias_o + sum_g sum_{k in g} eta(k, o) K_k(x, Z_g) A_g[:, o] + sum_c B(c, o) phi_c(x)
 //
+// o = outputs (classes, pairs, tasks).
 // A kernel term g has basis rows Z_g shared by its kernels, weights eta (normalisation factors
 // folded in) and coefficients A_g. Exact machines: the support vectors. Factored, never expanded.
+// phi are the features of the feature terms (feature_term.h).
 // docs/formats/model.md describes the stored form.
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "core/data/preprocessing.h"
 #include "core/kernels/kernel_spec.h"
 #include "core/training/certificate.h"
+#include "core/training/feature_term.h"
 #include "core/training/output_coding.h"
 #include "core/training/stop_reason.h"
 
@@ -47,6 +49,7 @@ struct KernelTerm {
 struct ModelFunction {
   std::vector<Basis> bases;
   std::vector<KernelTerm> kernel_terms;
+  std::vector<FeatureTerm> feature_terms;
   Vector bias;  // one per output
 
   Index num_outputs() const { return bias.size(); }
@@ -67,6 +70,9 @@ struct ModelSummary {
   std::vector<std::string> kernel_names;  // all kernels of the problem
   Matrix kernel_weights;  // kernels x outputs, as the learner defines them (normalised kernels)
   Index num_support_vectors = 0;  // basis rows with a coefficient other than 0, over all outputs
+  std::vector<std::string> feature_names;  // the groups of features that were chosen
+  Matrix
+      feature_weights;  // groups x outputs: Euclidean norms of their weights, as the learner defines them
 };
 
 struct Model {
@@ -93,7 +99,8 @@ struct Model {
 // Errors: kDataLoss.
 absl::Status CheckModel(const Model& model);
 
-inline constexpr int kModelFormatVersion = 1;
+// 2 since there are feature terms; a model without them is written in version 1, which earlier programs read.
+inline constexpr int kModelFormatVersion = 2;
 
 std::string SaveModel(const Model& model);
 // Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason NEWER_FORMAT (written

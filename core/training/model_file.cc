@@ -13,6 +13,11 @@ namespace mercer {
 namespace {
 
 constexpr std::string_view kMagic = "MRCRMODL";
+constexpr uint64_t kVersionWithoutFeatures = 1;
+
+bool HasFeatures(const Model& model) {
+  return !model.function.feature_terms.empty() || !model.summary.feature_names.empty();
+}
 
 absl::Status Inconsistent(std::string_view what) {
   return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
@@ -105,6 +110,14 @@ absl::Status CheckModel(const Model& model) {
   for (const KernelTerm& term : model.function.kernel_terms) {
     MERCER_RETURN_IF_ERROR(CheckTerm(term, model));
   }
+  for (const FeatureTerm& term : model.function.feature_terms) {
+    MERCER_RETURN_IF_ERROR(CheckFeatureTerm(term, model.function.num_outputs()));
+  }
+  if (model.summary.feature_weights.rows() !=
+          static_cast<Index>(model.summary.feature_names.size()) ||
+      !model.summary.feature_weights.allFinite()) {
+    return Inconsistent("the weights of the features do not fit their names");
+  }
   return absl::OkStatus();
 }
 
@@ -124,6 +137,10 @@ std::string SaveModel(const Model& model) {
   writer.WriteInt64(model.num_square_columns);
   writer.WriteUint64(model.seed);
   writer.WriteString(model.code_version);
+  if (!HasFeatures(model)) {
+    return FramePayload(kMagic, kVersionWithoutFeatures, writer.bytes());
+  }
+  WriteFeatures(model.function, model.summary, writer);
   return FramePayload(kMagic, kModelFormatVersion, writer.bytes());
 }
 
@@ -150,6 +167,9 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   model.num_square_columns = reader.ReadInt64();
   model.seed = reader.ReadUint64();
   model.code_version = reader.ReadString();
+  if (FormatVersion(bytes) > kVersionWithoutFeatures) {
+    ReadFeatures(reader, model.function, model.summary);
+  }
   if (!reader.AtEnd()) {
     return Inconsistent("its content is inconsistent");
   }

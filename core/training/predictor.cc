@@ -169,6 +169,11 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(std::shared_ptr<const
     predictor->cross_kernels_.push_back(*std::move(cross));
     predictor->chunk_rows_ = std::min(predictor->chunk_rows_, ChunkRows(basis.data->rows));
   }
+  for (const FeatureTerm& term : model->function.feature_terms) {
+    MERCER_ASSIGN_OR_RETURN(FeatureTermValues values,
+                            FeatureTermValues::Make(term, model->function.num_outputs()));
+    predictor->feature_values_.push_back(std::move(values));
+  }
   return predictor;
 }
 
@@ -189,6 +194,9 @@ size_t Predictor::MemoryBytes() const {
   }
   for (const CrossKernels& cross_kernels : cross_kernels_) {
     bytes += cross_kernels.MemoryBytes();
+  }
+  for (const FeatureTermValues& features : feature_values_) {
+    bytes += 2 * features.MemoryBytes();  // the term itself, and what it is evaluated by
   }
   for (const std::string& name : model_->summary.kernel_names) {
     bytes += name.size() + sizeof(std::string);
@@ -226,15 +234,21 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
                                      prediction.decision_values.middleRows(begin, count), context));
     }
   }
+  for (const FeatureTermValues& features : feature_values_) {
+    MERCER_RETURN_IF_ERROR(features.Add(rows, prediction.decision_values, context));
+  }
   if (options.contributions) {
-    MERCER_RETURN_IF_ERROR(Contribute(rows, prediction, context));
+    MERCER_RETURN_IF_ERROR(ContributeKernels(rows, prediction, context));
+    MERCER_RETURN_IF_ERROR(ContributeFeatures(rows, prediction, context));
+    prediction.contribution_names.emplace_back("bias");
+    prediction.contributions.push_back(model_->function.bias.transpose().replicate(rows.rows, 1));
   }
   prediction.classes = model_->coding.Decide(prediction.decision_values);
   return prediction;
 }
 
-absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& prediction,
-                                   RunContext& context) const {
+absl::Status Predictor::ContributeKernels(const PreparedData& rows, Prediction& prediction,
+                                          RunContext& context) const {
   const Index num_outputs = model_->function.num_outputs();
   std::vector<std::vector<size_t>>
       position;  // by term and kernel: the contribution that the kernel adds to
@@ -264,8 +278,24 @@ absl::Status Predictor::Contribute(const PreparedData& rows, Prediction& predict
                                               range, targets, begin, context));
     }
   }
-  prediction.contribution_names.emplace_back("bias");
-  prediction.contributions.push_back(model_->function.bias.transpose().replicate(rows.rows, 1));
+  return absl::OkStatus();
+}
+
+absl::Status Predictor::ContributeFeatures(const PreparedData& rows, Prediction& prediction,
+                                           RunContext& context) const {
+  const Index num_outputs = model_->function.num_outputs();
+  for (size_t t = 0; t < feature_values_.size(); ++t) {
+    const size_t first = prediction.contributions.size();
+    for (std::string& name : FeatureGroupNames(model_->function.feature_terms[t], rows)) {
+      prediction.contribution_names.push_back(std::move(name));
+      prediction.contributions.push_back(Matrix::Zero(rows.rows, num_outputs));
+    }
+    std::vector<Matrix*> shares;
+    for (size_t c = first; c < prediction.contributions.size(); ++c) {
+      shares.push_back(&prediction.contributions[c]);
+    }
+    MERCER_RETURN_IF_ERROR(feature_values_[t].AddByGroup(rows, shares, context));
+  }
   return absl::OkStatus();
 }
 
@@ -282,6 +312,11 @@ absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const Pre
       MERCER_RETURN_IF_ERROR(AddTerm(term, cross, RowRange(rows, begin, count),
                                      values.middleRows(begin, count), context));
     }
+  }
+  for (const FeatureTerm& term : function.feature_terms) {
+    MERCER_ASSIGN_OR_RETURN(const FeatureTermValues features,
+                            FeatureTermValues::Make(term, function.num_outputs()));
+    MERCER_RETURN_IF_ERROR(features.Add(rows, values, context));
   }
   return values;
 }

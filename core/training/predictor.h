@@ -10,6 +10,7 @@
 #include "core/base/run_context.h"
 #include "core/data/dataset.h"
 #include "core/kernels/kernel_family.h"
+#include "core/training/feature_term.h"
 #include "core/training/model.h"
 
 namespace mercer {
@@ -23,7 +24,7 @@ struct PredictOptions {
 struct Prediction {
   Matrix decision_values;    // rows x outputs
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
-  std::vector<std::string> contribution_names;  // kernels, then "bias"
+  std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   std::vector<Matrix>
       contributions;  // on request, per name: rows x outputs; they add up to the decision values
 };
@@ -53,12 +54,15 @@ class Predictor {
  private:
   explicit Predictor(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
-  absl::Status Contribute(const PreparedData& rows, Prediction& prediction,
-                          RunContext& context) const;
+  absl::Status ContributeKernels(const PreparedData& rows, Prediction& prediction,
+                                 RunContext& context) const;
+  absl::Status ContributeFeatures(const PreparedData& rows, Prediction& prediction,
+                                  RunContext& context) const;
 
   std::shared_ptr<const Model> model_;
-  std::vector<CrossKernels> cross_kernels_;  // one per kernel term
-  Index chunk_rows_ = 1024;                  // rows evaluated at a time
+  std::vector<CrossKernels> cross_kernels_;        // one per kernel term
+  std::vector<FeatureTermValues> feature_values_;  // one per feature term
+  Index chunk_rows_ = 1024;                        // rows evaluated at a time
 };
 
 // Values of `function`, which must be consistent (CheckModel), at rows that are already

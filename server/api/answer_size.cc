@@ -12,7 +12,7 @@
 namespace mercer::server {
 namespace {
 
-// The kernels of the terms, equal ones of several terms counted once, and the bias.
+// The kernels of the terms, equal ones of several terms counted once, the groups of features, and the bias.
 int64_t CountContributions(const Model& model) {
   absl::flat_hash_set<std::string> names;
   for (const KernelTerm& term : model.function.kernel_terms) {
@@ -20,7 +20,11 @@ int64_t CountContributions(const Model& model) {
       names.insert(KernelName(kernel));
     }
   }
-  return static_cast<int64_t>(names.size()) + 1;
+  int64_t groups = 0;
+  for (const FeatureTerm& term : model.function.feature_terms) {
+    groups += static_cast<int64_t>(term.groups.size());
+  }
+  return static_cast<int64_t>(names.size()) + groups + 1;
 }
 
 // Numbers in the answer to one row. Beyond any limit it need not be exact, but it never wraps round.

@@ -13,6 +13,11 @@ int64_t WorkPerRow(const Model& model, bool contributions) {
     const int64_t sums = term.coefficients.nonZeros() * (contributions ? kernels : 1);
     work += (contributions ? 2 : 1) * evaluation + sums;
   }
+  for (const FeatureTerm& term : model.function.feature_terms) {
+    const auto groups = static_cast<int64_t>(term.groups.size());
+    work += groups * (columns + 16) +
+            (contributions ? 2 : 1) * static_cast<int64_t>(term.coefficients.size());
+  }
   return work;
 }
 

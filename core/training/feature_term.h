@@ -1,0 +1,69 @@
+// The part of a model's function that is a sum of features of a family: pairs of cosine and sine, filters, columns.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/bytes.h"
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/data/prepared_data.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_family_spec.h"
+
+namespace mercer {
+
+// f_o(x) += sum_c coefficients(c, o) phi_c(x), phi the columns of the groups, which read all feature blocks side by side.
+struct FeatureTerm {
+  FeatureFamilySpec family;
+  Index num_inputs = 0;  // columns of all feature blocks
+  std::vector<FeatureParameters> groups;
+  std::vector<int> outputs;  // that the term contributes to, ascending
+  Matrix coefficients;       // columns of the groups x outputs of the term; scales folded in
+};
+
+// Shapes, parameters within their ranges, finite numbers, outputs below `num_outputs`. Errors: kDataLoss.
+absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs);
+
+void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer);
+// Only the encoding is checked.
+FeatureTerm ReadFeatureTerm(ByteReader& reader);
+
+// For people, one per group and no two alike: "feature 3: fourier(bandwidth=2)", "feature 1: column 'width'". `inputs` is a table with
+// the columns of the training rows; of their values nothing is read.
+std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs);
+
+// Evaluates a term. Immutable, safe for concurrent use; what it says of a row depends on that row alone, bit for bit.
+class FeatureTermValues {
+ public:
+  // Errors: those of CheckFeatureTerm.
+  static absl::StatusOr<FeatureTermValues> Make(const FeatureTerm& term, Index num_outputs);
+
+  size_t MemoryBytes() const;
+  Index num_groups() const { return map_->num_columns() / columns_per_group_; }
+
+  // values(:, o) += the term's values at `rows`. Errors: kInvalidArgument when the rows have another number of columns, or a value
+  // cannot be computed (the row is named); kCancelled.
+  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const;
+  // The same by group: shares[g](:, o) += the values of group g.
+  absl::Status AddByGroup(const PreparedData& rows, const std::vector<Matrix*>& shares,
+                          RunContext& context) const;
+
+ private:
+  FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family);
+
+  // Calls use(first row, values of the term's columns) for one chunk of rows after the other.
+  template <typename Use>
+  absl::Status ForChunks(const PreparedData& rows, RunContext& context, const Use& use) const;
+
+  std::unique_ptr<const FeatureMap> map_;
+  Index columns_per_group_;
+  std::vector<int> outputs_;
+  Matrix coefficients_;
+};
+
+}  // namespace mercer
