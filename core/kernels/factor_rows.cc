@@ -1,81 +1,5 @@
 #include "core/kernels/factor_rows.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/kernels/factor_rows.cc"
-#include "hwy/foreach_target.h"
-// After foreach_target.h, which includes this file again for each target.
-#include "hwy/highway.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace mercer {
-namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// At most 8 lanes, the padding of rows, so that loops need no tails.
-using Tag = hn::CappedTag<double, 8>;
-using Register = hn::Vec<Tag>;
-using SingleTag = hn::Rebind<float, Tag>;
-
-HWY_INLINE Register LoadSingle(const float* values) {
-  return hn::PromoteTo(Tag(), hn::LoadU(SingleTag(), values));
-}
-
-// row'x over `stride` entries, a multiple of 16.
-double DotRow(const float* row, const double* x, Index stride) {
-  const Tag d;
-  const auto lanes = static_cast<Index>(hn::Lanes(d));
-  Register even = hn::Zero(d);
-  Register odd = hn::Zero(d);
-  for (Index c = 0; c < stride; c += 2 * lanes) {
-    even = hn::MulAdd(LoadSingle(row + c), hn::LoadU(d, x + c), even);
-    odd = hn::MulAdd(LoadSingle(row + c + lanes), hn::LoadU(d, x + c + lanes), odd);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
-}
-
-// out += a[0] row[0] + ... + a[3] row[3].
-void AddFourRows(const float* const* rows, const double* a, Index stride, double* out) {
-  const Tag d;
-  const auto lanes = static_cast<Index>(hn::Lanes(d));
-  const Register a0 = hn::Set(d, a[0]);
-  const Register a1 = hn::Set(d, a[1]);
-  const Register a2 = hn::Set(d, a[2]);
-  const Register a3 = hn::Set(d, a[3]);
-  for (Index c = 0; c < stride; c += lanes) {
-    Register sum = hn::LoadU(d, out + c);
-    sum = hn::MulAdd(a0, LoadSingle(rows[0] + c), sum);
-    sum = hn::MulAdd(a1, LoadSingle(rows[1] + c), sum);
-    sum = hn::MulAdd(a2, LoadSingle(rows[2] + c), sum);
-    sum = hn::MulAdd(a3, LoadSingle(rows[3] + c), sum);
-    hn::StoreU(sum, d, out + c);
-  }
-}
-
-// out += factor row.
-void AddScaledRow(const float* row, double factor, Index stride, double* out) {
-  const Tag d;
-  const auto lanes = static_cast<Index>(hn::Lanes(d));
-  const Register scale = hn::Set(d, factor);
-  for (Index c = 0; c < stride; c += lanes) {
-    hn::StoreU(hn::MulAdd(scale, LoadSingle(row + c), hn::LoadU(d, out + c)), d, out + c);
-  }
-}
-
-// out = factor row.
-void ScaleRow(const float* row, double factor, Index stride, double* out) {
-  const Tag d;
-  const auto lanes = static_cast<Index>(hn::Lanes(d));
-  const Register scale = hn::Set(d, factor);
-  for (Index c = 0; c < stride; c += lanes) {
-    hn::StoreU(hn::Mul(scale, LoadSingle(row + c)), d, out + c);
-  }
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace mercer
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -83,22 +7,16 @@ HWY_AFTER_NAMESPACE();
 #include <cblas.h>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/row_operations.h"
 
 namespace mercer {
 namespace {
 
-HWY_EXPORT(DotRow);
-HWY_EXPORT(AddFourRows);
-HWY_EXPORT(ScaleRow);
-HWY_EXPORT(AddScaledRow);
-
-constexpr Index kPadding = 16;       // floats: a line of the cache
 constexpr Index kRowsPerTask = 512;  // about 0.1 ms for 700 columns
 constexpr Index kSummedRows = 2048;  // per partial sum
 constexpr Index kGramRows = 2048;    // gathered at a time
 constexpr Index kGramTile = 128;     // a tile's update takes about 2 ms
 
-Index Stride(Index cols) { return (cols + kPadding - 1) / kPadding * kPadding; }
 blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
 // sum += a(i) row(i) over [begin, end).
@@ -112,7 +30,7 @@ void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end,
       rows[count] = rows[0];
       scales[count] = 0;
     }
-    HWY_DYNAMIC_DISPATCH(AddFourRows)(rows.data(), scales.data(), stride, sum);
+    AddFourRows(rows.data(), scales.data(), stride, sum);
     count = 0;
   };
   for (Index i = begin; i < end; ++i) {
@@ -135,11 +53,11 @@ void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end,
 FactorRows::FactorRows(Index rows, Index cols)
     : rows_(rows),
       cols_(cols),
-      stride_(Stride(cols)),
+      stride_(PaddedStride(cols)),
       values_(Eigen::Matrix<float, Eigen::Dynamic, 1>::Zero(rows * stride_)) {}
 
 size_t FactorRows::Bytes(Index rows, Index cols) {
-  return static_cast<size_t>(rows) * static_cast<size_t>(Stride(cols)) * sizeof(float);
+  return static_cast<size_t>(rows) * static_cast<size_t>(PaddedStride(cols)) * sizeof(float);
 }
 
 Vector FactorRows::Padded(ConstVectorRef x) const {
@@ -152,7 +70,7 @@ absl::Status FactorRows::Multiply(ConstVectorRef x, VectorRef out, RunContext& c
   const Vector padded = Padded(x);
   context.parallel().ForBlocks(rows_, kRowsPerTask, [&](Index begin, Index end) {
     for (Index i = begin; i < end && !context.cancelled(); ++i) {
-      out(i) = HWY_DYNAMIC_DISPATCH(DotRow)(row(i), padded.data(), stride_);
+      out(i) = mercer::DotRow(row(i), padded.data(), stride_);
     }
   });
   return context.CheckCancelled();
@@ -164,8 +82,7 @@ absl::Status FactorRows::MultiplyRows(absl::Span<const Index> rows, ConstVectorR
   const auto count = static_cast<Index>(rows.size());
   context.parallel().ForBlocks(count, kRowsPerTask, [&](Index begin, Index end) {
     for (Index j = begin; j < end && !context.cancelled(); ++j) {
-      out(j) =
-          HWY_DYNAMIC_DISPATCH(DotRow)(row(rows[static_cast<size_t>(j)]), padded.data(), stride_);
+      out(j) = mercer::DotRow(row(rows[static_cast<size_t>(j)]), padded.data(), stride_);
     }
   });
   return context.CheckCancelled();
@@ -188,17 +105,17 @@ absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
 }
 
 double FactorRows::DotRow(Index i, const double* x) const {
-  return HWY_DYNAMIC_DISPATCH(DotRow)(row(i), x, stride_);
+  return mercer::DotRow(row(i), x, stride_);
 }
 
 void FactorRows::AddRow(Index i, double a, double* out) const {
-  HWY_DYNAMIC_DISPATCH(AddScaledRow)(row(i), a, stride_, out);
+  AddScaledRow(row(i), a, stride_, out);
 }
 
 Matrix FactorRows::Widened(Index begin, Index end) const {
   Matrix widened(stride_, end - begin);
   for (Index i = begin; i < end; ++i) {
-    HWY_DYNAMIC_DISPATCH(ScaleRow)(row(i), 1.0, stride_, widened.col(i - begin).data());
+    ScaleRow(row(i), 1.0, stride_, widened.col(i - begin).data());
   }
   return widened;
 }
@@ -282,9 +199,8 @@ absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef we
     const Index width = std::min(kGramRows, count - first);
     context.parallel().ForBlocks(width, kRowsPerTask / 4, [&](Index begin, Index end) {
       for (Index j = begin; j < end; ++j) {
-        HWY_DYNAMIC_DISPATCH(ScaleRow)
-        (row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
-         gathered.col(j).data());
+        ScaleRow(row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
+                 gathered.col(j).data());
       }
     });
     // The lower tiles (i, j), j <= i, numbered row by row.
@@ -310,4 +226,3 @@ absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef we
 }
 
 }  // namespace mercer
-#endif  // HWY_ONCE

@@ -1,0 +1,197 @@
+// Problem      min over W (d x T), w (d), b (T) of  sum_t sum_i c(i,t) l(y(i,t), f(i,t)) + lambda_p sum_g u(g) N_p(W_g)
+//              + lambda_s sum_g u(g) N_s(w_g),   f(:,t) = Phi_t (W(:,t) + w) + b(t) 1:
+//              a linear model of T tasks on the columns of explicit features, chosen by groups g; W is specific to each task, w
+//              is shared. The restricted master of learning with infinitely many features: groups may be appended between solves.
+// Source       The specification of learning with infinitely many features, sections (a) and (b).
+// Certificate  Every solver's point is certified by the same routine, CertifyMaster.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/bytes.h"
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/objectives/block_penalty.h"
+#include "core/objectives/loss.h"
+#include "core/solvers/feature_columns.h"
+
+namespace mercer {
+
+// One task. Tasks may share their columns (one-against-all), which saves memory and passes.
+struct MasterTask {
+  const FeatureColumns* columns = nullptr;  // must outlive the problem
+  Vector targets;                           // -1 and +1 for margin losses
+  Vector costs;                             // c(i,t) >= 0
+};
+
+// lambda > 0; infinity leaves the part out.
+struct MasterPenalty {
+  BlockNorm norm;
+  double lambda = kInfinity;
+};
+
+struct MasterProblem {
+  std::shared_ptr<const Loss>
+      loss;  // square, squared hinge, logistic; some solvers take the hinge loss
+  std::vector<MasterTask> tasks;
+  std::vector<Index> group_begin = {
+      0};                // group g has the columns [group_begin[g], group_begin[g + 1])
+  Vector group_weights;  // u(g) > 0
+  MasterPenalty specific;
+  MasterPenalty shared;
+  bool bias = true;  // b = 0 otherwise
+
+  Index num_tasks() const { return static_cast<Index>(tasks.size()); }
+  Index num_groups() const { return static_cast<Index>(group_begin.size()) - 1; }
+  Index num_columns() const { return group_begin.back(); }
+  Index first_column(Index group) const { return group_begin[static_cast<size_t>(group)]; }
+  Index group_size(Index group) const { return first_column(group + 1) - first_column(group); }
+  bool has_specific() const { return specific.lambda < kInfinity; }
+  bool has_shared() const { return shared.lambda < kInfinity; }
+  const MasterTask& task(Index t) const { return tasks[static_cast<size_t>(t)]; }
+
+  // kInvalidArgument with what is wrong: sizes, values that are not finite, targets other than -1 and +1, penalties.
+  absl::Status Check() const;
+};
+
+struct MasterPoint {
+  Matrix specific;  // d x T; 0 without that part
+  Vector shared;    // d; 0 without that part
+  Vector bias;      // T
+
+  static MasterPoint Zero(Index columns, Index tasks);
+  // W + w 1': the weights of the scores.
+  Matrix Weights() const { return specific.colwise() + shared; }
+};
+
+// The penalties' part of the objective.
+double PenaltyValue(const MasterProblem& problem, const MasterPoint& point);
+
+// What one pass over the columns says about a point.
+struct MasterEvaluation {
+  std::vector<Vector> scores;  // by tasks, with bias
+  std::vector<Vector>
+      slopes;       // of the loss in the scores: the search for further groups is by their products
+  Matrix positive;  // d x T: the products of the columns with the positive slopes
+  Matrix negative;  // with the negative ones; the sum of both is the gradient of the risk in W
+  Vector positive_sum;  // T: of the slopes
+  Vector negative_sum;
+  double risk = 0;
+  double penalty = 0;
+
+  double objective() const { return risk + penalty; }
+};
+
+// A pure function of problem and point: same bits for every number of threads. One pass. Errors: kCancelled.
+absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& point,
+                            MasterEvaluation& evaluation, RunContext& context);
+
+// Bounds of the optimum over the groups of the problem.
+struct MasterCertificate {
+  double primal = kInfinity;  // the objective at the point
+  double dual = -kInfinity;   // of a feasible dual point
+  double largest_ratio =
+      0;  // over the groups, of the dual norm of its products with the balanced slopes to its penalty
+  double Gap() const { return primal - dual; }
+  // Gap() / max(|primal|, |dual|, 1e-300).
+  double RelativeGap() const;
+};
+
+// From the slopes of the evaluation: balanced so that they sum to 0 over each task, scaled so that they are feasible.
+MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation);
+
+// When a solver stops.
+struct MasterAccuracy {
+  double relative_gap = 1e-6;
+  // Also when a step lowers the objective by no more than this share of it; 0: never. For solves between which groups are appended:
+  // the gap then says little.
+  double relative_decrease = 0;
+};
+
+enum class MasterStop {
+  kRunning,
+  kGap,        // the certified gap is small enough
+  kDecrease,   // the last step made little progress
+  kPrecision,  // no step makes progress any more
+};
+
+// Not thread-safe. Same bits for every slicing into steps, save and restore, and number of threads.
+class MasterSolver {
+ public:
+  virtual ~MasterSolver() = default;
+
+  // Begins at a point of this problem; its biases are replaced by the best ones. Errors of this and the next: kInvalidArgument
+  // (Check(), a loss that this solver does not take, samples of one class with the logistic loss and a bias), kCancelled.
+  absl::Status Start(MasterProblem problem, MasterPoint point, RunContext& context);
+  // The problem with groups appended, whose columns have been appended before: goes on from the point, the new weights 0, and keeps
+  // what it knows of the other groups. The first groups must be those that there were.
+  absl::Status Extend(std::vector<Index> group_begin, Vector group_weights, RunContext& context);
+  // One outer iteration; nothing when it has stopped. Errors: kCancelled, which leaves a state that may be saved or stepped on.
+  absl::Status Step(RunContext& context);
+  absl::Status Run(RunContext& context);
+
+  // May be changed at any time; a solver that has stopped goes on when it is not accurate enough.
+  void SetAccuracy(const MasterAccuracy& accuracy);
+  MasterStop stop() const { return stop_; }
+  int64_t iterations() const { return iterations_; }
+  // Over the n x d matrix, all tasks together being one; an update of the Gram matrix counts as one too.
+  int64_t passes() const { return passes_; }
+
+  const MasterProblem& problem() const { return problem_; }
+  // What follows belongs to the same point.
+  const MasterPoint& point() const { return point_; }
+  const MasterEvaluation& evaluation() const { return evaluation_; }
+  // With the best dual point that was seen for these groups.
+  const MasterCertificate& certificate() const { return certificate_; }
+
+  std::string SaveState() const;
+  // `problem` as it was when the state was saved. Errors: kInvalidArgument when the state does not fit it, kCancelled.
+  absl::Status RestoreState(MasterProblem problem, std::string_view state, RunContext& context);
+
+ protected:
+  // One iteration, which ends with MoveTo().
+  virtual absl::Status Iterate(RunContext& context) = 0;
+  // After Start (first == 0 columns known) and Extend: prepares for the columns from `known` on.
+  virtual absl::Status Prepare(Index known, RunContext& context) = 0;
+  virtual absl::Status CheckProblem(const MasterProblem& problem) const = 0;
+  virtual void SaveExtra(ByteWriter& writer) const = 0;
+  virtual bool LoadExtra(ByteReader& reader) = 0;
+  virtual std::string_view name() const = 0;
+
+  // The next point, evaluated already.
+  void MoveTo(MasterPoint point, MasterEvaluation evaluation);
+  // The best biases for the weights of the point, from the scores of its evaluation.
+  void OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation) const;
+  void EndForPrecision() { stop_ = MasterStop::kPrecision; }
+  void CountPass() { ++passes_; }
+  const MasterAccuracy& accuracy() const { return accuracy_; }
+  absl::Status Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
+                        RunContext& context);
+
+ private:
+  void Certify();
+  void Judge();
+
+  MasterAccuracy accuracy_;
+  MasterProblem problem_;
+  MasterPoint point_;
+  MasterEvaluation evaluation_;
+  MasterCertificate certificate_;
+  MasterStop stop_ = MasterStop::kRunning;
+  double decrease_ = kInfinity;  // of the objective by the last step, as a share
+  int64_t iterations_ = 0;
+  int64_t passes_ = 0;
+};
+
+enum class MasterMethod { kNewton };
+
+std::string_view MasterMethodName(MasterMethod method);
+std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method);
+
+}  // namespace mercer

@@ -1,0 +1,121 @@
+// The certificate of section (c): a dual point made from the slopes of any primal point. The dual of the master is
+//
+//   max over a  -sum_t sum_i conjugate(y(i,t), c(i,t), a(i,t))   subject to, for all tasks and groups,
+//     1'a_t = 0 (with a bias),   N_p*([Phi_g,t'a_t]_t) <= lambda_p u(g),   N_s*(sum_t Phi_g,t'a_t) <= lambda_s u(g),
+//
+// with N* the dual norms. Slopes are balanced by shrinking those of the heavier sign, which keeps them inside the domains of the
+// conjugates, and then scaled.
+#include <algorithm>
+#include <cmath>
+
+#include "core/solvers/feature_master.h"
+
+namespace mercer {
+namespace {
+
+// What the slopes of each sign are multiplied by, by tasks, so that they sum to 0.
+struct Balance {
+  Vector positive;
+  Vector negative;
+};
+
+Balance BalanceOf(const MasterProblem& problem, const MasterEvaluation& evaluation) {
+  const Index tasks = problem.num_tasks();
+  Balance balance{Vector::Ones(tasks), Vector::Ones(tasks)};
+  for (Index t = 0; problem.bias && t < tasks; ++t) {
+    const double up = evaluation.positive_sum(t);
+    const double down = -evaluation.negative_sum(t);
+    if (up > down) {
+      balance.positive(t) = down / up;
+    } else if (down > up) {
+      balance.negative(t) = up / down;
+    }
+  }
+  return balance;
+}
+
+// The largest dual norm of a group's products, as a share of what is allowed.
+double LargestRatio(const MasterProblem& problem, const Matrix& products) {
+  double largest = 0;
+  for (Index g = 0; g < problem.num_groups(); ++g) {
+    const auto block = products.middleRows(problem.first_column(g), problem.group_size(g));
+    const double weight = problem.group_weights(g);
+    if (problem.has_specific()) {
+      largest = std::max(
+          largest, problem.specific.norm.DualNorm(block) / (weight * problem.specific.lambda));
+    }
+    if (problem.has_shared()) {
+      const Vector sum = block.rowwise().sum();
+      largest =
+          std::max(largest, problem.shared.norm.DualNorm(sum) / (weight * problem.shared.lambda));
+    }
+  }
+  return largest;
+}
+
+// Calls visit(y, c, balanced slope) for all samples.
+template <typename Visit>
+void ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                       const Balance& balance, const Visit& visit) {
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    const MasterTask& task = problem.task(t);
+    const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
+    for (Index i = 0; i < slopes.size(); ++i) {
+      const double slope = slopes(i);
+      if (slope != 0) {
+        visit(task.targets(i), task.costs(i),
+              slope * (slope > 0 ? balance.positive(t) : balance.negative(t)));
+      }
+    }
+  }
+}
+
+// The best scale in [0, largest]. Square and squared hinge: the dual value is -scale sum y a - scale^2 sum a^2 / (4 c). The others
+// have slopes that are feasible up to their own size.
+double BestDualScale(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                     const Balance& balance, double largest) {
+  const LossKind kind = problem.loss->kind();
+  if (kind != LossKind::kSquare && kind != LossKind::kSquaredHinge) {
+    return std::min(1.0, largest);
+  }
+  double linear = 0;
+  double curvature = 0;
+  ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
+    linear -= target * slope;
+    curvature += slope * slope / (4 * cost);
+  });
+  if (!(curvature > 0)) {
+    return 0;
+  }
+  const double lowest = kind == LossKind::kSquare ? -largest : 0.0;
+  return std::clamp(linear / (2 * curvature), lowest, largest);
+}
+
+}  // namespace
+
+double MasterCertificate::RelativeGap() const {
+  return Gap() / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
+
+MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation) {
+  MasterCertificate certificate;
+  certificate.primal = evaluation.objective();
+  const Balance balance = BalanceOf(problem, evaluation);
+  const Matrix products = evaluation.positive * balance.positive.asDiagonal() +
+                          evaluation.negative * balance.negative.asDiagonal();
+  certificate.largest_ratio = LargestRatio(problem, products);
+  // A slope beyond its constraint by rounding is no use: the scale keeps a distance of some units in the last place.
+  const double largest =
+      certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
+  const double scale = BestDualScale(problem, evaluation, balance, largest);
+  double dual = 0;
+  if (scale != 0) {
+    ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
+      dual -= problem.loss->Conjugate(target, cost, scale * slope);
+    });
+  }
+  certificate.dual = dual;
+  return certificate;
+}
+
+}  // namespace mercer

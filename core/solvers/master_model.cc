@@ -1,0 +1,327 @@
+#include "core/solvers/master_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <Eigen/Eigenvalues>
+
+#include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
+
+namespace mercer {
+namespace {
+
+constexpr int kSweepsPerRound = 5;
+constexpr int kMaxRounds = 10;
+constexpr int kMaxRoundsWithoutNewton = 60;
+constexpr int kNewtonSteps = 3;
+constexpr int kNewtonStepsWithKinks = 10;
+constexpr int kMaxHalvings = 25;
+constexpr double kSufficientDecrease = 1e-4;
+constexpr Index kMaxUnknowns = 2500;  // a dense factor takes about a second
+
+double LargestEigenvalue(const Matrix& block) {
+  if (block.rows() == 1) {
+    return block(0, 0);
+  }
+  return Eigen::SelfAdjointEigenSolver<Matrix>(block, Eigen::EigenvaluesOnly)
+      .eigenvalues()
+      .maxCoeff();
+}
+
+}  // namespace
+
+MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
+                         std::vector<Matrix> hessians, Matrix gradient)
+    : problem_(problem),
+      hessians_(std::move(hessians)),
+      gradient_(std::move(gradient)),
+      specific_(point.specific),
+      shared_(point.shared),
+      specific_steps_(Vector::Zero(problem.num_groups())),
+      shared_steps_(Vector::Zero(problem.num_groups())) {
+  for (Index g = 0; g < problem.num_groups(); ++g) {
+    const Index first = problem.first_column(g);
+    const Index size = problem.group_size(g);
+    group_of_column_.insert(group_of_column_.end(), static_cast<size_t>(size), g);
+    for (const Matrix& hessian : hessians_) {
+      const double curvature =
+          std::max(0.0, LargestEigenvalue(hessian.block(first, first, size, size)));
+      specific_steps_(g) = std::max(specific_steps_(g), curvature);
+      shared_steps_(g) += curvature;
+    }
+  }
+  // A block without curvature, such as a column of zeros, still needs a step.
+  const double floor =
+      std::max(1e-12 * (shared_steps_.size() > 0 ? shared_steps_.maxCoeff() : 0.0), 1e-100);
+  specific_steps_ = specific_steps_.cwiseMax(floor);
+  shared_steps_ = shared_steps_.cwiseMax(floor);
+}
+
+// Each returns by how much the block was not optimal, as a share of its penalty.
+double MasterModel::MoveSpecific(Index group) {
+  const Index first = problem_.first_column(group);
+  const Index size = problem_.group_size(group);
+  const double curvature = specific_steps_(group);
+  const double penalty = problem_.specific.lambda * problem_.group_weights(group);
+  auto weights = specific_.middleRows(first, size);
+  auto gradient = gradient_.middleRows(first, size);
+  if ((weights.array() == 0).all() && problem_.specific.norm.DualNorm(gradient) <= penalty) {
+    return 0;
+  }
+  Matrix next = weights - gradient / curvature;
+  problem_.specific.norm.Prox(penalty / curvature, next);
+  const Matrix change = next - weights;
+  weights = next;
+  for (Index t = 0; t < problem_.num_tasks(); ++t) {
+    if ((change.col(t).array() != 0).any()) {
+      gradient_.col(t).noalias() +=
+          hessians_[static_cast<size_t>(t)].middleCols(first, size) * change.col(t);
+    }
+  }
+  return change.cwiseAbs().maxCoeff() * curvature / penalty;
+}
+
+double MasterModel::MoveShared(Index group) {
+  const Index first = problem_.first_column(group);
+  const Index size = problem_.group_size(group);
+  const double curvature = shared_steps_(group);
+  const double penalty = problem_.shared.lambda * problem_.group_weights(group);
+  const Vector gradient = gradient_.middleRows(first, size).rowwise().sum();
+  auto weights = shared_.segment(first, size);
+  if ((weights.array() == 0).all() && problem_.shared.norm.DualNorm(gradient) <= penalty) {
+    return 0;
+  }
+  Matrix next = weights - gradient / curvature;
+  problem_.shared.norm.Prox(penalty / curvature, next);
+  const Vector change = next - weights;
+  weights = next;
+  for (Index t = 0; t < problem_.num_tasks(); ++t) {
+    gradient_.col(t).noalias() +=
+        hessians_[static_cast<size_t>(t)].middleCols(first, size) * change;
+  }
+  return change.cwiseAbs().maxCoeff() * curvature / penalty;
+}
+
+double MasterModel::Sweep() {
+  double residual = 0;
+  for (Index g = 0; g < problem_.num_groups(); ++g) {
+    if (problem_.has_specific()) {
+      residual = std::max(residual, MoveSpecific(g));
+    }
+    if (problem_.has_shared()) {
+      residual = std::max(residual, MoveShared(g));
+    }
+  }
+  return residual;
+}
+
+absl::Status MasterModel::Minimize(double share, RunContext& context) {
+  const bool separable = !problem_.has_shared() && problem_.specific.norm.IsSeparable();
+  const bool smooth = !std::isinf(problem_.specific.norm.q()) || !problem_.has_specific();
+  double goal = -1;
+  for (int round = 0; round < (smooth ? kMaxRounds : kMaxRoundsWithoutNewton); ++round) {
+    for (int sweep = 0; sweep < kSweepsPerRound; ++sweep) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      const double residual = Sweep();
+      goal = goal < 0 ? share * residual : goal;
+      if (residual <= goal) {
+        return absl::OkStatus();
+      }
+    }
+    if (!smooth) {
+      continue;
+    }
+    const Index tasks = problem_.num_tasks();
+    const Index step = separable ? 1 : tasks;
+    for (Index t = 0; t < tasks; t += step) {
+      MERCER_RETURN_IF_ERROR(MinimizeOnSupport(t, t + step, context));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& context) {
+  const bool kinks = problem_.has_specific() ? problem_.specific.norm.HasKinksAtZero(1)
+                                             : problem_.shared.norm.HasKinksAtZero(1);
+  for (int step = 0; step < (kinks ? kNewtonStepsWithKinks : kNewtonSteps); ++step) {
+    MERCER_ASSIGN_OR_RETURN(const bool moved, NewtonStep(begin, end, context));
+    if (!moved) {
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The unknowns, with gradient and second derivatives of the penalties.
+void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
+  std::vector<Matrix> hessians;
+  std::vector<std::vector<Index>> entries;
+  std::vector<double> gradient;
+  const auto add = [&](const MasterPenalty& penalty, Index group, const Matrix& weights,
+                       Index first_task) {
+    const std::vector<Index> smooth = penalty.norm.SmoothEntries(weights);
+    if (smooth.empty()) {
+      return;
+    }
+    const double factor = penalty.lambda * problem_.group_weights(group);
+    const Matrix slopes = penalty.norm.Gradient(weights);
+    for (const Index entry : smooth) {
+      const Index column = problem_.first_column(group) + entry % weights.rows();
+      system.unknowns.push_back(
+          {column, first_task < 0 ? -1 : first_task + entry / weights.rows()});
+      gradient.push_back(factor * slopes.reshaped()(entry));
+    }
+    entries.push_back(smooth);
+    hessians.push_back(factor * penalty.norm.Hessian(weights)(smooth, smooth));
+  };
+  for (Index g = 0; g < problem_.num_groups(); ++g) {
+    const Index first = problem_.first_column(g);
+    const Index size = problem_.group_size(g);
+    if (problem_.has_specific()) {
+      add(problem_.specific, g, specific_.block(first, begin, size, end - begin), begin);
+    }
+    if (problem_.has_shared()) {
+      add(problem_.shared, g, shared_.segment(first, size), -1);
+    }
+  }
+  const auto size = static_cast<Index>(system.unknowns.size());
+  system.gradient = Eigen::Map<const Vector>(gradient.data(), size);
+  if (size > kMaxUnknowns) {
+    return;
+  }
+  system.matrix = Matrix::Zero(size, size);
+  Index at = 0;
+  for (const Matrix& hessian : hessians) {
+    system.matrix.block(at, at, hessian.rows(), hessian.rows()) = hessian;
+    at += hessian.rows();
+  }
+}
+
+void MasterModel::AddRisk(System& system) const {
+  const auto size = static_cast<Index>(system.unknowns.size());
+  for (Index a = 0; a < size; ++a) {
+    const Unknown& row = system.unknowns[static_cast<size_t>(a)];
+    system.gradient(a) +=
+        row.task < 0 ? gradient_.row(row.column).sum() : gradient_(row.column, row.task);
+  }
+  for (Index b = 0; b < size; ++b) {
+    const Unknown& col = system.unknowns[static_cast<size_t>(b)];
+    for (Index a = b; a < size; ++a) {
+      const Unknown& row = system.unknowns[static_cast<size_t>(a)];
+      const Index task = std::max(row.task, col.task);
+      if (task >= 0) {
+        if (row.task < 0 || col.task < 0 || row.task == col.task) {
+          system.matrix(a, b) += hessians_[static_cast<size_t>(task)](row.column, col.column);
+        }
+        continue;
+      }
+      for (const Matrix& hessian : hessians_) {
+        system.matrix(a, b) += hessian(row.column, col.column);
+      }
+    }
+  }
+}
+
+MasterModel::System MasterModel::MakeSystem(Index begin, Index end) const {
+  System system;
+  AddSmoothPart(begin, end, system);
+  if (system.matrix.rows() > 0) {
+    AddRisk(system);
+    // W and w may move against each other without any curvature.
+    const auto size = static_cast<double>(system.matrix.rows());
+    system.matrix.diagonal().array() += 1e-10 * system.matrix.trace() / size;
+  }
+  return system;
+}
+
+bool MasterModel::HasKink(const Unknown& unknown) const {
+  const Index rows = problem_.group_size(group_of_column_[static_cast<size_t>(unknown.column)]);
+  return (unknown.task < 0 ? problem_.shared : problem_.specific).norm.HasKinksAtZero(rows);
+}
+
+// The share of the step at which the first entry with a kink at 0 gets there, at most 1.
+double MasterModel::LargestStep(const System& system, const Vector& step) const {
+  double largest = 1;
+  for (Index a = 0; a < step.size(); ++a) {
+    const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+    const double weight = Weight(unknown);
+    if (weight * step(a) < 0 && HasKink(unknown)) {
+      largest = std::min(largest, -weight / step(a));
+    }
+  }
+  return largest;
+}
+
+MasterModel::Change MasterModel::ChangeOf(const System& system, const Vector& step) const {
+  Change change{Matrix::Zero(specific_.rows(), specific_.cols()), Vector::Zero(shared_.size())};
+  for (Index a = 0; a < step.size(); ++a) {
+    const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+    (unknown.task < 0 ? change.shared(unknown.column)
+                      : change.specific(unknown.column, unknown.task)) = step(a);
+  }
+  return change;
+}
+
+double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const {
+  return PenaltyValue(problem_, {specific, shared, {}});
+}
+
+bool MasterModel::LineSearch(const System& system, const Vector& step) {
+  const double slope = system.gradient.dot(step);
+  if (!(slope < 0)) {
+    return false;
+  }
+  const Change change = ChangeOf(system, step);
+  const Matrix weights = change.specific.colwise() + change.shared;
+  Matrix products(weights.rows(), weights.cols());
+  for (Index t = 0; t < weights.cols(); ++t) {
+    products.col(t).noalias() = hessians_[static_cast<size_t>(t)] * weights.col(t);
+  }
+  const double linear = (gradient_.array() * weights.array()).sum();
+  const double quadratic = (products.array() * weights.array()).sum();
+  const double penalty = Penalty(specific_, shared_);
+  const double largest = LargestStep(system, step);
+  double size = largest;
+  for (int halving = 0; halving < kMaxHalvings; ++halving, size *= 0.5) {
+    const double gain = size * linear + 0.5 * size * size * quadratic - penalty +
+                        Penalty(specific_ + size * change.specific, shared_ + size * change.shared);
+    if (gain > kSufficientDecrease * size * slope) {
+      continue;
+    }
+    for (Index a = 0; a < step.size(); ++a) {
+      const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+      const double before = Weight(unknown);
+      Weight(unknown) += size * step(a);
+      // What the step was cut for becomes exactly 0, and with it what rounding leaves on the other side.
+      if (HasKink(unknown) &&
+          (before * Weight(unknown) <= 0 || (largest < 1 && -before / step(a) == size))) {
+        Weight(unknown) = 0;
+      }
+    }
+    gradient_ += size * products;
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext& context) {
+  System system = MakeSystem(begin, end);
+  if (system.matrix.rows() == 0) {
+    return false;
+  }
+  Vector step = -system.gradient;
+  const absl::Status factored = FactorCholesky(system.matrix, context);
+  if (!factored.ok()) {
+    return absl::IsCancelled(factored) ? absl::StatusOr<bool>(factored) : false;
+  }
+  MERCER_RETURN_IF_ERROR(SolveCholesky(system.matrix, step, context));
+  if (!step.allFinite()) {
+    return false;
+  }
+  const double before = system.gradient.dot(step);
+  return LineSearch(system, step) && -before > 1e-15 * Penalty(specific_, shared_);
+}
+
+}  // namespace mercer

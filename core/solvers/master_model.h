@@ -1,0 +1,78 @@
+// Problem      min over changes of W and w of  sum_t g_t'dV_t + 1/2 dV_t'H_t dV_t + penalties,  dV_t = dW_t + dw: the quadratic
+//              model of a restricted master at a point, its biases minimised out.
+// Source       The specification of learning with infinitely many features, section (b.9): sweeps of proximal steps over the blocks,
+//              which find out which are zero, and Newton's method on the entries along which the penalties are smooth. Works on
+//              d x d matrices alone.
+// Guarantees   The value never increases. Duplicate, constant and zero columns are harmless.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/run_context.h"
+#include "core/solvers/feature_master.h"
+
+namespace mercer {
+
+class MasterModel {
+ public:
+  // hessians[t] is d x d and symmetric; gradient d x T. `problem` must outlive this.
+  MasterModel(const MasterProblem& problem, const MasterPoint& point, std::vector<Matrix> hessians,
+              Matrix gradient);
+
+  // Until the residual of the optimality conditions, as a share of the penalties, is at most `share` times that of the first sweep.
+  // Errors: kCancelled.
+  absl::Status Minimize(double share, RunContext& context);
+
+  const Matrix& specific() const { return specific_; }
+  const Vector& shared() const { return shared_; }
+
+ private:
+  // A weight that Newton's method moves: of a task, or shared.
+  struct Unknown {
+    Index column;
+    Index task;  // -1: shared
+  };
+  struct System {
+    std::vector<Unknown> unknowns;
+    Matrix matrix;  // lower triangle
+    Vector gradient;
+  };
+  struct Change {
+    Matrix specific;
+    Vector shared;
+  };
+
+  double Sweep();
+  double MoveSpecific(Index group);
+  double MoveShared(Index group);
+  // Newton's method for tasks [begin, end), with the shared part when there is one.
+  absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
+  absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
+  System MakeSystem(Index begin, Index end) const;
+  void AddSmoothPart(Index begin, Index end, System& system) const;
+  void AddRisk(System& system) const;
+  double LargestStep(const System& system, const Vector& step) const;
+  bool LineSearch(const System& system, const Vector& step);
+  Change ChangeOf(const System& system, const Vector& step) const;
+  double Penalty(const Matrix& specific, const Vector& shared) const;
+  double& Weight(const Unknown& unknown) {
+    return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
+  }
+  double Weight(const Unknown& unknown) const {
+    return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
+  }
+  bool HasKink(const Unknown& unknown) const;
+
+  const MasterProblem& problem_;
+  std::vector<Matrix> hessians_;
+  Matrix gradient_;  // of the quadratic part at the current weights, by V
+  Matrix specific_;
+  Vector shared_;
+  Vector specific_steps_;  // per group: an upper bound of the curvature of its block
+  Vector shared_steps_;
+  std::vector<Index> group_of_column_;
+};
+
+}  // namespace mercer

@@ -1,0 +1,57 @@
+// Restricted masters for tests: those of the fixtures, and random ones.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/random.h"
+#include "core/solvers/feature_master.h"
+
+namespace mercer {
+
+// A problem with its columns, which the problem points to.
+struct OwnedMaster {
+  std::vector<std::unique_ptr<FeatureColumns>> columns;
+  MasterProblem problem;
+};
+
+std::unique_ptr<FeatureColumns> MakeColumns(const Matrix& values,
+                                            ColumnPrecision precision = ColumnPrecision::kDouble);
+
+// The problem of a fixture of kind "master".
+OwnedMaster FixtureMaster(const nlohmann::json& fixture);
+
+// What random problems are made of.
+struct RandomMasterSpec {
+  LossKind loss = LossKind::kSquaredHinge;
+  Index rows = 60;
+  Index groups = 6;
+  Index group_size = 2;
+  Index tasks = 1;
+  bool shared_rows = true;  // the tasks have the same columns
+  BlockShape shape = BlockShape::kNested;
+  double q = 2;
+  double lambda = 1;
+  double shared_lambda = kInfinity;
+  bool bias = true;
+  bool varied_costs = false;  // between 0, which some rows have, and 3
+  ColumnPrecision precision = ColumnPrecision::kDouble;
+};
+
+// Correlated columns of unit norm, targets that depend on a few of them.
+OwnedMaster RandomMaster(const RandomMasterSpec& spec, uint64_t seed);
+
+// Values of a point that has nothing to do with the optimum.
+MasterPoint RandomPoint(const MasterProblem& problem, RandomStream& random, double scale);
+
+// The smallest lambda at which all weights are 0, with only the specific part or only the shared one.
+double LargestUsefulLambda(const MasterProblem& problem);
+
+// Solves from 0 to the relative gap; fails the test when that is not reached.
+std::unique_ptr<MasterSolver> SolveMaster(const MasterProblem& problem, double relative_gap,
+                                          MasterMethod method = MasterMethod::kNewton);
+
+}  // namespace mercer
