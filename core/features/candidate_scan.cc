@@ -1,7 +1,6 @@
 #include "core/features/candidate_scan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "core/base/status_macros.h"
@@ -11,9 +10,12 @@ namespace {
 
 constexpr Index kBlockRows = 4096;  // per partial sum
 constexpr Index kMostGroups =
-    32;  // per map: their columns over a chunk of rows stay in the second cache
-constexpr Index kTileWork = Index{1} << 24;  // multiplications of a tile: some milliseconds
-constexpr Index kPollWork = Index{1} << 22;
+    128;  // per map: their columns over a chunk of rows stay in the second cache
+constexpr Index kTileWork = Index{1}
+                            << 28;  // multiplications of a tile, at most: some tens of milliseconds
+constexpr Index kFewestTiles = 8;   // so that all threads have some when there are few rows
+constexpr Index kPollWork = Index{1}
+                            << 22;  // between two looks at cancellation: about a millisecond
 constexpr Index kPartialValues = Index{1} << 22;  // of partial sums at a time: 32 MB
 
 Index CeilDivide(Index value, Index divisor) { return (value + divisor - 1) / divisor; }
@@ -45,20 +47,6 @@ struct PartialSums {
   std::vector<ColumnSums> columns;
 };
 
-template <typename Column>
-void AddColumn(const Column& values, ConstMatrixRef slopes, double* products, ColumnSums& sums) {
-  for (Index i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<double>(values(i));
-    sums.sum += value;
-    sums.squares += value * value;
-    sums.largest = std::max(sums.largest, std::abs(value));
-    for (Index t = 0; t < slopes.cols(); ++t) {
-      products[t] += value * slopes(i, t);
-    }
-  }
-  sums.finite = std::isfinite(sums.sum) && std::isfinite(sums.squares);
-}
-
 // Adds what a later block has.
 void Add(const PartialSums& part, Index first, CandidateSums& total) {
   for (size_t c = 0; c < part.columns.size(); ++c) {
@@ -80,9 +68,11 @@ class Scan {
         slopes_(slopes),
         columns_per_group_(family.columns_per_group()),
         work_per_group_(family.work_per_row() + columns_per_group_ * (slopes.cols() + 4)) {
-    const Index groups = std::clamp(kTileWork / kBlockRows / std::max<Index>(1, work_per_group_),
-                                    Index{1}, kMostGroups);
     const auto count = static_cast<Index>(candidates.size());
+    const Index blocks = std::max<Index>(1, CeilDivide(rows.size(), kBlockRows));
+    const Index groups = std::clamp(std::min(kTileWork / kBlockRows / work_per_group_,
+                                             CeilDivide(count, CeilDivide(kFewestTiles, blocks))),
+                                    Index{1}, kMostGroups);
     for (Index g = 0; g < count; g += groups) {
       const Index size = std::min(groups, count - g);
       maps_.push_back(
@@ -140,8 +130,9 @@ class Scan {
       }
       map.Evaluate(rows_.Read(begin, begin + count, buffer), values.topRows(count));
       for (Index c = 0; c < columns; ++c) {
-        AddColumn(values.col(c).head(count), slopes_.middleRows(begin, count),
-                  part.products.col(c).data(), part.columns[static_cast<size_t>(c)]);
+        AddColumnSums({values.col(c).data(), slopes_.data() + begin, slopes_.outerStride(),
+                       slopes_.cols(), count},
+                      part.columns[static_cast<size_t>(c)], part.products.col(c).data());
       }
     }
     return part;
