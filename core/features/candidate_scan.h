@@ -33,7 +33,7 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
                                              ConstMatrixRef slopes, FeaturePrecision precision,
                                              const RunContext& context);
 
-// out = the columns of one group, rows.size() x columns_per_group(). Errors: kCancelled.
+// out = the columns of one group, rows.size() x columns_per_group(), computed in double precision. Errors: kCancelled.
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              const FeatureParameters& group, MatrixRef out,
                              const RunContext& context);
