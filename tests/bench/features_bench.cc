@@ -26,6 +26,7 @@
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/sine_cosine-inl.h"
+#include "core/features/weighted_columns.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mercer {
@@ -175,6 +176,16 @@ class Bench {
     return std::isfinite(sum) ? 1e9 * seconds / static_cast<double>(arguments.size()) : 0;
   }
 
+  // Decision values of a model with one output.
+  double Prediction() const {
+    const Matrix weights = Matrix::Random(map_->num_columns(), 1);
+    Matrix out(rows_.size(), 1);
+    return PerPair(Seconds([&] {
+      out.setZero();
+      AddWeightedColumns(*map_, data_->blocks[0].values.view(), weights, out);
+    }));
+  }
+
   double Scan() const {
     const Matrix slopes = Matrix::Random(rows_.size(), settings_.slopes);
     const RunContext context;
@@ -238,6 +249,9 @@ void Run(const Settings& settings) {
       "%.2f)\n",
       evaluation, (product + single) / evaluation, (single_product + single) / evaluation,
       evaluation_twice, (product + twice) / evaluation_twice);
+  const double prediction = bench.Prediction();
+  std::printf("prediction: %.3f (ratio %.2f; with the single sines %.2f)\n", prediction,
+              (product + twice) / prediction, (product + single) / prediction);
   std::printf("scan: %.3f\n", bench.Scan());
 }
 
