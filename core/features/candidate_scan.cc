@@ -1,7 +1,6 @@
 #include "core/features/candidate_scan.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "core/base/status_macros.h"
@@ -10,11 +9,16 @@ namespace mercer {
 namespace {
 
 constexpr Index kBlockRows = 4096;  // per partial sum
-constexpr Index kMostGroups =
-    32;  // per map: their columns over a chunk of rows stay in the second cache
-constexpr Index kTileWork = Index{1} << 24;  // multiplications of a tile: some milliseconds
+// Values of a tile over a chunk of rows: they stay in the second cache.
+constexpr Index kTileValues = Index{1} << 16;
+// Multiplications of a tile, at most: some tens of milliseconds.
+constexpr Index kTileWork = Index{1} << 28;
+// So that all threads have some when there are few rows.
+constexpr Index kFewestTiles = 8;
+// Multiplications between two looks at cancellation: about a millisecond.
 constexpr Index kPollWork = Index{1} << 22;
-constexpr Index kPartialValues = Index{1} << 22;  // of partial sums at a time: 32 MB
+// Partial sums at a time: 32 MB.
+constexpr Index kPartialValues = Index{1} << 22;
 
 Index CeilDivide(Index value, Index divisor) { return (value + divisor - 1) / divisor; }
 
@@ -45,20 +49,6 @@ struct PartialSums {
   std::vector<ColumnSums> columns;
 };
 
-template <typename Column>
-void AddColumn(const Column& values, ConstMatrixRef slopes, double* products, ColumnSums& sums) {
-  for (Index i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<double>(values(i));
-    sums.sum += value;
-    sums.squares += value * value;
-    sums.largest = std::max(sums.largest, std::abs(value));
-    for (Index t = 0; t < slopes.cols(); ++t) {
-      products[t] += value * slopes(i, t);
-    }
-  }
-  sums.finite = std::isfinite(sums.sum) && std::isfinite(sums.squares);
-}
-
 // Adds what a later block has.
 void Add(const PartialSums& part, Index first, CandidateSums& total) {
   for (size_t c = 0; c < part.columns.size(); ++c) {
@@ -76,19 +66,19 @@ class Scan {
  public:
   Scan(const FeatureFamily& family, const FeatureRows& rows,
        absl::Span<const FeatureParameters> candidates, ConstMatrixRef slopes)
-      : rows_(rows),
+      : family_(family),
+        rows_(rows),
+        candidates_(candidates),
         slopes_(slopes),
         columns_per_group_(family.columns_per_group()),
         work_per_group_(family.work_per_row() + columns_per_group_ * (slopes.cols() + 4)) {
-    const Index groups = std::clamp(kTileWork / kBlockRows / std::max<Index>(1, work_per_group_),
-                                    Index{1}, kMostGroups);
     const auto count = static_cast<Index>(candidates.size());
-    for (Index g = 0; g < count; g += groups) {
-      const Index size = std::min(groups, count - g);
-      maps_.push_back(
-          family.Bind(candidates.subspan(static_cast<size_t>(g), static_cast<size_t>(size))));
-    }
-    groups_per_map_ = groups;
+    const Index blocks = std::max<Index>(1, CeilDivide(rows.size(), kBlockRows));
+    const Index most = std::max<Index>(1, kTileValues / rows.chunk_rows() / columns_per_group_);
+    const Index groups = std::min(kTileWork / kBlockRows / work_per_group_,
+                                  CeilDivide(count, CeilDivide(kFewestTiles, blocks)));
+    groups_per_tile_ = std::clamp(CeilDivide(groups, 4) * 4, Index{1}, most);
+    tiles_ = CeilDivide(count, groups_per_tile_);
     num_columns_ = count * columns_per_group_;
   }
 
@@ -97,23 +87,22 @@ class Scan {
     CandidateSums total;
     total.products = Matrix::Zero(num_columns_, slopes_.cols());
     total.columns.resize(static_cast<size_t>(num_columns_));
-    const auto tiles = static_cast<Index>(maps_.size());
     const Index blocks = CeilDivide(rows_.size(), kBlockRows);
     const Index per_block = std::max<Index>(1, num_columns_ * (slopes_.cols() + 4));
     const Index wave = std::max<Index>(1, kPartialValues / per_block);
     std::vector<PartialSums> parts;
-    for (Index block = 0; block < blocks && tiles > 0; block += wave) {
+    for (Index block = 0; block < blocks && tiles_ > 0; block += wave) {
       const Index count = std::min(wave, blocks - block);
-      parts.assign(static_cast<size_t>(count * tiles), PartialSums());
-      context.parallel().ForBlocks(count * tiles, 1, [&](Index begin, Index end) {
+      parts.assign(static_cast<size_t>(count * tiles_), PartialSums());
+      context.parallel().ForBlocks(count * tiles_, 1, [&](Index begin, Index end) {
         for (Index item = begin; item < end; ++item) {
           parts[static_cast<size_t>(item)] =
-              SumTile<Values>(block + item / tiles, item % tiles, context);
+              SumTile<Values>(block + item / tiles_, item % tiles_, context);
         }
       });
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-      for (Index item = 0; item < count * tiles; ++item) {
-        Add(parts[static_cast<size_t>(item)], item % tiles * groups_per_map_ * columns_per_group_,
+      for (Index item = 0; item < count * tiles_; ++item) {
+        Add(parts[static_cast<size_t>(item)], item % tiles_ * groups_per_tile_ * columns_per_group_,
             total);
       }
     }
@@ -123,8 +112,10 @@ class Scan {
  private:
   template <typename Values>
   PartialSums SumTile(Index block, Index tile, const RunContext& context) const {
-    const FeatureMap& map = *maps_[static_cast<size_t>(tile)];
-    const Index columns = map.num_columns();
+    // Bound for each block of rows anew: the filters of many candidates would be too many to keep.
+    const std::unique_ptr<const FeatureMap> map = family_.Bind(candidates_.subspan(
+        static_cast<size_t>(tile * groups_per_tile_), static_cast<size_t>(groups_per_tile_)));
+    const Index columns = map->num_columns();
     PartialSums part;
     part.products = Matrix::Zero(slopes_.cols(), columns);
     part.columns.resize(static_cast<size_t>(columns));
@@ -138,21 +129,24 @@ class Scan {
       if (poll.Cancelled(count)) {
         break;
       }
-      map.Evaluate(rows_.Read(begin, begin + count, buffer), values.topRows(count));
+      map->Evaluate(rows_.Read(begin, begin + count, buffer), values.topRows(count));
       for (Index c = 0; c < columns; ++c) {
-        AddColumn(values.col(c).head(count), slopes_.middleRows(begin, count),
-                  part.products.col(c).data(), part.columns[static_cast<size_t>(c)]);
+        AddColumnSums({values.col(c).data(), slopes_.data() + begin, slopes_.outerStride(),
+                       slopes_.cols(), count},
+                      part.columns[static_cast<size_t>(c)], part.products.col(c).data());
       }
     }
     return part;
   }
 
+  const FeatureFamily& family_;
   const FeatureRows& rows_;
+  absl::Span<const FeatureParameters> candidates_;
   ConstMatrixRef slopes_;
-  std::vector<std::unique_ptr<const FeatureMap>> maps_;
   Index columns_per_group_;
   Index work_per_group_;
-  Index groups_per_map_ = 1;
+  Index groups_per_tile_ = 1;
+  Index tiles_ = 0;
   Index num_columns_ = 0;
 };
 
@@ -163,13 +157,15 @@ absl::Status EvaluateInto(const FeatureFamily& family, const FeatureRows& rows,
   const Index chunk_rows = rows.chunk_rows();
   context.parallel().ForBlocks(rows.size(), kBlockRows, [&](Index block_begin, Index block_end) {
     RowMatrix buffer;
+    Matrix values(chunk_rows, out.cols());
     Poll poll(context, family.work_per_row());
     for (Index begin = block_begin; begin < block_end; begin += chunk_rows) {
       const Index count = std::min(chunk_rows, block_end - begin);
       if (poll.Cancelled(count)) {
         return;
       }
-      map->Evaluate(rows.Read(begin, begin + count, buffer), out.middleRows(begin, count));
+      map->Evaluate(rows.Read(begin, begin + count, buffer), values.topRows(count));
+      out.middleRows(begin, count) = values.topRows(count).template cast<typename Out::Scalar>();
     }
   });
   return context.CheckCancelled();

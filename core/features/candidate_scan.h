@@ -13,18 +13,11 @@
 
 #include "core/base/run_context.h"
 #include "core/base/types.h"
+#include "core/features/column_sums.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_rows.h"
 
 namespace mercer {
-
-// Of one column over the rows. Sums in double precision.
-struct ColumnSums {
-  double sum = 0;
-  double squares = 0;
-  double largest = 0;  // of the absolute values
-  bool finite = true;  // every value; the others mean nothing else
-};
 
 struct CandidateSums {
   Matrix products;  // columns x slopes: the column's product with each vector of slopes
@@ -34,13 +27,13 @@ struct CandidateSums {
 // The precision of the columns' values.
 enum class FeaturePrecision : uint8_t { kSingle = 0, kDouble = 1 };
 
-// The sums of all columns of `candidates`; slopes: rows.size() x any number. Errors: kCancelled.
+// The sums of all columns of `candidates`; slopes: rows.size() x at least 1. Errors: kCancelled.
 absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const FeatureRows& rows,
                                              absl::Span<const FeatureParameters> candidates,
                                              ConstMatrixRef slopes, FeaturePrecision precision,
                                              const RunContext& context);
 
-// out = the columns of one group, rows.size() x columns_per_group(). Errors: kCancelled.
+// out = the columns of one group, rows.size() x columns_per_group(), computed in double precision. Errors: kCancelled.
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              const FeatureParameters& group, MatrixRef out,
                              const RunContext& context);

@@ -38,8 +38,9 @@ class FeatureMap {
 
   virtual Index num_inputs() const = 0;
   virtual Index num_columns() const = 0;
-  // out(i, c) = column c at row i; out is rows.rows() x num_columns(). Values in double precision, within 2 units in the last place of
-  // 1 (Fourier) given the projection; in single precision, rounded from double or with an error of at most 1e-7.
+  // out(i, c) = column c at row i; out is rows.rows() x num_columns(). The values in single precision are those of the search for
+  // candidates: cosines and sines with an error of at most 1e-7, Gabor features with the rounding errors of a product in single
+  // precision, columns rounded.
   virtual void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const = 0;
   virtual void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const = 0;
 };

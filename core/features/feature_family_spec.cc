@@ -8,6 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/features/column_family.h"
 #include "core/features/fourier_family.h"
+#include "core/features/gabor_family.h"
 
 namespace mercer {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr uint8_t kNumKinds = 3;
 constexpr uint8_t kNumKernels = 2;
 constexpr uint8_t kNumDraws = 3;
+constexpr int64_t kMaxPositionsPerSide = 64;
 
 bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
 
@@ -58,6 +60,33 @@ void CheckFourier(const FeatureFamilySpec& spec, FieldViolations& violations) {
                    ", there are ", bandwidths));
 }
 
+void CheckGabor(const FeatureFamilySpec& spec, FieldViolations& violations) {
+  constexpr int64_t kLargestPatch = 4096;
+  violations.Check(spec.patch_size >= 0 && spec.patch_size <= kLargestPatch, "patch_size",
+                   absl::StrCat("must be in 0 .. ", kLargestPatch, ", is ", spec.patch_size));
+  violations.Check(
+      !spec.positions.empty() ||
+          (spec.positions_per_side >= 1 && spec.positions_per_side <= kMaxPositionsPerSide),
+      "positions_per_side",
+      absl::StrCat("must be in 1 .. ", kMaxPositionsPerSide, ", is ", spec.positions_per_side));
+  violations.Check(
+      static_cast<int64_t>(spec.positions.size()) <= kMaxPositionsPerSide * kMaxPositionsPerSide,
+      "positions",
+      absl::StrCat("must be at most ", kMaxPositionsPerSide * kMaxPositionsPerSide, ", are ",
+                   spec.positions.size()));
+  violations.Check(IsPositive(spec.min_scale), "min_scale",
+                   absl::StrCat("must be > 0 and finite, is ", spec.min_scale));
+  violations.Check(
+      spec.max_scale == 0 || (std::isfinite(spec.max_scale) && spec.max_scale >= spec.min_scale),
+      "max_scale", absl::StrCat("must be >= min_scale and finite, is ", spec.max_scale));
+  violations.Check(std::isfinite(spec.min_frequency) && spec.min_frequency >= 0, "min_frequency",
+                   absl::StrCat("must be >= 0 and finite, is ", spec.min_frequency));
+  violations.Check(std::isfinite(spec.max_frequency) && spec.max_frequency >= spec.min_frequency,
+                   "max_frequency",
+                   absl::StrCat("must be >= min_frequency and finite, is ", spec.max_frequency));
+  CheckCount(spec.candidates, "candidates", violations);
+}
+
 }  // namespace
 
 std::string_view FeatureFamilyKindName(FeatureFamilyKind kind) {
@@ -79,7 +108,7 @@ absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec) {
       CheckFourier(spec, violations);
       break;
     case FeatureFamilyKind::kGabor:
-      violations.Add("kind", "Gabor features are not available");
+      CheckGabor(spec, violations);
       break;
     case FeatureFamilyKind::kColumns:
       break;
@@ -97,6 +126,10 @@ absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeFeatureFamily(
   }
   if (spec.kind == FeatureFamilyKind::kFourier) {
     return std::make_shared<const FourierFamily>(spec, num_inputs);
+  }
+  if (spec.kind == FeatureFamilyKind::kGabor) {
+    MERCER_RETURN_IF_ERROR(GaborFamily::Check(spec, num_inputs));
+    return std::make_shared<const GaborFamily>(spec, num_inputs);
   }
   return std::make_shared<const ColumnFamily>(num_inputs);
 }

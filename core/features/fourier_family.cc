@@ -1,58 +1,44 @@
 #include "core/features/fourier_family.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/random.h"
+#include "core/features/projections.h"
 
 namespace mercer {
 namespace {
 
-// Beyond it a double holds no digits of the sine's argument that matter: its last place is 1.5e-8.
-constexpr double kLargestArgument = 1e8;
+// The frequencies of `groups`, inputs x groups.
+Matrix Frequencies(absl::Span<const FeatureParameters> groups, Index num_inputs) {
+  Matrix frequencies(num_inputs, static_cast<Index>(groups.size()));
+  for (Index g = 0; g < frequencies.cols(); ++g) {
+    const FeatureParameters& group = groups[static_cast<size_t>(g)];
+    for (Index k = 0; k < num_inputs; ++k) {
+      frequencies(k, g) = group[static_cast<size_t>(k) + 1];
+    }
+  }
+  return frequencies;
+}
 
 class FourierMap : public FeatureMap {
  public:
   FourierMap(absl::Span<const FeatureParameters> groups, Index num_inputs)
-      : frequencies_(num_inputs, static_cast<Index>(groups.size())) {
-    for (Index g = 0; g < frequencies_.cols(); ++g) {
-      const FeatureParameters& group = groups[static_cast<size_t>(g)];
-      for (Index k = 0; k < num_inputs; ++k) {
-        frequencies_(k, g) = group[static_cast<size_t>(k) + 1];
-      }
-    }
-  }
+      : frequencies_(Frequencies(groups, num_inputs)) {}
 
-  Index num_inputs() const override { return frequencies_.rows(); }
-  Index num_columns() const override { return 2 * frequencies_.cols(); }
+  Index num_inputs() const override { return frequencies_.num_inputs(); }
+  Index num_columns() const override { return 2 * frequencies_.count(); }
   void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const override {
-    EvaluateInto<double>(rows, out);
+    CosinesAndSines(frequencies_, rows, out);
   }
   void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const override {
-    EvaluateInto<float>(rows, out);
+    CosinesAndSines(frequencies_, rows, out);
   }
 
  private:
-  template <typename Scalar, typename Out>
-  void EvaluateInto(ConstRowMatrixRef rows, Out& out) const {
-    for (Index g = 0; g < frequencies_.cols(); ++g) {
-      for (Index i = 0; i < rows.rows(); ++i) {
-        double argument = 0;
-        for (Index k = 0; k < rows.cols(); ++k) {
-          argument += rows(i, k) * frequencies_(k, g);
-        }
-        const bool valid = std::abs(argument) <= kLargestArgument;
-        const double nan = std::numeric_limits<double>::quiet_NaN();
-        out(i, 2 * g) = static_cast<Scalar>(valid ? std::cos(argument) : nan);
-        out(i, 2 * g + 1) = static_cast<Scalar>(valid ? std::sin(argument) : nan);
-      }
-    }
-  }
-
-  Matrix frequencies_;  // inputs x groups
+  ProjectionVectors<double> frequencies_;
 };
 
 }  // namespace
