@@ -79,4 +79,8 @@ class ScratchSpace {
   const size_t largest_in_memory_;
 };
 
+// Whether it is the disk, or the number of open files, that a run could not go on for: DISK_FULL, STORAGE_READ_ONLY, kUnavailable.
+// That says nothing about the run, and may be over later.
+bool IsDiskError(const absl::Status& status);
+
 }  // namespace mercer
