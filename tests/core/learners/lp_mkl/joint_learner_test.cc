@@ -39,6 +39,16 @@ TEST(JointLpMklTest, AgreesWithTheOtherOuterLoopsToTheCertifiedGaps) {
   }
 }
 
+TEST(JointLpMklTest, NormsNearOneHaveTheOptimumOfOne) {
+  const TrainingProblem problem = JointProblem(60);
+  const Fit at_one = MustTrain(problem, {{"p", 1.0}}, 1e-7);
+  for (const double above_one : {1e-3, 1e-4}) {
+    const Fit joint = MustTrain(problem, Joint({{"p", 1.0 + above_one}}), 1e-4);
+    // Optima differ by a factor of m^(2 - 2 / p) at the most.
+    ExpectSameOptimum(joint, at_one, 1e-4, 4 * above_one, NormAndCost(1.0 + above_one, 1.0));
+  }
+}
+
 TEST(JointLpMklTest, OneKernelHasTheWeightOne) {
   const Cloud cloud = OverlappingClouds(60, 2, 5);
   const TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, {1.0});
@@ -75,13 +85,15 @@ TEST(JointLpMklTest, CancelledStepLeavesTheStateBeforeIt) {
 
 TEST(JointLpMklTest, OptionsThatItCannotTakeAreRefusedByName) {
   ExpectRefusedByName(Joint({}), {{{"p", 1.0}},
+                                  {{"p", 1.0 + 1e-14}},
+                                  {{"p", 1.0000009}},
                                   {{"p", kInfinity}},
                                   {{"approximation", std::string("nystrom")}},
                                   {{"loss", std::string("logistic")}},
                                   {{"loss", std::string("squared_hinge")}},
                                   {{"loss", std::string("square")}},
                                   {{"inner_solver", std::string("smo")}}});
-  EXPECT_TRUE(Entry().create(Joint({{"p", 1.001}})).ok());
+  EXPECT_TRUE(Entry().create(Joint({{"p", 1.000001}})).ok());
 }
 
 TEST(JointLpMklTest, DamagedStatesAreDataLoss) {
