@@ -171,4 +171,9 @@ int ScratchSpace::Allocate(int descriptor, size_t size) const {
   return 0;
 }
 
+bool IsDiskError(const absl::Status& status) {
+  const std::string reason = GetReason(status);
+  return absl::IsUnavailable(status) || reason == "DISK_FULL" || reason == "STORAGE_READ_ONLY";
+}
+
 }  // namespace mercer

@@ -9,9 +9,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -66,8 +66,8 @@ class ScratchSpace {
   size_t largest_in_memory() const { return largest_in_memory_; }
   bool Takes(size_t bytes) const { return bytes > largest_in_memory_; }
 
-  // A file of `size` > 0 bytes, for which the disk has room. Errors: kResourceExhausted (reason DISK_FULL), kUnavailable (reason
-  // TOO_MANY_FILES), kInternal.
+  // A file of `size` > 0 bytes, for which the disk has room. Errors: kResourceExhausted (reason DISK_FULL, or OUT_OF_MEMORY for the
+  // map), kFailedPrecondition (reason STORAGE_READ_ONLY), kUnavailable (reason TOO_MANY_FILES), kInternal.
   absl::StatusOr<ScratchWriter> Create(size_t size) const;
 
  protected:
@@ -78,5 +78,9 @@ class ScratchSpace {
   const std::string folder_;
   const size_t largest_in_memory_;
 };
+
+// Whether it is the disk, or the number of open files, that a run could not go on for: DISK_FULL, STORAGE_READ_ONLY, kUnavailable.
+// That says nothing about the run, and may be over later.
+bool IsDiskError(const absl::Status& status);
 
 }  // namespace mercer

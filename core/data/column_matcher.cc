@@ -143,17 +143,19 @@ absl::StatusOr<std::vector<SourceColumn>> MatchColumns(const Dataset& dataset,
   return ColumnMatcher(dataset, transform, num_model_blocks).Match();
 }
 
-absl::Status CheckTableSize(std::string_view block, Index rows, Index columns) {
+absl::Status CheckTableSize(std::string_view block, Index rows_in_memory, Index columns) {
   constexpr double kMaxBytes = 8.0 * (1 << 30);
   constexpr double kBytesPerColumn = 256;  // names, statistics
-  const double bytes =
-      static_cast<double>(columns) * (static_cast<double>(rows) * sizeof(double) + kBytesPerColumn);
+  const double bytes = static_cast<double>(columns) *
+                       (static_cast<double>(rows_in_memory) * sizeof(double) + kBytesPerColumn);
   if (bytes <= kMaxBytes) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(absl::StrCat("block ", Quoted(block), " with ", rows,
-                                                   " rows and ", columns,
-                                                   " dense columns needs more than 8 GiB"));
+  const std::string rows =
+      rows_in_memory > 0 ? absl::StrCat(rows_in_memory, " rows and ") : std::string();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("block ", Quoted(block), " with ", rows, columns,
+                   " dense columns needs more than 8 GiB of memory"));
 }
 
 std::string ShownColumn(const BlockTransform& block, size_t column) {

@@ -23,7 +23,7 @@ class BlockMapper {
       : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
 
   absl::StatusOr<PreparedBlock> Map(const RunContext& context) {
-    MERCER_RETURN_IF_ERROR(CheckSize());
+    MERCER_RETURN_IF_ERROR(CheckSize(context));
     PreparedBlock prepared;
     prepared.name = transform_.name;
     for (size_t i = 0; i < transform_.columns.size(); ++i) {
@@ -106,8 +106,9 @@ class BlockMapper {
   }
 
   // Blocks that grow by the map are refused before they are too large; others are no larger than
-  // the rows at hand.
-  absl::Status CheckSize() const {
+  // the rows at hand. What is too large for memory has room in a scratch space, but for what is known of every column.
+  absl::Status CheckSize(const RunContext& context) const {
+    const Index rows = context.scratch() == nullptr ? dataset_.rows : 0;
     size_t width = 0;
     bool sparse = false;
     for (size_t i = 0; i < sources_.size(); ++i) {
@@ -115,7 +116,7 @@ class BlockMapper {
       sparse = sparse || dataset_.blocks[sources_[i].block].is_sparse;
     }
     return sparse || width > sources_.size()
-               ? CheckTableSize(transform_.name, dataset_.rows, static_cast<Index>(width))
+               ? CheckTableSize(transform_.name, rows, static_cast<Index>(width))
                : absl::OkStatus();
   }
 

@@ -56,7 +56,7 @@ class Preprocessing {
 
   // Statistics from the rows `training_rows` of `dataset`. Errors: kInvalidArgument (unknown block,
   // missing value refused); kResourceExhausted (a sparse block that takes more than 8 GiB when
-  // dense); kCancelled.
+  // dense, without a scratch space, or that has so many columns); kCancelled.
   static absl::StatusOr<Preprocessing> Fit(const Dataset& dataset,
                                            const std::vector<Index>& training_rows,
                                            const PreprocessingOptions& options,
@@ -65,7 +65,7 @@ class Preprocessing {
   // Applies the map. Columns are matched by name when the data set names them, else by position and
   // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
   // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
-  // than 8 GiB); kCancelled.
+  // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
 
   // The same map with another rule for categories that training did not know.

@@ -48,8 +48,8 @@ class BlockFitter {
 
   absl::StatusOr<BlockTransform> Fit() {
     if (block_.is_sparse) {
-      MERCER_RETURN_IF_ERROR(
-          CheckTableSize(block_.name, static_cast<Index>(rows_.size()), block_.num_columns()));
+      const auto rows = static_cast<Index>(context_.scratch() == nullptr ? rows_.size() : 0);
+      MERCER_RETURN_IF_ERROR(CheckTableSize(block_.name, rows, block_.num_columns()));
     }
     statistics_.resize(static_cast<size_t>(block_.num_columns()));
     MERCER_RETURN_IF_ERROR(FirstPass());

@@ -3,14 +3,13 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/factor_systems.h"
 
 namespace mercer {
 namespace {
 
 constexpr double kProgress = 0.98;  // a gap below this share of the best one is progress
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostCertifiedIterations = int64_t{1} << 60;
 
 }  // namespace
 
@@ -109,10 +108,7 @@ absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
   const int64_t iterations = reader.ReadInt64();
   const int64_t stalls = reader.ReadInt64();
   const uint8_t stop = reader.ReadUint8();
-  const auto is_count = [](int64_t count) {
-    return count >= 0 && count <= kMostCertifiedIterations;
-  };
-  if (!reader.ok() || !known || !is_count(iterations) || !is_count(stalls) || stop > 2 ||
+  if (!reader.ok() || !known || !IsStepCount(iterations) || !IsStepCount(stalls) || stop > 2 ||
       point.dual.size() != num_samples() || point.scores.size() != num_samples()) {
     return damaged;
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/svm_newton_model.h"
 
 namespace mercer {
@@ -16,8 +17,6 @@ constexpr int64_t kMaxStalledSteps = 4;
 constexpr double kLeastDecrease = 1e-13;  // of the primal, relative, that is no stall
 constexpr double kSlopeDecrease =
     0.5;  // nor is this: values of a large primal agree long before slopes vanish
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostCurvedSteps = int64_t{1} << 60;
 
 // The change of eta, whose sum was `sum` and is to be 0. What rounding leaves of it goes to the rows by their curvature, which costs
 // the primal least.
@@ -268,7 +267,7 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::strin
   }
   for (int64_t* count : {&read.iterations, &read.stalls}) {
     *count = reader.ReadInt64();
-    if (*count < 0 || *count > kMostCurvedSteps) {
+    if (!IsStepCount(*count)) {
       reader.Fail();
     }
   }

@@ -6,6 +6,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/factor_systems.h"
 
 namespace mercer {
@@ -31,8 +32,6 @@ struct FactorRay {
 struct FactorSvmSolver::Settings {
   static constexpr int64_t kMaxSubproblemIterations = 30;
   static constexpr int64_t kMaxStalls = 30;  // proximal steps without progress
-  // More than any run makes; a counter up to here can be added to.
-  static constexpr int64_t kMostIterations = int64_t{1} << 60;
   static constexpr double kSubproblemShare =
       0.1;                                    // of what the subproblem has gained over its centre
   static constexpr double kGoalShare = 0.05;  // of the gap that is asked for
@@ -431,7 +430,7 @@ absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::strin
   for (int64_t* count :
        {&read.gram_changes, &read.iterations, &read.subproblem_iterations, &read.stalls}) {
     *count = reader.ReadInt64();
-    if (*count < 0 || *count > Settings::kMostIterations) {
+    if (!IsStepCount(*count)) {
       return damaged;
     }
   }

@@ -3,16 +3,13 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/smo_mkl.h"
 
 namespace mercer {
 namespace {
 
 constexpr uint64_t kSmoMklStateVersion = 1;
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostSmoMklIterations = int64_t{1} << 60;
-
-bool IsSmoMklCount(int64_t count) { return count >= 0 && count <= kMostSmoMklIterations; }
 
 }  // namespace
 
@@ -67,7 +64,7 @@ absl::Status SmoMklSolver::RestoreState(const SvmProblem& problem, std::string_v
   if (!known || !reader.AtEnd() || state.dual.size() != n || state.products.rows() != n ||
       state.products.cols() != m || state.energies.size() != m || state.weights.size() != m ||
       state.best.dual.size() != n || state.best.weights.size() != m ||
-      !IsSmoMklCount(state.iterations) || !IsSmoMklCount(state.stalled_rounds) ||
+      !IsStepCount(state.iterations) || !IsStepCount(state.stalled_rounds) ||
       stop > static_cast<uint8_t>(SmoMklStop::kPrecision) || !state.dual.allFinite() ||
       !state.energies.allFinite() || !state.weights.allFinite()) {
     return absl::InvalidArgumentError("not a state of this solver for this problem");

@@ -3,6 +3,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/smo.h"
 
 namespace mercer {
@@ -25,11 +26,6 @@ void ReadCertificate(ByteReader& reader, SvmCertificate& certificate) {
     *value = reader.ReadDouble();
   }
 }
-
-// More than any run makes; counters up to here can be added to a limit.
-constexpr int64_t kMostIterations = int64_t{1} << 60;
-
-bool IsCount(int64_t value) { return value >= 0 && value <= kMostIterations; }
 
 // Ascending samples of 0 .. n - 1.
 bool IsActiveSet(const std::vector<Index>& active, Index n) {
@@ -91,9 +87,9 @@ absl::Status SmoSolver::RestoreState(const SmoProblem& problem, std::string_view
   if (!reader.AtEnd() || diagonal.size() != n || state.dual.size() != n ||
       state.base_dual.size() != n || state.base_scores.size() != n ||
       static_cast<Index>(state.active.size()) != state.residual.size() ||
-      !IsActiveSet(state.active, n) || !IsCount(state.iterations) || !IsCount(state.next_shrink) ||
-      !IsCount(state.next_estimate) || !IsCount(state.stalled_rounds) ||
-      stop > static_cast<uint8_t>(SmoStop::kPrecision)) {
+      !IsActiveSet(state.active, n) || !IsStepCount(state.iterations) ||
+      !IsStepCount(state.next_shrink) || !IsStepCount(state.next_estimate) ||
+      !IsStepCount(state.stalled_rounds) || stop > static_cast<uint8_t>(SmoStop::kPrecision)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the state is damaged or not of a problem of ", n, " samples"));
   }

@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/kernels/blocked_cholesky.h"
 
 namespace mercer {
@@ -14,8 +15,6 @@ constexpr int64_t kMaxSubproblemIterations = 30;
 constexpr int64_t kRefreshInterval = 40;  // Newton steps between products computed anew
 constexpr double kPreciseGap = 1e-4;      // below, products are computed anew at every centre
 constexpr int64_t kMaxStalls = 30;        // proximal steps without progress
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostNewtonIterations = int64_t{1} << 60;
 constexpr double kSubproblemShare = 0.1;
 constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
 constexpr double kGoalShare = 0.05;
@@ -348,7 +347,7 @@ absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::strin
   }
   for (const int64_t count :
        {read.iterations, read.subproblem_iterations, read.since_refresh, read.stalls}) {
-    if (count < 0 || count > kMostNewtonIterations) {
+    if (!IsStepCount(count)) {
       reader.Fail();
     }
   }

@@ -16,9 +16,10 @@ double WeightTerm::NormAndPowers(ConstVectorRef energies, Vector& powers) const 
   const Eigen::ArrayXd ratios = energies.array() / largest;
   powers = ratios.pow(q_minus_one_);
   const double q = 1.0 + q_minus_one_;
-  const double norm = std::pow((ratios * powers.array()).sum(), 1.0 / q);  // of the ratios
-  powers /= std::pow(norm, q_minus_one_);
-  return largest * norm;
+  const double sum = (ratios * powers.array()).sum();
+  // |ratios|_q^(q-1), not as a power of the norm: near p = 1 that is 1 but for its last digits.
+  powers /= std::pow(sum, 1.0 / p_);
+  return largest * std::pow(sum, 1.0 / q);
 }
 
 double WeightTerm::DualCost(ConstVectorRef energies) const {
@@ -33,7 +34,7 @@ Vector WeightTerm::Weights(ConstVectorRef energies, ConstVectorRef current) cons
   if (!(norm > 0)) {
     return current;
   }
-  powers /= LpNorm(powers, p_);  // p near 1: the power of a norm is less exact than this
+  powers /= LpNorm(powers, p_);  // which is 1 but for rounding, the larger the nearer p is to 1
   return constrained() ? powers : Vector(norm / (2.0 * penalty_) * powers);
 }
 

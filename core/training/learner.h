@@ -86,8 +86,8 @@ struct Verification {
       values;  // training rows x outputs, of the function that the witness defines, bias included
   double scale =
       0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
-  std::vector<Metric> metrics =
-      {};  // what else it found; of several outputs the largest value counts
+  // What else it found. Of several outputs the largest value counts, of what was found for every one of them.
+  std::vector<Metric> metrics = {};
 };
 
 // One line of the registry: everything the framework and the service know about a learner.

@@ -42,8 +42,9 @@ struct TrainingProblem {
 struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem
   Index columns = 0;  // feature columns after preprocessing
-  Index columns_in_files =
-      0;  // of them, those of tables that the run surely keeps in its scratch space
+  // Of them, those that the run surely keeps in its scratch space: of a table that it may have to keep there, those beyond what a table
+  // in memory has at the most.
+  Index columns_in_files = 0;
   Index kernels = 0;
   Index sources = 0;         // distinct column sets of the kernels whose distances are kept
   Index source_columns = 0;  // columns of all sets together, after preprocessing

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/scratch_space.h"
 #include "core/base/status_macros.h"
 #include "core/training/basis.h"
 #include "core/training/composite_learner.h"
@@ -117,6 +118,7 @@ class PhaseObserver : public RunObserver {
   void OnProgress(const ProgressEvent& event) override { outer_.OnProgress(Shown(event)); }
   void OnStage(const ProgressEvent& event) override { outer_.OnStage(Shown(event)); }
   bool WantsCheckpoint() override { return outer_.WantsCheckpoint(); }
+  bool WantsLastCheckpoint() override { return outer_.WantsLastCheckpoint(); }
   void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
   void OnVerifying() override {
     if (progress_.phase == num_phases_ - 1) {
@@ -181,6 +183,7 @@ class RecipeRunner {
     MERCER_RETURN_IF_ERROR(CheckFolds());
     if (!state.empty()) {
       MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
+      saved_phase_ = progress_.phase;
     }
     interruption_.emplace(
         started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
@@ -191,8 +194,8 @@ class RecipeRunner {
     bool complete = true;
     while (complete && progress_.phase < num_phases_) {
       absl::StatusOr<bool> more = TrainFold(context);
-      if (absl::IsCancelled(more.status())) {
-        CheckpointBetweenPhases();
+      if (!more.ok()) {
+        CheckpointPhasesBefore(more.status());
       }
       MERCER_ASSIGN_OR_RETURN(complete, std::move(more));
     }
@@ -276,7 +279,10 @@ class RecipeRunner {
     } else {
       MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options_));
     }
-    const auto encode = [this](std::string_view run_state) { return EncodeNow(run_state); };
+    const auto encode = [this](std::string_view run_state) {
+      saved_phase_ = progress_.phase;
+      return EncodeNow(run_state);
+    };
     PhaseObserver observer(observer_, progress_, num_phases_, encode);
     const std::string run_state = std::move(progress_.run_state);
     progress_.run_state.clear();
@@ -296,9 +302,12 @@ class RecipeRunner {
                           run_.code_version);
   }
 
-  // For a cancellation while a fold is prepared: the phases before it are not lost.
-  void CheckpointBetweenPhases() {
-    if (!in_phase_ && observer_.WantsCheckpoint()) {
+  // A cancellation while a fold is prepared, or a disk that has no room for what it needs, does not cost the phases before it.
+  void CheckpointPhasesBefore(const absl::Status& error) {
+    const bool cancelled = absl::IsCancelled(error) && !in_phase_;
+    const bool unsaved = IsDiskError(error) && progress_.phase > saved_phase_;
+    if ((cancelled && observer_.WantsCheckpoint()) ||
+        (unsaved && observer_.WantsLastCheckpoint())) {
       observer_.OnCheckpoint(EncodeNow(progress_.run_state));
     }
   }
@@ -432,7 +441,8 @@ class RecipeRunner {
   std::vector<Split> splits_;
   int64_t num_phases_ = 1;
   Progress progress_;
-  bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
+  int64_t saved_phase_ = 0;  // of the last checkpoint; phase 0 begins with nothing to save
+  bool in_phase_ = false;    // the training loop of the phase has begun: it writes the checkpoints
   bool stopped_ = false;
 };
 

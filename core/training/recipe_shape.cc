@@ -30,6 +30,17 @@ Index PreparedColumns(const FeatureBlock& block) {
   return count;
 }
 
+// Training knows one category of each column at the least, and all at the most: how large the table becomes is not known before.
+Index ColumnsInFiles(const FeatureBlock& block, Index rows, Index columns,
+                     const ScratchSpace& scratch) {
+  const ByteCount column = ByteCount(rows) * ByteCount(sizeof(double));
+  if (scratch.Takes((column * ByteCount(block.num_columns())).value())) {
+    return columns;
+  }
+  const size_t most = scratch.largest_in_memory() / std::max<size_t>(column.value(), 1);
+  return columns - static_cast<Index>(std::min(static_cast<size_t>(columns), most));
+}
+
 void CountColumns(const TrainingRecipe& recipe, const Dataset& dataset, const ScratchSpace* scratch,
                   ProblemShape& shape) {
   const std::vector<std::string>& used = recipe.preprocessing.blocks;
@@ -39,11 +50,9 @@ void CountColumns(const TrainingRecipe& recipe, const Dataset& dataset, const Sc
     }
     const Index columns = PreparedColumns(block);
     AddProduct(columns, 1, shape.columns);
-    // Training may know no more than one category of each column.
-    const ByteCount least =
-        ByteCount(dataset.rows) * ByteCount(block.num_columns()) * ByteCount(sizeof(double));
-    const bool in_file = scratch != nullptr && scratch->Takes(least.value());
-    AddProduct(in_file ? columns : 0, 1, shape.columns_in_files);
+    if (scratch != nullptr) {
+      AddProduct(ColumnsInFiles(block, dataset.rows, columns, *scratch), 1, shape.columns_in_files);
+    }
   }
 }
 

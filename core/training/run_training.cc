@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bytes.h"
-#include "core/base/errors.h"
+#include "core/base/scratch_space.h"
 #include "core/base/status_macros.h"
 #include "core/training/composite_learner.h"
 #include "core/training/no_model.h"
@@ -55,6 +55,7 @@ class TrainingLoop {
     loop_.target = reader.ReadDouble();
     loop_.tightenings = reader.ReadInt64();
     loop_.fraction = reader.ReadDouble();
+    begun_iterations_ = loop_.iterations;
     if (reader.ReadBool()) {
       loop_.last = ReadReport(reader);
       decide_again_ = true;
@@ -99,6 +100,15 @@ class TrainingLoop {
   void CheckpointIfUnsaved() {
     if (saved_iterations_ != loop_.iterations) {
       Checkpoint();
+    }
+  }
+
+  // For an error of the disk. A state that is no further than the one begun with is not saved: those who count tries in vain since
+  // the last checkpoint would never come to an end.
+  void CheckpointProgress() {
+    if (loop_.iterations > std::max(begun_iterations_, saved_iterations_) &&
+        observer_.WantsLastCheckpoint()) {
+      SaveState();
     }
   }
 
@@ -152,9 +162,12 @@ class TrainingLoop {
   }
 
   void Checkpoint() {
-    if (!observer_.WantsCheckpoint()) {
-      return;
+    if (observer_.WantsCheckpoint()) {
+      SaveState();
     }
+  }
+
+  void SaveState() {
     ByteWriter writer;
     writer.WriteInt64(loop_.iterations);
     writer.WriteDouble(loop_.target);
@@ -207,9 +220,7 @@ class TrainingLoop {
     }
     absl::StatusOr<VerifiedFunction> verified = VerifyFunction(
         entry_, options_, problem_, outcome.point.function, outcome.point.witness, context);
-    // A disk that cannot be written to says nothing about the witness.
-    if (absl::IsFailedPrecondition(verified.status()) &&
-        GetReason(verified.status()) != "STORAGE_READ_ONLY") {
+    if (absl::IsFailedPrecondition(verified.status()) && !IsDiskError(verified.status())) {
       return absl::InternalError(
           absl::StrCat("the learner's own result is refused: ", verified.status().message()));
     }
@@ -285,6 +296,7 @@ class TrainingLoop {
   // A restored run may have been cut between a step and what follows from it, the verification
   // above all: it decides again what that is before it steps.
   bool decide_again_ = false;
+  int64_t begun_iterations_ = 0;   // of the state begun with
   int64_t saved_iterations_ = -1;  // of the last checkpoint
   bool verifying_ = false;
 };
@@ -300,6 +312,8 @@ absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const Opt
   absl::StatusOr<TrainingOutcome> outcome = loop.Run(context);
   if (absl::IsCancelled(outcome.status())) {
     loop.CheckpointIfUnsaved();
+  } else if (IsDiskError(outcome.status())) {
+    loop.CheckpointProgress();
   }
   return outcome;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -102,16 +103,17 @@ absl::Status CompareOutputs(const ComparedValues& compared, Index output,
   return absl::OkStatus();
 }
 
+// The largest values, of what is in both: a maximum over some of the outputs would pass for one over all.
 void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) {
-  for (const Metric& metric : more) {
-    const auto found = std::find_if(merged.begin(), merged.end(),
-                                    [&](const Metric& known) { return known.name == metric.name; });
-    if (found == merged.end()) {
-      merged.push_back(metric);
-    } else {
-      found->value = std::max(found->value, metric.value);
+  std::vector<Metric> in_both;
+  for (const Metric& known : merged) {
+    const auto found = std::find_if(
+        more.begin(), more.end(), [&](const Metric& metric) { return metric.name == known.name; });
+    if (found != more.end()) {
+      in_both.push_back({known.name, std::max(known.value, found->value)});
     }
   }
+  merged = std::move(in_both);
 }
 
 // Calls visit(first output, verification) for every part of the run in turn: each output, or all of a joint run.
@@ -181,7 +183,11 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
   MERCER_RETURN_IF_ERROR(VerifyParts(
       entry, options, problem, witness, context, [&](Index output, const Verification& verified) {
         certificates.push_back(verified.certificate);
-        MergeMetrics(verified.metrics, result.metrics);
+        if (output == 0) {
+          result.metrics = verified.metrics;
+        } else {
+          MergeMetrics(verified.metrics, result.metrics);
+        }
         return CompareOutputs(compared, output, RowsOfPart(entry, problem, output), verified);
       }));
   result.certificate = SumCertificates(certificates);

@@ -225,6 +225,11 @@ bool JobAttempt::WantsCheckpoint() {
   return false;
 }
 
+// What scratch files leave free on the disk has room for it.
+bool JobAttempt::WantsLastCheckpoint() {
+  return interruption() == Interruption::kNone || interruption() == Interruption::kDrain;
+}
+
 // A checkpoint that cannot be written costs work after a crash, not the job.
 void JobAttempt::OnCheckpoint(std::string state) {
   last_checkpoint_ = dependencies_.clock->Monotonic();

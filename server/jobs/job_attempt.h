@@ -67,6 +67,7 @@ class JobAttempt final : public RunObserver {
   void OnProgress(const ProgressEvent& event) override { recorder_.Record(event); }
   void OnStage(const ProgressEvent& event) override { recorder_.Record(event); }
   bool WantsCheckpoint() override;
+  bool WantsLastCheckpoint() override;
   void OnCheckpoint(std::string state) override;
   void OnVerifying() override;
   bool StopRequested() override { return interruption_->stop_requested(); }

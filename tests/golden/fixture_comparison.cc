@@ -174,6 +174,15 @@ void CompareGaussian(const json& fixture, const json& answer) {
                    fixture.at("unique"), fixture.at("tolerance"));
 }
 
+void CompareTikhonov(const json& fixture, const json& answer) {
+  CompareMkl(fixture, answer);
+  const json& expected = fixture.at("expected");
+  const json& result = answer.at("result");
+  for (const char* name : {"weights_p_norm", "constrained_C", "constrained_weights"}) {
+    ExpectNear(expected.at(name), result.at(name), fixture.at("tolerance").at("weights_abs"), name);
+  }
+}
+
 void CompareEdgeCases(const json& fixture, const json& answer) {
   const json& cases = fixture.at("cases");
   ASSERT_EQ(answer.at("cases").size(), cases.size());

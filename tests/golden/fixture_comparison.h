@@ -9,6 +9,7 @@ namespace mercer::golden {
 // `fixture` is the file, `answer` the line of mercer-solve for it.
 void CompareMkl(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareGaussian(const nlohmann::json& fixture, const nlohmann::json& answer);
+void CompareTikhonov(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareEdgeCases(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareMulticlass(const nlohmann::json& fixture, const nlohmann::json& answer);
 void CompareCertificate(const nlohmann::json& fixture, const nlohmann::json& answer);

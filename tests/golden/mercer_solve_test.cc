@@ -26,7 +26,7 @@ constexpr char kFixtures[] = MERCER_SOURCE_DIR "/tests/fixtures";
 // Kinds that no learner solves yet.
 const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
-      *new std::set<std::string>{"mkl_tikhonov", "mixed_norm_mkl", "mixed_norm_mkl_one_vs_one",
+      *new std::set<std::string>{"mixed_norm_mkl", "mixed_norm_mkl_one_vs_one",
                                  // learning with infinitely many features
                                  "master", "prox", "features", "grfl", "ikl", "csi",
                                  // sparse multi-task SVM
@@ -84,6 +84,7 @@ void CompareFixture(const json& fixture, const json& answer) {
   static const auto& comparisons =
       *new std::map<std::string, Compare>{{"mkl_lowrank", golden::CompareMkl},
                                           {"mkl_gaussian", golden::CompareGaussian},
+                                          {"mkl_tikhonov", golden::CompareTikhonov},
                                           {"edge_cases", golden::CompareEdgeCases},
                                           {"multiclass", golden::CompareMulticlass},
                                           {"certificate", golden::CompareCertificate},

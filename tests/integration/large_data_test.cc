@@ -1,6 +1,9 @@
 // A data set that is larger than the memory for jobs.
+#include <cerrno>
 #include <filesystem>
 #include <string>
+#include <sys/mount.h>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -18,6 +21,58 @@ constexpr int64_t kLargeBudget = 100'000'000;
 
 class LargeDataTest : public ServerTest {
  protected:
+  ~LargeDataTest() override {
+    KillServer();
+    UnmountScratch();
+  }
+
+  // A disk with room for `megabytes` in the place of the folder of the tables; false where this process may not make one.
+  bool MountScratch(int megabytes) {
+    const std::string room = absl::StrCat("size=", megabytes, "m,mode=0700");
+    mounted_ = mount("tmpfs", (folder_ / "scratch").c_str(), "tmpfs", 0, room.c_str()) == 0;
+    return mounted_;
+  }
+  void UnmountScratch() {
+    if (std::exchange(mounted_, false)) {
+      umount2((folder_ / "scratch").c_str(), MNT_DETACH);
+    }
+  }
+
+  // Reads the job's events until it waits for the reason to pass; false when it ends before.
+  bool WaitUntilQueuedFor(const std::string& job, const std::string& reason) {
+    grpc::ClientContext context;
+    v1::StreamProgressRequest request;
+    request.set_job(job);
+    const auto reader = training_->StreamProgress(&context, request);
+    v1::StreamProgressResponse response;
+    bool waits = false;
+    while (!waits && reader->Read(&response)) {
+      const v1::StateChange& change = response.event().state_change();
+      waits = change.state() == v1::JOB_STATE_QUEUED && change.reason() == reason;
+    }
+    context.TryCancel();
+    while (reader->Read(&response)) {
+    }
+    reader->Finish();
+    return waits;
+  }
+  v1::Job Job(const std::string& name) {
+    grpc::ClientContext context;
+    v1::GetJobRequest request;
+    request.set_name(name);
+    v1::Job job;
+    EXPECT_TRUE(training_->GetJob(&context, request, &job).ok());
+    return job;
+  }
+  std::string DigestOf(const std::string& model) {
+    grpc::ClientContext context;
+    v1::GetModelRequest request;
+    request.set_name(model);
+    v1::Model found;
+    EXPECT_TRUE(models_->GetModel(&context, request, &found).ok());
+    return found.digest();
+  }
+
   void Start() {
     ServerOptions options;
     options.workers = 1;
@@ -89,6 +144,9 @@ class LargeDataTest : public ServerTest {
     }
     return -1;
   }
+
+ private:
+  bool mounted_ = false;
 };
 
 TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
@@ -124,6 +182,33 @@ TEST_F(LargeDataTest, TrainsWithKernelsOfLowRankAndRefusesExactOnesByNumber) {
       WaitForEnd(TrainOk(LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM)).name());
   EXPECT_EQ(job.state(), v1::JOB_STATE_SUCCEEDED) << job.ShortDebugString();
   EXPECT_EQ(FilesIn("scratch"), 0U);
+}
+
+// The table finds room at first, and the rows that train do not.
+TEST_F(LargeDataTest, JobWhoseTableFindsNoRoomWaitsAndGoesOnWhenThereIsSome) {
+  Start();
+  const v1::Dataset dataset = UploadLarge();
+  const v1::TrainRequest request = LargeRequest(dataset, v1::LpMkl::APPROXIMATION_NYSTROM);
+  if (!MountScratch(180)) {
+    GTEST_SKIP() << "a disk cannot be mounted here: error " << errno;
+  }
+  const std::string name = TrainOk(request).name();
+  ASSERT_TRUE(WaitUntilQueuedFor(name, "DISK_FULL"));
+  const v1::Job waiting = Job(name);
+  EXPECT_EQ(waiting.state(), v1::JOB_STATE_QUEUED);
+  EXPECT_EQ(waiting.reason(), "DISK_FULL");
+  EXPECT_TRUE(waiting.has_next_attempt_time());
+  EXPECT_FALSE(waiting.has_error());
+  EXPECT_EQ(waiting.attempts(0).end_reason(), "RETRY");
+  const std::filesystem::space_info room = std::filesystem::space(folder_ / "scratch");
+  EXPECT_EQ(room.free, room.capacity) << "the first table is gone";
+
+  UnmountScratch();
+  const v1::Job ended = WaitForEnd(name);
+  ASSERT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.ShortDebugString();
+  EXPECT_EQ(ended.reason(), "");
+  const v1::Job undisturbed = WaitForEnd(TrainOk(request).name());
+  EXPECT_EQ(DigestOf(ended.model()), DigestOf(undisturbed.model()));
 }
 
 }  // namespace

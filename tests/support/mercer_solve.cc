@@ -24,6 +24,7 @@ const std::map<std::string, Solver>& Solvers() {
       {"edge_cases", SolveEdgeCases},        {"multiclass", SolveMulticlass},
       {"certificate", SolveCertificate},     {"weight_update", SolveWeightUpdate},
       {"normalisation", SolveNormalisation}, {"svm", SolveSvm},
+      {"mkl_tikhonov", SolveTikhonov},
   };
   return solvers;
 }

@@ -21,6 +21,7 @@ inline constexpr double kTighter = 0.5;
 // (mercer_solve_json.h).
 absl::StatusOr<Answer> SolveLowRank(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveGaussian(const nlohmann::json& fixture);
+absl::StatusOr<Answer> SolveTikhonov(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveEdgeCases(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveMulticlass(const nlohmann::json& fixture);
 absl::StatusOr<Answer> SolveCertificate(const nlohmann::json& fixture);

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/solvers/coordinate_descent_svm.h"
 #include "core/solvers/curved_svm.h"
 #include "core/solvers/factor_svm.h"
@@ -177,9 +178,8 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   const std::string state = reader.ReadString();
   smo_ = nullptr;
   solver_ = nullptr;
-  constexpr int64_t kMostIterations = int64_t{1} << 60;  // counters up to here can be added
-  if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr) || finished_iterations_ < 0 ||
-      finished_iterations_ > kMostIterations) {
+  if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr) ||
+      !IsStepCount(finished_iterations_)) {
     return absl::InvalidArgumentError("not a state of the inner solver");
   }
   if (solver == 1) {

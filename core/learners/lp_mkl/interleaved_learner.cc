@@ -6,6 +6,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/learners/lp_mkl/bounds.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/lp_weights.h"
@@ -18,10 +19,6 @@ constexpr uint64_t kInterleavedStateVersion = 1;
 constexpr double kInterleavedSliceOperations = 4e9;  // about 0.2 s of matrix products on one core
 constexpr double kInterleavedGapShare = 0.1;         // of the gap asked for: that of fixed weights
 constexpr int64_t kMaxFruitlessPoints = 300;
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostInterleavedSteps = int64_t{1} << 60;
-
-bool IsCountOfSteps(int64_t value) { return value >= 0 && value <= kMostInterleavedSteps; }
 
 }  // namespace
 
@@ -237,7 +234,7 @@ absl::Status InterleavedLpMklLearner::Deserialize(std::string_view bytes, RunCon
       !(state.start.size() == 0 || state.start.size() == rows) ||
       !(has_best || (state.best.weights.size() == 0 && state.best.dual.size() == 0)) ||
       (std::isfinite(state.best.gap) && !has_best) || !(state.goal >= 0) ||
-      !IsCountOfSteps(state.iterations) || !IsCountOfSteps(state.fruitless) ||
+      !IsStepCount(state.iterations) || !IsStepCount(state.fruitless) ||
       !state.weights.allFinite() || !(state.weights.minCoeff() >= 0) ||
       reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
     return damaged;

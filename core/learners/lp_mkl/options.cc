@@ -137,14 +137,15 @@ OptionSchema<LpMklOptions> MakeSchema() {
        {"alternation", OuterLoopChoice::kAlternation},
        {"smo_mkl", OuterLoopChoice::kSmoMkl},
        {"interleaved", OuterLoopChoice::kInterleaved}},
-      {.meaning = "How weights follow from the SVM's solution. newton: a second-order model of the "
-                  "optimum in the weights; over_relaxed: the closed form of the weights with "
-                  "longer steps; alternation: the closed form. smo_mkl: no SVMs of fixed weights "
-                  "but pair steps on dual and weights together, a baseline for comparisons, with "
-                  "1 < p < inf, approximation=none, the losses hinge and epsilon_insensitive, and "
-                  "inner_solver=auto only. interleaved: the closed form after every Newton step, "
-                  "with approximation=nystrom and the same other options only. Changes time "
-                  "only.",
+      {.meaning =
+           "How weights follow from the SVM's solution. newton: a second-order model of the "
+           "optimum in the weights; over_relaxed: the closed form of the weights with "
+           "longer steps; alternation: the closed form. smo_mkl: no SVMs of fixed weights "
+           "but pair steps on dual and weights together, a baseline for comparisons, with "
+           "1.000001 <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and "
+           "inner_solver=auto only. interleaved: the closed form after every Newton step, "
+           "with 1 < p < inf, approximation=nystrom and the same other options only. Changes time "
+           "only.",
        .source = "specification of lp-norm MKL, sections (b5) and (b7)"});
   AddLowRankOptions(schema);
   return schema;

@@ -4,20 +4,17 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/base/step_count.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 
 namespace mercer::lp_mkl {
 namespace {
 
 constexpr uint64_t kStateVersion = 2;
-// More than any run makes; a counter up to here can be added to.
-constexpr int64_t kMostSteps = int64_t{1} << 60;
 
 bool IsEmptyOr(const Vector& vector, Index size) {
   return vector.size() == 0 || vector.size() == size;
 }
-
-bool IsCount(int64_t value) { return value >= 0 && value <= kMostSteps; }
 
 }  // namespace
 
@@ -85,7 +82,8 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   if (!reader.ok() || !known || state.weights.size() != kernels || state.dual.size() != rows ||
       !(left || first) || !IsEmptyOr(state.best.weights, kernels) ||
       !IsEmptyOr(state.best.dual, rows) || (std::isfinite(state.best.gap) && !has_best) ||
-      !IsCount(state.outer) || !IsCount(state.fruitless) || !IsCount(state.last.reductions) ||
+      !IsStepCount(state.outer) || !IsStepCount(state.fruitless) ||
+      !IsStepCount(state.last.reductions) ||
       reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
     return damaged;
   }

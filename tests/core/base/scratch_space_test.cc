@@ -124,6 +124,20 @@ TEST_F(ScratchSpaceTest, FolderThatIsNotThereIsAnError) {
 }
 
 // The child has written half a file, and mapped another one, when it is killed.
+TEST(IsDiskErrorTest, IsWhatMayBeOverLaterAndSaysNothingOfTheRun) {
+  for (const char* reason : {"DISK_FULL", "STORAGE_READ_ONLY"}) {
+    EXPECT_TRUE(IsDiskError(WithReason(absl::ResourceExhaustedError("x"), reason))) << reason;
+    EXPECT_TRUE(IsDiskError(WithReason(absl::FailedPreconditionError("x"), reason))) << reason;
+  }
+  EXPECT_TRUE(IsDiskError(WithReason(absl::UnavailableError("x"), "TOO_MANY_FILES")));
+  for (const absl::Status& other :
+       {absl::OkStatus(), absl::InternalError("x"), absl::CancelledError(),
+        WithReason(absl::ResourceExhaustedError("x"), "OUT_OF_MEMORY"),
+        WithReason(absl::FailedPreconditionError("x"), "NO_MODEL")}) {
+    EXPECT_FALSE(IsDiskError(other)) << other;
+  }
+}
+
 TEST_F(ScratchSpaceTest, KilledProcessLeavesNothing) {
   int channel[2];
   ASSERT_EQ(pipe(channel), 0);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,6 +101,34 @@ class FullSpace final : public ScratchSpace {
  protected:
   int Allocate(int, size_t) const override { return ENOSPC; }
 };
+
+constexpr Index kManyRows = 40'000;
+
+// Rows that have a category each: 12 GiB of zeros and ones.
+Dataset ManyCategories() {
+  Dataset dataset;
+  dataset.rows = kManyRows;
+  FeatureBlock& block = dataset.blocks.emplace_back();
+  block.name = "names";
+  ColumnSchema& column = block.columns.emplace_back();
+  column = {"name", true, {}};
+  for (Index c = 0; c < kManyRows; ++c) {
+    column.categories.push_back("c" + std::to_string(c));
+  }
+  block.values = SharedMatrix(RowMatrix(Vector::LinSpaced(kManyRows, 0, kManyRows - 1)));
+  return dataset;
+}
+
+Dataset WideSparse(Index rows, Index columns) {
+  Dataset dataset;
+  dataset.rows = rows;
+  FeatureBlock& block = dataset.blocks.emplace_back();
+  block.name = "words";
+  block.is_sparse = true;
+  block.sparse.columns = columns;
+  block.sparse.row_starts.assign(static_cast<size_t>(rows) + 1, 0);
+  return dataset;
+}
 
 class ScratchTablesTest : public testing::Test {
  protected:
@@ -203,6 +232,55 @@ TEST_F(ScratchTablesTest, FullDiskIsAnErrorOfTheTable) {
   const absl::Status status = Prepare(MixedDataset(false), {}, &space).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(GetReason(status), "DISK_FULL");
+}
+
+// The disk is asked for its room; without one the memory is.
+TEST_F(ScratchTablesTest, TablesTooLargeForMemoryAreLimitedByTheDisk) {
+  const FullSpace full(folder_, 0);
+  std::vector<Index> all(kManyRows);
+  std::iota(all.begin(), all.end(), Index{0});
+  const Dataset categories = ManyCategories();
+  const Dataset words = WideSparse(kManyRows, kManyRows);
+  const absl::StatusOr<Preprocessing> of_categories =
+      Preprocessing::Fit(categories, all, {}, RunContext());
+  const absl::StatusOr<Preprocessing> of_words =
+      Preprocessing::Fit(words, {0, 1}, {}, RunContext());
+  ASSERT_TRUE(of_categories.ok()) << of_categories.status();
+  ASSERT_TRUE(of_words.ok()) << of_words.status();
+  for (const ScratchSpace* space : std::vector<const ScratchSpace*>{nullptr, &full}) {
+    RunContext context;
+    context.set_scratch(space);
+    for (const absl::Status& status : {of_categories->Apply(categories, context).status(),
+                                       of_words->Apply(words, context).status()}) {
+      EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+      EXPECT_EQ(GetReason(status), space == nullptr ? "" : "DISK_FULL") << status;
+    }
+  }
+}
+
+// What cannot become a table is refused before its rows are read, and nothing else is.
+TEST_F(ScratchTablesTest, SparseRowsAreNotReadForATableThatMemoryCannotHold) {
+  const Dataset words = WideSparse(kManyRows, kManyRows);
+  std::vector<Index> all(kManyRows);
+  std::iota(all.begin(), all.end(), Index{0});
+  const ScratchSpace space(folder_, 0);
+  const CancellationToken token;
+  token.Cancel();
+  RunContext context(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsResourceExhausted(Preprocessing::Fit(words, all, {}, context).status()));
+  context.set_scratch(&space);
+  EXPECT_TRUE(absl::IsCancelled(Preprocessing::Fit(words, all, {}, context).status()));
+}
+
+TEST_F(ScratchTablesTest, ColumnsAreLimitedByMemoryThatEachOfThemTakes) {
+  const FullSpace full(folder_, 0);
+  RunContext context;
+  context.set_scratch(&full);
+  const absl::Status status =
+      Preprocessing::Fit(WideSparse(1, (Index{1} << 25) + 1), {0}, {}, context).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(GetReason(status), "");
+  EXPECT_NE(status.message().find("33554433 dense columns"), std::string::npos) << status;
 }
 
 TEST_F(ScratchTablesTest, CancelledRunEndsWhileItsTableIsWritten) {

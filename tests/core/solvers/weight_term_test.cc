@@ -127,6 +127,26 @@ TEST(WeightTermTest, StepIsTheMaximumOnTheCurve) {
   }
 }
 
+// Energies that are the same for all kernels: their norm is m^(1/q) of one, and the step that of one kernel.
+TEST(WeightTermTest, TiesOfManyKernelsAreExactNextToOne) {
+  constexpr Index kKernels = 20;
+  for (const double above_one : {0x1p-52, 1e-14, 1e-12, 1e-9, 1e-6}) {
+    const double p = 1.0 + above_one;
+    const WeightTerm term(p, 0.0);
+    EnergyCurve curve;
+    curve.linear = 1.0;
+    curve.energies = Vector::Constant(kKernels, 0.7);
+    curve.slopes = Vector::Constant(kKernels, 0.2);
+    curve.curvatures = Vector::Constant(kKernels, 0.3);
+    const double factor = std::pow(static_cast<double>(kKernels), above_one / p);  // m^(1/q)
+    EXPECT_NEAR(term.DualCost(curve.energies), 0.35 * factor, 1e-15) << above_one;
+    const Vector weights = term.Weights(curve.energies, Vector());
+    EXPECT_LE((weights.array() - 1.0 / kKernels).abs().maxCoeff(), 1e-6) << above_one;
+    EXPECT_NEAR(term.MaximizeOnCurve(curve, 100), (curve.linear / factor - 0.2) / 0.3, 1e-8)
+        << above_one;
+  }
+}
+
 // The quartic of the penalised form with p = 2: its slope is a cubic of the specification.
 TEST(WeightTermTest, StepOfPenalisedSquaresIsTheRootOfTheCubic) {
   RandomStream random(9, "weight term cubic");

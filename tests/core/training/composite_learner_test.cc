@@ -259,6 +259,39 @@ TEST(CompositeLearnerTest, PointOfAnInterruptedStepNeedsAModelOfEveryPart) {
   EXPECT_TRUE(has_model);
 }
 
+// The largest over some of the outputs says nothing of the others, whichever they are.
+TEST(CompositeLearnerTest, MetricsAreThoseThatWereFoundForEveryOutput) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  for (int lacking = 0; lacking < 4; ++lacking) {  // the last one is none of the outputs
+    LearnerEntry entry = ScriptedEntry({});
+    int output = 0;
+    entry.verify = [&](const OptionValues& options, const TrainingProblem& part,
+                       const Witness& witness, RunContext& context) {
+      absl::StatusOr<Verification> verified =
+          ScriptedEntry({}).verify(options, part, witness, context);
+      verified->metrics = {{"of_all", 10.0 - output}};
+      if (output != lacking) {
+        verified->metrics.push_back({"of_some", 1.0 + output});
+      }
+      output = (output + 1) % 3;
+      return verified;
+    };
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    RunContext context;
+    RecordingObserver observer;
+    const absl::StatusOr<TrainingOutcome> outcome =
+        RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    ASSERT_EQ(outcome->metrics.size(), lacking < 3 ? 1u : 2u) << lacking;
+    EXPECT_EQ(outcome->metrics[0].name, "of_all");
+    EXPECT_EQ(outcome->metrics[0].value, 10);
+    if (lacking == 3) {
+      EXPECT_EQ(outcome->metrics[1].name, "of_some");
+      EXPECT_EQ(outcome->metrics[1].value, 3);
+    }
+  }
+}
+
 TEST(CompositeLearnerTest, WitnessWithTooFewPartsIsRefused) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   RunContext context;

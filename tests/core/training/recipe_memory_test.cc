@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/base/scratch_space.h"
 #include "core/training/recipe.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/peak_growth.h"
@@ -55,6 +56,24 @@ TEST(RecipeMemoryTest, EstimateCountsKernels) {
   const size_t distances = 200 * 200 / 2 * sizeof(float);
   EXPECT_LT(same_source - one_source, distances);
   EXPECT_GE(two_sources - same_source, distances);
+}
+
+// How many categories training knows is not known before: the table is in memory up to the limit, or in a file.
+TEST(RecipeMemoryTest, TableThatMayGrowCountsWhatMemoryHoldsOfItAtTheMost) {
+  constexpr Index kRows = 1000;
+  constexpr size_t kLargest = 1'000'000;
+  Dataset data = ClassificationData(kRows, 3, 2, 1);
+  ColumnSchema& column = data.blocks[0].columns[0];
+  column.categorical = true;
+  column.categories.assign(5000, "category");
+  const ScratchSpace scratch("", kLargest);
+  ASSERT_FALSE(scratch.Takes(kRows * 3 * sizeof(double)));
+  const absl::StatusOr<size_t> spilled =
+      EstimateRecipeMemory(ExampleEntry(), ExampleRecipe(), data, &scratch);
+  ASSERT_TRUE(spilled.ok()) << spilled.status();
+  const size_t whole = kRows * 5002 * sizeof(double);
+  const size_t on_the_way = size_t{8} << 20;  // of rows to a file
+  EXPECT_EQ(Estimate(ExampleRecipe(), data) - *spilled, whole - kLargest - on_the_way);
 }
 
 // Each output more keeps the targets of all rows and the state and the solution of its own.

@@ -1,11 +1,15 @@
 #include "core/training/recipe.h"
 
+#include <cerrno>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include "core/base/errors.h"
+#include "core/base/scratch_space.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {
@@ -170,6 +174,62 @@ TEST(RecipeTest, CancellationBeforeAFoldKeepsWhatCameBefore) {
   EXPECT_EQ(other.events.front().phase, "fold 1 of 3");
   EXPECT_EQ(other.events.size(), straight_observer.events.size() - observer.events.size());
   EXPECT_EQ(SaveModel(resumed->model), SaveModel(straight->model));
+}
+
+// Has room for so many files.
+class FillingSpace final : public ScratchSpace {
+ public:
+  FillingSpace(const std::string& folder, int files) : ScratchSpace(folder, 0), left_(files) {}
+
+ protected:
+  int Allocate(int /*descriptor*/, size_t /*size*/) const override {
+    return left_-- > 0 ? 0 : ENOSPC;
+  }
+
+ private:
+  mutable int left_;
+};
+
+TEST(RecipeTest, DiskThatFillsBetweenFoldsKeepsThePhasesBefore) {
+  const Dataset data = ClassificationData(60, 3, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation.kind = ValidationKind::kFolds;
+  recipe.validation.folds = 3;
+  const RecipeRun run = ExampleRun(recipe, data);
+  RunContext undisturbed;
+  RecordingObserver straight_observer;
+  const absl::StatusOr<TrainedModel> straight = RunRecipe(run, {}, undisturbed, straight_observer);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+
+  const std::string folder = testing::TempDir();
+  std::string state;
+  std::vector<std::string> phases;
+  size_t steps = 0;
+  absl::StatusOr<TrainedModel> trained = absl::UnknownError("not tried");
+  for (const int files : {1, 0, 1, 1, 1}) {  // every phase needs one
+    const FillingSpace space(folder, files);
+    RunContext context;
+    context.set_scratch(&space);
+    RecordingObserver observer;
+    observer.wants_last_checkpoint = true;
+    trained = RunRecipe(run, state, context, observer);
+    steps += observer.events.size();
+    if (files == 0) {
+      EXPECT_TRUE(observer.checkpoints.empty()) << "it has come no further";
+      continue;
+    }
+    phases.push_back(observer.events.front().phase);
+    if (!trained.ok()) {
+      EXPECT_EQ(GetReason(trained.status()), "DISK_FULL") << trained.status();
+      ASSERT_EQ(observer.checkpoints.size(), 1u) << phases.back();
+      state = observer.checkpoints[0];
+    }
+  }
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(phases,
+            (std::vector<std::string>{"train", "fold 1 of 3", "fold 2 of 3", "fold 3 of 3"}));
+  EXPECT_EQ(steps, straight_observer.events.size()) << "no step is done twice";
+  EXPECT_EQ(SaveModel(trained->model), SaveModel(straight->model));
 }
 
 TEST(RecipeTest, CheckpointsOfOtherVersionsAndDamagedOnesAreRefused) {

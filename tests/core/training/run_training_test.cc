@@ -219,6 +219,62 @@ TEST_F(RunTrainingTest, CancelledStepIsCheckpointedAsOfTheStepBefore) {
   EXPECT_EQ(observer_.events.front().iteration, 4);
 }
 
+TEST_F(RunTrainingTest, StepsBeforeAnErrorOfTheDiskAreKept) {
+  for (const absl::Status& error :
+       {WithReason(absl::ResourceExhaustedError("full"), "DISK_FULL"),
+        WithReason(absl::FailedPreconditionError("read-only"), "STORAGE_READ_ONLY"),
+        WithReason(absl::UnavailableError("no handles"), "TOO_MANY_FILES")}) {
+    const Script script{.fails_at = 4, .failure = error};
+    observer_ = RecordingObserver();
+    observer_.wants_last_checkpoint = true;
+    EXPECT_EQ(Run(script).status(), error);
+    ASSERT_EQ(observer_.checkpoints.size(), 1u) << error;
+    const std::string state = observer_.checkpoints[0];
+
+    observer_ = RecordingObserver();
+    observer_.wants_last_checkpoint = true;
+    EXPECT_EQ(Run(script, state).status(), error);
+    EXPECT_TRUE(observer_.checkpoints.empty()) << "it has come no further";
+
+    observer_ = RecordingObserver();
+    const absl::StatusOr<TrainingOutcome> resumed = Run({}, state);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(resumed->iterations, 10);
+    EXPECT_EQ(observer_.events.front().iteration, 4);
+  }
+}
+
+TEST_F(RunTrainingTest, StepsBeforeOtherErrorsAreNotKept) {
+  observer_.wants_last_checkpoint = true;
+  const Script script{.fails_at = 4, .failure = absl::InvalidArgumentError("no such number")};
+  EXPECT_EQ(Run(script).status(), script.failure);
+  EXPECT_TRUE(observer_.checkpoints.empty());
+}
+
+TEST_F(RunTrainingTest, StepsBeforeAVerificationWithoutRoomOnTheDiskAreKept) {
+  const Script script;
+  const absl::StatusOr<TrainingOutcome> straight = Run(script);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  const absl::Status full = WithReason(absl::ResourceExhaustedError("full"), "DISK_FULL");
+  LearnerEntry entry = ScriptedEntry(script);
+  entry.verify = [&full](const OptionValues&, const TrainingProblem&, const Witness&,
+                         RunContext&) -> absl::StatusOr<Verification> { return full; };
+  ScriptedLearner learner(script);
+  RunContext context;
+  observer_ = RecordingObserver();
+  observer_.wants_last_checkpoint = true;
+  EXPECT_EQ(RunTraining(entry, {}, learner, problem_, limits_, "", context, observer_).status(),
+            full);
+  ASSERT_EQ(observer_.checkpoints.size(), 1u);
+
+  const std::string state = observer_.checkpoints[0];
+  observer_ = RecordingObserver();
+  const absl::StatusOr<TrainingOutcome> resumed = Run(script, state);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_TRUE(observer_.events.empty()) << "no step is taken";
+  EXPECT_EQ(resumed->iterations, straight->iterations);
+}
+
 TEST_F(RunTrainingTest, CancelledVerificationIsDoneAgainWithoutAnotherStep) {
   for (const int stop_at : {0, 5}) {  // ended by the accuracy, by the learner
     const Script script{.stop_at = stop_at};

@@ -28,6 +28,8 @@ struct Script {
   double model_bias = 0;  // of the model; the witness says 0
   std::function<void(int step)> during_step = [](int) {};
   std::vector<std::string> stages = {};  // of every step
+  int fails_at = 0;                      // step that ends with `failure`; 0: none
+  absl::Status failure = {};
 };
 
 class ScriptedLearner : public Learner {
@@ -46,6 +48,9 @@ class ScriptedLearner : public Learner {
     }
     if (script_.knows_deadlines ? context.cancelled() : context.cancellation().cancelled()) {
       return absl::CancelledError("in the middle of a step");
+    }
+    if (begun_ == script_.fails_at) {
+      return script_.failure;
     }
     ++steps_;
     StepReport report;
@@ -116,6 +121,7 @@ class RecordingObserver : public RunObserver {
   void OnProgress(const ProgressEvent& event) override { events.push_back(event); }
   void OnStage(const ProgressEvent& event) override { stages.push_back(event); }
   bool WantsCheckpoint() override { return wants_checkpoints; }
+  bool WantsLastCheckpoint() override { return wants_checkpoints || wants_last_checkpoint; }
   void OnCheckpoint(std::string state) override { checkpoints.push_back(std::move(state)); }
   void OnVerifying() override { ++verifications; }
   bool StopRequested() override {
@@ -125,6 +131,7 @@ class RecordingObserver : public RunObserver {
 
   std::vector<ProgressEvent> stages;
   bool wants_checkpoints = false;
+  bool wants_last_checkpoint = false;
   int stop_after = 0;  // steps; 0: never
   bool stop_now = false;
   std::function<bool()> stop_when_asked;

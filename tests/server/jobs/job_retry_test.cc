@@ -107,6 +107,21 @@ TEST_F(JobRetryTest, ErrorOfTheServerWithinATrainingIsTriedAgainFromTheCheckpoin
   EXPECT_EQ(control_.taken(), 6);
 }
 
+TEST_F(JobRetryTest, StepsBeforeAFullDiskAreNotDoneAgain) {
+  options_.checkpoint_interval = absl::Hours(1);
+  StartManager();
+  control_.FailAtStep(4, WithReason(absl::ResourceExhaustedError("full"), "DISK_FULL"));
+  const std::string id = Submit(Steps(6));
+  manager_->WaitUntilIdle();
+  EXPECT_TRUE(storage_->jobs().GetCheckpoint(id)->has_value());
+  control_.FailAtStep(-1, absl::OkStatus());
+  PassTime(absl::Seconds(2));
+  EXPECT_EQ(Job(id).state, JobState::kSucceeded);
+  EXPECT_THAT(EventTexts(id), Contains("RESUMED 3"));
+  EXPECT_EQ(control_.taken(), 6) << "no step is done twice";
+  EXPECT_EQ(Blobs(id), UninterruptedBlobs(6));
+}
+
 // Every attempt gets on: that may go on for ever.
 TEST_F(JobRetryTest, NewCheckpointStartsTheCountAgain) {
   options_.max_lost_attempts = 2;

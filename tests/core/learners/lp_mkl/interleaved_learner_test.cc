@@ -2,16 +2,14 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/objectives/lp_weights.h"
 #include "core/solvers/factor_svm.h"
-#include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
+#include "tests/core/learners/lp_mkl/outer_loop_checks.h"
 
 namespace mercer::lp_mkl {
 namespace {
@@ -28,14 +26,7 @@ OptionValues Interleaved(OptionValues options) {
 }
 
 TrainingProblem InterleavedProblem(Index rows, TargetKind kind = TargetKind::kClassification) {
-  const Cloud cloud = OverlappingClouds(rows, 3, 81);
-  TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, {0.3, 1.0, 3.0, 10.0, 30.0});
-  problem.seed = 5;
-  if (kind == TargetKind::kRegression) {
-    problem.kind = kind;
-    problem.tasks[0].targets.col(0) = cloud.x.col(0).array().sin() + 0.5 * cloud.x.col(1).array();
-  }
-  return problem;
+  return CloudsOfKind(rows, kind, {0.3, 1.0, 3.0, 10.0, 30.0}, 81);
 }
 
 TEST(InterleavedLpMklTest, AgreesWithTheDefaultToTheCertifiedGaps) {
@@ -46,12 +37,8 @@ TEST(InterleavedLpMklTest, AgreesWithTheDefaultToTheCertifiedGaps) {
         const OptionValues options = {{"p", p}, {"C", C}};
         const Fit interleaved = MustTrain(problem, Interleaved(options), 1e-6);
         const Fit reference = MustTrain(problem, Nystrom(options), 1e-6);
-        const std::string what = "p " + std::to_string(p) + ", C " + std::to_string(C);
-        EXPECT_EQ(interleaved.stop_reason, StopReason::kConverged) << what;
-        EXPECT_LE(interleaved.certificate.accuracy, 1e-6) << what;
         EXPECT_EQ(interleaved.certificate.scope, CertificateScope::kLowRankProblem);
-        EXPECT_LE(interleaved.certificate.dual, reference.certificate.primal * (1 + 1e-9)) << what;
-        EXPECT_GE(interleaved.certificate.primal, reference.certificate.dual * (1 - 1e-9)) << what;
+        ExpectSameOptimum(interleaved, reference, 1e-6, 1e-9, NormAndCost(p, C));
       }
     }
   }
@@ -96,24 +83,9 @@ TEST(InterleavedLpMklTest, SubproblemDecreasesWithEveryChangeOfTheWeights) {
 }
 
 TEST(InterleavedLpMklTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
-  const TrainingProblem problem = InterleavedProblem(150);
-  const OptionValues options = Interleaved({{"p", 1.2}, {"C", 300.0}});
-  RunContext context;
-  const std::unique_ptr<Learner> whole = *Entry().create(options);
-  TrainingProblem exact = problem;
-  exact.relative_gap = 1e-7;
-  ASSERT_TRUE(whole->Start(exact, nullptr).ok());
-  std::string state = whole->SaveState();
-  for (int step = 0; step < 12; ++step) {
-    const auto report = whole->Step(context);
-    ASSERT_TRUE(report.ok()) << report.status();
-    RunContext two_threads(CancellationToken(), 2, nullptr);
-    const std::unique_ptr<Learner> relay = *Entry().create(options);
-    ASSERT_TRUE(relay->RestoreState(exact, state, two_threads).ok()) << step;
-    ASSERT_TRUE(relay->Step(two_threads).ok());
-    state = relay->SaveState();
-    ASSERT_TRUE(whole->SaveState() == state) << "step " << step;
-  }
+  TrainingProblem problem = InterleavedProblem(150);
+  problem.relative_gap = 1e-7;
+  ExpectSameBitsAfterEveryStep(problem, Interleaved({{"p", 1.2}, {"C", 300.0}}), 12);
 }
 
 // The closed form changes the weights by little there: many of its steps, none of which is a failure of the solver.
@@ -158,49 +130,19 @@ TEST(InterleavedLpMklTest, StartsFromTheDualOfAnotherCost) {
 }
 
 TEST(InterleavedLpMklTest, CancelledStepLeavesTheStateBeforeIt) {
-  const TrainingProblem problem = InterleavedProblem(150);
-  const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({}));
-  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
-  const std::string before = learner->SaveState();
-  const CancellationToken token;
-  token.Cancel();
-  RunContext cancelled(token, 1, nullptr);
-  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled).status()));
-  EXPECT_EQ(learner->SaveState(), before);
-  RunContext context;
-  ASSERT_TRUE(learner->Step(context).ok());
-  EXPECT_TRUE(learner->CurrentModel(context).ok());
+  ExpectCancelledStepLeavesTheStateBeforeIt(InterleavedProblem(150), Interleaved({}));
 }
 
 TEST(InterleavedLpMklTest, OptionsThatItCannotTakeAreRefusedByName) {
-  const std::vector<OptionValues> refused = {{{"p", 1.0}},
-                                             {{"p", kInfinity}},
-                                             {{"approximation", std::string("none")}},
-                                             {{"loss", std::string("logistic")}},
-                                             {{"inner_solver", std::string("newton")}}};
-  for (const OptionValues& options : refused) {
-    OptionValues all = Interleaved({});
-    for (const auto& [name, value] : options) {
-      all[name] = value;
-    }
-    const absl::Status status = Entry().create(all).status();
-    ASSERT_EQ(GetFieldViolations(status).size(), 1u) << options.begin()->first << ": " << status;
-    EXPECT_EQ(GetFieldViolations(status)[0].field, "outer_loop");
-  }
+  ExpectRefusedByName(Interleaved({}), {{{"p", 1.0}},
+                                        {{"p", kInfinity}},
+                                        {{"approximation", std::string("none")}},
+                                        {{"loss", std::string("logistic")}},
+                                        {{"inner_solver", std::string("newton")}}});
 }
 
 TEST(InterleavedLpMklTest, DamagedStatesAreDataLoss) {
-  const TrainingProblem problem = InterleavedProblem(60);
-  const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({}));
-  ASSERT_TRUE(learner->Start(problem, nullptr).ok());
-  RunContext context;
-  ASSERT_TRUE(learner->Step(context).ok());
-  const std::string state = learner->SaveState();
-  for (const std::string& damaged :
-       {std::string(), state.substr(0, state.size() / 2), state + "x", std::string(200, '\1')}) {
-    const std::unique_ptr<Learner> restored = *Entry().create(Interleaved({}));
-    EXPECT_TRUE(absl::IsDataLoss(restored->RestoreState(problem, damaged, context)));
-  }
+  ExpectDamagedStatesAreDataLoss(InterleavedProblem(60), Interleaved({}), Nystrom({}));
 }
 
 }  // namespace

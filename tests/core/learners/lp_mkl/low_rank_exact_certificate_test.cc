@@ -107,6 +107,27 @@ TEST(LowRankExactCertificateTest, BoundsAreThoseOfTheExactProblem) {
   EXPECT_GE(exact->primal, optimum.certificate.dual);
 }
 
+// The bound divides by r - 1 = (p - 1) / (p + 1).
+TEST(LowRankExactCertificateTest, TheBoundOfTheDistanceKeepsItsDigitsNextToOne) {
+  const TrainingProblem problem = CloudProblem();
+  const std::vector<Matrix> grams = Grams(problem);
+  for (const double above_one : {0x1p-52, 0x1p-46, 0x1p-20, 1.0}) {
+    const double p = 1.0 + above_one;
+    const OptionValues options = {{"p", p}, {"C", 1.0}};
+    const Measured measured = TrainAndMeasure(problem, options, 10);
+    RunContext context;
+    const auto exact =
+        VerifyWitness(Entry(), options, problem, measured.fit.point.witness, context);
+    ASSERT_TRUE(exact.ok()) << exact.status();
+    Fit nothing = measured.fit;
+    nothing.point.witness.tasks[0].dual.setZero();
+    const double size = Distance(grams, p, measured.fit, nothing);
+    const double bound = std::sqrt(2 * exact->gap() / (above_one / (2 + above_one))) / size;
+    EXPECT_NEAR(Find(measured, "exact_kernels.relative_distance"), bound, 1e-6 * bound)
+        << above_one;
+  }
+}
+
 TEST(LowRankExactCertificateTest, MoreLandmarksComeCloser) {
   const TrainingProblem problem = CloudProblem();
   double before = kInfinity;

@@ -2,6 +2,7 @@
 // degenerate data.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -91,6 +92,26 @@ TEST(LpMklPropertyTest, OptimumFallsAsPGrowsAndIsContinuousAtOne) {
     }
     if (p == 1000.0) {
       EXPECT_GT(fit.weights().minCoeff(), 0.98);
+    }
+  }
+}
+
+// smo_mkl, which refuses them, apart. Optima differ from that of p = 1 by a factor of m^(2 - 2 / p) at the most.
+TEST(LpMklPropertyTest, NormsNextToOneHaveTheOptimumOfOne) {
+  const Cloud cloud = OverlappingClouds(60, 2, 3);
+  const TrainingProblem problem = GaussianProblem(cloud.x, cloud.labels, kWidths);
+  constexpr double kGap = 1e-4;
+  const Fit at_one = MustTrain(problem, {{"p", 1.0}, {"C", 5.0}}, 1e-7);
+  for (const char* loop : {"newton", "over_relaxed"}) {
+    for (const double above_one : {0x1p-52, 1e-14, 1e-12, 1e-9, 1e-6}) {
+      const Fit fit = MustTrain(
+          problem, {{"p", 1.0 + above_one}, {"C", 5.0}, {"outer_loop", std::string(loop)}}, kGap);
+      const std::string what = std::string(loop) + ", p - 1 = " + std::to_string(above_one);
+      EXPECT_EQ(fit.stop_reason, StopReason::kConverged) << what;
+      EXPECT_LE(fit.certificate.accuracy, kGap) << what;
+      EXPECT_LE(fit.certificate.dual, at_one.certificate.primal * (1 + 1e-9)) << what;
+      EXPECT_GE(fit.certificate.primal, at_one.certificate.dual * (1 - 1e-9 - 4 * above_one))
+          << what;
     }
   }
 }

@@ -46,10 +46,10 @@ class LpMKLClassifier(KernelClassifier):
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
-        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p <
-        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved:
-        the closed form after every Newton step, with approximation=nystrom and the same other options only. Changes
-        time only.
+        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001
+        <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only.
+        interleaved: the closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same
+        other options only. Changes time only.
     approximation : {'none', 'nystrom'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
         rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
@@ -221,10 +221,10 @@ class LpMKLRegressor(KernelRegressor):
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
         over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
-        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1 < p <
-        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved:
-        the closed form after every Newton step, with approximation=nystrom and the same other options only. Changes
-        time only.
+        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001
+        <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only.
+        interleaved: the closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same
+        other options only. Changes time only.
     approximation : {'none', 'nystrom'}, default='none'
         None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
         rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
