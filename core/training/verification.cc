@@ -203,7 +203,8 @@ double BestValueOnRay(double linear, double quadratic, double largest) {
 double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest) {
   double low = 0;
   double high = std::min(4.0, largest);
-  double best = std::max(0.0, largest >= 1 ? value_at(1.0) : 0.0);
+  // Thirds never reach the end, where the value may still grow.
+  double best = std::max({0.0, value_at(high), largest >= 1 ? value_at(1.0) : 0.0});
   for (int trial = 0; trial < 45; ++trial) {
     const double first = low + (high - low) / 3;
     const double second = high - (high - low) / 3;
