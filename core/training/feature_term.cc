@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
-#include "core/features/feature_rows.h"
+#include "core/features/weighted_columns.h"
 
 namespace mercer {
 namespace {
@@ -131,15 +131,38 @@ size_t FeatureTermValues::MemoryBytes() const {
   return sizeof(*this) + static_cast<size_t>(values) * sizeof(double);
 }
 
-template <typename Use>
-absl::Status FeatureTermValues::ForChunks(const PreparedData& rows, RunContext& context,
-                                          const Use& use) const {
-  // Shares the rows, which outlive this call.
-  const FeatureRows inputs(std::shared_ptr<const PreparedData>(std::shared_ptr<void>(), &rows));
+absl::StatusOr<FeatureRows> FeatureTermValues::Inputs(const PreparedData& rows) const {
+  // Shares the rows, which outlive what is made of them.
+  FeatureRows inputs(std::shared_ptr<const PreparedData>(std::shared_ptr<void>(), &rows));
   if (inputs.num_inputs() != map_->num_inputs()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the rows have ", inputs.num_inputs(), " columns, the features read ", map_->num_inputs()));
   }
+  return inputs;
+}
+
+absl::Status FeatureTermValues::Add(const PreparedData& rows, MatrixRef values,
+                                    RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const FeatureRows inputs, Inputs(rows));
+  Matrix sums = Matrix::Zero(rows.rows, coefficients_.cols());
+  MERCER_RETURN_IF_ERROR(AddWeightedColumns(*map_, inputs, coefficients_, sums, context));
+  for (Index i = 0; i < sums.rows(); ++i) {
+    if (!sums.row(i).allFinite()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("row ", rows.RowNumber(i) + 1,
+                       ": a feature cannot be computed, its argument is too large"));
+    }
+  }
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    values.col(outputs_[o]) += sums.col(static_cast<Index>(o));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureTermValues::AddByGroup(const PreparedData& rows,
+                                           const std::vector<Matrix*>& shares,
+                                           RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const FeatureRows inputs, Inputs(rows));
   const Index chunk = inputs.chunk_rows();
   RowMatrix buffer;
   Matrix columns(std::min(chunk, rows.rows), map_->num_columns());
@@ -147,43 +170,15 @@ absl::Status FeatureTermValues::ForChunks(const PreparedData& rows, RunContext& 
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index count = std::min(chunk, rows.rows - begin);
     map_->Evaluate(inputs.Read(begin, begin + count, buffer), columns.topRows(count));
-    for (Index i = 0; i < count; ++i) {
-      if (!columns.row(i).allFinite()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("row ", rows.RowNumber(begin + i) + 1,
-                         ": a feature cannot be computed, its argument is too large"));
-      }
-    }
-    use(begin, columns.topRows(count));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status FeatureTermValues::Add(const PreparedData& rows, MatrixRef values,
-                                    RunContext& context) const {
-  return ForChunks(rows, context, [&](Index begin, ConstMatrixRef columns) {
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      auto sums = values.col(outputs_[o]).segment(begin, columns.rows());
-      // Element by element, so that a row's value does not depend on its neighbours.
-      for (Index c = 0; c < columns.cols(); ++c) {
-        sums += coefficients_(c, static_cast<Index>(o)) * columns.col(c);
-      }
-    }
-  });
-}
-
-absl::Status FeatureTermValues::AddByGroup(const PreparedData& rows,
-                                           const std::vector<Matrix*>& shares,
-                                           RunContext& context) const {
-  return ForChunks(rows, context, [&](Index begin, ConstMatrixRef columns) {
     for (size_t o = 0; o < outputs_.size(); ++o) {
       for (Index c = 0; c < columns.cols(); ++c) {
         Matrix& share = *shares[static_cast<size_t>(c / columns_per_group_)];
-        share.col(outputs_[o]).segment(begin, columns.rows()) +=
-            coefficients_(c, static_cast<Index>(o)) * columns.col(c);
+        share.col(outputs_[o]).segment(begin, count) +=
+            coefficients_(c, static_cast<Index>(o)) * columns.col(c).head(count);
       }
     }
-  });
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mercer

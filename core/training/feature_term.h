@@ -14,6 +14,7 @@
 #include "core/data/prepared_data.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_family_spec.h"
+#include "core/features/feature_rows.h"
 
 namespace mercer {
 
@@ -56,9 +57,8 @@ class FeatureTermValues {
  private:
   FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family);
 
-  // Calls use(first row, values of the term's columns) for one chunk of rows after the other.
-  template <typename Use>
-  absl::Status ForChunks(const PreparedData& rows, RunContext& context, const Use& use) const;
+  // The rows as one table. Errors: kInvalidArgument when they have another number of columns.
+  absl::StatusOr<FeatureRows> Inputs(const PreparedData& rows) const;
 
   std::unique_ptr<const FeatureMap> map_;
   Index columns_per_group_;
