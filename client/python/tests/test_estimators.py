@@ -33,8 +33,8 @@ TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 # neither kernels nor scaling come from the rows is tested below, by the same checks.
 EXPECTED_FAILURES = {
     f"check_sample_weight_equivalence_on_{kind}_data": (
-        "the default kernels take their widths, and the default scaling its statistics, from the rows as they are, "
-        "without weights; and the optimum is certified to the relative gap tol=0.001, the check compares with 1e-7"
+        "the default kernels take their widths, features their norms, and the default scaling its statistics, from the "
+        "rows as they are, without weights; and the optimum is certified to the relative gap tol=0.001, the check compares with 1e-7"
     )
     for kind in ("dense", "sparse")
 }
