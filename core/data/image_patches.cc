@@ -119,7 +119,8 @@ absl::StatusOr<PatchTotals> CountAll(absl::Span<const LabelledImage> images, con
     totals.patches += spec.count > 0 ? spec.count : grid->count();
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const size_t row_bytes = static_cast<size_t>(totals.rows * totals.columns) * sizeof(double);
+  const size_t row_bytes =
+      std::max<size_t>(1, static_cast<size_t>(totals.rows * totals.columns)) * sizeof(double);
   if (static_cast<size_t>(totals.patches) > max_bytes / row_bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat(totals.patches, " patches take more than ", max_bytes, " bytes of memory"));

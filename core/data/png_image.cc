@@ -48,7 +48,7 @@ void OnRead(png_structp reader, png_bytep target, size_t size) {
 
 // False, with a message, when the file is bad.
 bool ReadHeader(PngFile* file) {
-  if (setjmp(png_jmpbuf(file->reader)) != 0) {  // NOLINT(cert-err52-cpp)
+  if (setjmp(png_jmpbuf(file->reader)) != 0) {
     return false;
   }
   png_set_read_fn(file->reader, file, OnRead);
@@ -60,7 +60,7 @@ bool ReadHeader(PngFile* file) {
 
 // `rows` have room for the pixels, one or two bytes each, those of two with the high byte first.
 bool ReadPixels(PngFile* file, png_bytepp rows) {
-  if (setjmp(png_jmpbuf(file->reader)) != 0) {  // NOLINT(cert-err52-cpp)
+  if (setjmp(png_jmpbuf(file->reader)) != 0) {
     return false;
   }
   png_set_packing(file->reader);
