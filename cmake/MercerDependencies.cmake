@@ -6,6 +6,7 @@ find_package(absl REQUIRED CONFIG)
 find_package(TBB REQUIRED CONFIG)
 find_package(hwy REQUIRED CONFIG)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
 
 # Debian lets several BLAS libraries stand side by side; cblas.h and the library must come from the same one, so take both from
 # OpenBLAS' own folder rather than from the alternatives system. It contains LAPACK's Fortran symbols; their C declarations are

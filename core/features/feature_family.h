@@ -57,7 +57,7 @@ class FeatureFamily {
   virtual std::vector<std::string> parameter_names() const = 0;
 
   // The candidates of a round: a function of the seed, the round and the candidate's place alone. More candidates per round do not
-  // change those that were there (with several bandwidths: those of each bandwidth). round < 2^32.
+  // change those that were there (with several bandwidths: those of each bandwidth).
   virtual std::vector<FeatureParameters> Draw(uint64_t seed, uint64_t round) const = 0;
   // Whether each round draws the whole family, so that "no candidate is missing" can be proved.
   virtual bool is_finite() const = 0;

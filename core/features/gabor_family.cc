@@ -64,6 +64,23 @@ Index PaddedCount(Index positions) {
   return (positions + kProjectionWidth - 1) / kProjectionWidth * kProjectionWidth;
 }
 
+// A filter at each difference of two pixels of a patch; the difference 0 is in the middle.
+Matrix FilterOffsets(const GaborFilter& filter, Index size) {
+  Matrix offsets(2 * size - 1, 2 * size - 1);
+  for (Index y = 0; y < offsets.cols(); ++y) {
+    for (Index z = 0; z < offsets.rows(); ++z) {
+      offsets(z, y) = filter(static_cast<double>(z - size + 1), static_cast<double>(y - size + 1));
+    }
+  }
+  return offsets;
+}
+
+// The part of them that a patch sees of a filter at `position`, row by row.
+RowMatrix FilterAt(const Matrix& offsets, const PatchPosition& position) {
+  const Index size = (offsets.rows() + 1) / 2;
+  return offsets.block(size - 1 - position.row, size - 1 - position.column, size, size);
+}
+
 // The filter at each position, one column each, pixels row by row.
 class GaborMap : public FeatureMap {
  public:
@@ -174,27 +191,17 @@ std::unique_ptr<const FeatureMap> GaborFamily::Bind(
     absl::Span<const FeatureParameters> groups) const {
   const Index per_group = PaddedCount(static_cast<Index>(positions_.size()));
   Matrix filters = Matrix::Zero(num_inputs(), per_group * static_cast<Index>(groups.size()));
-  const Index reach = size_ - 1;
-  Matrix offsets(2 * size_ - 1, 2 * size_ - 1);  // the filter at each difference of two pixels
   for (size_t g = 0; g < groups.size(); ++g) {
-    const GaborFilter filter(groups[g]);
-    for (Index y = -reach; y <= reach; ++y) {
-      for (Index z = -reach; z <= reach; ++z) {
-        offsets(z + reach, y + reach) = filter(static_cast<double>(z), static_cast<double>(y));
-      }
-    }
+    const Matrix offsets = FilterOffsets(GaborFilter(groups[g]), size_);
     for (size_t p = 0; p < positions_.size(); ++p) {
-      auto column = filters.col(static_cast<Index>(g) * per_group + static_cast<Index>(p));
-      for (Index row = 0; row < size_; ++row) {
-        for (Index col = 0; col < size_; ++col) {
-          column(row * size_ + col) =
-              offsets(row - positions_[p].row + reach, col - positions_[p].column + reach);
-        }
-      }
+      RowMatrix filter = FilterAt(offsets, positions_[p]);
       if (spec_.subtract_patch_mean) {
-        // (patch - its mean)'filter = patch'(filter - its mean)
-        column.array() -= column.mean();
+        // (patch - its mean)'filter = patch'(filter - its mean). Taken here, where the filter begins at an aligned address: the
+        // bits of a sum may depend on that.
+        filter.array() -= filter.mean();
       }
+      filters.col(static_cast<Index>(g) * per_group + static_cast<Index>(p)) =
+          Eigen::Map<const Vector>(filter.data(), filter.size());
     }
   }
   return std::make_unique<const GaborMap>(filters, per_group);
@@ -208,17 +215,13 @@ std::vector<FeatureParameters> GaborFamily::Grid(int64_t per_parameter) const {
   const std::vector<double> scales = Spaced(spec_.min_scale, max_scale_, per_parameter, true);
   const std::vector<double> frequencies =
       Spaced(spec_.min_frequency, spec_.max_frequency, per_parameter, false);
+  const auto count = static_cast<size_t>(per_parameter);
   std::vector<FeatureParameters> groups;
-  for (const double scale_z : scales) {
-    for (const double scale_y : scales) {
-      for (const double frequency : frequencies) {
-        for (int64_t a = 0; a < per_parameter; ++a) {
-          const double angle =
-              std::numbers::pi * static_cast<double>(a) / static_cast<double>(per_parameter);
-          groups.push_back({scale_z, scale_y, frequency, angle});
-        }
-      }
-    }
+  for (size_t i = 0; i < count * count * count * count; ++i) {
+    const double angle =
+        std::numbers::pi * static_cast<double>(i % count) / static_cast<double>(count);
+    groups.push_back({scales[i / (count * count * count)], scales[i / (count * count) % count],
+                      frequencies[i / count % count], angle});
   }
   return groups;
 }

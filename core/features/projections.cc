@@ -1,6 +1,7 @@
 #include "core/features/projections.h"
 
 #include <algorithm>
+#include <memory>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/features/projections.cc"
@@ -231,14 +232,15 @@ void ForPackedRows(const ConstRowMatrixRef& rows, const Work& work) {
   const Index most_panels = std::max<Index>(1, kPackedValues / panel_values);
   const Index all_panels = (rows.rows() + kPanelRows - 1) / kPanelRows;
   const Index panels = std::min(most_panels, all_panels);
-  std::vector<Scalar> values(static_cast<size_t>(panels * panel_values));
+  const auto values =
+      std::make_unique_for_overwrite<Scalar[]>(static_cast<size_t>(panels * panel_values));
   for (Index begin = 0; begin < rows.rows(); begin += panels * kPanelRows) {
     const Index count = std::min(panels * kPanelRows, rows.rows() - begin);
     for (Index p = 0; p * kPanelRows < count; ++p) {
       PackPanel(rows, begin + p * kPanelRows, std::min(kPanelRows, count - p * kPanelRows),
-                values.data() + p * panel_values);
+                values.get() + p * panel_values);
     }
-    work(PackedRows<Scalar>{values.data(), count}, begin);
+    work(PackedRows<Scalar>{values.get(), count}, begin);
   }
 }
 

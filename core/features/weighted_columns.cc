@@ -103,6 +103,8 @@ constexpr Index kCachedValues = Index{1}
 constexpr Index kFewestRows = 32;
 constexpr Index kMostRows = 256;
 
+Index Padded(Index rows) { return (rows + kFewestRows - 1) / kFewestRows * kFewestRows; }
+
 // weights(c, t) for four outputs at a time: entry c * kSummedOutputs + s is weights(c, t + s), 0 beyond the last.
 std::vector<double> Interleaved(const ConstMatrixRef& weights, Index first) {
   std::vector<double> four(static_cast<size_t>(weights.rows() * kSummedOutputs), 0.0);
@@ -128,13 +130,13 @@ class WeightedMap {
   }
 
   void Add(const ConstRowMatrixRef& rows, MatrixRef out) const {
-    Matrix values = Matrix::Zero(chunk_rows_, map_.num_columns());
-    Matrix sums(chunk_rows_, kSummedOutputs);
-    for (Index begin = 0; begin < rows.rows(); begin += chunk_rows_) {
-      const Index count = std::min(chunk_rows_, rows.rows() - begin);
+    const Index most = std::min(chunk_rows_, Padded(rows.rows()));
+    Matrix values = Matrix::Zero(most, map_.num_columns());
+    Matrix sums(most, kSummedOutputs);
+    for (Index begin = 0; begin < rows.rows(); begin += most) {
+      const Index count = std::min(most, rows.rows() - begin);
       map_.Evaluate(rows.middleRows(begin, count), values.topRows(count));
-      const ColumnValues columns = {values.data(), chunk_rows_, values.cols(),
-                                    (count + kFewestRows - 1) / kFewestRows * kFewestRows};
+      const ColumnValues columns = {values.data(), most, values.cols(), Padded(count)};
       for (Index t = 0; t < outputs_; t += kSummedOutputs) {
         const Index width = std::min(kSummedOutputs, outputs_ - t);
         sums.setZero();

@@ -112,6 +112,28 @@ TEST(GaborFamilyTest, BrightnessChangesNothingOnceTheMeanIsSubtracted) {
   EXPECT_GE(values.minCoeff(), 0.0);
 }
 
+TEST(GaborFamilyTest, ValuesDependOnTheRowAndTheGroupAlone) {
+  // An odd number of pixels: filters begin at any address.
+  FeatureFamilySpec spec = Gabor();
+  spec.subtract_patch_mean = true;
+  const auto family = Family(spec, 121);
+  const auto groups = family->Draw(2, 0);
+  const RowMatrix rows = NormalRows(70, 121, 5).array() + 3.0;
+  Matrix whole(70, static_cast<Index>(groups.size()));
+  SingleMatrix single(70, whole.cols());
+  family->Bind(groups)->Evaluate(rows, whole);
+  family->Bind(groups)->Evaluate(rows, single);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const auto map = family->Bind({groups[g]});
+    Matrix alone(5, 1);
+    SingleMatrix single_alone(5, 1);
+    map->Evaluate(rows.middleRows(33, 5), alone);
+    map->Evaluate(rows.middleRows(33, 5), single_alone);
+    EXPECT_EQ(alone, whole.block(33, static_cast<Index>(g), 5, 1)) << g;
+    EXPECT_EQ(single_alone, single.block(33, static_cast<Index>(g), 5, 1)) << g;
+  }
+}
+
 TEST(GaborFamilyTest, DrawsLieInTheirRanges) {
   FeatureFamilySpec spec = Gabor();
   spec.candidates = 500;

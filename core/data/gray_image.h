@@ -1,0 +1,41 @@
+// Grayscale images: PGM (plain and binary) and PNG.
+//
+// All errors are kInvalidArgument with reason BAD_IMAGE: damaged or cut-off files, sizes that their bytes cannot hold, colours, and
+// files of another kind.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+struct GrayImage {
+  Index rows = 0;
+  Index columns = 0;
+  int maximum = 255;             // the value of white; 0 is black
+  std::vector<uint16_t> pixels;  // row by row, as the file has them: no gamma is applied
+
+  uint16_t pixel(Index row, Index column) const {
+    return pixels[static_cast<size_t>(row * columns + column)];
+  }
+};
+
+inline constexpr Index kMaxImagePixels = Index{1} << 27;
+
+// The kind of file is told from its first bytes.
+absl::StatusOr<GrayImage> ReadGrayImage(std::string_view bytes);
+
+// "image: <what>" with reason BAD_IMAGE.
+absl::Status ImageError(std::string_view what);
+
+// The readers of one kind each.
+absl::StatusOr<GrayImage> ReadPgm(std::string_view bytes);
+absl::StatusOr<GrayImage> ReadPng(std::string_view bytes);
+
+}  // namespace mercer

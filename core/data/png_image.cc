@@ -1,0 +1,149 @@
+// PNG by libpng. The library leaves its functions by longjmp when a file is bad, which runs no destructors: the functions that call
+// it hold none.
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include <png.h>
+
+#include "core/base/status_macros.h"
+#include "core/data/gray_image.h"
+
+namespace mercer {
+namespace {
+
+struct PngFile {
+  const char* next = nullptr;
+  size_t rest = 0;
+  png_structp reader = nullptr;
+  png_infop info = nullptr;
+  png_uint_32 rows = 0;
+  png_uint_32 columns = 0;
+  int depth = 0;
+  int color = 0;
+  char message[128] = "";
+};
+
+[[noreturn]] void OnError(png_structp reader, png_const_charp message) {
+  auto* file = static_cast<PngFile*>(png_get_error_ptr(reader));
+  std::snprintf(file->message, sizeof(file->message), "%s", message);
+  png_longjmp(reader, 1);
+}
+
+// The library's warnings concern what is no pixel.
+void OnWarning(png_structp /*reader*/, png_const_charp /*message*/) {}
+
+void OnRead(png_structp reader, png_bytep target, size_t size) {
+  auto* file = static_cast<PngFile*>(png_get_io_ptr(reader));
+  if (size > file->rest) {
+    png_error(reader, "the file is cut off");
+  }
+  std::memcpy(target, file->next, size);
+  file->next += size;
+  file->rest -= size;
+}
+
+// False, with a message, when the file is bad.
+bool ReadHeader(PngFile* file) {
+  if (setjmp(png_jmpbuf(file->reader)) != 0) {
+    return false;
+  }
+  png_set_read_fn(file->reader, file, OnRead);
+  png_read_info(file->reader, file->info);
+  png_get_IHDR(file->reader, file->info, &file->columns, &file->rows, &file->depth, &file->color,
+               nullptr, nullptr, nullptr);
+  return true;
+}
+
+// `rows` have room for the pixels, one or two bytes each, those of two with the high byte first.
+bool ReadPixels(PngFile* file, png_bytepp rows) {
+  if (setjmp(png_jmpbuf(file->reader)) != 0) {
+    return false;
+  }
+  png_set_packing(file->reader);
+  png_set_interlace_handling(file->reader);
+  png_read_update_info(file->reader, file->info);
+  png_read_image(file->reader, rows);
+  png_read_end(file->reader, nullptr);
+  return true;
+}
+
+// Owns what the library allocates.
+class PngReader {
+ public:
+  explicit PngReader(std::string_view bytes) {
+    file_.next = bytes.data();
+    file_.rest = bytes.size();
+    file_.reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, &file_, OnError, OnWarning);
+    file_.info = file_.reader != nullptr ? png_create_info_struct(file_.reader) : nullptr;
+  }
+  ~PngReader() { png_destroy_read_struct(&file_.reader, &file_.info, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  bool ready() const { return file_.info != nullptr; }
+  PngFile& file() { return file_; }
+
+ private:
+  PngFile file_;
+};
+
+// What the size says must be possible: deflate makes at most 1032 bytes of one.
+absl::Status CheckHeader(const PngFile& file, size_t file_bytes) {
+  constexpr size_t kMostInflated = 1032;
+  if ((file.color & PNG_COLOR_MASK_COLOR) != 0) {
+    return ImageError("the PNG file is in colour; make it grayscale first");
+  }
+  if ((file.color & PNG_COLOR_MASK_ALPHA) != 0) {
+    return ImageError("the PNG file has transparency; make it opaque first");
+  }
+  const size_t row_bytes = (size_t{file.columns} * static_cast<size_t>(file.depth) + 7) / 8;
+  if (size_t{file.rows} > static_cast<size_t>(kMaxImagePixels) / file.columns ||
+      row_bytes * file.rows / kMostInflated > file_bytes) {
+    return ImageError(absl::StrCat("a PNG file of ", file.rows, " x ", file.columns, " pixels in ",
+                                   file_bytes, " bytes cannot be read"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GrayImage> ReadPng(std::string_view bytes) {
+  PngReader reader(bytes);
+  PngFile& file = reader.file();
+  if (!reader.ready()) {
+    return absl::ResourceExhaustedError("there is no memory to read a PNG file");
+  }
+  if (!ReadHeader(&file)) {
+    return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
+  }
+  MERCER_RETURN_IF_ERROR(CheckHeader(file, bytes.size()));
+  const size_t width = file.depth == 16 ? 2 : 1;
+  const size_t row_bytes = width * file.columns;
+  std::vector<png_byte> values(row_bytes * file.rows);
+  std::vector<png_bytep> rows(file.rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i] = values.data() + i * row_bytes;
+  }
+  if (!ReadPixels(&file, rows.data())) {
+    return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
+  }
+  if (file.rest > 0) {
+    return ImageError("the PNG file has more than its image");
+  }
+  GrayImage image;
+  image.rows = static_cast<Index>(file.rows);
+  image.columns = static_cast<Index>(file.columns);
+  image.maximum = (1 << file.depth) - 1;
+  image.pixels.resize(values.size() / width);
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    const int value = width == 2 ? 256 * values[2 * i] + values[2 * i + 1] : values[i];
+    image.pixels[i] = static_cast<uint16_t>(value);
+  }
+  return image;
+}
+
+}  // namespace mercer
