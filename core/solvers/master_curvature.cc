@@ -63,9 +63,7 @@ absl::Status MasterCurvature::UpdateGram(const MasterProblem& problem, const Vec
   const MasterTask& task = problem.task(gram.task);
   const Index n = task.targets.size();
   Vector curvatures(n);
-  for (Index i = 0; i < n; ++i) {
-    curvatures(i) = problem.loss->Curvature(task.targets(i), task.costs(i), scores(i));
-  }
+  problem.loss->Curvatures(task.targets, task.costs, scores, curvatures);
   const bool known = gram.curvatures.size() == n;
   const Index active = (curvatures.array() > 0).count();
   const Index changed = known ? (curvatures.array() != gram.curvatures.array()).count() : active;
