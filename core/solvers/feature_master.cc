@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/solvers/admm_master.h"
+#include "core/solvers/fista_master.h"
 #include "core/solvers/newton_master.h"
 
 namespace mercer {
@@ -82,7 +84,8 @@ void MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& eval
 absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
                                     RunContext& context) {
   CountPass();
-  return EvaluateMaster(problem_, point, evaluation, context);
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation, context));
+  return ChooseSlopes(evaluation, context);
 }
 
 absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
@@ -114,10 +117,10 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
         "all samples of a task are of one class, whose best bias is infinite");
   }
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
+  MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
   certificate_ = {};
-  MERCER_RETURN_IF_ERROR(Prepare(0, context));
   Certify();
   Judge();
   return absl::OkStatus();
@@ -145,7 +148,7 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   MasterEvaluation evaluation;
   absl::Status status = Evaluate(point, evaluation, context);
   if (status.ok()) {
-    status = Prepare(known, context);
+    status = Prepare(known, point, evaluation, context);
   }
   if (!status.ok()) {
     return restore(status);
@@ -183,12 +186,13 @@ void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
   Judge();
 }
 
-void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation) {
+void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress) {
   const double before = evaluation_.objective();
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
   const double after = evaluation_.objective();
-  decrease_ = (before - after) / std::max(std::abs(after), 1e-300);
+  decrease_ = progress == Progress::kFalls ? (before - after) / std::max(std::abs(after), 1e-300)
+                                           : kInfinity;
   ++iterations_;
   Certify();
   Judge();
@@ -252,6 +256,7 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
     return damaged;
   }
   MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
+  MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
   point_ = std::move(point);
   certificate_ = {};
   certificate_.dual = dual;
@@ -267,6 +272,10 @@ std::string_view MasterMethodName(MasterMethod method) {
   switch (method) {
     case MasterMethod::kNewton:
       return "newton";
+    case MasterMethod::kAdmm:
+      return "admm";
+    case MasterMethod::kFista:
+      return "fista";
   }
   return "unknown";
 }
@@ -275,6 +284,10 @@ std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method) {
   switch (method) {
     case MasterMethod::kNewton:
       return std::make_unique<NewtonMaster>();
+    case MasterMethod::kAdmm:
+      return std::make_unique<AdmmMaster>();
+    case MasterMethod::kFista:
+      return std::make_unique<FistaMaster>();
   }
   return nullptr;
 }

@@ -40,7 +40,8 @@ absl::Status NewtonMaster::CheckProblem(const MasterProblem& problem) const {
   return absl::OkStatus();
 }
 
-absl::Status NewtonMaster::Prepare(Index known, RunContext& context) {
+absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
+                                   const MasterEvaluation& /*evaluation*/, RunContext& context) {
   if (known == 0) {
     curvature_.Clear();
   } else {
@@ -116,7 +117,7 @@ absl::Status NewtonMaster::Polish(RunContext& context) {
   MasterEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (evaluated.objective() <= Allowed(0)) {
-    MoveTo(std::move(next), std::move(evaluated));
+    MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
   }
   if (stop() == MasterStop::kRunning) {
     EndForPrecision();
@@ -150,7 +151,7 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   }
   const double before = evaluation().objective();
   const double gap = certificate().Gap();
-  MoveTo(std::move(next), std::move(evaluated));
+  MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
   const bool progress = before - evaluation().objective() > kRounding * std::abs(before) ||
                         certificate().Gap() < kGapProgress * gap;
   stalls_ = progress ? 0 : stalls_ + 1;
