@@ -134,7 +134,9 @@ absl::Status MasterModel::Minimize(double share, RunContext& context) {
       continue;
     }
     const Index tasks = problem_.num_tasks();
-    const Index step = separable ? 1 : tasks;
+    const Index unknowns = (specific_.array() != 0).count() + (shared_.array() != 0).count();
+    // Tasks that penalties tie together are moved one after the other when they are too many for one system.
+    const Index step = separable || unknowns > kMaxUnknowns ? 1 : tasks;
     for (Index t = 0; t < tasks; t += step) {
       MERCER_RETURN_IF_ERROR(MinimizeOnSupport(t, t + step, context));
     }
@@ -154,36 +156,37 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
   return absl::OkStatus();
 }
 
-// The unknowns, with gradient and second derivatives of the penalties.
+// The unknowns of tasks [begin, end) and the shared ones, with gradient and second derivatives of the penalties.
 void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
   std::vector<Matrix> hessians;
-  std::vector<std::vector<Index>> entries;
   std::vector<double> gradient;
-  const auto add = [&](const MasterPenalty& penalty, Index group, const Matrix& weights,
-                       Index first_task) {
-    const std::vector<Index> smooth = penalty.norm.SmoothEntries(weights);
-    if (smooth.empty()) {
+  const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
+                       bool shared) {
+    std::vector<Index> entries = penalty.norm.SmoothEntries(weights);
+    const Index rows = weights.rows();
+    std::erase_if(entries, [&](Index entry) {
+      return !shared && (entry / rows < begin || entry / rows >= end);
+    });
+    if (entries.empty()) {
       return;
     }
     const double factor = penalty.lambda * problem_.group_weights(group);
     const Matrix slopes = penalty.norm.Gradient(weights);
-    for (const Index entry : smooth) {
-      const Index column = problem_.first_column(group) + entry % weights.rows();
+    for (const Index entry : entries) {
       system.unknowns.push_back(
-          {column, first_task < 0 ? -1 : first_task + entry / weights.rows()});
+          {problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
       gradient.push_back(factor * slopes.reshaped()(entry));
     }
-    entries.push_back(smooth);
-    hessians.push_back(factor * penalty.norm.Hessian(weights)(smooth, smooth));
+    hessians.push_back(factor * penalty.norm.Hessian(weights)(entries, entries));
   };
   for (Index g = 0; g < problem_.num_groups(); ++g) {
     const Index first = problem_.first_column(g);
     const Index size = problem_.group_size(g);
     if (problem_.has_specific()) {
-      add(problem_.specific, g, specific_.block(first, begin, size, end - begin), begin);
+      add(problem_.specific, g, specific_.middleRows(first, size), false);
     }
     if (problem_.has_shared()) {
-      add(problem_.shared, g, shared_.segment(first, size), -1);
+      add(problem_.shared, g, shared_.segment(first, size), true);
     }
   }
   const auto size = static_cast<Index>(system.unknowns.size());

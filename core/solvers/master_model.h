@@ -47,7 +47,7 @@ class MasterModel {
   double Sweep();
   double MoveSpecific(Index group);
   double MoveShared(Index group);
-  // Newton's method for tasks [begin, end), with the shared part when there is one.
+  // Newton's method for tasks [begin, end), with the shared part when there is one; the other tasks stay.
   absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
   absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
   System MakeSystem(Index begin, Index end) const;

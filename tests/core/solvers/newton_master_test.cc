@@ -56,6 +56,14 @@ TEST(NewtonMasterTest, SolvesTasksWithRowsOfTheirOwnAndASharedPart) {
   }
 }
 
+// 3600 weights that are not zero and hang together by their penalties: too many for one factorisation.
+TEST(NewtonMasterTest, SolvesManyTasksThatHangTogether) {
+  const OwnedMaster master = RandomMaster(
+      {.loss = LossKind::kSquare, .rows = 150, .groups = 50, .tasks = 36, .lambda = 0.01}, 21);
+  const auto solver = SolveMaster(master.problem, 1e-6);
+  EXPECT_GT((solver->point().specific.array() != 0).count(), 2500);
+}
+
 TEST(NewtonMasterTest, SolvesWithoutBias) {
   for (const LossKind loss : kLosses) {
     SolveMaster(RandomMaster({.loss = loss, .lambda = 0.2, .bias = false}, 5).problem, 1e-9);
