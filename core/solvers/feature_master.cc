@@ -53,6 +53,10 @@ void Widen(Index columns, MasterPoint& point) {
   point.shared.tail(columns - known).setZero();
 }
 
+absl::Status DamagedState() {
+  return absl::InvalidArgumentError("the state does not fit the problem");
+}
+
 }  // namespace
 
 absl::Status MasterProblem::Check() const {
@@ -145,8 +149,12 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   }
   MasterPoint point = point_;
   Widen(problem_.num_columns(), point);
-  MasterEvaluation evaluation;
-  absl::Status status = Evaluate(point, evaluation, context);
+  MasterEvaluation evaluation = evaluation_;
+  CountPass();
+  absl::Status status = ExtendEvaluation(problem_, point, known, evaluation, context);
+  if (status.ok()) {
+    status = ChooseSlopes(evaluation, context);
+  }
   if (status.ok()) {
     status = Prepare(known, point, evaluation, context);
   }
@@ -234,10 +242,9 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
                                         RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
-  const absl::Status damaged = absl::InvalidArgumentError("the state does not fit the problem");
   ByteReader reader(state);
   if (reader.ReadString() != name()) {
-    return damaged;
+    return DamagedState();
   }
   MasterPoint point{reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
   const double dual = reader.ReadDouble();
@@ -249,11 +256,11 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
       point.specific.cols() != problem.num_tasks() ||
       point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
       stop > static_cast<uint8_t>(MasterStop::kPrecision)) {
-    return damaged;
+    return DamagedState();
   }
   problem_ = std::move(problem);
   if (!LoadExtra(reader) || !reader.AtEnd()) {
-    return damaged;
+    return DamagedState();
   }
   MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
   MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));

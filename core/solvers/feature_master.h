@@ -94,6 +94,11 @@ struct MasterEvaluation {
 absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& point,
                             MasterEvaluation& evaluation, RunContext& context);
 
+// The same, where only columns of weight 0 have been appended to the `known` ones since the evaluation was made. With one task to its
+// columns only theirs are read. Same bits as those of EvaluateMaster.
+absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& point, Index known,
+                              MasterEvaluation& evaluation, RunContext& context);
+
 // Sums and products for slopes that were set by hand. One pass. Errors: kCancelled.
 absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& evaluation,
                             RunContext& context);

@@ -134,6 +134,25 @@ absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& poi
   return absl::OkStatus();
 }
 
+absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& point, Index known,
+                              MasterEvaluation& evaluation, RunContext& context) {
+  const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
+  const bool alone = std::all_of(groups.begin(), groups.end(),
+                                 [](const std::vector<Index>& tasks) { return tasks.size() == 1; });
+  if (!alone) {  // products of several tasks at once may have other bits when there are more columns
+    return EvaluateMaster(problem, point, evaluation, context);
+  }
+  const Index appended = problem.num_columns() - known;
+  evaluation.positive.conservativeResize(problem.num_columns(), Eigen::NoChange);
+  evaluation.negative.conservativeResize(problem.num_columns(), Eigen::NoChange);
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    MERCER_RETURN_IF_ERROR(problem.task(t).columns->ReduceLast(
+        known, evaluation.slopes[static_cast<size_t>(t)], evaluation.positive.col(t).tail(appended),
+        evaluation.negative.col(t).tail(appended), context));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& evaluation,
                             RunContext& context) {
   for (const std::vector<Index>& tasks : problem.TasksByColumns()) {

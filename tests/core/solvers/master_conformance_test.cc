@@ -83,13 +83,17 @@ TEST_P(MasterConformanceTest, SolvesWithTheSharedPartAloneAndWithoutBias) {
 // Groups are appended one by one; the last master is that of all columns.
 TEST_P(MasterConformanceTest, GrowsByGroups) {
   for (const LossKind loss : kSmoothLosses) {
-    const OwnedMaster whole =
-        RandomMaster({.loss = loss, .rows = 150, .groups = 8, .lambda = 0.3}, 8);
+    const OwnedMaster whole = RandomMaster({.loss = loss,
+                                            .rows = 150,
+                                            .groups = 12,
+                                            .lambda = 0.3,
+                                            .precision = ColumnPrecision::kSingle},
+                                           8);
     const MasterProblem& all = whole.problem;
     const double optimum = SolveMaster(all, 1e-11)->certificate().primal;
     RunContext context;
     const Matrix values = all.task(0).columns->Columns(0, all.num_columns());
-    FeatureColumns columns(150, ColumnPrecision::kDouble);
+    FeatureColumns columns(150, ColumnPrecision::kSingle);
     MasterProblem part = all;
     part.tasks[0].columns = &columns;
     part.group_begin = {0};
@@ -104,6 +108,13 @@ TEST_P(MasterConformanceTest, GrowsByGroups) {
       ASSERT_EQ(solver->Extend({all.group_begin.begin(), all.group_begin.begin() + g + 2},
                                all.group_weights.head(g + 1), context),
                 absl::OkStatus());
+      // What was carried over has the bits of what is computed anew.
+      const auto restored = MakeSolver(ReachableGap());
+      MasterProblem same = solver->problem();
+      ASSERT_EQ(restored->RestoreState(same, solver->SaveState(), context), absl::OkStatus());
+      EXPECT_EQ(restored->evaluation().positive, solver->evaluation().positive);
+      EXPECT_EQ(restored->evaluation().negative, solver->evaluation().negative);
+      EXPECT_EQ(restored->certificate().dual, solver->certificate().dual);
       ASSERT_EQ(solver->Run(context), absl::OkStatus());
       EXPECT_LE(solver->certificate().RelativeGap(), ReachableGap());
       EXPECT_LE(solver->certificate().primal, before * (1 + ReachableGap()));
