@@ -18,7 +18,7 @@ constexpr double kMostScorePenalty = 10;
 constexpr double kLeastWeightPenalty = 0.01;
 constexpr double kMostWeightPenalty = 1e3;
 constexpr double kSmallerGap = 0.9;
-constexpr int64_t kMaxStalledSteps = 500;
+constexpr int64_t kMaxAdmmStalls = 500;
 
 bool IsAdaptationTime(int64_t iterations) {
   return iterations >= kIterationsPerStep && iterations <= kLastAdaptation &&
@@ -302,7 +302,7 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise);
   stalls_ = certificate().Gap() < kSmallerGap * best_gap_ ? 0 : stalls_ + 1;
   best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
-  if (stalls_ > kMaxStalledSteps && stop() == MasterStop::kRunning) {
+  if (stalls_ > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
     EndForPrecision();
   }
   return absl::OkStatus();

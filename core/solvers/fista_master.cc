@@ -28,7 +28,7 @@ MasterPoint Extrapolate(const MasterPoint& from, const MasterPoint& to, double f
           from.bias + factor * (to.bias - from.bias)};
 }
 
-MasterPoint Difference(const MasterPoint& a, const MasterPoint& b) {
+MasterPoint PointDifference(const MasterPoint& a, const MasterPoint& b) {
   return {a.specific - b.specific, a.shared - b.shared, a.bias - b.bias};
 }
 
@@ -100,7 +100,7 @@ MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvalu
 // The momentum leads uphill when the step from where it led points back: it starts anew then.
 void FistaMaster::RestartIfUphill(const MasterPoint& from, const MasterPoint& to) {
   const Vector roots = RootRows(problem());
-  if (ScaledProduct(Difference(from, to), Difference(to, point()), roots) > 0) {
+  if (ScaledProduct(PointDifference(from, to), PointDifference(to, point()), roots) > 0) {
     momentum_ = 1;
     previous_ = {};
   } else {
@@ -122,7 +122,7 @@ absl::Status FistaMaster::Iterate(RunContext& context) {
   for (;; lipschitz_ *= 2) {
     next = ProximalStep(from, at);
     MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
-    const MasterPoint change = Difference(next, from);
+    const MasterPoint change = PointDifference(next, from);
     const double bound = at.risk + RiskSlope(at, change) +
                          0.5 * lipschitz_ * ScaledProduct(change, change, RootRows(problem()));
     if (evaluated.risk <= bound + kLipschitzSlack * std::abs(at.risk) ||

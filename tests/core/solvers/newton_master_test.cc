@@ -22,10 +22,11 @@ MasterPoint ZeroPoint(const MasterProblem& problem) {
   return MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
 }
 
-constexpr LossKind kLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge, LossKind::kLogistic};
+constexpr LossKind kNewtonLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge,
+                                      LossKind::kLogistic};
 
 TEST(NewtonMasterTest, SolvesEveryLossNormAndNumberOfTasks) {
-  for (const LossKind loss : kLosses) {
+  for (const LossKind loss : kNewtonLosses) {
     for (const BlockShape shape : {BlockShape::kNested, BlockShape::kFlat}) {
       for (const double q : {1.0, 1.3, 2.0, 4.0, kInfinity}) {
         for (const Index tasks : {1, 3}) {
@@ -42,7 +43,7 @@ TEST(NewtonMasterTest, SolvesEveryLossNormAndNumberOfTasks) {
 }
 
 TEST(NewtonMasterTest, SolvesTasksWithRowsOfTheirOwnAndASharedPart) {
-  for (const LossKind loss : kLosses) {
+  for (const LossKind loss : kNewtonLosses) {
     for (const double share : {0.6, 1.2, kInfinity}) {
       RandomMasterSpec spec{.loss = loss, .tasks = 3, .shared_rows = false};
       spec.lambda = 0.05 * LargestUsefulLambda(RandomMaster(spec, 4).problem);
@@ -65,7 +66,7 @@ TEST(NewtonMasterTest, SolvesManyTasksThatHangTogether) {
 }
 
 TEST(NewtonMasterTest, SolvesWithoutBias) {
-  for (const LossKind loss : kLosses) {
+  for (const LossKind loss : kNewtonLosses) {
     SolveMaster(RandomMaster({.loss = loss, .lambda = 0.2, .bias = false}, 5).problem, 1e-9);
   }
 }
@@ -96,7 +97,7 @@ TEST(NewtonMasterTest, ObjectiveNeverIncreases) {
 }
 
 TEST(NewtonMasterTest, ExtremePenaltiesEndWithACertificate) {
-  for (const LossKind loss : kLosses) {
+  for (const LossKind loss : kNewtonLosses) {
     const OwnedMaster huge = RandomMaster({.loss = loss, .lambda = 1e12}, 13);
     const auto zero = SolveMaster(huge.problem, 1e-12);
     EXPECT_TRUE(zero->point().specific.isZero(0));
