@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/objectives/loss_loops.h"
+
 namespace mercer {
 namespace {
 
@@ -75,6 +77,16 @@ double LogisticLoss::Prox(double target, double cost, double point, double step)
 
 Interval LogisticLoss::DualBox(double target, double cost) const {
   return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
+}
+
+double LogisticLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
+                                    ConstVectorRef scores, VectorRef slopes) const {
+  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
+}
+
+void LogisticLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                              VectorRef curvatures) const {
+  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
 BiasInterval LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,

@@ -16,6 +16,10 @@ class LogisticLoss final : public Loss {
   double Conjugate(double target, double cost, double slope) const override;
   double Prox(double target, double cost, double point, double step) const override;
   Interval DualBox(double target, double cost) const override;
+  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                        VectorRef slopes) const override;
+  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                  VectorRef curvatures) const override;
   BiasInterval ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                          ConstVectorRef scores) const override;
 };

@@ -8,10 +8,21 @@
 #include "core/objectives/epsilon_insensitive_loss.h"
 #include "core/objectives/hinge_loss.h"
 #include "core/objectives/logistic_loss.h"
+#include "core/objectives/loss_loops.h"
 #include "core/objectives/square_loss.h"
 #include "core/objectives/squared_hinge_loss.h"
 
 namespace mercer {
+
+double Loss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                            VectorRef slopes) const {
+  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
+}
+
+void Loss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                      VectorRef curvatures) const {
+  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
+}
 
 double Loss::TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                         double bias) const {

@@ -67,6 +67,11 @@ class Loss {
   virtual double Prox(double target, double cost, double point, double step) const = 0;
   // Values that dual(i) may take.
   virtual Interval DualBox(double target, double cost) const = 0;
+  // For many samples at once: the sum of their values, and their slopes; their curvatures. The bits are those of one by one.
+  virtual double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                                VectorRef slopes) const;
+  virtual void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                          VectorRef curvatures) const;
   // All minimisers b of sum_i Value(y(i), c(i), scores(i) + b); samples of cost 0 do not count. A
   // margin loss whose samples are all of one class gives a half line, the logistic loss then gives
   // +-infinity.

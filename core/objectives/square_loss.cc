@@ -1,5 +1,7 @@
 #include "core/objectives/square_loss.h"
 
+#include "core/objectives/loss_loops.h"
+
 namespace mercer {
 
 double SquareLoss::Value(double target, double cost, double score) const {
@@ -28,6 +30,16 @@ double SquareLoss::Prox(double target, double cost, double point, double step) c
 
 Interval SquareLoss::DualBox(double /*target*/, double cost) const {
   return cost > 0 ? Interval{} : Interval{0.0, 0.0};
+}
+
+double SquareLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
+                                  ConstVectorRef scores, VectorRef slopes) const {
+  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
+}
+
+void SquareLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                            VectorRef curvatures) const {
+  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
 BiasInterval SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,

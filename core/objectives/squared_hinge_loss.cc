@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/objectives/bias_search.h"
+#include "core/objectives/loss_loops.h"
 
 namespace mercer {
 namespace {
@@ -66,6 +67,16 @@ Interval SquaredHingeLoss::DualBox(double target, double cost) const {
     return {0.0, 0.0};
   }
   return target > 0 ? Interval{0.0, kInfinity} : Interval{-kInfinity, 0.0};
+}
+
+double SquaredHingeLoss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs,
+                                        ConstVectorRef scores, VectorRef slopes) const {
+  return LoopOfValueAndSlopes(*this, targets, costs, scores, slopes);
+}
+
+void SquaredHingeLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs,
+                                  ConstVectorRef scores, VectorRef curvatures) const {
+  LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
 BiasInterval SquaredHingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,

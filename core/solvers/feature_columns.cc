@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include <cblas.h>
@@ -24,9 +25,17 @@ blasint ToBlas(Index value) { return static_cast<blasint>(value); }
 // Some room, so that tiles are copied seldom.
 Index GrownStride(Index cols) { return PaddedStride(cols + cols / 8); }
 
+// Rows of `stride` entries of which `count` are used.
+template <typename Value>
+struct RowSpan {
+  const Value* begin;
+  Index stride;
+  Index count;
+};
+
 // sum += sum over rows i of values(i) row(i) where values(i) passes `keep`.
 template <typename Value, typename Keep>
-void AddRowsWhere(const Value* rows, Index stride, const ConstVectorRef& values, const Keep& keep,
+void AddRowsWhere(const RowSpan<Value>& rows, const ConstVectorRef& values, const Keep& keep,
                   double* sum) {
   std::array<const Value*, 4> four = {};
   std::array<double, 4> factors = {};
@@ -35,15 +44,15 @@ void AddRowsWhere(const Value* rows, Index stride, const ConstVectorRef& values,
     if (!keep(values(i))) {
       continue;
     }
-    four[count] = rows + i * stride;
+    four[count] = rows.begin + i * rows.stride;
     factors[count] = values(i);
     if (++count == four.size()) {
-      AddFourRows(four.data(), factors.data(), stride, sum);
+      AddFourRows(four.data(), factors.data(), rows.count, sum);
       count = 0;
     }
   }
   for (size_t k = 0; k < count; ++k) {
-    AddScaledRow(four[k], factors[k], stride, sum);
+    AddScaledRow(four[k], factors[k], rows.count, sum);
   }
 }
 
@@ -186,30 +195,39 @@ void FeatureColumns::AddRows(const Tile& tile, Index begin, const ConstMatrixRef
   }
   const auto nonzero = [](double value) { return value != 0; };
   const Index at = (begin - tile.begin) * tile.stride;
-  for (Index k = 0; k < a.cols(); ++k) {
-    if (precision_ == ColumnPrecision::kSingle) {
-      AddRowsWhere(tile.singles() + at, tile.stride, a.col(k), nonzero, sums.col(k).data());
-    } else {
-      AddRowsWhere(tile.doubles() + at, tile.stride, a.col(k), nonzero, sums.col(k).data());
+  const auto add = [&](const auto* rows) {
+    for (Index k = 0; k < a.cols(); ++k) {
+      AddRowsWhere(
+          RowSpan<std::remove_cvref_t<decltype(*rows)>>{rows + at, tile.stride, tile.stride},
+          a.col(k), nonzero, sums.col(k).data());
     }
-  }
+  };
+  precision_ == ColumnPrecision::kSingle ? add(tile.singles()) : add(tile.doubles());
 }
 
 // The same for the positive slopes, in the first columns of `sums`, and for the negative ones, in the others.
 void FeatureColumns::AddSignedRows(const Tile& tile, Index begin, const Matrix& slopes,
                                    Matrix& sums) const {
-  if (slopes.cols() > 1) {
-    Matrix parts(slopes.rows(), 2 * slopes.cols());
-    parts << slopes.cwiseMax(0.0), slopes.cwiseMin(0.0);
-    AddRows(tile, begin, parts, sums);
+  if (slopes.cols() == 1) {
+    AddSignedSlopes(tile, begin, 0, slopes.col(0), sums);
     return;
   }
+  Matrix parts(slopes.rows(), 2 * slopes.cols());
+  parts << slopes.cwiseMax(0.0), slopes.cwiseMin(0.0);
+  AddRows(tile, begin, parts, sums);
+}
+
+// For one task, from column `first_column`, a multiple of kRowPadding, on.
+void FeatureColumns::AddSignedSlopes(const Tile& tile, Index begin, Index first_column,
+                                     const ConstVectorRef& slopes, Matrix& sums) const {
   const auto positive = [](double value) { return value > 0; };
   const auto negative = [](double value) { return value < 0; };
-  const Index at = (begin - tile.begin) * tile.stride;
+  const Index at = (begin - tile.begin) * tile.stride + first_column;
   const auto add = [&](const auto* rows) {
-    AddRowsWhere(rows + at, tile.stride, slopes.col(0), positive, sums.col(0).data());
-    AddRowsWhere(rows + at, tile.stride, slopes.col(0), negative, sums.col(1).data());
+    const RowSpan<std::remove_cvref_t<decltype(*rows)>> span{rows + at, tile.stride,
+                                                             tile.stride - first_column};
+    AddRowsWhere(span, slopes, positive, sums.col(0).data());
+    AddRowsWhere(span, slopes, negative, sums.col(1).data());
   };
   precision_ == ColumnPrecision::kSingle ? add(tile.singles()) : add(tile.doubles());
 }
@@ -281,6 +299,29 @@ absl::Status FeatureColumns::ScoreAndReduce(const ConstMatrixRef& x, const Slope
   for (const Matrix& sum : sums) {
     positive += sum.topLeftCorner(cols_, x.cols());
     negative += sum.topRightCorner(cols_, x.cols());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FeatureColumns::ReduceLast(Index first, const ConstVectorRef& slopes,
+                                        VectorRef positive, VectorRef negative,
+                                        RunContext& context) const {
+  const Index from = first / kRowPadding * kRowPadding;
+  std::vector<Matrix> sums(tiles_.size());
+  context.parallel().ForBlocks(rows_, kTileRows, [&](Index begin, Index end) {
+    const Tile& tile = TileOf(begin);
+    Matrix& sum = sums[static_cast<size_t>(begin / kTileRows)];
+    sum = Matrix::Zero(tile.stride - from, 2);
+    for (Index row = begin; row < end && !context.cancelled(); row += kPassRows) {
+      AddSignedSlopes(tile, row, from, slopes.segment(row, std::min(kPassRows, end - row)), sum);
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  positive.setZero();
+  negative.setZero();
+  for (const Matrix& sum : sums) {
+    positive += sum.col(0).segment(first - from, cols_ - first);
+    negative += sum.col(1).segment(first - from, cols_ - first);
   }
   return absl::OkStatus();
 }

@@ -64,6 +64,10 @@ class FeatureColumns {
   // matrix times max(S, 0), and negative = times min(S, 0); both cols() x k.
   absl::Status ScoreAndReduce(const ConstMatrixRef& x, const SlopeFunction& function,
                               MatrixRef positive, MatrixRef negative, RunContext& context) const;
+  // The entries from column `first` on of what ScoreAndReduce would give for these slopes of one task, with the same bits; only
+  // these columns are read.
+  absl::Status ReduceLast(Index first, const ConstVectorRef& slopes, VectorRef positive,
+                          VectorRef negative, RunContext& context) const;
 
  private:
   // Rows of `stride` entries, of which those from cols() on are finite.
@@ -86,6 +90,8 @@ class FeatureColumns {
   void ScoreRows(const Tile& tile, Index begin, const ConstMatrixRef& padded, Matrix& scores) const;
   void AddRows(const Tile& tile, Index begin, const ConstMatrixRef& a, Matrix& sums) const;
   void AddSignedRows(const Tile& tile, Index begin, const Matrix& slopes, Matrix& sums) const;
+  void AddSignedSlopes(const Tile& tile, Index begin, Index first_column,
+                       const ConstVectorRef& slopes, Matrix& sums) const;
   const double* Widen(const Tile& tile, Index begin, Index count, Matrix& buffer) const;
   absl::Status GatherRows(absl::Span<const Index> rows, const ConstVectorRef& weights,
                           Matrix& gathered, RunContext& context) const;

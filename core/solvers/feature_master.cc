@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/solvers/admm_master.h"
+#include "core/solvers/fista_master.h"
 #include "core/solvers/newton_master.h"
 
 namespace mercer {
@@ -51,6 +53,10 @@ void Widen(Index columns, MasterPoint& point) {
   point.shared.tail(columns - known).setZero();
 }
 
+absl::Status DamagedState() {
+  return absl::InvalidArgumentError("the state does not fit the problem");
+}
+
 }  // namespace
 
 absl::Status MasterProblem::Check() const {
@@ -82,7 +88,8 @@ void MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& eval
 absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
                                     RunContext& context) {
   CountPass();
-  return EvaluateMaster(problem_, point, evaluation, context);
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation, context));
+  return ChooseSlopes(evaluation, context);
 }
 
 absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
@@ -114,10 +121,10 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
         "all samples of a task are of one class, whose best bias is infinite");
   }
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
+  MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
   certificate_ = {};
-  MERCER_RETURN_IF_ERROR(Prepare(0, context));
   Certify();
   Judge();
   return absl::OkStatus();
@@ -142,10 +149,14 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   }
   MasterPoint point = point_;
   Widen(problem_.num_columns(), point);
-  MasterEvaluation evaluation;
-  absl::Status status = Evaluate(point, evaluation, context);
+  MasterEvaluation evaluation = evaluation_;
+  CountPass();
+  absl::Status status = ExtendEvaluation(problem_, point, known, evaluation, context);
   if (status.ok()) {
-    status = Prepare(known, context);
+    status = ChooseSlopes(evaluation, context);
+  }
+  if (status.ok()) {
+    status = Prepare(known, point, evaluation, context);
   }
   if (!status.ok()) {
     return restore(status);
@@ -183,12 +194,13 @@ void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
   Judge();
 }
 
-void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation) {
+void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress) {
   const double before = evaluation_.objective();
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
   const double after = evaluation_.objective();
-  decrease_ = (before - after) / std::max(std::abs(after), 1e-300);
+  decrease_ = progress == Progress::kFalls ? (before - after) / std::max(std::abs(after), 1e-300)
+                                           : kInfinity;
   ++iterations_;
   Certify();
   Judge();
@@ -230,10 +242,9 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
                                         RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
-  const absl::Status damaged = absl::InvalidArgumentError("the state does not fit the problem");
   ByteReader reader(state);
   if (reader.ReadString() != name()) {
-    return damaged;
+    return DamagedState();
   }
   MasterPoint point{reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
   const double dual = reader.ReadDouble();
@@ -245,13 +256,14 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
       point.specific.cols() != problem.num_tasks() ||
       point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
       stop > static_cast<uint8_t>(MasterStop::kPrecision)) {
-    return damaged;
+    return DamagedState();
   }
   problem_ = std::move(problem);
   if (!LoadExtra(reader) || !reader.AtEnd()) {
-    return damaged;
+    return DamagedState();
   }
   MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
+  MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
   point_ = std::move(point);
   certificate_ = {};
   certificate_.dual = dual;
@@ -267,6 +279,10 @@ std::string_view MasterMethodName(MasterMethod method) {
   switch (method) {
     case MasterMethod::kNewton:
       return "newton";
+    case MasterMethod::kAdmm:
+      return "admm";
+    case MasterMethod::kFista:
+      return "fista";
   }
   return "unknown";
 }
@@ -275,6 +291,10 @@ std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method) {
   switch (method) {
     case MasterMethod::kNewton:
       return std::make_unique<NewtonMaster>();
+    case MasterMethod::kAdmm:
+      return std::make_unique<AdmmMaster>();
+    case MasterMethod::kFista:
+      return std::make_unique<FistaMaster>();
   }
   return nullptr;
 }

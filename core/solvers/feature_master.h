@@ -55,6 +55,8 @@ struct MasterProblem {
   bool has_specific() const { return specific.lambda < kInfinity; }
   bool has_shared() const { return shared.lambda < kInfinity; }
   const MasterTask& task(Index t) const { return tasks[static_cast<size_t>(t)]; }
+  // Tasks that share their columns, in order.
+  std::vector<std::vector<Index>> TasksByColumns() const;
 
   // kInvalidArgument with what is wrong: sizes, values that are not finite, targets other than -1 and +1, penalties.
   absl::Status Check() const;
@@ -92,6 +94,15 @@ struct MasterEvaluation {
 absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& point,
                             MasterEvaluation& evaluation, RunContext& context);
 
+// The same, where only columns of weight 0 have been appended to the `known` ones since the evaluation was made. With one task to its
+// columns only theirs are read. Same bits as those of EvaluateMaster.
+absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& point, Index known,
+                              MasterEvaluation& evaluation, RunContext& context);
+
+// Sums and products for slopes that were set by hand. One pass. Errors: kCancelled.
+absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& evaluation,
+                            RunContext& context);
+
 // Bounds of the optimum over the groups of the problem.
 struct MasterCertificate {
   double primal = kInfinity;  // the objective at the point
@@ -109,8 +120,8 @@ MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvalua
 // When a solver stops.
 struct MasterAccuracy {
   double relative_gap = 1e-6;
-  // Also when a step lowers the objective by no more than this share of it; 0: never. For solves between which groups are appended:
-  // the gap then says little.
+  // Also when a step of Newton's method lowers the objective by no more than this share of it; 0: never. For solves between which
+  // groups are appended: the gap then says little. The other methods, whose steps are small, take no notice.
   double relative_decrease = 0;
 };
 
@@ -157,15 +168,22 @@ class MasterSolver {
  protected:
   // One iteration, which ends with MoveTo().
   virtual absl::Status Iterate(RunContext& context) = 0;
-  // After Start (first == 0 columns known) and Extend: prepares for the columns from `known` on.
-  virtual absl::Status Prepare(Index known, RunContext& context) = 0;
+  // Prepares for the columns from `known` on (0: for a start) and for the next point, which is not yet point(). Called last, when
+  // nothing else can fail any more.
+  virtual absl::Status Prepare(Index known, const MasterPoint& point,
+                               const MasterEvaluation& evaluation, RunContext& context) = 0;
   virtual absl::Status CheckProblem(const MasterProblem& problem) const = 0;
+  // Slopes that suit the certificate better than those of the loss at the scores, which are not unique at its kinks.
+  virtual absl::Status ChooseSlopes(MasterEvaluation& /*evaluation*/, RunContext& /*context*/) {
+    return absl::OkStatus();
+  }
   virtual void SaveExtra(ByteWriter& writer) const = 0;
   virtual bool LoadExtra(ByteReader& reader) = 0;
   virtual std::string_view name() const = 0;
 
-  // The next point, evaluated already.
-  void MoveTo(MasterPoint point, MasterEvaluation evaluation);
+  // The next point, evaluated already. A step that may raise the objective does not end the solve by a small decrease.
+  enum class Progress { kFalls, kMayRise };
+  void MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress);
   // The best biases for the weights of the point, from the scores of its evaluation.
   void OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation) const;
   void EndForPrecision() { stop_ = MasterStop::kPrecision; }
@@ -189,7 +207,7 @@ class MasterSolver {
   int64_t passes_ = 0;
 };
 
-enum class MasterMethod { kNewton };
+enum class MasterMethod { kNewton, kAdmm, kFista };
 
 std::string_view MasterMethodName(MasterMethod method);
 std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method);

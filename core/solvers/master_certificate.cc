@@ -70,14 +70,11 @@ void ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& eva
   }
 }
 
-// The best scale in [0, largest]. Square and squared hinge: the dual value is -scale sum y a - scale^2 sum a^2 / (4 c). The others
-// have slopes that are feasible up to their own size.
-double BestDualScale(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                     const Balance& balance, double largest) {
-  const LossKind kind = problem.loss->kind();
-  if (kind != LossKind::kSquare && kind != LossKind::kSquaredHinge) {
-    return std::min(1.0, largest);
-  }
+// The dual value of the balanced slopes at the best scale of at most `largest`.
+//
+// Square and squared hinge: it is -scale sum y a - scale^2 sum a^2 / (4 c).
+double DualOfQuadratic(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                       const Balance& balance, double largest) {
   double linear = 0;
   double curvature = 0;
   ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
@@ -87,8 +84,20 @@ double BestDualScale(const MasterProblem& problem, const MasterEvaluation& evalu
   if (!(curvature > 0)) {
     return 0;
   }
-  const double lowest = kind == LossKind::kSquare ? -largest : 0.0;
-  return std::clamp(linear / (2 * curvature), lowest, largest);
+  const double lowest = problem.loss->kind() == LossKind::kSquare ? -largest : 0.0;
+  const double scale = std::clamp(linear / (2 * curvature), lowest, largest);
+  return scale * linear - scale * scale * curvature;
+}
+
+// The others have slopes that are feasible up to their own size.
+double DualOfBounded(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                     const Balance& balance, double largest) {
+  const double scale = std::min(1.0, largest);
+  double dual = 0;
+  ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
+    dual -= problem.loss->Conjugate(target, cost, scale * slope);
+  });
+  return dual;
 }
 
 }  // namespace
@@ -107,14 +116,10 @@ MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvalua
   // A slope beyond its constraint by rounding is no use: the scale keeps a distance of some units in the last place.
   const double largest =
       certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
-  const double scale = BestDualScale(problem, evaluation, balance, largest);
-  double dual = 0;
-  if (scale != 0) {
-    ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
-      dual -= problem.loss->Conjugate(target, cost, scale * slope);
-    });
-  }
-  certificate.dual = dual;
+  const LossKind kind = problem.loss->kind();
+  certificate.dual = kind == LossKind::kSquare || kind == LossKind::kSquaredHinge
+                         ? DualOfQuadratic(problem, evaluation, balance, largest)
+                         : DualOfBounded(problem, evaluation, balance, largest);
   return certificate;
 }
 

@@ -63,9 +63,7 @@ absl::Status MasterCurvature::UpdateGram(const MasterProblem& problem, const Vec
   const MasterTask& task = problem.task(gram.task);
   const Index n = task.targets.size();
   Vector curvatures(n);
-  for (Index i = 0; i < n; ++i) {
-    curvatures(i) = problem.loss->Curvature(task.targets(i), task.costs(i), scores(i));
-  }
+  problem.loss->Curvatures(task.targets, task.costs, scores, curvatures);
   const bool known = gram.curvatures.size() == n;
   const Index active = (curvatures.array() > 0).count();
   const Index changed = known ? (curvatures.array() != gram.curvatures.array()).count() : active;
@@ -137,13 +135,21 @@ absl::Status MasterCurvature::Extend(const MasterProblem& problem, Index known,
   return absl::OkStatus();
 }
 
-Matrix MasterCurvature::Hessian(const MasterProblem& problem, Index task) const {
-  const Gram& gram = GramOf(task);
-  Matrix hessian = gram.products.selfadjointView<Eigen::Lower>();
-  if (problem.bias && gram.weight_sum > 0) {
-    hessian.noalias() -= gram.column_sums * (gram.column_sums / gram.weight_sum).transpose();
+std::vector<std::shared_ptr<const Matrix>> MasterCurvature::Hessians(
+    const MasterProblem& problem) const {
+  std::vector<std::shared_ptr<const Matrix>> distinct;
+  for (const Gram& gram : grams_) {
+    Matrix hessian = gram.products.selfadjointView<Eigen::Lower>();
+    if (problem.bias && gram.weight_sum > 0) {
+      hessian.noalias() -= gram.column_sums * (gram.column_sums / gram.weight_sum).transpose();
+    }
+    distinct.push_back(std::make_shared<const Matrix>(std::move(hessian)));
   }
-  return hessian;
+  std::vector<std::shared_ptr<const Matrix>> hessians;
+  for (const size_t gram : gram_of_task_) {
+    hessians.push_back(distinct[gram]);
+  }
+  return hessians;
 }
 
 // Curvatures that jump are 0 or those of an active sample, so that a bit tells them.

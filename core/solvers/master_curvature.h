@@ -3,6 +3,7 @@
 // date by the rows whose curvature changed, and grow by the columns that were appended.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,8 +24,9 @@ class MasterCurvature {
   // For the columns from `known` on, at the curvatures that are current; nothing when there are none.
   absl::Status Extend(const MasterProblem& problem, Index known, RunContext& context);
 
-  // The second derivatives of the risk of a task by its weights, d x d, with the bias minimised out when there is one.
-  Matrix Hessian(const MasterProblem& problem, Index task) const;
+  // The second derivatives of the risk of each task by its weights, d x d, with the bias minimised out when there is one. Tasks that
+  // have the same share them.
+  std::vector<std::shared_ptr<const Matrix>> Hessians(const MasterProblem& problem) const;
   // Phi' D 1 and 1' D 1.
   const Vector& column_sums(Index task) const { return GramOf(task).column_sums; }
   double weight_sum(Index task) const { return GramOf(task).weight_sum; }

@@ -7,23 +7,6 @@
 namespace mercer {
 namespace {
 
-// Tasks that share their columns, in order.
-std::vector<std::vector<Index>> TasksByColumns(const MasterProblem& problem) {
-  std::vector<std::vector<Index>> groups;
-  for (Index t = 0; t < problem.num_tasks(); ++t) {
-    const auto same = [&](const std::vector<Index>& group) {
-      return problem.task(group.front()).columns == problem.task(t).columns;
-    };
-    const auto found = std::find_if(groups.begin(), groups.end(), same);
-    if (found == groups.end()) {
-      groups.push_back({t});
-    } else {
-      found->push_back(t);
-    }
-  }
-  return groups;
-}
-
 // Sums over one block of rows; those of all blocks are added in order.
 struct BlockSums {
   double risk = 0;
@@ -68,22 +51,19 @@ class SharedRowsPass {
 
  private:
   void Slopes(Index begin, const Matrix& scores, Matrix& slopes) {
+    const Index count = scores.rows();
     for (Index k = 0; k < scores.cols(); ++k) {
       const Index t = tasks_[static_cast<size_t>(k)];
       const MasterTask& task = problem_.task(t);
-      Vector& all_scores = evaluation_.scores[static_cast<size_t>(t)];
-      Vector& all_slopes = evaluation_.slopes[static_cast<size_t>(t)];
+      auto with_bias = evaluation_.scores[static_cast<size_t>(t)].segment(begin, count);
+      with_bias = scores.col(k).array() + point_.bias(t);
       BlockSums sums;
-      for (Index i = 0; i < scores.rows(); ++i) {
-        const Index row = begin + i;
-        const double score = scores(i, k) + point_.bias(t);
-        const double slope = problem_.loss->Slope(task.targets(row), task.costs(row), score);
-        sums.risk += problem_.loss->Value(task.targets(row), task.costs(row), score);
-        (slope > 0 ? sums.positive : sums.negative) += slope;
-        slopes(i, k) = slope;
-        all_scores(row) = score;
-        all_slopes(row) = slope;
-      }
+      sums.risk =
+          problem_.loss->ValueAndSlopes(task.targets.segment(begin, count),
+                                        task.costs.segment(begin, count), with_bias, slopes.col(k));
+      evaluation_.slopes[static_cast<size_t>(t)].segment(begin, count) = slopes.col(k);
+      sums.positive = slopes.col(k).cwiseMax(0.0).sum();
+      sums.negative = slopes.col(k).cwiseMin(0.0).sum();
       sums_[static_cast<size_t>(begin / FeatureColumns::kPassRows * scores.cols() + k)] = sums;
     }
   }
@@ -96,6 +76,22 @@ class SharedRowsPass {
 };
 
 }  // namespace
+
+std::vector<std::vector<Index>> MasterProblem::TasksByColumns() const {
+  std::vector<std::vector<Index>> groups;
+  for (Index t = 0; t < num_tasks(); ++t) {
+    const auto same = [&](const std::vector<Index>& group) {
+      return task(group.front()).columns == task(t).columns;
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), same);
+    if (found == groups.end()) {
+      groups.push_back({t});
+    } else {
+      found->push_back(t);
+    }
+  }
+  return groups;
+}
 
 double PenaltyValue(const MasterProblem& problem, const MasterPoint& point) {
   double sum = 0;
@@ -130,11 +126,55 @@ absl::Status EvaluateMaster(const MasterProblem& problem, const MasterPoint& poi
   evaluation.negative_sum = Vector::Zero(tasks);
   evaluation.risk = 0;
   const Matrix weights = point.Weights();
-  for (const std::vector<Index>& group : TasksByColumns(problem)) {
+  for (const std::vector<Index>& group : problem.TasksByColumns()) {
     SharedRowsPass pass(problem, point, group, evaluation);
     MERCER_RETURN_IF_ERROR(pass.Run(weights, context));
   }
   evaluation.penalty = PenaltyValue(problem, point);
+  return absl::OkStatus();
+}
+
+absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& point, Index known,
+                              MasterEvaluation& evaluation, RunContext& context) {
+  const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
+  const bool alone = std::all_of(groups.begin(), groups.end(),
+                                 [](const std::vector<Index>& tasks) { return tasks.size() == 1; });
+  if (!alone) {  // products of several tasks at once may have other bits when there are more columns
+    return EvaluateMaster(problem, point, evaluation, context);
+  }
+  const Index appended = problem.num_columns() - known;
+  evaluation.positive.conservativeResize(problem.num_columns(), Eigen::NoChange);
+  evaluation.negative.conservativeResize(problem.num_columns(), Eigen::NoChange);
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    MERCER_RETURN_IF_ERROR(problem.task(t).columns->ReduceLast(
+        known, evaluation.slopes[static_cast<size_t>(t)], evaluation.positive.col(t).tail(appended),
+        evaluation.negative.col(t).tail(appended), context));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateSlopes(const MasterProblem& problem, MasterEvaluation& evaluation,
+                            RunContext& context) {
+  for (const std::vector<Index>& tasks : problem.TasksByColumns()) {
+    const FeatureColumns& columns = *problem.task(tasks.front()).columns;
+    const auto width = static_cast<Index>(tasks.size());
+    Matrix parts(columns.rows(), 2 * width);
+    for (Index k = 0; k < width; ++k) {
+      const Index t = tasks[static_cast<size_t>(k)];
+      const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
+      parts.col(k) = slopes.cwiseMax(0.0);
+      parts.col(width + k) = slopes.cwiseMin(0.0);
+      evaluation.positive_sum(t) = parts.col(k).sum();
+      evaluation.negative_sum(t) = parts.col(width + k).sum();
+    }
+    Matrix products(columns.cols(), 2 * width);
+    MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(parts, products, context));
+    for (Index k = 0; k < width; ++k) {
+      const Index t = tasks[static_cast<size_t>(k)];
+      evaluation.positive.col(t) = products.col(k);
+      evaluation.negative.col(t) = products.col(width + k);
+    }
+  }
   return absl::OkStatus();
 }
 

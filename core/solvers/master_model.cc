@@ -17,8 +17,8 @@ constexpr int kMaxRounds = 10;
 constexpr int kMaxRoundsWithoutNewton = 60;
 constexpr int kNewtonSteps = 3;
 constexpr int kNewtonStepsWithKinks = 10;
-constexpr int kMaxHalvings = 25;
-constexpr double kSufficientDecrease = 1e-4;
+constexpr int kMaxModelHalvings = 25;
+constexpr double kSufficientModelDecrease = 1e-4;
 constexpr Index kMaxUnknowns = 2500;  // a dense factor takes about a second
 
 double LargestEigenvalue(const Matrix& block) {
@@ -33,7 +33,7 @@ double LargestEigenvalue(const Matrix& block) {
 }  // namespace
 
 MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
-                         std::vector<Matrix> hessians, Matrix gradient)
+                         std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient)
     : problem_(problem),
       hessians_(std::move(hessians)),
       gradient_(std::move(gradient)),
@@ -45,9 +45,9 @@ MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
     const Index first = problem.first_column(g);
     const Index size = problem.group_size(g);
     group_of_column_.insert(group_of_column_.end(), static_cast<size_t>(size), g);
-    for (const Matrix& hessian : hessians_) {
+    for (const auto& hessian : hessians_) {
       const double curvature =
-          std::max(0.0, LargestEigenvalue(hessian.block(first, first, size, size)));
+          std::max(0.0, LargestEigenvalue(hessian->block(first, first, size, size)));
       specific_steps_(g) = std::max(specific_steps_(g), curvature);
       shared_steps_(g) += curvature;
     }
@@ -76,8 +76,7 @@ double MasterModel::MoveSpecific(Index group) {
   weights = next;
   for (Index t = 0; t < problem_.num_tasks(); ++t) {
     if ((change.col(t).array() != 0).any()) {
-      gradient_.col(t).noalias() +=
-          hessians_[static_cast<size_t>(t)].middleCols(first, size) * change.col(t);
+      gradient_.col(t).noalias() += Hessian(t).middleCols(first, size) * change.col(t);
     }
   }
   return change.cwiseAbs().maxCoeff() * curvature / penalty;
@@ -98,8 +97,7 @@ double MasterModel::MoveShared(Index group) {
   const Vector change = next - weights;
   weights = next;
   for (Index t = 0; t < problem_.num_tasks(); ++t) {
-    gradient_.col(t).noalias() +=
-        hessians_[static_cast<size_t>(t)].middleCols(first, size) * change;
+    gradient_.col(t).noalias() += Hessian(t).middleCols(first, size) * change;
   }
   return change.cwiseAbs().maxCoeff() * curvature / penalty;
 }
@@ -134,7 +132,9 @@ absl::Status MasterModel::Minimize(double share, RunContext& context) {
       continue;
     }
     const Index tasks = problem_.num_tasks();
-    const Index step = separable ? 1 : tasks;
+    const Index unknowns = (specific_.array() != 0).count() + (shared_.array() != 0).count();
+    // Tasks that penalties tie together are moved one after the other when they are too many for one system.
+    const Index step = separable || unknowns > kMaxUnknowns ? 1 : tasks;
     for (Index t = 0; t < tasks; t += step) {
       MERCER_RETURN_IF_ERROR(MinimizeOnSupport(t, t + step, context));
     }
@@ -154,36 +154,37 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
   return absl::OkStatus();
 }
 
-// The unknowns, with gradient and second derivatives of the penalties.
+// The unknowns of tasks [begin, end) and the shared ones, with gradient and second derivatives of the penalties.
 void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
   std::vector<Matrix> hessians;
-  std::vector<std::vector<Index>> entries;
   std::vector<double> gradient;
-  const auto add = [&](const MasterPenalty& penalty, Index group, const Matrix& weights,
-                       Index first_task) {
-    const std::vector<Index> smooth = penalty.norm.SmoothEntries(weights);
-    if (smooth.empty()) {
+  const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
+                       bool shared) {
+    std::vector<Index> entries = penalty.norm.SmoothEntries(weights);
+    const Index rows = weights.rows();
+    std::erase_if(entries, [&](Index entry) {
+      return !shared && (entry / rows < begin || entry / rows >= end);
+    });
+    if (entries.empty()) {
       return;
     }
     const double factor = penalty.lambda * problem_.group_weights(group);
     const Matrix slopes = penalty.norm.Gradient(weights);
-    for (const Index entry : smooth) {
-      const Index column = problem_.first_column(group) + entry % weights.rows();
+    for (const Index entry : entries) {
       system.unknowns.push_back(
-          {column, first_task < 0 ? -1 : first_task + entry / weights.rows()});
+          {problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
       gradient.push_back(factor * slopes.reshaped()(entry));
     }
-    entries.push_back(smooth);
-    hessians.push_back(factor * penalty.norm.Hessian(weights)(smooth, smooth));
+    hessians.push_back(factor * penalty.norm.Hessian(weights)(entries, entries));
   };
   for (Index g = 0; g < problem_.num_groups(); ++g) {
     const Index first = problem_.first_column(g);
     const Index size = problem_.group_size(g);
     if (problem_.has_specific()) {
-      add(problem_.specific, g, specific_.block(first, begin, size, end - begin), begin);
+      add(problem_.specific, g, specific_.middleRows(first, size), false);
     }
     if (problem_.has_shared()) {
-      add(problem_.shared, g, shared_.segment(first, size), -1);
+      add(problem_.shared, g, shared_.segment(first, size), true);
     }
   }
   const auto size = static_cast<Index>(system.unknowns.size());
@@ -199,27 +200,30 @@ void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
   }
 }
 
+// The second derivative of the quadratic part by two unknowns: tasks meet in the shared ones only.
+double MasterModel::RiskCurvature(const Unknown& row, const Unknown& col) const {
+  if (row.task >= 0 && col.task >= 0 && row.task != col.task) {
+    return 0;
+  }
+  const Index task = std::max(row.task, col.task);
+  if (task >= 0) {
+    return Hessian(task)(row.column, col.column);
+  }
+  double sum = 0;
+  for (const auto& hessian : hessians_) {
+    sum += (*hessian)(row.column, col.column);
+  }
+  return sum;
+}
+
 void MasterModel::AddRisk(System& system) const {
   const auto size = static_cast<Index>(system.unknowns.size());
-  for (Index a = 0; a < size; ++a) {
-    const Unknown& row = system.unknowns[static_cast<size_t>(a)];
-    system.gradient(a) +=
-        row.task < 0 ? gradient_.row(row.column).sum() : gradient_(row.column, row.task);
-  }
   for (Index b = 0; b < size; ++b) {
     const Unknown& col = system.unknowns[static_cast<size_t>(b)];
+    system.gradient(b) +=
+        col.task < 0 ? gradient_.row(col.column).sum() : gradient_(col.column, col.task);
     for (Index a = b; a < size; ++a) {
-      const Unknown& row = system.unknowns[static_cast<size_t>(a)];
-      const Index task = std::max(row.task, col.task);
-      if (task >= 0) {
-        if (row.task < 0 || col.task < 0 || row.task == col.task) {
-          system.matrix(a, b) += hessians_[static_cast<size_t>(task)](row.column, col.column);
-        }
-        continue;
-      }
-      for (const Matrix& hessian : hessians_) {
-        system.matrix(a, b) += hessian(row.column, col.column);
-      }
+      system.matrix(a, b) += RiskCurvature(system.unknowns[static_cast<size_t>(a)], col);
     }
   }
 }
@@ -277,17 +281,17 @@ bool MasterModel::LineSearch(const System& system, const Vector& step) {
   const Matrix weights = change.specific.colwise() + change.shared;
   Matrix products(weights.rows(), weights.cols());
   for (Index t = 0; t < weights.cols(); ++t) {
-    products.col(t).noalias() = hessians_[static_cast<size_t>(t)] * weights.col(t);
+    products.col(t).noalias() = Hessian(t) * weights.col(t);
   }
   const double linear = (gradient_.array() * weights.array()).sum();
   const double quadratic = (products.array() * weights.array()).sum();
   const double penalty = Penalty(specific_, shared_);
   const double largest = LargestStep(system, step);
   double size = largest;
-  for (int halving = 0; halving < kMaxHalvings; ++halving, size *= 0.5) {
+  for (int halving = 0; halving < kMaxModelHalvings; ++halving, size *= 0.5) {
     const double gain = size * linear + 0.5 * size * size * quadratic - penalty +
                         Penalty(specific_ + size * change.specific, shared_ + size * change.shared);
-    if (gain > kSufficientDecrease * size * slope) {
+    if (gain > kSufficientModelDecrease * size * slope) {
       continue;
     }
     for (Index a = 0; a < step.size(); ++a) {

@@ -6,6 +6,7 @@
 // Guarantees   The value never increases. Duplicate, constant and zero columns are harmless.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,9 +18,9 @@ namespace mercer {
 
 class MasterModel {
  public:
-  // hessians[t] is d x d and symmetric; gradient d x T. `problem` must outlive this.
-  MasterModel(const MasterProblem& problem, const MasterPoint& point, std::vector<Matrix> hessians,
-              Matrix gradient);
+  // hessians[t] is d x d and symmetric, tasks may share them; gradient d x T. `problem` must outlive this.
+  MasterModel(const MasterProblem& problem, const MasterPoint& point,
+              std::vector<std::shared_ptr<const Matrix>> hessians, Matrix gradient);
 
   // Until the residual of the optimality conditions, as a share of the penalties, is at most `share` times that of the first sweep.
   // Errors: kCancelled.
@@ -44,14 +45,16 @@ class MasterModel {
     Vector shared;
   };
 
+  const Matrix& Hessian(Index task) const { return *hessians_[static_cast<size_t>(task)]; }
   double Sweep();
   double MoveSpecific(Index group);
   double MoveShared(Index group);
-  // Newton's method for tasks [begin, end), with the shared part when there is one.
+  // Newton's method for tasks [begin, end), with the shared part when there is one; the other tasks stay.
   absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
   absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
   System MakeSystem(Index begin, Index end) const;
   void AddSmoothPart(Index begin, Index end, System& system) const;
+  double RiskCurvature(const Unknown& row, const Unknown& col) const;
   void AddRisk(System& system) const;
   double LargestStep(const System& system, const Vector& step) const;
   bool LineSearch(const System& system, const Vector& step);
@@ -66,7 +69,7 @@ class MasterModel {
   bool HasKink(const Unknown& unknown) const;
 
   const MasterProblem& problem_;
-  std::vector<Matrix> hessians_;
+  std::vector<std::shared_ptr<const Matrix>> hessians_;
   Matrix gradient_;  // of the quadratic part at the current weights, by V
   Matrix specific_;
   Vector shared_;

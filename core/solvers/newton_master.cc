@@ -15,7 +15,7 @@ constexpr double kSufficientDecrease = 1e-4;  // Armijo's rule
 constexpr int kMaxHalvings = 30;
 constexpr double kRounding = 1e-14;  // of the objective: changes below it say nothing
 constexpr double kGapProgress = 0.7;
-constexpr int64_t kMaxStalls = 3;
+constexpr int64_t kMaxNewtonStalls = 3;
 
 // The risk at start + size (end - start), from the scores at both.
 double RiskBetween(const MasterProblem& problem, const MasterEvaluation& start,
@@ -40,7 +40,8 @@ absl::Status NewtonMaster::CheckProblem(const MasterProblem& problem) const {
   return absl::OkStatus();
 }
 
-absl::Status NewtonMaster::Prepare(Index known, RunContext& context) {
+absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
+                                   const MasterEvaluation& /*evaluation*/, RunContext& context) {
   if (known == 0) {
     curvature_.Clear();
   } else {
@@ -60,14 +61,12 @@ absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& 
   const Matrix by_weights = evaluation().positive + evaluation().negative;
   const Vector by_bias = evaluation().positive_sum + evaluation().negative_sum;
   Matrix reduced = by_weights;
-  std::vector<Matrix> hessians;
   for (Index t = 0; t < problem().num_tasks(); ++t) {
-    hessians.push_back(curvature_.Hessian(problem(), t));
     if (problem().bias && curvature_.weight_sum(t) > 0) {
       reduced.col(t) -= curvature_.column_sums(t) * (by_bias(t) / curvature_.weight_sum(t));
     }
   }
-  MasterModel model(problem(), point(), std::move(hessians), std::move(reduced));
+  MasterModel model(problem(), point(), curvature_.Hessians(problem()), std::move(reduced));
   MERCER_RETURN_IF_ERROR(model.Minimize(kModelShare, context));
   Direction direction{{model.specific() - point().specific, model.shared() - point().shared,
                        Vector::Zero(problem().num_tasks())},
@@ -116,7 +115,7 @@ absl::Status NewtonMaster::Polish(RunContext& context) {
   MasterEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (evaluated.objective() <= Allowed(0)) {
-    MoveTo(std::move(next), std::move(evaluated));
+    MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
   }
   if (stop() == MasterStop::kRunning) {
     EndForPrecision();
@@ -150,11 +149,11 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   }
   const double before = evaluation().objective();
   const double gap = certificate().Gap();
-  MoveTo(std::move(next), std::move(evaluated));
+  MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
   const bool progress = before - evaluation().objective() > kRounding * std::abs(before) ||
                         certificate().Gap() < kGapProgress * gap;
   stalls_ = progress ? 0 : stalls_ + 1;
-  if (stalls_ >= kMaxStalls && stop() == MasterStop::kRunning) {
+  if (stalls_ >= kMaxNewtonStalls && stop() == MasterStop::kRunning) {
     return Polish(context);
   }
   return absl::OkStatus();

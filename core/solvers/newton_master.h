@@ -16,7 +16,8 @@ namespace mercer {
 class NewtonMaster final : public MasterSolver {
  protected:
   absl::Status Iterate(RunContext& context) override;
-  absl::Status Prepare(Index known, RunContext& context) override;
+  absl::Status Prepare(Index known, const MasterPoint& point, const MasterEvaluation& evaluation,
+                       RunContext& context) override;
   absl::Status CheckProblem(const MasterProblem& problem) const override;
   void SaveExtra(ByteWriter& writer) const override;
   bool LoadExtra(ByteReader& reader) override;

@@ -15,7 +15,7 @@
 namespace mercer {
 namespace {
 
-const double kExponents[] = {1, 1.01, 1.2, 1.5, 2, 3, 6, 100, kInfinity};
+const double kNormExponents[] = {1, 1.01, 1.2, 1.5, 2, 3, 6, 100, kInfinity};
 
 nlohmann::json ReadReference() {
   return ReadFixtureFile("infinite-features/10_prox_and_losses.json");
@@ -45,7 +45,7 @@ template <typename Check>
 void ForAllNorms(const Check& check) {
   RandomStream random(7, "block-penalty-test");
   for (const BlockShape shape : {BlockShape::kNested, BlockShape::kFlat}) {
-    for (const double q : kExponents) {
+    for (const double q : kNormExponents) {
       for (const auto& [rows, cols] : {std::pair<Index, Index>{1, 1}, {2, 1}, {1, 4}, {2, 3}}) {
         SCOPED_TRACE(testing::Message() << (shape == BlockShape::kNested ? "nested" : "flat")
                                         << " q " << q << ", " << rows << " x " << cols);
@@ -213,7 +213,7 @@ TEST(BlockPenaltyTest, ProxIsContinuousTowardsOneAndTowardsInfinity) {
 
 TEST(BlockPenaltyTest, ExtremeMagnitudesAreHarmless) {
   const Matrix shape{{1, -2, 0.5}, {0, 0, 3}};
-  for (const double q : kExponents) {
+  for (const double q : kNormExponents) {
     const BlockNorm norm = NormOf(BlockShape::kNested, q);
     const Matrix middle = ProxOf(norm, 0.7, shape);
     for (const double scale : {1e-150, 1e-30, 1e30, 1e150}) {

@@ -17,6 +17,25 @@ TEST(LossTest, RefusesNegativeEpsilon) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(LossTest, ManySamplesAtOnceHaveTheBitsOfOneByOne) {
+  const Vector targets{{1, -1, 1, -1, 1}};
+  const Vector costs{{1, 0.5, 0, 2, 3}};
+  const Vector scores{{0.3, -2, 0.1, 0.7, 1.5}};
+  for (const LossKind kind : {LossKind::kHinge, LossKind::kEpsilonInsensitive, LossKind::kSquare,
+                              LossKind::kSquaredHinge, LossKind::kLogistic}) {
+    const auto loss = *MakeLoss(kind, 0.1);
+    Vector slopes(5);
+    Vector curvatures(5);
+    const double value = loss->ValueAndSlopes(targets, costs, scores, slopes);
+    loss->Curvatures(targets, costs, scores, curvatures);
+    EXPECT_EQ(value, loss->TotalValue(targets, costs, scores, 0)) << loss->name();
+    for (Index i = 0; i < 5; ++i) {
+      EXPECT_EQ(slopes(i), loss->Slope(targets(i), costs(i), scores(i))) << loss->name();
+      EXPECT_EQ(curvatures(i), loss->Curvature(targets(i), costs(i), scores(i))) << loss->name();
+    }
+  }
+}
+
 TEST(HingeLossTest, BiasIsAnIntervalBetweenTheOrderStatistics) {
   // At f = 0 with as many positives as negatives every b in [-1, 1] costs the same.
   const auto loss = *MakeLoss(LossKind::kHinge);

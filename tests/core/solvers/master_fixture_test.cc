@@ -76,7 +76,8 @@ TEST_P(MasterFixtureTest, ReachesTheReference) {
 std::vector<FixtureCase> AllCases() {
   std::vector<FixtureCase> cases;
   for (const char* fixture : kFixtures) {
-    for (const MasterMethod method : {MasterMethod::kNewton}) {
+    for (const MasterMethod method :
+         {MasterMethod::kNewton, MasterMethod::kAdmm, MasterMethod::kFista}) {
       cases.push_back({fixture, method});
     }
   }

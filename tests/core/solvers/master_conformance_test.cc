@@ -1,0 +1,247 @@
+// What every solver of the restricted master must do alike: grow, go on after a restore or a cancellation with the same bits, for
+// any number of threads, and refuse what it cannot solve.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/solvers/master_test_problems.h"
+
+namespace mercer {
+namespace {
+
+class MasterConformanceTest : public testing::TestWithParam<MasterMethod> {
+ protected:
+  static std::unique_ptr<MasterSolver> MakeSolver(double relative_gap) {
+    std::unique_ptr<MasterSolver> solver = MakeMasterSolver(GetParam());
+    solver->SetAccuracy({.relative_gap = relative_gap, .relative_decrease = 0});
+    return solver;
+  }
+
+  // What the method reaches in reasonable time.
+  static double ReachableGap() { return GetParam() == MasterMethod::kNewton ? 1e-10 : 1e-8; }
+
+  // At most so many steps.
+  static void RunSteps(MasterSolver& solver, int steps, RunContext& context) {
+    for (int step = 0; step < steps; ++step) {
+      ASSERT_EQ(solver.Step(context), absl::OkStatus());
+    }
+  }
+};
+
+constexpr int kSteps = 15;
+
+MasterPoint OriginOf(const MasterProblem& problem) {
+  return MasterPoint::Zero(problem.num_columns(), problem.num_tasks());
+}
+
+constexpr LossKind kSmoothLosses[] = {LossKind::kSquare, LossKind::kSquaredHinge,
+                                      LossKind::kLogistic};
+
+TEST_P(MasterConformanceTest, AgreesWithNewtonsMethod) {
+  for (const LossKind loss : kSmoothLosses) {
+    for (const double q : {1.0, 1.5, 2.0, kInfinity}) {
+      for (const double shared_lambda : {0.5, kInfinity}) {
+        SCOPED_TRACE(testing::Message()
+                     << static_cast<int>(loss) << " q " << q << " shared " << shared_lambda);
+        const OwnedMaster master = RandomMaster({.loss = loss,
+                                                 .tasks = 3,
+                                                 .shared_rows = false,
+                                                 .q = q,
+                                                 .lambda = 0.4,
+                                                 .shared_lambda = shared_lambda,
+                                                 .varied_costs = true},
+                                                17);
+        const double optimum = SolveMaster(master.problem, 1e-10)->certificate().primal;
+        const auto solver = SolveMaster(master.problem, 1e-8, GetParam());
+        EXPECT_NEAR(solver->certificate().primal, optimum, 1e-8 * std::max(1.0, optimum));
+      }
+    }
+  }
+}
+
+TEST_P(MasterConformanceTest, SolvesWithTheSharedPartAloneAndWithoutBias) {
+  for (const LossKind loss : kSmoothLosses) {
+    const OwnedMaster master = RandomMaster({.loss = loss,
+                                             .tasks = 2,
+                                             .shared_rows = false,
+                                             .lambda = kInfinity,
+                                             .shared_lambda = 0.5,
+                                             .bias = loss != LossKind::kSquare},
+                                            18);
+    const double optimum = SolveMaster(master.problem, 1e-10)->certificate().primal;
+    const auto solver = SolveMaster(master.problem, 1e-8, GetParam());
+    EXPECT_NEAR(solver->certificate().primal, optimum, 1e-8 * std::max(1.0, optimum));
+    EXPECT_TRUE(solver->point().specific.isZero(0));
+  }
+}
+
+// Groups are appended one by one; the last master is that of all columns.
+TEST_P(MasterConformanceTest, GrowsByGroups) {
+  for (const LossKind loss : kSmoothLosses) {
+    const OwnedMaster whole = RandomMaster({.loss = loss,
+                                            .rows = 150,
+                                            .groups = 12,
+                                            .lambda = 0.3,
+                                            .precision = ColumnPrecision::kSingle},
+                                           8);
+    const MasterProblem& all = whole.problem;
+    const double optimum = SolveMaster(all, 1e-11)->certificate().primal;
+    RunContext context;
+    const Matrix values = all.task(0).columns->Columns(0, all.num_columns());
+    FeatureColumns columns(150, ColumnPrecision::kSingle);
+    MasterProblem part = all;
+    part.tasks[0].columns = &columns;
+    part.group_begin = {0};
+    part.group_weights.resize(0);
+    const auto solver = MakeSolver(ReachableGap());
+    ASSERT_EQ(solver->Start(part, MasterPoint::Zero(0, 1), context), absl::OkStatus());
+    double before = kInfinity;
+    for (Index g = 0; g < all.num_groups(); ++g) {
+      ASSERT_EQ(columns.Append(values.middleCols(all.first_column(g), all.group_size(g)),
+                               Vector::Zero(2), Vector::Ones(2), context),
+                absl::OkStatus());
+      ASSERT_EQ(solver->Extend({all.group_begin.begin(), all.group_begin.begin() + g + 2},
+                               all.group_weights.head(g + 1), context),
+                absl::OkStatus());
+      // What was carried over has the bits of what is computed anew.
+      const auto restored = MakeSolver(ReachableGap());
+      MasterProblem same = solver->problem();
+      ASSERT_EQ(restored->RestoreState(same, solver->SaveState(), context), absl::OkStatus());
+      EXPECT_EQ(restored->evaluation().positive, solver->evaluation().positive);
+      EXPECT_EQ(restored->evaluation().negative, solver->evaluation().negative);
+      EXPECT_EQ(restored->certificate().dual, solver->certificate().dual);
+      ASSERT_EQ(solver->Run(context), absl::OkStatus());
+      EXPECT_LE(solver->certificate().RelativeGap(), ReachableGap());
+      EXPECT_LE(solver->certificate().primal, before * (1 + ReachableGap()));
+      before = solver->certificate().primal;
+    }
+    EXPECT_NEAR(before, optimum, 1e-8 * std::max(1.0, optimum));
+  }
+}
+
+TEST_P(MasterConformanceTest, RestoredRunHasTheSameBits) {
+  for (const LossKind loss : kSmoothLosses) {
+    const OwnedMaster master =
+        RandomMaster({.loss = loss, .rows = 300, .groups = 20, .tasks = 2, .lambda = 0.02}, 9);
+    RunContext context;
+    const auto straight = MakeSolver(1e-11);
+    ASSERT_EQ(straight->Start(master.problem, OriginOf(master.problem), context), absl::OkStatus());
+    auto interrupted = MakeSolver(1e-11);
+    ASSERT_EQ(interrupted->Start(master.problem, OriginOf(master.problem), context),
+              absl::OkStatus());
+    RunSteps(*straight, kSteps, context);
+    EXPECT_GE(straight->iterations(), loss == LossKind::kSquare ? 1 : 2);
+    for (int step = 0; step < kSteps; ++step) {
+      ASSERT_EQ(interrupted->Step(context), absl::OkStatus());
+      auto restored = MakeSolver(1e-11);
+      ASSERT_EQ(restored->RestoreState(master.problem, interrupted->SaveState(), context),
+                absl::OkStatus());
+      EXPECT_EQ(restored->SaveState(), interrupted->SaveState());
+      interrupted = std::move(restored);
+    }
+    EXPECT_EQ(interrupted->SaveState(), straight->SaveState());
+    EXPECT_EQ(interrupted->point().specific, straight->point().specific);
+    EXPECT_EQ(interrupted->certificate().dual, straight->certificate().dual);
+    EXPECT_EQ(interrupted->evaluation().slopes, straight->evaluation().slopes);
+  }
+}
+
+TEST_P(MasterConformanceTest, DamagedStatesAreRefused) {
+  const OwnedMaster master = RandomMaster({}, 10);
+  RunContext context;
+  const auto solver = MakeSolver(1e-3);
+  ASSERT_EQ(solver->Start(master.problem, OriginOf(master.problem), context), absl::OkStatus());
+  ASSERT_EQ(solver->Step(context), absl::OkStatus());
+  const std::string state = solver->SaveState();
+  for (size_t length = 0; length < state.size(); length += 7) {
+    EXPECT_EQ(MakeSolver(1e-3)
+                  ->RestoreState(master.problem, std::string_view(state).substr(0, length), context)
+                  .code(),
+              absl::StatusCode::kInvalidArgument)
+        << length;
+  }
+  EXPECT_EQ(MakeSolver(1e-3)
+                ->RestoreState(RandomMaster({.groups = 5}, 10).problem, state, context)
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(MasterConformanceTest, ThreadsDoNotChangeBits) {
+  const OwnedMaster master = RandomMaster(
+      {.rows = 5000, .groups = 40, .lambda = 1.0, .precision = ColumnPrecision::kSingle}, 11);
+  RunContext one;
+  RunContext three(CancellationToken(), 3, nullptr);
+  const auto first = MakeSolver(1e-7);
+  const auto second = MakeSolver(1e-7);
+  ASSERT_EQ(first->Start(master.problem, OriginOf(master.problem), one), absl::OkStatus());
+  ASSERT_EQ(second->Start(master.problem, OriginOf(master.problem), three), absl::OkStatus());
+  RunSteps(*first, kSteps, one);
+  RunSteps(*second, kSteps, three);
+  EXPECT_EQ(first->SaveState(), second->SaveState());
+}
+
+TEST_P(MasterConformanceTest, CancelledRunGoesOnWithTheSameBits) {
+  const OwnedMaster master = RandomMaster({.rows = 300, .groups = 10, .lambda = 0.1}, 12);
+  RunContext context;
+  CancellationToken token;
+  token.Cancel();
+  RunContext cancelled(token, 1, nullptr);
+  const auto straight = MakeSolver(1e-10);
+  const auto stopped = MakeSolver(1e-10);
+  ASSERT_EQ(straight->Start(master.problem, OriginOf(master.problem), context), absl::OkStatus());
+  ASSERT_EQ(stopped->Start(master.problem, OriginOf(master.problem), context), absl::OkStatus());
+  for (int step = 0; step < kSteps; ++step) {
+    EXPECT_TRUE(stopped->stop() != MasterStop::kRunning ||
+                absl::IsCancelled(stopped->Step(cancelled)));
+    ASSERT_EQ(stopped->Step(context), absl::OkStatus());
+  }
+  RunSteps(*straight, kSteps, context);
+  EXPECT_EQ(straight->SaveState(), stopped->SaveState());
+}
+
+TEST_P(MasterConformanceTest, RefusesWhatItCannotSolve) {
+  RunContext context;
+  OwnedMaster master = RandomMaster({}, 16);
+  const auto start = [&](const MasterProblem& problem) {
+    return MakeSolver(1e-6)->Start(problem, OriginOf(problem), context).code();
+  };
+  EXPECT_EQ(start(master.problem), absl::StatusCode::kOk);
+  MasterProblem bad = master.problem;
+  bad.loss = *MakeLoss(LossKind::kHinge);
+  EXPECT_EQ(start(bad), GetParam() == MasterMethod::kAdmm ? absl::StatusCode::kOk
+                                                          : absl::StatusCode::kInvalidArgument);
+  bad.loss = *MakeLoss(LossKind::kEpsilonInsensitive, 0.1);
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad = master.problem;
+  bad.specific.lambda = kInfinity;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad.specific.lambda = 0;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad = master.problem;
+  bad.tasks[0].targets(3) = 0.5;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad = master.problem;
+  bad.tasks[0].costs(3) = -1;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad = master.problem;
+  bad.group_weights(0) = 0;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+  bad = master.problem;
+  bad.group_begin[1] = 0;
+  EXPECT_EQ(start(bad), absl::StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, MasterConformanceTest,
+                         testing::Values(MasterMethod::kNewton, MasterMethod::kAdmm,
+                                         MasterMethod::kFista),
+                         [](const auto& method) {
+                           return std::string(MasterMethodName(method.param));
+                         });
+
+}  // namespace
+}  // namespace mercer
