@@ -15,8 +15,17 @@ namespace mercer::infinite_features {
 namespace {
 
 constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
-constexpr int kMostTurns = 4;             // iterations of the solver and searches of a step
-constexpr int64_t kMostIterations = 20;   // of the solver between two searches
+
+// How many iterations of the solver and searches a step makes, and iterations between two searches: those of the baselines are small.
+struct Turns {
+  int of_step = 4;
+  int64_t between_searches = 20;
+};
+
+Turns TurnsOf(SolverChoice solver) {
+  return solver == SolverChoice::kNewton ? Turns() : Turns{200, 2000};
+}
+
 // Accuracy of the solves between two searches: their gap says little when lambda is small, and costs most of the time.
 constexpr double kMasterGap = 1e-6;
 constexpr double kMasterDecrease = 1e-4;
@@ -142,7 +151,7 @@ SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
 // The model of the biases alone; the first round says what lambda is.
 absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
   const MasterPoint constant = MasterPoint::Zero(0, problem_->tasks[0].targets.cols());
-  const std::unique_ptr<MasterSolver> first = MakeMasterSolver(MasterMethod::kNewton);
+  const std::unique_ptr<MasterSolver> first = MakeMasterSolver(ChosenMethod(options_));
   MERCER_RETURN_IF_ERROR(first->Start(MakeMaster({1.0, kInfinity}), constant, context));
   context.ReportStage("search", 0);
   MERCER_ASSIGN_OR_RETURN(const SearchRound found,
@@ -150,7 +159,7 @@ absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
                                            SlopesOf(first->evaluation()), {}, context));
   state_.largest = found.Largest();
   state_.lambdas = ResolveLambdas();
-  master_ = MakeMasterSolver(MasterMethod::kNewton);
+  master_ = MakeMasterSolver(ChosenMethod(options_));
   master_->SetAccuracy(WantedAccuracy());
   MERCER_RETURN_IF_ERROR(master_->Start(MakeMaster(state_.lambdas), constant, context));
   if (LossIsZero()) {
@@ -185,11 +194,13 @@ absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
     state_.goal *= kGoOnFactor;
     master_->SetAccuracy(WantedAccuracy());
   }
+  const Turns turns = TurnsOf(options_.solver);
   double operations = 0;
-  for (int turn = 0; turn < kMostTurns && operations < kSliceOperations && !state_.stuck; ++turn) {
+  for (int turn = 0; turn < turns.of_step && operations < kSliceOperations && !state_.stuck;
+       ++turn) {
     const bool searching = state_.end == SearchEnd::kSearching;
     if (master_->stop() == MasterStop::kRunning &&
-        !(searching && state_.round_iterations >= kMostIterations)) {
+        !(searching && state_.round_iterations >= turns.between_searches)) {
       MERCER_RETURN_IF_ERROR(Solve(context));
       operations += SolveOperations();
     } else if (searching) {
@@ -232,7 +243,7 @@ absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
   const double objective = master_->evaluation().objective();
   if (master_->stop() == MasterStop::kDecrease && state_.end == SearchEnd::kSearching &&
       objective > state_.promised && state_.master_decrease > kLeastDecrease &&
-      state_.round_iterations < kMostIterations) {
+      state_.round_iterations < TurnsOf(options_.solver).between_searches) {
     state_.master_decrease *= 0.1;
     master_->SetAccuracy(WantedAccuracy());
   }

@@ -171,6 +171,18 @@ void AddPenalty(Schema& schema) {
                   "lets each choose its own features, 2 and above share them.",
        .min = 1.0,
        .source = kProblem});
+  schema.Choice(
+      "solver", &InfiniteFeaturesOptions::solver,
+      {{"newton", SolverChoice::kNewton},
+       {"admm", SolverChoice::kAdmm},
+       {"fista", SolverChoice::kFista}},
+      {.meaning =
+           "How the weights of the features in the model are found. newton: quadratic models "
+           "of the risk, solved by descent in groups and Newton steps on the weights that are "
+           "not 0. admm (alternating directions) and fista (accelerated proximal gradients): "
+           "baselines. Changes time only.",
+       .source =
+           "specification of learning with infinitely many features, sections (b.5) to (b.9)"});
 }
 
 Schema MakeSchema() {

@@ -15,6 +15,7 @@ enum class KernelChoice : uint8_t { kGaussian, kLaplacian };
 enum class BandwidthChoice : uint8_t { kList, kLinear, kLogarithmic };
 enum class NormalizationChoice : uint8_t { kColumn, kGroup, kNone };
 enum class ShapeChoice : uint8_t { kNested, kFlat };
+enum class SolverChoice : uint8_t { kNewton, kAdmm, kFista };
 enum class SelectionChoice : uint8_t { kGenerated, kSelected };
 
 struct InfiniteFeaturesOptions {
@@ -40,6 +41,7 @@ struct InfiniteFeaturesOptions {
 
   ShapeChoice penalty_shape = ShapeChoice::kNested;
   double penalty_q = 2;
+  SolverChoice solver = SolverChoice::kNewton;
 
   static const OptionSchema<InfiniteFeaturesOptions>& Fields();
 };

@@ -79,6 +79,18 @@ absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options)
       options.penalty_q);
 }
 
+MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options) {
+  switch (options.solver) {
+    case SolverChoice::kNewton:
+      return MasterMethod::kNewton;
+    case SolverChoice::kAdmm:
+      return MasterMethod::kAdmm;
+    case SolverChoice::kFista:
+      return MasterMethod::kFista;
+  }
+  return MasterMethod::kNewton;
+}
+
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options) {
   switch (options.normalization) {
     case NormalizationChoice::kColumn:

@@ -16,6 +16,7 @@
 #include "core/learners/infinite_features/options.h"
 #include "core/objectives/block_penalty.h"
 #include "core/objectives/loss.h"
+#include "core/solvers/feature_master.h"
 #include "core/training/problem.h"
 
 namespace mercer::infinite_features {
@@ -27,6 +28,7 @@ absl::Status CheckOptions(const InfiniteFeaturesOptions& options);
 absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeaturesOptions& options,
                                                            TargetKind kind);
 absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options);
+MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options);
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options);
 
 // The family as the options say, but for a bandwidth that is to be found in the data: then it is 1.

@@ -5,6 +5,7 @@
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
 #include "core/learners/infinite_features/infinite_features.h"
+#include "core/learners/infinite_features/problem.h"
 #include "core/training/feature_term.h"
 
 namespace mercer::infinite_features {
@@ -120,7 +121,7 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
       return damaged;
     }
   }
-  master_ = MakeMasterSolver(MasterMethod::kNewton);
+  master_ = MakeMasterSolver(ChosenMethod(options_));
   master_->SetAccuracy(WantedAccuracy());
   const absl::Status restored =
       master_->RestoreState(MakeMaster(state_.lambdas), master_state, context);
