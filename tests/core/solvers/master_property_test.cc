@@ -38,9 +38,25 @@ MasterProblem OnColumns(MasterProblem problem, const FeatureColumns& columns) {
   return problem;
 }
 
+// At points from 0 to far away.
+void ExpectBounds(const MasterProblem& problem, RandomStream& random) {
+  RunContext context;
+  const double optimum = SolveMaster(problem, 1e-9)->certificate().primal;
+  for (const double scale : {0.0, 0.01, 1.0, 100.0}) {
+    const MasterPoint point = RandomPoint(problem, random, scale);
+    MasterEvaluation evaluation;
+    ASSERT_EQ(EvaluateMaster(problem, point, evaluation, context), absl::OkStatus());
+    const MasterCertificate certificate = CertifyMaster(problem, evaluation);
+    const double slack = 1e-12 * std::max(1.0, certificate.primal);
+    EXPECT_NEAR(certificate.primal, DefinedObjective(problem, point), slack);
+    EXPECT_GE(certificate.Gap(), -slack);
+    EXPECT_GE(certificate.primal, optimum - 1e-8 * std::max(1.0, optimum));
+    EXPECT_LE(certificate.dual, optimum + slack);
+  }
+}
+
 TEST(MasterPropertyTest, BoundsHoldAtAnyPoint) {
   RandomStream random(1, "master-property-test");
-  RunContext context;
   for (const LossKind loss : kLosses) {
     for (const double q : {1.0, 1.5, 2.0, 3.0, kInfinity}) {
       for (const double shared_lambda : {0.4, kInfinity}) {
@@ -55,19 +71,7 @@ TEST(MasterPropertyTest, BoundsHoldAtAnyPoint) {
                             .bias = bias,
                             .varied_costs = true},
                            2);
-          const MasterProblem& problem = master.problem;
-          const double optimum = SolveMaster(problem, 1e-9)->certificate().primal;
-          for (const double scale : {0.0, 0.01, 1.0, 100.0}) {
-            const MasterPoint point = RandomPoint(problem, random, scale);
-            MasterEvaluation evaluation;
-            ASSERT_EQ(EvaluateMaster(problem, point, evaluation, context), absl::OkStatus());
-            const MasterCertificate certificate = CertifyMaster(problem, evaluation);
-            const double slack = 1e-12 * std::max(1.0, certificate.primal);
-            EXPECT_NEAR(certificate.primal, DefinedObjective(problem, point), slack);
-            EXPECT_GE(certificate.Gap(), -slack);
-            EXPECT_GE(certificate.primal, optimum - 1e-8 * std::max(1.0, optimum));
-            EXPECT_LE(certificate.dual, optimum + slack);
-          }
+          ExpectBounds(master.problem, random);
         }
       }
     }
