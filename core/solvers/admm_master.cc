@@ -294,7 +294,7 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   OptimizeBias(next, evaluated);
   AdaptPenalties(residuals, state);
   std::swap(state_, state);
-  const absl::Status status = Evaluate(next, evaluated, context);
+  absl::Status status = Evaluate(next, evaluated, context);
   if (!status.ok()) {
     std::swap(state_, state);
     return status;

@@ -114,8 +114,17 @@ struct MasterCertificate {
   double RelativeGap() const;
 };
 
-// From the slopes of the evaluation: balanced so that they sum to 0 over each task, scaled so that they are feasible.
-MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation);
+// From the slopes of the evaluation: balanced so that they sum to 0 over each task, scaled so that they are feasible. `other_ratio`:
+// the largest ratio of further groups, by BalancedSlopes; the bound is then that of the optimum with those groups too.
+MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                                double other_ratio = 0);
+
+// The slopes that sum to 0 over each task when there is a bias, by tasks: what a group's ratio is made of.
+std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
+                                   const MasterEvaluation& evaluation);
+// The dual norm of a group's products with the balanced slopes, one column per task, as a share of its penalty of weight `weight`,
+// for both penalties: above 1, its weights do not stay 0.
+double GroupRatio(const MasterProblem& problem, const ConstMatrixRef& products, double weight);
 
 // When a solver stops.
 struct MasterAccuracy {
@@ -141,7 +150,8 @@ class MasterSolver {
   // (Check(), a loss that this solver does not take, samples of one class with the logistic loss and a bias), kCancelled.
   absl::Status Start(MasterProblem problem, MasterPoint point, RunContext& context);
   // The problem with groups appended, whose columns have been appended before: goes on from the point, the new weights 0, and keeps
-  // what it knows of the other groups. The first groups must be those that there were.
+  // what it knows of the other groups. The first groups must be those that there were. When it fails, the solver keeps its point,
+  // and only this may be called again.
   absl::Status Extend(std::vector<Index> group_begin, Vector group_weights, RunContext& context);
   // One outer iteration; nothing when it has stopped. Errors: kCancelled, which leaves a state that may be saved or stepped on.
   absl::Status Step(RunContext& context);

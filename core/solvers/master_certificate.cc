@@ -7,6 +7,7 @@
 // conjugates, and then scaled.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "core/solvers/feature_master.h"
 
@@ -34,21 +35,11 @@ Balance BalanceOf(const MasterProblem& problem, const MasterEvaluation& evaluati
   return balance;
 }
 
-// The largest dual norm of a group's products, as a share of what is allowed.
 double LargestRatio(const MasterProblem& problem, const Matrix& products) {
   double largest = 0;
   for (Index g = 0; g < problem.num_groups(); ++g) {
     const auto block = products.middleRows(problem.first_column(g), problem.group_size(g));
-    const double weight = problem.group_weights(g);
-    if (problem.has_specific()) {
-      largest = std::max(
-          largest, problem.specific.norm.DualNorm(block) / (weight * problem.specific.lambda));
-    }
-    if (problem.has_shared()) {
-      const Vector sum = block.rowwise().sum();
-      largest =
-          std::max(largest, problem.shared.norm.DualNorm(sum) / (weight * problem.shared.lambda));
-    }
+    largest = std::max(largest, GroupRatio(problem, block, problem.group_weights(g)));
   }
   return largest;
 }
@@ -106,13 +97,38 @@ double MasterCertificate::RelativeGap() const {
   return Gap() / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
-MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation) {
+double GroupRatio(const MasterProblem& problem, const ConstMatrixRef& products, double weight) {
+  double ratio = 0;
+  if (problem.has_specific()) {
+    ratio = problem.specific.norm.DualNorm(products) / (weight * problem.specific.lambda);
+  }
+  if (problem.has_shared()) {
+    const Vector sum = products.rowwise().sum();
+    ratio = std::max(ratio, problem.shared.norm.DualNorm(sum) / (weight * problem.shared.lambda));
+  }
+  return ratio;
+}
+
+std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
+                                   const MasterEvaluation& evaluation) {
+  const Balance balance = BalanceOf(problem, evaluation);
+  std::vector<Vector> balanced;
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
+    balanced.push_back(balance.positive(t) * slopes.cwiseMax(0.0) +
+                       balance.negative(t) * slopes.cwiseMin(0.0));
+  }
+  return balanced;
+}
+
+MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                                double other_ratio) {
   MasterCertificate certificate;
   certificate.primal = evaluation.objective();
   const Balance balance = BalanceOf(problem, evaluation);
   const Matrix products = evaluation.positive * balance.positive.asDiagonal() +
                           evaluation.negative * balance.negative.asDiagonal();
-  certificate.largest_ratio = LargestRatio(problem, products);
+  certificate.largest_ratio = std::max(other_ratio, LargestRatio(problem, products));
   // A slope beyond its constraint by rounding is no use: the scale keeps a distance of some units in the last place.
   const double largest =
       certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
