@@ -272,6 +272,45 @@ double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const 
   return PenaltyValue(problem_, {specific, shared, {}});
 }
 
+Matrix MasterModel::ProductsOf(const Matrix& weights) const {
+  Matrix products(weights.rows(), weights.cols());
+  for (Index t = 0; t < weights.cols(); ++t) {
+    products.col(t).noalias() = Hessian(t) * weights.col(t);
+  }
+  return products;
+}
+
+// A norm has a kink at the block 0 (q = 1: at each of its columns), which Newton's method does not see: a block that a step has carried
+// past it, so that its product with the block before is not positive, stops there. True when there was one.
+bool MasterModel::StopBlocksAtZero(Change& point) const {
+  bool stopped = false;
+  const auto stop = [&](const auto& before, auto now) {
+    if ((now.array() != 0).any() && (before.array() != 0).any() &&
+        (before.array() * now.array()).sum() <= 0) {
+      now.setZero();
+      stopped = true;
+    }
+  };
+  for (Index g = 0; g < problem_.num_groups(); ++g) {
+    const Index first = problem_.first_column(g);
+    const Index size = problem_.group_size(g);
+    if (problem_.has_shared() && !problem_.shared.norm.HasKinksAtZero(size)) {
+      stop(shared_.segment(first, size), point.shared.segment(first, size));
+    }
+    if (!problem_.has_specific() || problem_.specific.norm.HasKinksAtZero(size)) {
+      continue;
+    }
+    if (!problem_.specific.norm.IsSeparable()) {
+      stop(specific_.middleRows(first, size), point.specific.middleRows(first, size));
+      continue;
+    }
+    for (Index t = 0; t < problem_.num_tasks(); ++t) {
+      stop(specific_.col(t).segment(first, size), point.specific.col(t).segment(first, size));
+    }
+  }
+  return stopped;
+}
+
 bool MasterModel::LineSearch(const System& system, const Vector& step) {
   const double slope = system.gradient.dot(step);
   if (!(slope < 0)) {
@@ -279,32 +318,41 @@ bool MasterModel::LineSearch(const System& system, const Vector& step) {
   }
   const Change change = ChangeOf(system, step);
   const Matrix weights = change.specific.colwise() + change.shared;
-  Matrix products(weights.rows(), weights.cols());
-  for (Index t = 0; t < weights.cols(); ++t) {
-    products.col(t).noalias() = Hessian(t) * weights.col(t);
-  }
+  const Matrix products = ProductsOf(weights);
   const double linear = (gradient_.array() * weights.array()).sum();
   const double quadratic = (products.array() * weights.array()).sum();
   const double penalty = Penalty(specific_, shared_);
   const double largest = LargestStep(system, step);
   double size = largest;
   for (int halving = 0; halving < kMaxModelHalvings; ++halving, size *= 0.5) {
-    const double gain = size * linear + 0.5 * size * size * quadratic - penalty +
-                        Penalty(specific_ + size * change.specific, shared_ + size * change.shared);
+    Change next{specific_ + size * change.specific, shared_ + size * change.shared};
+    double gain = size * linear + 0.5 * size * size * quadratic;
+    Matrix
+        moved;  // the products of the Hessians with what the weights change by, when that is not a multiple of the step
+    if (StopBlocksAtZero(next)) {
+      const Matrix difference =
+          (next.specific - specific_).colwise() + (next.shared - shared_).eval();
+      moved = ProductsOf(difference);
+      gain = (gradient_.array() * difference.array()).sum() +
+             0.5 * (moved.array() * difference.array()).sum();
+    }
+    gain += Penalty(next.specific, next.shared) - penalty;
     if (gain > kSufficientModelDecrease * size * slope) {
       continue;
     }
     for (Index a = 0; a < step.size(); ++a) {
       const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
-      const double before = Weight(unknown);
-      Weight(unknown) += size * step(a);
       // What the step was cut for becomes exactly 0, and with it what rounding leaves on the other side.
-      if (HasKink(unknown) &&
-          (before * Weight(unknown) <= 0 || (largest < 1 && -before / step(a) == size))) {
-        Weight(unknown) = 0;
+      const double before = Weight(unknown);
+      double& after = unknown.task < 0 ? next.shared(unknown.column)
+                                       : next.specific(unknown.column, unknown.task);
+      if (HasKink(unknown) && (before * after <= 0 || (largest < 1 && -before / step(a) == size))) {
+        after = 0;
       }
     }
-    gradient_ += size * products;
+    specific_ = std::move(next.specific);
+    shared_ = std::move(next.shared);
+    gradient_ += moved.size() > 0 ? moved : Matrix(size * products);
     return true;
   }
   return false;

@@ -59,6 +59,9 @@ class MasterModel {
   double LargestStep(const System& system, const Vector& step) const;
   bool LineSearch(const System& system, const Vector& step);
   Change ChangeOf(const System& system, const Vector& step) const;
+  // The Hessians times weights of the scores, d x T.
+  Matrix ProductsOf(const Matrix& weights) const;
+  bool StopBlocksAtZero(Change& point) const;
   double Penalty(const Matrix& specific, const Vector& shared) const;
   double& Weight(const Unknown& unknown) {
     return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);

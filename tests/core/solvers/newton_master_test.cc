@@ -137,5 +137,43 @@ TEST(NewtonMasterTest, NearlyConstantColumnsInSinglePrecisionNeedCentring) {
   SolveMaster(master.problem, 1e-6);
 }
 
+// Blocks on their way to 0 must get there: Newton's method, which does not see the kink, would creep towards it.
+TEST(NewtonMasterTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
+  constexpr Index kRows = 30;
+  constexpr Index kGroups = 55;
+  RandomStream random(3, "newton-master-test");
+  Matrix points(kRows, 2);
+  Vector targets(kRows);
+  for (Index i = 0; i < kRows; ++i) {
+    points.row(i) << random.Normal(), random.Normal();
+    targets(i) = points.row(i).norm() + 0.3 * random.Normal() > 1.2 ? 1 : -1;
+  }
+  RunContext context;
+  FeatureColumns columns(kRows, ColumnPrecision::kDouble);
+  OwnedMaster owned = RandomMaster({.loss = LossKind::kSquare, .groups = 1, .lambda = 0.004}, 17);
+  owned.problem.tasks = {{&columns, targets, Vector::Ones(kRows)}};
+  owned.problem.group_begin = {0};
+  owned.problem.group_weights = Vector();
+  const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(MasterMethod::kNewton);
+  solver->SetAccuracy({1e-6, 1e-4});
+  ASSERT_EQ(solver->Start(owned.problem, MasterPoint::Zero(0, 1), context), absl::OkStatus());
+  for (Index g = 0; g < kGroups; ++g) {
+    const Vector arguments = points * Vector{{random.Normal(), random.Normal()}} / 1.5;
+    Matrix pair(kRows, 2);
+    pair << arguments.array().cos().matrix(), arguments.array().sin().matrix();
+    ASSERT_EQ(columns.Append(pair, pair.colwise().mean().transpose(),
+                             pair.colwise().norm().transpose(), context),
+              absl::OkStatus());
+    owned.problem.group_begin.push_back(columns.cols());
+    ASSERT_EQ(solver->Extend(owned.problem.group_begin, Vector::Ones(g + 1), context),
+              absl::OkStatus());
+    ASSERT_EQ(solver->Run(context), absl::OkStatus());
+  }
+  solver->SetAccuracy({1e-6, 0});
+  ASSERT_EQ(solver->Run(context), absl::OkStatus());
+  EXPECT_EQ(solver->stop(), MasterStop::kGap);
+  EXPECT_LT(solver->iterations(), 2 * kGroups);
+}
+
 }  // namespace
 }  // namespace mercer
