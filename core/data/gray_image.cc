@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kPngMagic = "\x89PNG\r\n\x1a\n";
 constexpr int kMaxValue = 65535;
 
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool IsHeaderSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // The numbers of a PGM file. Between two of them are spaces and comments, from '#' to the end of the line.
 class PgmNumbers {
@@ -38,7 +38,7 @@ class PgmNumbers {
     return value;
   }
   void SkipSpace() {
-    while (!rest_.empty() && (IsSpace(rest_[0]) || rest_[0] == '#')) {
+    while (!rest_.empty() && (IsHeaderSpace(rest_[0]) || rest_[0] == '#')) {
       const bool comment = rest_[0] == '#';
       const size_t end = comment ? rest_.find_first_of("\r\n") : 1;
       rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end);
@@ -54,7 +54,7 @@ class PgmNumbers {
 absl::Status ReadBinaryPixels(std::string_view bytes, GrayImage& image) {
   const size_t width = image.maximum > 255 ? 2 : 1;
   const size_t count = static_cast<size_t>(image.rows * image.columns);
-  if (bytes.empty() || !IsSpace(bytes[0])) {
+  if (bytes.empty() || !IsHeaderSpace(bytes[0])) {
     return ImageError("the header of the PGM file is cut off");
   }
   bytes.remove_prefix(1);

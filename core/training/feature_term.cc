@@ -11,23 +11,23 @@
 namespace mercer {
 namespace {
 
-absl::Status Inconsistent(std::string_view what) {
+absl::Status UnreadableTerm(std::string_view what) {
   return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
 }
 
 // The family of a stored term.
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> FamilyOf(const FeatureTerm& term) {
   if (term.num_inputs < 1) {
-    return Inconsistent("a feature term reads no column");
+    return UnreadableTerm("a feature term reads no column");
   }
   absl::StatusOr<std::shared_ptr<const FeatureFamily>> family =
       MakeFeatureFamily(term.family, term.num_inputs);
   if (!family.ok()) {
-    return Inconsistent(std::string(family.status().message()));
+    return UnreadableTerm(std::string(family.status().message()));
   }
   for (const FeatureParameters& group : term.groups) {
     if (!(*family)->CheckParameters(group).ok()) {
-      return Inconsistent("a feature has a parameter out of range");
+      return UnreadableTerm("a feature has a parameter out of range");
     }
   }
   return family;
@@ -66,7 +66,7 @@ absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs) {
   int previous = -1;
   for (const int output : term.outputs) {
     if (output <= previous || output >= num_outputs) {
-      return Inconsistent("a feature term names an output that does not exist");
+      return UnreadableTerm("a feature term names an output that does not exist");
     }
     previous = output;
   }
@@ -74,7 +74,7 @@ absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs) {
   if (term.groups.empty() || term.outputs.empty() || term.coefficients.rows() != columns ||
       term.coefficients.cols() != static_cast<Index>(term.outputs.size()) ||
       !term.coefficients.allFinite()) {
-    return Inconsistent("the coefficients of a feature term do not fit its features and outputs");
+    return UnreadableTerm("the coefficients of a feature term do not fit its features and outputs");
   }
   return absl::OkStatus();
 }
