@@ -131,9 +131,12 @@ def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
 
 def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
     table = study_solvers.solvers(Laboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
-    assert [row[:3] for row in cells(table)[2:]] == [
+    lines = cells(table)
+    few, many = lines[2:5], lines[7:]
+    assert [row[:3] for row in few] == [
         ["magic", "105", "1000"],
         ["magic", "105", "1"],
         ["magic", "40", "1000"],
     ]
-    assert all("gap" not in row[3] for row in cells(table)[2:])
+    assert [row[:3] for row in many] == [["magic", "105", "1000"]]
+    assert all("gap" not in row[3] for row in few + many)
