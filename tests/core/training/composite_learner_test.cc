@@ -68,6 +68,23 @@ TEST(SplitOutputsTest, PairsSeeTheRowsOfTheirClasses) {
   EXPECT_EQ(parts[1].tasks[0].rows[1], 2);  // classes 0 and 2
 }
 
+TEST(HasPartPerOutputTest, OnlyOutputsOfTheSameRowsAreLearnedInOneRun) {
+  LearnerEntry alone;
+  LearnerEntry joint;
+  joint.joint_outputs = true;
+  const TrainingProblem one_vs_all = ThreeClasses(CodingKind::kOneVsAll);
+  const TrainingProblem one_vs_one = ThreeClasses(CodingKind::kOneVsOne);
+  EXPECT_TRUE(HasPartPerOutput(alone, one_vs_all));
+  EXPECT_TRUE(HasPartPerOutput(alone, one_vs_one));
+  EXPECT_FALSE(HasPartPerOutput(joint, one_vs_all));
+  EXPECT_TRUE(HasPartPerOutput(joint, one_vs_one));
+  // Numbers of 0 are no gaps.
+  TrainingProblem numbers = one_vs_one;
+  numbers.kind = TargetKind::kRegression;
+  EXPECT_FALSE(HasPartPerOutput(joint, numbers));
+  EXPECT_FALSE(HasPartPerOutput(alone, SplitOutput(one_vs_one, 0)));
+}
+
 TEST(SplitOutputsTest, RegressionTargetsOfZeroAreRowsLikeOthers) {
   TrainingProblem problem = ToyProblem(TargetKind::kRegression, 6, 1, {1.0});
   problem.tasks[0].targets = Matrix::Zero(6, 2);
