@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +22,7 @@ namespace mercer {
 
 class RunContext {
  public:
-  using StageCallback = std::function<void(std::string_view stage, double fraction)>;
+  using StageCallback = std::function<void(std::string_view stage, std::optional<double> fraction)>;
 
   // One thread, no cache to speak of, never cancelled: what tests and small tools want.
   RunContext() : RunContext(CancellationToken(), 1, nullptr) {}
@@ -63,9 +64,9 @@ class RunContext {
   const SteadyClock& clock() const { return *clock_; }
   void set_clock(const SteadyClock* clock) { clock_ = clock; }
 
-  // Tells the observer what is going on inside a step; `fraction` of the stage in [0, 1]. Cheap;
-  // call it freely.
-  void ReportStage(std::string_view stage, double fraction) const {
+  // Tells the observer what is going on inside a step, and how much of that is done, in [0, 1], where it is known. Cheap; call it
+  // freely.
+  void ReportStage(std::string_view stage, std::optional<double> fraction = std::nullopt) const {
     if (stage_callback_) {
       stage_callback_(stage, fraction);
     }

@@ -29,6 +29,8 @@ namespace mercer {
 // How far a run is after a step.
 struct StepReport {
   std::string stage;  // "solve", "weights", ...: one word for dashboards
+  // Share of that stage that is done, in [0, 1]; only in reports from within a step, and where the stage knows it.
+  std::optional<double> stage_fraction;
   double fraction =
       0;  // of the whole run, an estimate in [0, 1]; never decreases by contract of RunTraining
   double primal = kInfinity;    // best upper bound so far

@@ -121,7 +121,8 @@ class TrainingLoop {
     }
     if (status.ok()) {
       const InterruptibleScope scope(context, interruption_);
-      context.set_stage_callback([this](std::string_view stage, double) { TellStage(stage); });
+      context.set_stage_callback(
+          [this](std::string_view stage, std::optional<double> done) { TellStage(stage, done); });
       absl::StatusOr<StepReport> report = learner_.Step(context);
       context.set_stage_callback(nullptr);
       if (report.ok()) {
@@ -143,9 +144,12 @@ class TrainingLoop {
     return status;
   }
 
-  void TellStage(std::string_view stage) const {
+  void TellStage(std::string_view stage, std::optional<double> done) const {
     StepReport report = loop_.last.value_or(StepReport());
     report.stage = stage;
+    if (done.has_value()) {
+      report.stage_fraction = std::clamp(*done, 0.0, 1.0);
+    }
     report.fraction = loop_.fraction;
     observer_.OnStage({loop_.iterations, report, "train"});
   }

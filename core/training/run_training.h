@@ -35,7 +35,7 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual void OnProgress(const ProgressEvent& event) = 0;
-  // What is going on inside a step that takes long: the last step's report, if any, with another stage. Called by every thread
+  // What is going on inside a step that takes long: the last step's report, if any, with another stage and the share of it that is done. Called by every thread
   // that works for the run, any number of times: thread-safe.
   virtual void OnStage(const ProgressEvent& event) { (void)event; }
   // Asked after every step, and once more when the run is cancelled; a true answer is followed by

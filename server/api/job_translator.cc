@@ -25,6 +25,9 @@ void WriteProgress(const JobEvent& event, v1::TrainingProgress* progress) {
   const StepReport& report = event.report;
   progress->set_phase(event.phase);
   progress->set_stage(report.stage);
+  if (report.stage_fraction.has_value()) {
+    progress->set_stage_fraction(*report.stage_fraction);
+  }
   progress->set_fraction(report.fraction);
   if (std::isfinite(report.primal)) {
     progress->set_primal(report.primal);

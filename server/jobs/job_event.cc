@@ -13,6 +13,14 @@ namespace {
 
 constexpr uint8_t kFormat = 1;
 constexpr uint8_t kTracedFormat = 2;  // the same with a trace, after the message
+constexpr uint8_t kStageFormat = 3;   // the first with the share of the stage, at the end
+
+uint8_t FormatOf(const JobEvent& event) {
+  if (event.kind == JobEventKind::kProgress && event.report.stage_fraction.has_value()) {
+    return kStageFormat;
+  }
+  return event.trace_id.empty() ? kFormat : kTracedFormat;
+}
 
 bool IsKind(uint8_t value) {
   return value >= 1 && value <= static_cast<uint8_t>(JobEventKind::kResumed);
@@ -25,17 +33,21 @@ bool IsState(uint8_t value) {
 
 std::string EncodeJobEvent(const JobEvent& event) {
   ByteWriter writer;
-  writer.WriteUint8(event.trace_id.empty() ? kFormat : kTracedFormat);
+  const uint8_t format = FormatOf(event);
+  writer.WriteUint8(format);
   writer.WriteUint8(static_cast<uint8_t>(event.kind));
   writer.WriteUint8(static_cast<uint8_t>(event.state));
   writer.WriteString(event.message);
-  if (!event.trace_id.empty()) {
+  if (format == kTracedFormat) {
     writer.WriteString(event.trace_id);
   }
   if (event.kind == JobEventKind::kProgress) {
     writer.WriteString(event.phase);
     WriteReport(event.report, writer);
     writer.WriteDouble(event.elapsed_seconds);
+    if (format == kStageFormat) {
+      writer.WriteDouble(*event.report.stage_fraction);
+    }
   }
   return std::move(writer).Take();
 }
@@ -54,7 +66,7 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
   if (format == kTracedFormat) {
     event.trace_id = reader.ReadString();
   }
-  if ((format != kFormat && format != kTracedFormat) || !IsKind(kind) || !IsState(state)) {
+  if (format < kFormat || format > kStageFormat || !IsKind(kind) || !IsState(state)) {
     reader.Fail();
   } else {
     event.kind = static_cast<JobEventKind>(kind);
@@ -64,6 +76,9 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
     event.phase = reader.ReadString();
     event.report = ReadReport(reader);
     event.elapsed_seconds = reader.ReadDouble();
+    if (format == kStageFormat) {
+      event.report.stage_fraction = reader.ReadDouble();
+    }
   }
   if (!reader.AtEnd()) {
     return absl::DataLossError(absl::StrCat("event ", record.sequence, " cannot be read"));

@@ -49,12 +49,22 @@ std::string DescribeChange(const v1::StateChange& change) {
   return text;
 }
 
+// "factor 42 %" from within a stage that knows its end, else nothing.
+void AddStage(const v1::TrainingProgress& progress, std::vector<std::string>& parts) {
+  if (progress.has_stage_fraction()) {
+    parts.push_back(absl::StrCat(
+        progress.stage(), " ",
+        static_cast<int>(100 * std::clamp(progress.stage_fraction(), 0.0, 1.0)), " %"));
+  }
+}
+
 std::string DescribeProgress(const v1::ProgressEvent& event,
                              std::optional<absl::Duration> remaining) {
   const v1::TrainingProgress& progress = event.progress();
-  std::vector<std::string> parts = {absl::StrCat("iteration ", event.iteration()),
-                                    absl::StrCat("objective ", Objective(progress)),
-                                    absl::StrCat("gap ", GapText(progress))};
+  std::vector<std::string> parts = {absl::StrCat("iteration ", event.iteration())};
+  AddStage(progress, parts);
+  parts.push_back(absl::StrCat("objective ", Objective(progress)));
+  parts.push_back(absl::StrCat("gap ", GapText(progress)));
   if (progress.active_kernels() > 0) {
     parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
   }
@@ -114,9 +124,10 @@ std::string FormatProgressBar(const v1::ProgressEvent& event,
   const int bar_width = terminal.width >= 100  ? kBarWidth
                         : terminal.width >= 50 ? kNarrowBarWidth
                                                : kTinyBarWidth;
-  std::vector<std::string> parts = {
-      absl::StrCat("gap ", GapText(progress), " → ", FormatGap(target_gap)),
-      absl::StrCat("objective ", Objective(progress))};
+  std::vector<std::string> parts;
+  AddStage(progress, parts);
+  parts.push_back(absl::StrCat("gap ", GapText(progress), " → ", FormatGap(target_gap)));
+  parts.push_back(absl::StrCat("objective ", Objective(progress)));
   if (progress.active_kernels() > 0) {
     parts.push_back(absl::StrCat(progress.active_kernels(), " kernels"));
   }

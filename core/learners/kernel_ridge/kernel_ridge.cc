@@ -100,7 +100,7 @@ class KernelRidgeLearner : public Learner {
  private:
   absl::Status Prepare(RunContext& context) {
     const TaskData& task = problem_->tasks[0];
-    context.ReportStage("kernels", 0);
+    context.ReportStage("kernels");
     MERCER_ASSIGN_OR_RETURN(
         family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
     MERCER_ASSIGN_OR_RETURN(kernel_,
@@ -114,7 +114,7 @@ class KernelRidgeLearner : public Learner {
     const double lambda = options_.lambda;
     const Vector costs = task.costs / lambda;
     MERCER_RETURN_IF_ERROR(CheckCosts(task.costs, costs));
-    context.ReportStage("solve", 0);
+    context.ReportStage("solve");
     absl::StatusOr<RidgeSolution> solved =
         SolveKernelRidge(*kernel_, task.targets.leftCols(1), costs, /*with_bias=*/true, context);
     if (absl::IsInvalidArgument(solved.status())) {

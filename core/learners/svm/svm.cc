@@ -61,7 +61,7 @@ absl::Status SvmLearner::Prepare(RunContext& context) {
   }
   const TaskData& task = problem_->tasks[0];
   if (family_ == nullptr) {
-    context.ReportStage("kernels", 0);
+    context.ReportStage("kernels");
     MERCER_ASSIGN_OR_RETURN(
         family_, MakeExactKernelFamily(task.inputs, task.rows, problem_->kernels, context));
   }

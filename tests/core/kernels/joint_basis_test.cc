@@ -231,9 +231,9 @@ TEST(JointBasisTest, SearchEndsWithCancellation) {
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
   int panels = 0;
-  context.set_stage_callback([&](std::string_view stage, double fraction) {
+  context.set_stage_callback([&](std::string_view stage, std::optional<double> fraction) {
     EXPECT_EQ(stage, "compression");
-    EXPECT_TRUE(fraction >= 0 && fraction <= 1) << fraction;
+    EXPECT_TRUE(fraction >= 0 && fraction <= 1) << fraction.value_or(-1);
     if (++panels == 2) {
       token.Cancel();
     }

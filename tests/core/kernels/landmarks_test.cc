@@ -195,9 +195,9 @@ TEST(LandmarksTest, SelectionEndsWithCancellation) {
   const CancellationToken token;
   RunContext context(token, 1, nullptr);
   int steps = 0;
-  context.set_stage_callback([&](std::string_view stage, double fraction) {
+  context.set_stage_callback([&](std::string_view stage, std::optional<double> fraction) {
     EXPECT_EQ(stage, "landmarks");
-    EXPECT_TRUE(fraction >= 0 && fraction <= 1) << fraction;
+    EXPECT_TRUE(fraction >= 0 && fraction <= 1) << fraction.value_or(-1);
     if (++steps == 3) {
       token.Cancel();
     }

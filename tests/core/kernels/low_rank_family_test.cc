@@ -353,8 +353,8 @@ TEST_F(LowRankFamilyTest, EveryStageEndsWithCancellation) {
     const CancellationToken token;
     RunContext context(token, 1, nullptr);
     int after = 0;
-    context.set_stage_callback([&](std::string_view stage, double fraction) {
-      EXPECT_TRUE(fraction >= 0 && fraction <= 1) << stage << " " << fraction;
+    context.set_stage_callback([&](std::string_view stage, std::optional<double> fraction) {
+      EXPECT_TRUE(fraction >= 0 && fraction <= 1) << stage << " " << fraction.value_or(-1);
       after += token.cancelled() ? 1 : 0;
       if (stage == cancelled_stage) {
         token.Cancel();

@@ -50,6 +50,7 @@ TEST_F(RunTrainingTest, StagesWithinStepsAreToldWithTheReportOfTheLastStep) {
   for (size_t i = 0; i < observer_.stages.size(); ++i) {
     const ProgressEvent& told = observer_.stages[i];
     EXPECT_EQ(told.report.stage, i % 2 == 0 ? "landmarks" : "factor");
+    EXPECT_EQ(told.report.stage_fraction, 0.25);
     EXPECT_EQ(told.iteration, static_cast<int64_t>(i / 2));
     EXPECT_EQ(told.report.has_model, i >= 2);
     if (i >= 2) {
@@ -57,6 +58,13 @@ TEST_F(RunTrainingTest, StagesWithinStepsAreToldWithTheReportOfTheLastStep) {
       EXPECT_EQ(told.report.primal, last.primal);
       EXPECT_EQ(told.report.fraction, last.fraction);
     }
+  }
+}
+
+TEST_F(RunTrainingTest, WholeStepsSayNothingOfTheShareOfAStage) {
+  ASSERT_TRUE(Run({.stages = {"factor"}}).ok());
+  for (const ProgressEvent& event : observer_.events) {
+    EXPECT_FALSE(event.report.stage_fraction.has_value());
   }
 }
 

@@ -44,7 +44,7 @@ class ScriptedLearner : public Learner {
     begun_ = steps_ + 1;
     script_.during_step(begun_);
     for (const std::string& stage : script_.stages) {
-      context.ReportStage(stage, 0);
+      context.ReportStage(stage, 0.25);
     }
     if (script_.knows_deadlines ? context.cancelled() : context.cancellation().cancelled()) {
       return absl::CancelledError("in the middle of a step");

@@ -51,7 +51,22 @@ TEST(JobEventTest, EveryFieldRoundTrips) {
   EXPECT_TRUE(read->report.has_model);
   EXPECT_EQ(read->report.stop, StopReason::kTimeLimit);
   EXPECT_EQ(read->elapsed_seconds, 3.5);
+  EXPECT_EQ(read->report.stage_fraction, std::nullopt);
   EXPECT_FALSE(read->is_terminal());
+}
+
+TEST(JobEventTest, TheShareOfAStageRoundTrips) {
+  JobEvent event = MakeProgress();
+  const std::string without = EncodeJobEvent(event);
+  event.report.stage_fraction = 0.42;
+  const std::string with = EncodeJobEvent(event);
+  EXPECT_EQ(with.substr(1, without.size() - 1), without.substr(1))
+      << "as it was before, and the share";
+  const auto read = DecodeJobEvent({17, 2, 40, absl::FromUnixSeconds(5), with});
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->report.stage_fraction, 0.42);
+  EXPECT_EQ(read->elapsed_seconds, 3.5);
+  EXPECT_FALSE(DecodeJobEvent({1, 1, 1, absl::UnixEpoch(), with.substr(0, with.size() - 1)}).ok());
 }
 
 TEST(JobEventTest, TheFirstEventTellsTheTrace) {

@@ -41,6 +41,8 @@ class Progress:
         Of ``"resumed"``: the iteration of the checkpoint; what came after it is done again.
     phase, stage : str
         ``"train"`` or ``"fold 2 of 5"``; what the learner is doing, one word.
+    stage_fraction : float or None
+        Share of the stage that is done, in [0, 1]; None when the stage has no end that is known.
     fraction : float
         Share of the whole training that is done, an estimate in [0, 1].
     primal, dual : float or None
@@ -64,6 +66,7 @@ class Progress:
     from_iteration: int = 0
     phase: str = ""
     stage: str = ""
+    stage_fraction: Optional[float] = None
     fraction: float = 0.0
     primal: Optional[float] = None
     dual: Optional[float] = None
@@ -87,7 +90,7 @@ def read_event(event: Any) -> Progress:
         progress = event.progress
         fields = {name: getattr(progress, name) for name in
                   ("phase", "stage", "fraction", "active_kernels", "support_vectors")}  # fmt: skip
-        for name in ("primal", "dual", "relative_gap"):
+        for name in ("primal", "dual", "relative_gap", "stage_fraction"):
             fields[name] = _optional(progress, name)
         for name in ("elapsed", "remaining"):
             duration = getattr(progress, name)

@@ -47,6 +47,7 @@ export interface TrainingProgress {
   hasModel?: boolean;
   elapsed?: string;
   remaining?: string;
+  stageFraction?: number;
 }
 
 export interface StateChange {

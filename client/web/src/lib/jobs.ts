@@ -1,5 +1,5 @@
 // What the pages say of jobs.
-import type { Job, TrainRequest } from '../api/types.ts';
+import type { Job, TrainingProgress, TrainRequest } from '../api/types.ts';
 import { isFinal } from '../live/job_store.ts';
 import { formatReal, formatSeconds, idOf } from './format.ts';
 import { parseDuration } from './numbers.ts';
@@ -49,6 +49,11 @@ export function secondsOf(job: Job, now: number): number | undefined {
   return Math.max(0, (end - Date.parse(job.startTime)) / 1000);
 }
 
+/** What the learner is doing, with the share that is done where it is known. */
+export function stageWords({ stage, stageFraction }: TrainingProgress): string {
+  return stageFraction === undefined ? (stage ?? '') : `${stage ?? ''} ${Math.floor(100 * stageFraction)} %`;
+}
+
 /** One line on where a job stands. */
 export function standingOf(job: Job): string {
   const progress = job.progress?.progress;
@@ -58,7 +63,10 @@ export function standingOf(job: Job): string {
     case 'JOB_STATE_RUNNING': {
       const remaining = parseDuration(progress?.remaining);
       const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}, ` : '';
-      return remaining !== undefined ? `${phase}about ${formatSeconds(remaining)} left` : `${phase}${progress?.stage ?? 'starting'}`;
+      const stage = progress ? stageWords(progress) : 'starting';
+      if (remaining === undefined) return `${phase}${stage}`;
+      const within = progress?.stageFraction === undefined ? '' : `${stage}, `;
+      return `${phase}${within}about ${formatSeconds(remaining)} left`;
     }
     case 'JOB_STATE_VERIFYING':
       return 'the certificate is being recomputed';

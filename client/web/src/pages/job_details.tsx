@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Attempt, ProgressEvent, TrainRequest } from '../api/types.ts';
 import { useProgress } from '../context.tsx';
 import { formatClock, formatInteger, formatReal, formatSeconds, formatTime, idOf } from '../lib/format.ts';
-import { reasonWords } from '../lib/jobs.ts';
+import { reasonWords, stageWords } from '../lib/jobs.ts';
 import { describeRequest } from '../lib/request_words.ts';
 import { Definitions, Panel, stateWord } from '../ui/parts.tsx';
 import { pure } from '../ui/pure.tsx';
@@ -76,7 +76,7 @@ function eventWords(event: ProgressEvent): string {
     const why = stateChange.error?.message ?? (stateChange.reason ? reasonWords(stateChange.reason) : '');
     return [stateWord(stateChange.state), why, stateChange.model ?? ''].filter(Boolean).join(': ');
   }
-  const parts = [`${progress?.phase ?? 'train'} ${progress?.stage ?? ''}`.trim(), `iteration ${formatInteger(event.iteration)}`];
+  const parts = [`${progress?.phase ?? 'train'} ${progress ? stageWords(progress) : ''}`.trim(), `iteration ${formatInteger(event.iteration)}`];
   if (progress?.primal !== undefined) parts.push(`objective ${formatReal(progress.primal, 6)}`);
   if (progress?.relativeGap !== undefined) parts.push(`gap ${formatReal(progress.relativeGap, 2)}`);
   return parts.join(' · ');

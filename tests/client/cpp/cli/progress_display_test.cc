@@ -100,6 +100,18 @@ TEST(ProgressDisplayTest, BarFollowsTheShareUntilThereIsAGap) {
             "train ▕██▌       ▏ gap - → 1.0e-03  objective -  12 s");
 }
 
+TEST(ProgressDisplayTest, StagesThatKnowTheirEndShowTheirShare) {
+  v1::ProgressEvent event = Progress();
+  event.mutable_progress()->set_stage("factor");
+  event.mutable_progress()->set_stage_fraction(0.429);
+  EXPECT_EQ(
+      FormatEventLine(event, kRemaining),
+      "[7]   train: iteration 14  factor 42 %  objective 1234.5  gap 3.2e-02  31 kernels  12 s  "
+      "about 8.0 s left");
+  EXPECT_EQ(FormatProgressBar(event, kRemaining, 1e-3, {.width = 60}),
+            "train ▕█████     ▏ factor 42 %  gap 3.2e-02 → 1.0e-03  obje…");
+}
+
 TEST(ProgressDisplayTest, OneLineForEachEvent) {
   EXPECT_EQ(FormatEventLine(Progress(), kRemaining),
             "[7]   train: iteration 14  objective 1234.5  gap 3.2e-02  31 kernels  12 s  about "

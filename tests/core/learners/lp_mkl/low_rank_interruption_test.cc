@@ -61,7 +61,8 @@ CancelledRun CancelAt(const OptionValues& options, const TrainingProblem& proble
   });
   RunContext context(token, 1, nullptr);
   CancelledRun run{*Entry().create(options), "", "start"};
-  context.set_stage_callback([&](std::string_view stage, double) { run.stage = stage; });
+  context.set_stage_callback(
+      [&](std::string_view stage, std::optional<double>) { run.stage = stage; });
   EXPECT_TRUE(run.learner->Start(problem, nullptr).ok());
   const InterruptibleScope scope(context, counter);
   for (int step = 0; step < 1000; ++step) {
@@ -156,7 +157,7 @@ TEST(LowRankInterruptionTest, VerificationEndsWithCancellationAndIsDoneAnew) {
     RunContext context(token, 1, nullptr);
     // The run itself tells the stages of its steps.
     observer.on_verifying = [&] {
-      context.set_stage_callback([&](std::string_view reached, double) {
+      context.set_stage_callback([&](std::string_view reached, std::optional<double>) {
         if (reached == stage) {
           token.Cancel();
         }

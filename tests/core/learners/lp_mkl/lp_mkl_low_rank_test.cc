@@ -254,7 +254,7 @@ TEST(LpMklLowRankTest, CancellationEndsEveryStage) {
   for (const std::string stage : {"compression", "factor"}) {
     const CancellationToken token;
     RunContext context(token, 1, nullptr);
-    context.set_stage_callback([&](std::string_view reached, double) {
+    context.set_stage_callback([&](std::string_view reached, std::optional<double>) {
       if (reached == stage) {
         token.Cancel();
       }
