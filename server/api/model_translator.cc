@@ -85,6 +85,25 @@ void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* me
   }
 }
 
+absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message) {
+  if (term.family.kind == FeatureFamilyKind::kColumns) {
+    for (const FeatureParameters& group : term.groups) {
+      message->mutable_columns()->add_positions(static_cast<int64_t>(group[0]));
+    }
+  } else {
+    v1::FourierFeatures& fourier = *message->mutable_fourier();
+    Matrix frequencies(static_cast<Index>(term.groups.size()), term.num_inputs);
+    for (Index g = 0; g < frequencies.rows(); ++g) {
+      const FeatureParameters& group = term.groups[static_cast<size_t>(g)];
+      fourier.add_bandwidths(group[0]);
+      frequencies.row(g) = Eigen::Map<const Vector>(group.data() + 1, term.num_inputs);
+    }
+    MERCER_RETURN_IF_ERROR(WriteMatrix(frequencies, fourier.mutable_frequencies()));
+  }
+  message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
+  return WriteMatrix(term.coefficients, message->mutable_coefficients());
+}
+
 }  // namespace
 
 void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
@@ -123,6 +142,11 @@ v1::Model SummarizeModel(const Model& model) {
     weights.mutable_kernels()->Assign(summary.kernel_names.begin(), summary.kernel_names.end());
     WriteMatrix(summary.kernel_weights, weights.mutable_weights()).IgnoreError();  // it fits
   }
+  if (!summary.feature_names.empty()) {
+    v1::FeatureWeights& features = *message.mutable_feature_weights();
+    features.mutable_features()->Assign(summary.feature_names.begin(), summary.feature_names.end());
+    WriteMatrix(summary.feature_weights, features.mutable_weights()).IgnoreError();  // it fits
+  }
   message.set_num_support_vectors(summary.num_support_vectors);
   message.set_num_training_rows(model.num_training_rows);
   return message;
@@ -143,6 +167,9 @@ absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
     term_message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
     MERCER_RETURN_IF_ERROR(WriteMatrix(term.weights, term_message->mutable_weights()));
     WriteSparse(term.coefficients, term_message->mutable_coefficients());
+  }
+  for (const FeatureTerm& term : model.function.feature_terms) {
+    MERCER_RETURN_IF_ERROR(WriteFeatureTerm(term, function->add_feature_terms()));
   }
   function->mutable_bias()->Assign(model.function.bias.begin(), model.function.bias.end());
   return absl::OkStatus();

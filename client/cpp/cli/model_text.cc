@@ -81,15 +81,22 @@ std::string ClassesText(const google::protobuf::RepeatedPtrField<std::string>& c
       shown < count ? ", ..." : "");
 }
 
-// Mean absolute weight of every kernel over the outputs.
-std::vector<double> MeanWeights(const v1::KernelWeights& weights) {
-  std::vector<double> means(static_cast<size_t>(weights.kernels_size()), 0.0);
-  const int64_t outputs = std::max<int64_t>(1, weights.weights().columns());
-  const auto& values = weights.weights().values();
+// What is weighed, kernels or features, and by how much: rows of `weights` are theirs, columns the outputs'.
+struct WeighedNames {
+  std::string title;
+  const google::protobuf::RepeatedPtrField<std::string>& names;
+  const v1::Matrix& weights;
+};
+
+// Mean absolute weight of each over the outputs.
+std::vector<double> MeanWeights(const WeighedNames& weighed) {
+  std::vector<double> means(static_cast<size_t>(weighed.names.size()), 0.0);
+  const int64_t outputs = std::max<int64_t>(1, weighed.weights.columns());
+  const auto& values = weighed.weights.values();
   for (int i = 0; i < values.size(); ++i) {
-    const auto kernel = static_cast<size_t>(i / outputs);
-    if (kernel < means.size()) {
-      means[kernel] += std::abs(values[i]) / static_cast<double>(outputs);
+    const auto row = static_cast<size_t>(i / outputs);
+    if (row < means.size()) {
+      means[row] += std::abs(values[i]) / static_cast<double>(outputs);
     }
   }
   return means;
@@ -139,6 +146,35 @@ std::string RestText(const std::vector<double>& means, const std::vector<size_t>
                          zeros > 0 ? absl::StrCat("; ", zeros, " of weight 0") : "");
 }
 
+// The largest weights as bars, at most `most` (0: all).
+std::string FormatWeights(const WeighedNames& weighed, const Terminal& terminal, int most) {
+  const std::vector<double> means = MeanWeights(weighed);
+  if (means.empty()) {
+    return "";
+  }
+  const std::vector<size_t> order = Descending(means);
+  const size_t shown = most > 0 ? std::min(means.size(), static_cast<size_t>(most)) : means.size();
+  std::vector<std::string> names;
+  int name_width = 0;
+  for (size_t i = 0; i < shown; ++i) {
+    names.push_back(Printable(ShortName(weighed.names.at(static_cast<int>(order[i])))));
+    name_width = std::max(name_width, DisplayWidth(names.back()));
+  }
+  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
+  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
+  const int64_t outputs = weighed.weights.columns();
+  std::string text = absl::StrCat(
+      weighed.title, outputs > 1 ? absl::StrCat(" (means over ", outputs, " outputs)") : "", "\n");
+  const double largest = std::max(means[order[0]], 1e-300);
+  for (size_t i = 0; i < shown; ++i) {
+    const double weight = means[order[i]];
+    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
+                    Paint(terminal, Colour::kGreen, Bar(weight / largest, bar_width)), " ",
+                    absl::StrFormat("%.3g", weight), "\n");
+  }
+  return text + RestText(means, order, shown);
+}
+
 std::string LabelsText(const v1::Model& model) {
   const std::map<std::string, std::string> sorted(model.labels().begin(), model.labels().end());
   return absl::StrJoin(sorted, ", ", absl::PairFormatter("="));
@@ -185,33 +221,14 @@ std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& 
 
 std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
                                 int max_kernels) {
-  const std::vector<double> means = MeanWeights(weights);
-  if (means.empty()) {
-    return "";
-  }
-  const std::vector<size_t> order = Descending(means);
-  const size_t shown =
-      max_kernels > 0 ? std::min(means.size(), static_cast<size_t>(max_kernels)) : means.size();
-  std::vector<std::string> names;
-  int name_width = 0;
-  for (size_t i = 0; i < shown; ++i) {
-    names.push_back(Printable(ShortName(weights.kernels(static_cast<int>(order[i])))));
-    name_width = std::max(name_width, DisplayWidth(names.back()));
-  }
-  name_width = std::min(name_width, std::max(kMinNameWidth, terminal.width - kBesideName));
-  const int bar_width = std::clamp(terminal.width - name_width - 16, 8, kMaxBarWidth);
-  const int64_t outputs = weights.weights().columns();
-  std::string text =
-      absl::StrCat("kernel weights",
-                   outputs > 1 ? absl::StrCat(" (means over ", outputs, " outputs)") : "", "\n");
-  const double largest = std::max(means[order[0]], 1e-300);
-  for (size_t i = 0; i < shown; ++i) {
-    const double weight = means[order[i]];
-    absl::StrAppend(&text, "  ", Pad(CutMiddle(names[i], name_width), name_width), "  ",
-                    Paint(terminal, Colour::kGreen, Bar(weight / largest, bar_width)), " ",
-                    absl::StrFormat("%.3g", weight), "\n");
-  }
-  return text + RestText(means, order, shown);
+  return FormatWeights({"kernel weights", weights.kernels(), weights.weights()}, terminal,
+                       max_kernels);
+}
+
+std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Terminal& terminal,
+                                 int max_features) {
+  return FormatWeights({"chosen features", weights.features(), weights.weights()}, terminal,
+                       max_features);
 }
 
 std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels) {
@@ -235,7 +252,8 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
   return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
-                      FormatKernelWeights(model.kernel_weights(), terminal, max_kernels));
+                      FormatKernelWeights(model.kernel_weights(), terminal, max_kernels),
+                      FormatFeatureWeights(model.feature_weights(), terminal, max_kernels));
 }
 
 }  // namespace mercer::client

@@ -1,4 +1,4 @@
-// A model as text: what it is, how good it provably is, and which kernels matter.
+// A model as text: what it is, how good it provably is, and which kernels or features matter.
 #pragma once
 
 #include <string>
@@ -16,6 +16,9 @@ std::string FormatCertificate(const v1::Certificate& certificate);
 // The largest weights as bars, at most `max_kernels` (0: all); several outputs are averaged.
 std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal& terminal,
                                 int max_kernels);
+// The same of the features that were chosen.
+std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Terminal& terminal,
+                                 int max_features);
 // "accuracy 0.942, auc 0.981" for each way of measuring, a line each.
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics);
 

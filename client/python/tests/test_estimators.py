@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import Lasso
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -25,7 +26,15 @@ from sklearn.utils import estimator_checks
 
 import mercer
 from mercer import estimators
-from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier, LpMKLRegressor
+from mercer.estimators import (
+    InfiniteFeaturesClassifier,
+    InfiniteFeaturesRegressor,
+    KernelRidge,
+    KernelSVC,
+    KernelSVR,
+    LpMKLClassifier,
+    LpMKLRegressor,
+)
 
 TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 
@@ -33,8 +42,8 @@ TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 # neither kernels nor scaling come from the rows is tested below, by the same checks.
 EXPECTED_FAILURES = {
     f"check_sample_weight_equivalence_on_{kind}_data": (
-        "the default kernels take their widths, and the default scaling its statistics, from the rows as they are, "
-        "without weights; and the optimum is certified to the relative gap tol=0.001, the check compares with 1e-7"
+        "the default kernels take their widths, features their norms, and the default scaling its statistics, from the "
+        "rows as they are, without weights; and the optimum is certified to the relative gap tol=0.001, the check compares with 1e-7"
     )
     for kind in ("dense", "sparse")
 }
@@ -95,6 +104,27 @@ def test_agrees_with_another_support_vector_machine(rings):
     np.testing.assert_allclose(ours.decision_function(features), theirs.decision_function(features), atol=1e-3)
     np.testing.assert_array_equal(ours.predict(features), theirs.predict(features))
     assert ours.certificate_["accuracy"] <= 1e-7
+
+
+def test_features_of_the_data_are_the_lasso(rings):
+    features, _ = rings
+    target = 2 * features[:, 0] - features[:, 2]
+    n = len(target)
+    penalty = 30.0
+    ours = InfiniteFeaturesRegressor(
+        family="columns", lambda_=penalty, lambda_unit="absolute", normalization="none", violation=0.0, scaling="none", tol=1e-9
+    ).fit(features, target)
+    theirs = Lasso(alpha=penalty / (2 * n), tol=1e-12, max_iter=100_000).fit(features, target)
+    np.testing.assert_allclose(ours.predict(features), theirs.predict(features), atol=1e-5)
+    assert len(ours.chosen_features_) == np.count_nonzero(theirs.coef_)
+
+
+def test_chosen_features_separate_rings(rings):
+    features, labels = rings
+    model = InfiniteFeaturesClassifier(max_groups=30).fit(features, labels)
+    assert model.score(features, labels) > 0.85
+    assert 0 < len(model.chosen_features_) <= 30
+    assert model.chosen_weights_.shape == (len(model.chosen_features_),)
 
 
 def test_agrees_with_the_closed_form(rings):

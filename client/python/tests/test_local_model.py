@@ -76,6 +76,31 @@ def test_several_classes(client, data, coding):
     assert local.is_one_vs_one == (coding == "one_vs_one")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"kernel": "laplacian", "bandwidths": [1.0, 4.0]},
+        {"family": "columns"},
+        {"normalization": "none", "lambda_shared": 0.01},
+    ],
+)
+@pytest.mark.parametrize("coding", ["one_vs_all", "one_vs_one"])
+def test_chosen_features(client, data, options, coding):
+    features, signal, new = data
+    labels = np.digitize(signal, [-0.5, 0.5])
+    job = client.train(
+        client.upload(features, labels, names=list("abcd")),
+        "infinite_features",
+        {"max_groups": 12, "lambda": 0.02, **options},
+        coding=coding,
+    )
+    local = assert_equal_to_server(job.wait(), new)
+    assert len(local.feature_names) > 0
+    assert local.feature_weights.shape == (len(local.feature_names), len(local.bias))
+    assert local.kernel_names == ()
+
+
 def test_categories_and_missing_values(client, data):
     features, signal, new = data
     frame = pd.DataFrame(features.copy(), columns=list("abcd"))

@@ -78,14 +78,24 @@ ATTRIBUTES = [
     ("model_", "LocalModel", "The model itself, which needs no server."),
     ("model_name_", "str", "Its name on the server."),
     ("job_name_", "str", "Of the job that trained it."),
-    ("kernel_names_", "ndarray of str", "Of all candidate kernels."),
-    ("kernel_weights_", "ndarray of shape (n_kernels,) or (n_kernels, n_outputs)", "As the learner defines them."),
     ("intercept_", "ndarray of shape (n_outputs,)", "Biases."),
     ("certificate_", "dict of str to float", "Bounds of the optimum, recomputed by the server after the training."),
     ("history_", "list of Progress", "The events of the job."),
     ("n_iter_", "int", "Steps of the learner."),
     ("n_features_in_", "int", "Number of features."),
     ("feature_names_in_", "ndarray of str", "Their names, where ``X`` had any."),
+]
+KERNEL_ATTRIBUTES = [
+    ("kernel_names_", "ndarray of str", "Of all candidate kernels."),
+    ("kernel_weights_", "ndarray of shape (n_kernels,) or (n_kernels, n_outputs)", "As the learner defines them."),
+]
+FEATURE_ATTRIBUTES = [
+    ("chosen_features_", "ndarray of str", "The groups of features that were chosen."),
+    (
+        "chosen_weights_",
+        "ndarray of shape (n_groups,) or (n_groups, n_outputs)",
+        "Euclidean norms of their weights, as the learner defines them.",
+    ),
 ]
 CLASSES = ("classes_", "ndarray of shape (n_classes,)", "The classes.")
 
@@ -166,7 +176,8 @@ def estimator(learner, kind):
     own, parameters = parameters_of(learner, kind)
     name = class_name(learner.name, kind)
     heads = [(f"{n} : {k}, default={v!r}", text) for n, k, v, text in parameters]
-    attributes = ([CLASSES] if kind == "classification" else []) + ATTRIBUTES
+    found = KERNEL_ATTRIBUTES if learner.uses_kernels else FEATURE_ATTRIBUTES
+    attributes = ([CLASSES] if kind == "classification" else []) + ATTRIBUTES[:3] + found + ATTRIBUTES[3:]
     doc = [
         f'    """{learner.title}, for {"classes" if kind == "classification" else "numbers"}.\n',
         fill(learner.summary, "    ") + "\n",
@@ -178,7 +189,7 @@ def estimator(learner, kind):
     body = [
         f'    _learner = "{learner.name}"',
         f"    _options = ({options.rstrip()})",
-        f"    _kernels_optional = {learner.kernels_optional}\n",
+        f"    _kernels_optional = {learner.kernels_optional}\n" if learner.uses_kernels else "    _uses_kernels = False\n",
         "    def __init__(\n        self,\n        *,",
         *(f"        {n}: {annotation(k, v)} = {literal(v)}," for n, k, v, _ in parameters),
         "    ) -> None:",

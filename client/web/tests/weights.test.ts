@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnImportance, kernelLabel, parseKernelName, weightBars } from '../src/lib/weights.ts';
+import { columnImportance, featureBars, kernelLabel, parseKernelName, weightBars } from '../src/lib/weights.ts';
 
 const WEIGHTS = {
   kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
@@ -33,4 +33,11 @@ test('bars of one output, per kernel, column and family', () => {
 
 test('columns over all outputs', () => {
   assert.equal(columnImportance(WEIGHTS).get('age'), 3.375);
+});
+
+test('chosen features are bars of one output, largest first', () => {
+  const weights = { features: ['feature 1: fourier(bandwidth=2)', "feature 2: column 'x1'"], weights: { rows: '2', columns: '2', values: [1, 0, 3, 2] } };
+  assert.deepEqual(featureBars(weights, 0).map(({ label, value }) => [label, value]), [["feature 2: column 'x1'", 3], ['feature 1: fourier(bandwidth=2)', 1]]);
+  assert.deepEqual(featureBars(weights, 1).map(({ value }) => value), [2, 0]);
+  assert.deepEqual(featureBars(undefined, 0), []);
 });

@@ -52,6 +52,10 @@ def find_client(server: Server) -> Client:
     return _client(server or os.environ.get("MERCER_SERVER") or None, os.getpid())
 
 
+def _by_output(weights: Array) -> Array:
+    return weights[:, 0] if weights.shape[1] == 1 else weights
+
+
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Trains on a server, predicts without one.
 
@@ -62,6 +66,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     _learner = ""
     _options: tuple[str, ...] = ()
     _kernels_optional = True
+    _uses_kernels = True
     _regression = False
 
     def __sklearn_tags__(self) -> Any:
@@ -88,8 +93,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _start(self, client: Client, dataset: str, target: str, class_weight: Any) -> Job:
+        kernels = self.kernels if self._uses_kernels else None
+        if kernels is None and not self._kernels_optional:
+            kernels = DEFAULT_KERNELS
         settings = {
-            "kernels": DEFAULT_KERNELS if self.kernels is None and not self._kernels_optional else self.kernels,
+            "kernels": kernels,
             "target": target,
             "regression": self._regression,
             "coding": getattr(self, "coding", None),
@@ -157,9 +165,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.job_name_ = job.name
         self.history_ = history
         self.n_iter_ = max(1, max(event.iteration for event in history))
-        self.kernel_names_ = np.asarray(self.model_.kernel_names, dtype=object)
-        weights = self.model_.kernel_weights
-        self.kernel_weights_ = weights[:, 0] if weights.shape[1] == 1 else weights
+        if self._uses_kernels:
+            self.kernel_names_ = np.asarray(self.model_.kernel_names, dtype=object)
+            self.kernel_weights_ = _by_output(self.model_.kernel_weights)
+        else:
+            self.chosen_features_ = np.asarray(self.model_.feature_names, dtype=object)
+            self.chosen_weights_ = _by_output(self.model_.feature_weights)
         self.intercept_ = self.model_.bias
         self.certificate_ = self.model_.certificate
 

@@ -34,6 +34,11 @@ class Features:
                 parts.append(values if len(wanted) == values.shape[1] else values[:, wanted])
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
+    def all(self) -> Array:
+        """The columns of all blocks, side by side."""
+        parts = [values for _, values in self.blocks.values()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
 
 def _shown(block: BlockTransform, column: int) -> str:
     return block.columns[column].name or f"{block.name}[{column + 1}]"

@@ -14,7 +14,9 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
-_VERSION = 1
+_VERSION = 2
+_VERSION_WITHOUT_FEATURES = 1
+_FOURIER, _COLUMNS = 0, 2
 _FRAME_BYTES = 24
 _CHECKSUM_BYTES = 8
 
@@ -100,6 +102,28 @@ class KernelTerm:
 
 
 @dataclasses.dataclass(frozen=True)
+class FeatureTerm:
+    """Features of a family, which read all blocks side by side.
+
+    ``frequencies`` (pairs x inputs) of Fourier features, whose columns are the cosine and the sine of each in turn; or ``positions``
+    of the inputs that are the features themselves.
+    """
+
+    num_inputs: int
+    frequencies: Optional[Array]
+    positions: Optional[Indices]
+    outputs: Indices
+    coefficients: Array
+
+    def values(self, inputs: Array) -> Array:
+        """Values rows x outputs of the term at rows of the features of all blocks."""
+        if self.frequencies is None:
+            return np.asarray(inputs[:, self.positions] @ self.coefficients)
+        arguments = inputs @ self.frequencies.T
+        return np.asarray(np.cos(arguments) @ self.coefficients[::2] + np.sin(arguments) @ self.coefficients[1::2])
+
+
+@dataclasses.dataclass(frozen=True)
 class ModelFile:
     """All that a model file says."""
 
@@ -122,6 +146,9 @@ class ModelFile:
     num_square_columns: int
     seed: int
     code_version: str
+    feature_terms: tuple[FeatureTerm, ...] = ()
+    feature_names: tuple[str, ...] = ()
+    feature_weights: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
 
 
 class _Reader:
@@ -186,7 +213,7 @@ class _Reader:
         return dense
 
 
-def _unframe(content: bytes) -> bytes:
+def _unframe(content: bytes) -> tuple[int, bytes]:
     if len(content) < _FRAME_BYTES + _CHECKSUM_BYTES or content[:8] != _MAGIC:
         raise ModelFileError("this is not a model file")
     version, size = struct.unpack("<QQ", content[8:_FRAME_BYTES])
@@ -196,7 +223,7 @@ def _unframe(content: bytes) -> bytes:
         raise ModelFileError("the model file is damaged: its checksum is wrong")
     if version > _VERSION:
         raise ModelFileError(f"the model file has format {version}, this package knows {_VERSION}")
-    return content[_FRAME_BYTES:-_CHECKSUM_BYTES]
+    return version, content[_FRAME_BYTES:-_CHECKSUM_BYTES]
 
 
 def _option(reader: _Reader) -> tuple[str, Any]:
@@ -251,6 +278,42 @@ def _term(reader: _Reader) -> KernelTerm:
     return KernelTerm(basis, kernels, reader.ints(), reader.matrix(), reader.sparse())
 
 
+def _feature_term(reader: _Reader) -> FeatureTerm:
+    family = reader.byte()
+    reader.byte(), reader.byte()  # kernel, rule of the bandwidths
+    reader.doubles(), reader.double(), reader.double()  # bandwidths, ends of their range
+    for _ in range(4):
+        reader.integer()  # bandwidths per round, candidates of each, patch size, positions per side
+    reader.ints(), reader.byte()  # positions of the patch, whether its mean is subtracted
+    for _ in range(4):
+        reader.double()  # ranges of scales and frequencies
+    reader.integer()  # candidates
+    num_inputs = reader.integer()
+    groups = reader.many(reader.doubles)
+    outputs, coefficients = reader.ints(), reader.matrix()
+    length = {_FOURIER: num_inputs + 1, _COLUMNS: 1}.get(family)
+    if length is None:
+        raise ModelFileError(f"the model file has the unknown family of features {family}")
+    if num_inputs < 1 or not groups or any(len(group) != length for group in groups):
+        raise ModelFileError("the model file is inconsistent: a feature has another number of parameters")
+    parameters = np.stack(groups)
+    if family == _FOURIER:
+        return FeatureTerm(num_inputs, parameters[:, 1:], None, outputs, coefficients)
+    positions = parameters[:, 0].astype(np.int64)
+    if positions.min() < 0 or positions.max() >= num_inputs:
+        raise ModelFileError("the model file is inconsistent: a feature reads a column that does not exist")
+    return FeatureTerm(num_inputs, None, positions, outputs, coefficients)
+
+
+def _with_features(model: ModelFile, reader: _Reader) -> ModelFile:
+    return dataclasses.replace(
+        model,
+        feature_terms=reader.many(lambda: _feature_term(reader)),
+        feature_names=reader.strings(),
+        feature_weights=reader.matrix(),
+    )
+
+
 def _certificate(reader: _Reader) -> dict[str, float]:
     reader.byte()  # kind
     reader.byte()  # scope
@@ -269,6 +332,14 @@ def _check(model: ModelFile) -> None:
         )
         if not fits:
             raise ModelFileError("the model file is inconsistent: a kernel term does not fit its basis")
+    for features in model.feature_terms:
+        if features.frequencies is not None:
+            count = 2 * len(features.frequencies)
+        else:
+            count = 0 if features.positions is None else len(features.positions)
+        fits = features.coefficients.shape == (count, len(features.outputs))
+        if not fits or not all(0 <= output < len(model.bias) for output in features.outputs):
+            raise ModelFileError("the model file is inconsistent: a feature term does not fit its outputs")
 
 
 def read_model_file(content: bytes) -> ModelFile:
@@ -278,7 +349,8 @@ def read_model_file(content: bytes) -> ModelFile:
     ------
     ModelFileError
     """
-    reader = _Reader(_unframe(content))
+    version, payload = _unframe(content)
+    reader = _Reader(payload)
     try:
         model = ModelFile(
             learner=reader.string(),
@@ -301,6 +373,8 @@ def read_model_file(content: bytes) -> ModelFile:
             seed=reader.uint(),
             code_version=reader.string(),
         )
+        if version > _VERSION_WITHOUT_FEATURES:
+            model = _with_features(model, reader)
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():

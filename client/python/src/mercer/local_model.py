@@ -40,6 +40,10 @@ class LocalModel:
         Of all candidate kernels.
     kernel_weights : ndarray of shape (kernels, outputs)
         As the learner defines them.
+    feature_names : tuple of str
+        Of the groups of features that were chosen; empty for learners of kernels.
+    feature_weights : ndarray of shape (groups, outputs)
+        Euclidean norms of the weights of the groups, as the learner defines them.
     bias : ndarray of shape (outputs,)
     certificate, metrics : dict of str to float
     num_support_vectors, num_training_rows : int
@@ -55,6 +59,8 @@ class LocalModel:
         self.classes = file.classes
         self.kernel_names = file.kernel_names
         self.kernel_weights = file.kernel_weights
+        self.feature_names = file.feature_names
+        self.feature_weights = file.feature_weights
         self.bias = file.bias
         self.certificate = file.certificate
         self.metrics = file.metrics
@@ -65,6 +71,8 @@ class LocalModel:
         return (LocalModel, (self.content,))
 
     def __repr__(self) -> str:
+        if self.feature_names:
+            return f"<LocalModel {self.learner}, {len(self.feature_names)} features>"
         return (
             f"<LocalModel {self.learner}, {len(self.kernel_names)} kernels, {self.num_support_vectors} support vectors>"
         )
@@ -137,7 +145,7 @@ class LocalModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model gives probabilities. Files of format 1, the only one so far, hold no calibration."""
+        """Whether the model gives probabilities. Files of the formats 1 and 2, all so far, hold no calibration."""
         return False
 
     @property
@@ -156,6 +164,11 @@ class LocalModel:
                 amplification = size * float(np.abs(term.weights[k]).max())
                 kernel = self._values(spec, term.basis, features, squares, pairs, amplification)
                 values[:, term.outputs] += (kernel @ term.coefficients) * term.weights[k]
+        for chosen in self._file.feature_terms:
+            inputs = features.all()
+            if inputs.shape[1] != chosen.num_inputs:
+                raise ValueError(f"the rows have {inputs.shape[1]} features, the model reads {chosen.num_inputs}")
+            values[:, chosen.outputs] += chosen.values(inputs)
         return values
 
     def _values(

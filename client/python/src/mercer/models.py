@@ -117,6 +117,11 @@ class Model:
         weights = self.get().kernel_weights
         return dict(zip(weights.kernels, _matrix(weights.weights)))
 
+    def feature_weights(self) -> dict[str, Array]:
+        """Norms of the weights of the groups of features that were chosen, one for each output; empty for learners of kernels."""
+        weights = self.get().feature_weights
+        return dict(zip(weights.features, _matrix(weights.weights)))
+
     def versions(self) -> Iterator["Model"]:
         """All versions of the model, newest first."""
         request = v1.ListModelsRequest(model=self.model)

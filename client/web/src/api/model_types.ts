@@ -46,6 +46,11 @@ export interface KernelWeights {
   weights?: Matrix;
 }
 
+export interface FeatureWeights {
+  features?: string[];
+  weights?: Matrix;
+}
+
 export interface Model {
   name: string;
   createTime?: string;
@@ -60,6 +65,7 @@ export interface Model {
   stopReason?: string;
   metrics?: Metric[];
   kernelWeights?: KernelWeights;
+  featureWeights?: FeatureWeights;
   numSupportVectors?: Int64;
   numTrainingRows?: Int64;
   sizeBytes?: Int64;

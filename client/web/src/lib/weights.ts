@@ -1,5 +1,5 @@
 // Kernel weights for bars: read from the names of kernels, grouped by family or column, and sorted.
-import type { KernelWeights } from '../api/model_types.ts';
+import type { FeatureWeights, KernelWeights } from '../api/model_types.ts';
 import { formatReal } from './format.ts';
 
 export interface KernelName {
@@ -70,6 +70,15 @@ export function weightBars(weights: KernelWeights | undefined, output: number, g
     }
   });
   return [...bars.values()].sort((a, b) => b.value - a.value);
+}
+
+/** Bars of the features that were chosen, of one output, largest first. */
+export function featureBars(weights: FeatureWeights | undefined, output: number): WeightBar[] {
+  const columns = Number(weights?.weights?.columns ?? 1);
+  const values = weights?.weights?.values ?? [];
+  return (weights?.features ?? [])
+    .map((name, index) => ({ label: name, title: name, value: Number(values[index * columns + output] ?? 0), count: 1 }))
+    .sort((a, b) => b.value - a.value);
 }
 
 /** How much single columns weigh over all outputs: those that kernels of their own see. */

@@ -1,19 +1,48 @@
-// Which kernels, columns or families matter.
+// Which kernels, columns or families matter; or which features were chosen.
 import { useState } from 'preact/hooks';
 import type { Model } from '../api/model_types.ts';
 import { formatInteger } from '../lib/format.ts';
-import { type Grouping, weightBars } from '../lib/weights.ts';
+import { type Grouping, featureBars, weightBars } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
 
 const GROUPINGS: Grouping[] = ['kernel', 'column', 'family'];
 
+function OutputSelect({ outputs, value, onChange }: { outputs: string[]; value: number; onChange: (output: number) => void }) {
+  if (outputs.length < 2) return null;
+  return (
+    <label class="inline-select">
+      <span class="sub">Output</span>
+      <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
+        {outputs.map((name, index) => (
+          <option key={name} value={index}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+function FeaturesPanel({ model }: { model: Model }) {
+  const [output, setOutput] = useState(0);
+  const bars = featureBars(model.featureWeights, output);
+  return (
+    <Panel title="Chosen features" aside={<span class="sub">{formatInteger(bars.length)} groups</span>}>
+      <div class="panel-tools">
+        <OutputSelect outputs={model.coding?.outputNames ?? []} value={output} onChange={setOutput} />
+      </div>
+      <Bars key={`${output}`} bars={bars} label="Norms of the weights of the features, largest first" />
+    </Panel>
+  );
+}
+
 export function WeightsPanel({ model }: { model: Model }) {
   const [grouping, setGrouping] = useState<Grouping>('kernel');
   const [output, setOutput] = useState(0);
   const weights = model.kernelWeights;
-  const outputs = model.coding?.outputNames ?? [];
+  if (model.featureWeights?.features?.length) return <FeaturesPanel model={model} />;
   if (!weights?.kernels?.length) {
     return (
       <Panel title="Kernel weights">
@@ -30,18 +59,7 @@ export function WeightsPanel({ model }: { model: Model }) {
     >
       <div class="panel-tools">
         <Switch label="Per" value={grouping} choices={GROUPINGS} onChange={setGrouping} />
-        {outputs.length > 1 ? (
-          <label class="inline-select">
-            <span class="sub">Output</span>
-            <select value={output} onChange={(event) => setOutput(Number(event.currentTarget.value))}>
-              {outputs.map((name, index) => (
-                <option key={name} value={index}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          </label>
-        ) : null}
+        <OutputSelect outputs={model.coding?.outputNames ?? []} value={output} onChange={setOutput} />
       </div>
       <Bars key={`${grouping} ${output}`} bars={bars} label={`Weights per ${grouping}, largest first`} />
     </Panel>

@@ -29,6 +29,21 @@ TEST(ModelTextTest, KernelWeightsAreBarsFromTheLargestDown) {
             "  c                0\n");
 }
 
+TEST(ModelTextTest, ChosenFeaturesAreBarsToo) {
+  v1::FeatureWeights weights;
+  weights.add_features("feature 1: fourier(bandwidth=2)");
+  weights.add_features("feature 2: fourier(bandwidth=4)");
+  weights.mutable_weights()->set_rows(2);
+  weights.mutable_weights()->set_columns(1);
+  weights.mutable_weights()->add_values(0.25);
+  weights.mutable_weights()->add_values(0.5);
+  EXPECT_EQ(FormatFeatureWeights(weights, {.width = 60}, 0),
+            "chosen features\n"
+            "  feature 2: fourier(bandwidth=4)  █████████████ 0.5\n"
+            "  feature 1: fourier(bandwidth=2)  ██████▌       0.25\n");
+  EXPECT_EQ(FormatFeatureWeights(v1::FeatureWeights(), {}, 0), "");
+}
+
 TEST(ModelTextTest, TheRestOfTheWeightsIsSummedUp) {
   EXPECT_EQ(FormatKernelWeights(Weights({{"a", 0.2}, {"b", 0.6}, {"c", 0.0}}), {.width = 30}, 1),
             "kernel weights\n"

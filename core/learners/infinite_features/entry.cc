@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/byte_count.h"
+#include "core/base/status_macros.h"
+#include "core/learners/infinite_features/infinite_features.h"
+#include "core/learners/infinite_features/problem.h"
+#include "core/learners/infinite_features/verify.h"
+#include "core/solvers/feature_columns.h"
+#include "core/training/single_task.h"
+
+namespace mercer::infinite_features {
+namespace {
+
+constexpr double kDoubleGap = 1e-5;
+
+Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {
+  return options.family == FamilyChoice::kFourier ? 2 : 1;
+}
+
+Index MostGroups(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  const Index most = options.max_groups;
+  if (options.family == FamilyChoice::kColumns) {
+    return std::min(most, std::max<Index>(shape.columns, 1));
+  }
+  return options.selection == SelectionChoice::kSelected
+             ? std::min<Index>(most, options.dictionary_size)
+             : most;
+}
+
+// Candidates that a round evaluates.
+Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  if (options.family == FamilyChoice::kColumns) {
+    return shape.columns;
+  }
+  if (options.selection == SelectionChoice::kSelected) {
+    return options.dictionary_size;
+  }
+  const auto given = static_cast<Index>(std::max<size_t>(options.bandwidths.size(), 1));
+  return options.candidates *
+         (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
+}
+
+// Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns.
+size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  constexpr Index kVectors = 16;
+  constexpr Index kGramCopies = 4;
+  constexpr ByteCount kScan(size_t{48} << 20);  // partial sums and chunks of a search
+  const ByteCount number(sizeof(double));
+  const ByteCount rows(shape.rows);
+  const ByteCount outputs(shape.outputs);
+  const Index columns = MostGroups(options, shape) * ColumnsPerGroup(options);
+  const ColumnPrecision precision =
+      shape.relative_gap < kDoubleGap ? ColumnPrecision::kDouble : ColumnPrecision::kSingle;
+  const ByteCount width(columns);
+  const ByteCount candidates = ByteCount(Candidates(options, shape)) *
+                               ByteCount(ColumnsPerGroup(options)) *
+                               (ByteCount(shape.columns) + ByteCount(4) * outputs + ByteCount(16));
+  const ByteCount blocks =
+      rows * ByteCount(Candidates(options, shape) * 2) * outputs * number * ByteCount(1);
+  return (ByteCount(FeatureColumns::Bytes(shape.rows, columns, precision)) +
+          rows * (outputs + ByteCount(1)) * ByteCount(kVectors) * number +
+          ByteCount(kGramCopies) * outputs * width * width * number + candidates * number +
+          std::min(kScan, blocks))
+      .value();
+}
+
+// Rounds as many as groups; a round scans its candidates once and solves in about three iterations of three passes each.
+LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  const auto rows = static_cast<double>(shape.rows);
+  const auto outputs = static_cast<double>(shape.outputs);
+  const auto inputs = static_cast<double>(shape.columns);
+  const auto groups = static_cast<double>(MostGroups(options, shape));
+  const auto candidates = static_cast<double>(Candidates(options, shape));
+  const auto per_group = static_cast<double>(ColumnsPerGroup(options));
+  const double rounds = groups / static_cast<double>(options.groups_per_round) + 3;
+  const double columns = groups * per_group;
+  const double mean_columns = columns / 2;
+  LearnerWork work;
+  work.training[WorkKind::kProductColumns] =
+      rounds * candidates * rows * (inputs + per_group * outputs) +
+      rows * outputs * columns * columns;
+  work.training[WorkKind::kKernelValues] = rounds * candidates * rows * per_group;
+  work.training[WorkKind::kEntries] = rounds * 9 * rows * outputs * mean_columns;
+  work.training[WorkKind::kFactorOperations] =
+      rounds * 6 * outputs * mean_columns * mean_columns * mean_columns / 3;
+  work.verification[WorkKind::kProductColumns] = rows * groups * (inputs + per_group * outputs);
+  work.verification[WorkKind::kKernelValues] = rows * columns;
+  work.verification[WorkKind::kEntries] = rows * outputs * (columns + 200);
+  return work;
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  LearnerEntry entry;
+  entry.name = "infinite_features";
+  entry.title = "Learning with infinitely many features";
+  entry.summary =
+      "Chooses the few features that pay from a family that is given by continuous parameters, the "
+      "frequencies of Fourier features above all, by column generation, and yields a small, fast "
+      "model. Takes no kernels and no Gram matrix: time and memory grow with the rows times the "
+      "features in the model. With the family of the data's own columns it is a sparse linear "
+      "model. The certificate is about the features that are listed. Source: Rakotomamonjy, "
+      "Flamary, "
+      "Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66.";
+  entry.fields = InfiniteFeaturesOptions::Fields().fields();
+  entry.classification = true;
+  entry.regression = true;
+  entry.joint_outputs = true;
+  entry.uses_kernels = false;
+  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
+                            InfiniteFeaturesOptions::Fields().Parse(values));
+    MERCER_RETURN_IF_ERROR(CheckOptions(options));
+    return std::make_unique<InfiniteFeaturesLearner>(options);
+  };
+  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
+    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
+                            InfiniteFeaturesOptions::Fields().Parse(values));
+    return Verify(options, problem, witness, context);
+  };
+  entry.estimate_memory = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
+                            InfiniteFeaturesOptions::Fields().Parse(values));
+    return EstimateMemory(options, shape);
+  };
+  entry.basis_rows = [](const OptionValues& /*values*/, const ProblemShape& /*shape*/) {
+    return std::optional<Index>(0);
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
+                            InfiniteFeaturesOptions::Fields().Parse(values));
+    return EstimateWork(options, shape);
+  };
+  return entry;
+}
+
+}  // namespace mercer::infinite_features

@@ -1,0 +1,379 @@
+#include "core/learners/infinite_features/infinite_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status_macros.h"
+#include "core/learners/infinite_features/problem.h"
+#include "core/training/feature_term.h"
+#include "core/training/single_task.h"
+
+namespace mercer::infinite_features {
+namespace {
+
+constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
+
+// How many iterations of the solver and searches a step makes, and iterations between two searches: those of the baselines are small.
+struct Turns {
+  int of_step = 4;
+  int64_t between_searches = 20;
+};
+
+Turns TurnsOf(SolverChoice solver) {
+  return solver == SolverChoice::kNewton ? Turns() : Turns{200, 2000};
+}
+
+// Accuracy of the solves between two searches: their gap says little when lambda is small, and costs most of the time.
+constexpr double kMasterGap = 1e-6;
+constexpr double kMasterDecrease = 1e-4;
+constexpr double kLeastDecrease = 1e-12;
+constexpr double kFirstGoal = 0.5;   // of the gap asked for
+constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
+constexpr double kLeastGoal = 1e-16;
+constexpr double kDoubleGap = 1e-5;  // smaller gaps need columns in double precision
+constexpr double kRoundingOfZero = 1e-27;
+constexpr double kRoundingOfSum = 1e-9;
+
+double LargestCurvature(LossKind kind) { return kind == LossKind::kLogistic ? 0.25 : 2.0; }
+
+Matrix SlopesOf(const MasterEvaluation& evaluation) {
+  Matrix slopes(evaluation.slopes.front().size(), static_cast<Index>(evaluation.slopes.size()));
+  for (size_t t = 0; t < evaluation.slopes.size(); ++t) {
+    slopes.col(static_cast<Index>(t)) = evaluation.slopes[t];
+  }
+  return slopes;
+}
+
+std::vector<ColumnSums> SumColumns(const Matrix& raw) {
+  std::vector<ColumnSums> sums(static_cast<size_t>(raw.cols()));
+  for (Index c = 0; c < raw.cols(); ++c) {
+    ColumnSums& one = sums[static_cast<size_t>(c)];
+    one.sum = raw.col(c).sum();
+    one.squares = raw.col(c).squaredNorm();
+    one.largest = raw.col(c).lpNorm<Eigen::Infinity>();
+    one.finite = raw.col(c).allFinite();
+  }
+  return sums;
+}
+
+}  // namespace
+
+absl::Status InfiniteFeaturesLearner::Start(const TrainingProblem& problem,
+                                            const WarmStart* /*warm_start*/) {
+  MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
+  MERCER_RETURN_IF_ERROR(CheckOptions(options_));
+  MERCER_ASSIGN_OR_RETURN(loss_, MakeChosenLoss(options_, problem.kind));
+  MERCER_ASSIGN_OR_RETURN(norm_, MakeChosenNorm(options_));
+  const TaskData& task = problem.tasks[0];
+  if (loss_->is_margin_loss()) {
+    MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
+  }
+  problem_ = &problem;
+  state_ = {};
+  state_.goal = kFirstGoal * problem.relative_gap;
+  state_.master_decrease = kMasterDecrease;
+  family_ = nullptr;
+  rows_ = nullptr;
+  columns_ = nullptr;
+  master_ = nullptr;
+  interrupted_ = false;
+  saved_ = Serialize();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepReport> InfiniteFeaturesLearner::Step(RunContext& context) {
+  if (interrupted_) {
+    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
+  }
+  interrupted_ = true;
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  MERCER_RETURN_IF_ERROR(master_ == nullptr ? Begin(context) : Advance(context));
+  interrupted_ = false;
+  saved_ = Serialize();
+  return Report();
+}
+
+// Functions of the problem alone, so they are no part of the state.
+absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
+  if (family_ == nullptr) {
+    context.ReportStage("features");
+    MERCER_ASSIGN_OR_RETURN(spec_, ResolveSpec(options_, *problem_, context));
+    family_ = given_family_;
+    if (family_ == nullptr) {
+      MERCER_ASSIGN_OR_RETURN(family_, MakeFeatureFamily(spec_, CountInputs(*problem_)));
+    }
+    if (options_.selection == SelectionChoice::kSelected && !family_->is_finite()) {
+      MERCER_ASSIGN_OR_RETURN(family_, DrawDictionary(options_, family_, problem_->seed));
+    }
+    const TaskData& task = problem_->tasks[0];
+    rows_ = std::make_unique<FeatureRows>(task.inputs, task.rows);
+  }
+  return columns_ == nullptr ? BuildColumns(context) : absl::OkStatus();
+}
+
+absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
+  auto columns = std::make_unique<FeatureColumns>(rows_->size(), problem_->relative_gap < kDoubleGap
+                                                                     ? ColumnPrecision::kDouble
+                                                                     : ColumnPrecision::kSingle);
+  Matrix raw(rows_->size(), family_->columns_per_group());
+  for (const ScaledGroup& group : state_.groups) {
+    MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, group.parameters, raw, context));
+    MERCER_RETURN_IF_ERROR(columns->Append(raw, group.means, group.scales, context));
+  }
+  columns_ = std::move(columns);
+  return absl::OkStatus();
+}
+
+MasterProblem InfiniteFeaturesLearner::MakeMaster(const Lambdas& lambdas) const {
+  MasterProblem master;
+  master.loss = loss_;
+  const TaskData& task = problem_->tasks[0];
+  for (Index t = 0; t < task.targets.cols(); ++t) {
+    master.tasks.push_back({columns_.get(), task.targets.col(t), task.costs});
+  }
+  const auto groups = static_cast<Index>(state_.groups.size());
+  for (Index g = 1; g <= groups; ++g) {
+    master.group_begin.push_back(g * family_->columns_per_group());
+  }
+  master.group_weights = Vector::Ones(groups);
+  master.specific = {norm_, lambdas.specific};
+  master.shared = {norm_, lambdas.shared};
+  return master;
+}
+
+SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
+  return {family_.get(), rows_.get(), ChosenNormalization(options_), norm_};
+}
+
+// The model of the biases alone; the first round says what lambda is.
+absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
+  const MasterPoint constant = MasterPoint::Zero(0, problem_->tasks[0].targets.cols());
+  const std::unique_ptr<MasterSolver> first = MakeMasterSolver(ChosenMethod(options_));
+  MERCER_RETURN_IF_ERROR(first->Start(MakeMaster({1.0, kInfinity}), constant, context));
+  context.ReportStage("search");
+  MERCER_ASSIGN_OR_RETURN(const SearchRound found,
+                          SearchCandidates(MakeSearch(), problem_->seed, 0,
+                                           SlopesOf(first->evaluation()), {}, context));
+  state_.largest = found.Largest();
+  state_.lambdas = ResolveLambdas();
+  master_ = MakeMasterSolver(ChosenMethod(options_));
+  master_->SetAccuracy(WantedAccuracy());
+  MERCER_RETURN_IF_ERROR(master_->Start(MakeMaster(state_.lambdas), constant, context));
+  if (LossIsZero()) {
+    EndSearch(SearchEnd::kZeroSlopes);
+    return absl::OkStatus();
+  }
+  return Admit(found, context);
+}
+
+Lambdas InfiniteFeaturesLearner::ResolveLambdas() const {
+  if (options_.lambda_unit == LambdaUnit::kAbsolute || state_.largest.specific == 0) {
+    return {options_.lambda, options_.lambda_shared};
+  }
+  // Slopes of outputs that cancel each other have no shared part, whatever rounding leaves of it.
+  const bool cancels = state_.largest.shared <= kRoundingOfSum * state_.largest.specific;
+  return {options_.lambda * state_.largest.specific,
+          options_.lambda_shared * (cancels ? state_.largest.specific : state_.largest.shared)};
+}
+
+// The risk is 0, or what rounding leaves of it.
+bool InfiniteFeaturesLearner::LossIsZero() const {
+  const TaskData& task = problem_->tasks[0];
+  const Eigen::ArrayXd size = task.targets.array().abs().rowwise().maxCoeff();
+  return master_->evaluation().risk <=
+         kRoundingOfZero * (task.costs.array() * size * (1.0 + size)).sum();
+}
+
+// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
+absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
+  if (state_.end != SearchEnd::kSearching && master_->stop() != MasterStop::kRunning) {
+    state_.stuck = master_->stop() == MasterStop::kPrecision || state_.goal < kLeastGoal;
+    state_.goal *= kGoOnFactor;
+    master_->SetAccuracy(WantedAccuracy());
+  }
+  const Turns turns = TurnsOf(options_.solver);
+  double operations = 0;
+  for (int turn = 0; turn < turns.of_step && operations < kSliceOperations && !state_.stuck;
+       ++turn) {
+    const bool searching = state_.end == SearchEnd::kSearching;
+    if (master_->stop() == MasterStop::kRunning &&
+        !(searching && state_.round_iterations >= turns.between_searches)) {
+      MERCER_RETURN_IF_ERROR(Solve(context));
+      operations += SolveOperations();
+    } else if (searching) {
+      const int64_t before = state_.candidates;
+      MERCER_RETURN_IF_ERROR(Search(context));
+      operations += SearchOperations(state_.candidates - before);
+    } else {
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Multiplications, about: passes over the rows, sweeps over the matrices of products, a few factorisations.
+double InfiniteFeaturesLearner::SolveOperations() const {
+  const auto rows = static_cast<double>(rows_->size());
+  const auto columns = static_cast<double>(columns_->cols());
+  const auto outputs = static_cast<double>(problem_->tasks[0].targets.cols());
+  return outputs * (4 * rows * (columns + 8) + columns * columns * (100 + 3 * columns)) + 1e5;
+}
+
+double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
+  const auto rows = static_cast<double>(rows_->size());
+  const auto inputs = static_cast<double>(family_->num_inputs());
+  return static_cast<double>(candidates) *
+             (rows * static_cast<double>(family_->work_per_row() + 8) + 100 * inputs + 1000) +
+         1e5;
+}
+
+MasterAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
+  return state_.end == SearchEnd::kSearching ? MasterAccuracy{kMasterGap, state_.master_decrease}
+                                             : MasterAccuracy{state_.goal, 0};
+}
+
+absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
+  context.ReportStage("solve");
+  MERCER_RETURN_IF_ERROR(master_->Step(context));
+  ++state_.round_iterations;
+  // The group that entered last promised more: the solve was too loose.
+  const double objective = master_->evaluation().objective();
+  if (master_->stop() == MasterStop::kDecrease && state_.end == SearchEnd::kSearching &&
+      objective > state_.promised && state_.master_decrease > kLeastDecrease &&
+      state_.round_iterations < TurnsOf(options_.solver).between_searches) {
+    state_.master_decrease *= 0.1;
+    master_->SetAccuracy(WantedAccuracy());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status InfiniteFeaturesLearner::Search(RunContext& context) {
+  if (!CanGrow()) {
+    EndSearch(SearchEnd::kMaxGroups);
+    return absl::OkStatus();
+  }
+  if (LossIsZero()) {
+    EndSearch(SearchEnd::kZeroSlopes);
+    return absl::OkStatus();
+  }
+  context.ReportStage("search");
+  MERCER_ASSIGN_OR_RETURN(
+      const SearchRound found,
+      SearchCandidates(MakeSearch(), problem_->seed, static_cast<uint64_t>(state_.rounds),
+                       SlopesOf(master_->evaluation()), state_.groups, context));
+  return Admit(found, context);
+}
+
+bool InfiniteFeaturesLearner::CanGrow() const {
+  return static_cast<int64_t>(state_.groups.size()) < options_.max_groups;
+}
+
+void InfiniteFeaturesLearner::EndSearch(SearchEnd end) {
+  state_.end = end;
+  master_->SetAccuracy(WantedAccuracy());
+}
+
+absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext& context) {
+  ++state_.rounds;
+  state_.candidates += found.candidates;
+  const std::vector<FoundGroup> best = found.Best(state_.lambdas, 0, 1);
+  state_.best_ratio = best.empty() ? 0.0 : best.front().Ratio(state_.lambdas);
+  state_.promised = kInfinity;
+  state_.round_iterations = 0;
+  Index admitted = 0;
+  for (const FoundGroup& one :
+       found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round)) {
+    if (CanGrow()) {
+      MERCER_ASSIGN_OR_RETURN(const bool appended, Append(one, context));
+      admitted += appended ? 1 : 0;
+    }
+  }
+  if (admitted == 0) {
+    ++state_.empty_rounds;
+    if (family_->is_finite() || state_.empty_rounds >= options_.patience) {
+      EndSearch(SearchEnd::kNoViolation);
+    }
+    return absl::OkStatus();
+  }
+  state_.empty_rounds = 0;
+  state_.promised = admitted == 1 ? state_.promised : kInfinity;
+  MasterProblem extended = MakeMaster(state_.lambdas);
+  return master_->Extend(std::move(extended.group_begin), std::move(extended.group_weights),
+                         context);
+}
+
+// The scales are those of columns in double precision, which a verifier finds again. False when they are none.
+absl::StatusOr<bool> InfiniteFeaturesLearner::Append(const FoundGroup& found, RunContext& context) {
+  Matrix raw(rows_->size(), family_->columns_per_group());
+  MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, found.parameters, raw, context));
+  const std::vector<ColumnSums> sums = SumColumns(raw);
+  const TaskColumns of_task{sums, rows_->size()};
+  const std::optional<Matrix> scales =
+      GroupScales(ChosenNormalization(options_), ScaleScope::kPerTask, {&of_task, 1});
+  if (!scales.has_value()) {
+    return false;
+  }
+  ScaledGroup group{found.parameters, raw.colwise().mean().transpose(), scales->col(0)};
+  const double squared_norms =
+      (raw.colwise().squaredNorm().transpose().array() / group.scales.array().square()).sum();
+  state_.promised = master_->evaluation().objective() - GainOfGroup(found, squared_norms);
+  MERCER_RETURN_IF_ERROR(columns_->Append(raw, group.means, group.scales, context));
+  state_.groups.push_back(std::move(group));
+  return true;
+}
+
+// How much the objective falls at least when the group enters, in either part: (dual norm - lambda)^2 / (2 L), L a bound of the curvature along its
+// weights (section (b.3) of the specification).
+double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found, double squared_norms) const {
+  const auto outputs = static_cast<double>(problem_->tasks[0].targets.cols());
+  const double shape = options_.penalty_q > 2
+                           ? std::pow(outputs * static_cast<double>(family_->columns_per_group()),
+                                      1.0 - 2.0 / options_.penalty_q)
+                           : 1.0;
+  const double curvature =
+      LargestCurvature(loss_->kind()) * problem_->tasks[0].costs.maxCoeff() * squared_norms * shape;
+  const double excess = std::max(0.0, found.specific_norm - state_.lambdas.specific);
+  const double shared_excess = std::max(0.0, found.shared_norm - state_.lambdas.shared);
+  return std::max(excess * excess / (2 * curvature),
+                  shared_excess * shared_excess / (2 * curvature * outputs));
+}
+
+StepReport InfiniteFeaturesLearner::Report() const {
+  const bool searching = state_.end == SearchEnd::kSearching;
+  StepReport report;
+  report.stage = searching ? "search" : "certify";
+  report.primal = master_->certificate().primal;
+  if (!searching) {
+    report.dual = master_->certificate().dual;
+    report.accuracy = master_->certificate().RelativeGap();
+  }
+  const double found =
+      static_cast<double>(state_.groups.size()) / static_cast<double>(options_.max_groups);
+  report.fraction =
+      searching ? 0.9 * found : 0.9 + 0.1 * FractionOfGap(report.accuracy, problem_->relative_gap);
+  const Matrix weights = master_->point().Weights();
+  const Index columns = family_->columns_per_group();
+  for (Index g = 0; g < weights.rows() / columns; ++g) {
+    report.active_kernels += (weights.middleRows(g * columns, columns).array() != 0).any() ? 1 : 0;
+  }
+  report.inner_iterations = master_->iterations();
+  report.has_model = true;
+  if (state_.end == SearchEnd::kZeroSlopes && LossIsZero()) {
+    report.stop = StopReason::kObjectiveZero;
+  } else if (state_.stuck) {
+    report.stop = StopReason::kNumericalLimit;
+  }
+  return report;
+}
+
+absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::CurrentModel(RunContext& /*context*/) const {
+  if (master_ == nullptr) {
+    return absl::FailedPreconditionError("the run has not begun");
+  }
+  return MakePoint();
+}
+
+}  // namespace mercer::infinite_features

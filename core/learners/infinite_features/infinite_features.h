@@ -1,0 +1,116 @@
+// Problem      min over groups of features g of a continuous family, weights W_g and biases b of
+//              sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g) + lambda_shared sum_g N(w_g),
+//              f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
+//              with one output t per class (or one alone), w a part that all outputs share (left out by default), phi_g the columns of group g divided by their scales, l the squared
+//              hinge, logistic or square loss, N a norm of the block of weights of a group (core/objectives/block_penalty.h).
+// Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the
+//              specification of learning with infinitely many features corrects it.
+// Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of column j -> ScaledGroup::scales.
+// Method       Column generation: candidates are drawn, the one that breaks the conditions of optimality most enters the model, the
+//              restricted problem is solved again (core/solvers/feature_master.h).
+// Guarantees   The objective never rises. After the search one accurate solve; the certificate is about the groups that are listed.
+//              That no candidate was found says nothing about those that were not drawn.
+// Cost         A round takes one pass over the rows for its candidates and a few passes over the rows times the features in the
+//              model. Memory: one number in single precision (double for gaps below 1e-5) per row and feature.
+// Verified by  tests/core/learners/infinite_features, and the conformance suite.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/features/feature_rows.h"
+#include "core/learners/infinite_features/options.h"
+#include "core/learners/infinite_features/search.h"
+#include "core/solvers/feature_columns.h"
+#include "core/solvers/feature_master.h"
+#include "core/training/learner.h"
+
+namespace mercer::infinite_features {
+
+LearnerEntry Entry();
+
+// Why the search for features ended. The numbers are those of the metric `features.search_end`.
+enum class SearchEnd : uint8_t {
+  kSearching = 0,
+  kNoViolation =
+      1,  // `patience` rounds without a candidate that breaks the conditions of optimality
+  kMaxGroups = 2,
+  kZeroSlopes = 3,  // the loss is 0, or its slopes are
+};
+
+class InfiniteFeaturesLearner : public Learner {
+ public:
+  // `family`: Fourier features to draw from in place of those that the options name; null: those.
+  explicit InfiniteFeaturesLearner(const InfiniteFeaturesOptions& options,
+                                   std::shared_ptr<const FeatureFamily> family = nullptr)
+      : options_(options), given_family_(std::move(family)) {}
+
+  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
+  absl::StatusOr<StepReport> Step(RunContext& context) override;
+  absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
+  std::string SaveState() const override { return saved_; }
+  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
+                            RunContext& context) override;
+
+ private:
+  struct State {
+    Lambdas lambdas;  // resolved in the first round
+    Lambdas largest;  // at which no candidate of the first round would have entered
+    SearchEnd end = SearchEnd::kSearching;
+    std::vector<ScaledGroup> groups;
+    int64_t rounds = 0;
+    int64_t empty_rounds = 0;
+    int64_t candidates = 0;
+    int64_t round_iterations = 0;  // of the solver since the last search
+    double best_ratio = 0;         // of the last round: dual norm to lambda
+    // The last group must lower the objective at least to this; a master that does not was solved too loosely.
+    double promised = kInfinity;
+    double master_decrease = 0;  // accuracy of the masters between rounds
+    double goal = 0;             // relative gap of the last solve
+    bool stuck = false;          // no further progress in floating point
+  };
+
+  absl::Status Prepare(RunContext& context);
+  absl::Status BuildColumns(RunContext& context);
+  MasterProblem MakeMaster(const Lambdas& lambdas) const;
+  Lambdas ResolveLambdas() const;
+  absl::Status Begin(RunContext& context);
+  absl::Status Advance(RunContext& context);
+  absl::Status Solve(RunContext& context);
+  absl::Status Search(RunContext& context);
+  absl::Status Admit(const SearchRound& found, RunContext& context);
+  absl::StatusOr<bool> Append(const FoundGroup& found, RunContext& context);
+  void EndSearch(SearchEnd end);
+  bool LossIsZero() const;
+  bool CanGrow() const;
+  SearchProblem MakeSearch() const;
+  MasterAccuracy WantedAccuracy() const;
+  double SolveOperations() const;
+  double SearchOperations(int64_t candidates) const;
+  double GainOfGroup(const FoundGroup& found, double squared_norms) const;
+  StepReport Report() const;
+  TrainedPoint MakePoint() const;
+  std::string Serialize() const;
+  absl::Status Deserialize(std::string_view bytes, RunContext& context);
+
+  const InfiniteFeaturesOptions options_;
+  const std::shared_ptr<const FeatureFamily> given_family_;
+  const TrainingProblem* problem_ = nullptr;
+  std::shared_ptr<const Loss> loss_;
+  BlockNorm norm_;
+  State state_;
+  std::string saved_;  // as of the end of the last whole step
+  bool interrupted_ = false;
+  // Functions of the problem, the options and the groups.
+  FeatureFamilySpec spec_;
+  std::shared_ptr<const FeatureFamily> family_;
+  std::unique_ptr<FeatureRows> rows_;
+  std::unique_ptr<FeatureColumns> columns_;
+  std::unique_ptr<MasterSolver> master_;
+};
+
+}  // namespace mercer::infinite_features

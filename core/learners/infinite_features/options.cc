@@ -1,0 +1,204 @@
+#include "core/learners/infinite_features/options.h"
+
+#include <utility>
+
+namespace mercer::infinite_features {
+namespace {
+
+using Schema = OptionSchema<InfiniteFeaturesOptions>;
+
+constexpr char kProblem[] = "specification of learning with infinitely many features, section (a)";
+constexpr char kNormalization[] =
+    "specification of learning with infinitely many features, section (b.2)";
+constexpr char kGeneration[] =
+    "specification of learning with infinitely many features, section (b.3)";
+constexpr char kSampling[] =
+    "specification of learning with infinitely many features, section (b.4)";
+constexpr char kBaselines[] =
+    "specification of learning with infinitely many features, section (b.11)";
+
+void AddProblem(Schema& schema) {
+  schema.Choice(
+      "loss", &InfiniteFeaturesOptions::loss,
+      {{"auto", LossChoice::kAuto},
+       {"squared_hinge", LossChoice::kSquaredHinge},
+       {"logistic", LossChoice::kLogistic},
+       {"square", LossChoice::kSquare}},
+      {.meaning = "What a score f costs at a target y. auto: squared_hinge for classes, square for "
+                  "numbers. Classes: squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), "
+                  "square (y - f)^2 with y = -1 or +1. Numbers: square. None has a factor 1/2.",
+       .source = kProblem,
+       .classification_choices = {"squared_hinge", "logistic"}});
+  schema.Real(
+      "lambda", &InfiniteFeaturesOptions::lambda,
+      {.meaning =
+           "Weight of the penalty against the sum of the losses, in the unit of lambda_unit. "
+           "Larger chooses fewer features; from the maximum on, none.",
+       .min = 0.0,
+       .min_open = true,
+       .source = "measured, section (g) of the specification"});
+  schema.Real(
+      "lambda_shared", &InfiniteFeaturesOptions::lambda_shared,
+      {.meaning = "The same for a part of the weights that all outputs share; inf leaves it "
+                  "out. With lambda inf there is that part alone.",
+       .min = 0.0,
+       .min_open = true,
+       .source = kProblem});
+  schema.Choice(
+      "lambda_unit", &InfiniteFeaturesOptions::lambda_unit,
+      {{"share_of_maximum", LambdaUnit::kShareOfMaximum}, {"absolute", LambdaUnit::kAbsolute}},
+      {.meaning = "share_of_maximum: lambda is a share of the least value at which no candidate of "
+                  "the first round enters the model, so that it means the same whatever the number "
+                  "of rows and the normalization. absolute: lambda itself.",
+       .source = kProblem});
+}
+
+void AddFamily(Schema& schema) {
+  schema.Choice(
+      "family", &InfiniteFeaturesOptions::family,
+      {{"fourier", FamilyChoice::kFourier}, {"columns", FamilyChoice::kColumns}},
+      {.meaning =
+           "What the features are drawn from. fourier: cosine and sine of a random direction, "
+           "the pairs that a kernel is the mean of. columns: the columns of the data "
+           "themselves, which makes it a sparse linear model.",
+       .source = kSampling});
+  schema.Choice(
+      "kernel", &InfiniteFeaturesOptions::kernel,
+      {{"gaussian", KernelChoice::kGaussian}, {"laplacian", KernelChoice::kLaplacian}},
+      {.meaning = "fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 "
+                  "bandwidth^2)), laplacian exp(-|x-z|_1 / bandwidth).",
+       .source = kSampling});
+  schema.Reals(
+      "bandwidths", &InfiniteFeaturesOptions::bandwidths,
+      {.meaning =
+           "fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else "
+           "the two ends of the range that they are drawn from. Empty: the median distance of "
+           "the training rows, or a range from a quarter of it to four times it.",
+       .unit = "that of the distance",
+       .min = 0.0,
+       .min_open = true,
+       .max_open = true,
+       .source = kSampling});
+  schema.Choice(
+      "bandwidth_rule", &InfiniteFeaturesOptions::bandwidth_rule,
+      {{"list", BandwidthChoice::kList},
+       {"linear", BandwidthChoice::kLinear},
+       {"logarithmic", BandwidthChoice::kLogarithmic}},
+      {.meaning = "fourier: list draws candidates for each bandwidth. linear and logarithmic draw "
+                  "bandwidths anew in every round, uniformly between the two ends, or their "
+                  "logarithms.",
+       .source = kSampling});
+  schema.Integer(
+      "bandwidths_per_round", &InfiniteFeaturesOptions::bandwidths_per_round,
+      {.meaning = "fourier: number of bandwidths that a round draws, with bandwidth_rule "
+                  "linear or logarithmic.",
+       .min = 1,
+       .max = 1000,
+       .source = kSampling});
+  schema.Integer(
+      "candidates", &InfiniteFeaturesOptions::candidates,
+      {.meaning = "fourier: directions that a round draws for each bandwidth. The best of "
+                  "59 lies, with probability 0.95, in the best 5 % of the family. Time of "
+                  "the search grows with it.",
+       .min = 1,
+       .max = 10'000,
+       .source = kSampling});
+  schema.Choice(
+      "normalization", &InfiniteFeaturesOptions::normalization,
+      {{"column", NormalizationChoice::kColumn},
+       {"group", NormalizationChoice::kGroup},
+       {"none", NormalizationChoice::kNone}},
+      {.meaning =
+           "What the features are divided by before they are penalised. column: the norm of "
+           "each column over the training rows; group: one number for the columns of a group, "
+           "which keeps the result independent of the phase of a pair; none.",
+       .source = kNormalization});
+}
+
+void AddSearch(Schema& schema) {
+  schema.Choice(
+      "selection", &InfiniteFeaturesOptions::selection,
+      {{"generated", SelectionChoice::kGenerated}, {"selected", SelectionChoice::kSelected}},
+      {.meaning = "generated: candidates are drawn in every round, and the one that breaks the "
+                  "conditions of optimality most enters the model. selected: all candidates are "
+                  "drawn once, a baseline. With the family columns both are the same.",
+       .source = kBaselines});
+  schema.Integer("dictionary_size", &InfiniteFeaturesOptions::dictionary_size,
+                 {.meaning = "selected: number of candidates in all.",
+                  .min = 1,
+                  .max = 100'000,
+                  .source = kBaselines});
+  schema.Integer(
+      "max_groups", &InfiniteFeaturesOptions::max_groups,
+      {.meaning = "Groups of features (for fourier: pairs) that the model may have. Time "
+                  "grows with the square, memory with the number.",
+       .min = 1,
+       .max = 10'000,
+       .source = kGeneration});
+  schema.Integer(
+      "groups_per_round", &InfiniteFeaturesOptions::groups_per_round,
+      {.meaning = "Groups that enter the model in one round. More save rounds and choose "
+                  "worse features.",
+       .min = 1,
+       .max = 100,
+       .source = kGeneration});
+  schema.Integer(
+      "patience", &InfiniteFeaturesOptions::patience,
+      {.meaning = "Rounds without any candidate that breaks the conditions of optimality, "
+                  "one after the other, after which the search ends.",
+       .min = 1,
+       .max = 100,
+       .source = kGeneration});
+  schema.Real("violation", &InfiniteFeaturesOptions::violation,
+              {.meaning = "A candidate enters only when it breaks the conditions of optimality by "
+                          "more than this share.",
+               .min = 0.0,
+               .max = 1.0,
+               .source = kGeneration});
+}
+
+void AddPenalty(Schema& schema) {
+  schema.Choice(
+      "penalty_shape", &InfiniteFeaturesOptions::penalty_shape,
+      {{"nested", ShapeChoice::kNested}, {"flat", ShapeChoice::kFlat}},
+      {.meaning = "The norm of a group's weights. nested: the penalty_q norm, over the outputs, of "
+                  "their Euclidean norms; the features of a group then enter or leave together. "
+                  "flat: the penalty_q norm of all of them; with penalty_q 1 each enters alone.",
+       .source = kProblem});
+  schema.Real(
+      "penalty_q", &InfiniteFeaturesOptions::penalty_q,
+      {.meaning = "Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 "
+                  "lets each choose its own features, 2 and above share them.",
+       .min = 1.0,
+       .source = kProblem});
+  schema.Choice(
+      "solver", &InfiniteFeaturesOptions::solver,
+      {{"newton", SolverChoice::kNewton},
+       {"admm", SolverChoice::kAdmm},
+       {"fista", SolverChoice::kFista}},
+      {.meaning =
+           "How the weights of the features in the model are found. newton: quadratic models "
+           "of the risk, solved by descent in groups and Newton steps on the weights that are "
+           "not 0. admm (alternating directions) and fista (accelerated proximal gradients): "
+           "baselines. Changes time only.",
+       .source =
+           "specification of learning with infinitely many features, sections (b.5) to (b.9)"});
+}
+
+Schema MakeSchema() {
+  Schema schema;
+  AddProblem(schema);
+  AddFamily(schema);
+  AddSearch(schema);
+  AddPenalty(schema);
+  return schema;
+}
+
+}  // namespace
+
+const OptionSchema<InfiniteFeaturesOptions>& InfiniteFeaturesOptions::Fields() {
+  static const auto& schema = *new Schema(MakeSchema());
+  return schema;
+}
+
+}  // namespace mercer::infinite_features

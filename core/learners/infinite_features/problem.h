@@ -1,0 +1,49 @@
+// What options and data make of the problem, and one round of the search for features.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/features/candidate_scan.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_family_spec.h"
+#include "core/features/feature_rows.h"
+#include "core/features/normalization.h"
+#include "core/learners/infinite_features/options.h"
+#include "core/objectives/block_penalty.h"
+#include "core/objectives/loss.h"
+#include "core/solvers/feature_master.h"
+#include "core/training/problem.h"
+
+namespace mercer::infinite_features {
+
+// What options can contradict without any data. Errors: kInvalidArgument naming the field.
+absl::Status CheckOptions(const InfiniteFeaturesOptions& options);
+
+// Errors: kInvalidArgument naming the field "loss" when the loss is not one for such targets.
+absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeaturesOptions& options,
+                                                           TargetKind kind);
+absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options);
+MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options);
+FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options);
+
+// The family as the options say; bandwidths that are to be found in the data are those of a median distance of 1.
+FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options);
+// The same with the median distance of the training rows. Errors: kInvalidArgument naming "bandwidths" when it is 0;
+// kCancelled.
+absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
+                                              const TrainingProblem& problem, RunContext& context);
+
+// The first `dictionary_size` candidates of `family` as a family of their own. Errors: those of MakeDictionary.
+absl::StatusOr<std::shared_ptr<const FeatureFamily>> DrawDictionary(
+    const InfiniteFeaturesOptions& options, const std::shared_ptr<const FeatureFamily>& family,
+    uint64_t seed);
+
+// Columns of all feature blocks of the inputs.
+Index CountInputs(const TrainingProblem& problem);
+
+}  // namespace mercer::infinite_features

@@ -1,0 +1,101 @@
+#include "core/learners/infinite_features/search.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::infinite_features {
+namespace {
+
+constexpr size_t kPollCandidates = 4096;
+
+// The candidate whose columns begin with `first`; nothing when it must not be used. `products` is for its own use.
+std::optional<FoundGroup> Judge(const SearchProblem& problem, const CandidateSums& sums,
+                                Index first, const Vector& slope_sums, Matrix& products) {
+  const Index columns = problem.family->columns_per_group();
+  const auto of_group = absl::MakeConstSpan(sums.columns)
+                            .subspan(static_cast<size_t>(first), static_cast<size_t>(columns));
+  const TaskColumns task{of_group, problem.rows->size()};
+  const std::optional<Matrix> scales =
+      GroupScales(problem.normalization, ScaleScope::kPerTask, {&task, 1});
+  if (!scales.has_value()) {
+    return std::nullopt;
+  }
+  products = sums.products.middleRows(first, columns);
+  for (Index c = 0; c < columns; ++c) {
+    // Slopes sum to 0 up to the accuracy of the bias; what is left must not look like a product with the column.
+    const double mean =
+        of_group[static_cast<size_t>(c)].sum / static_cast<double>(problem.rows->size());
+    products.row(c) -= mean * slope_sums.transpose();
+    products.row(c) /= (*scales)(c, 0);
+  }
+  FoundGroup found;
+  found.specific_norm = problem.norm.DualNorm(products);
+  found.shared_norm = problem.norm.DualNorm(products.rowwise().sum());
+  return found;
+}
+
+}  // namespace
+
+double FoundGroup::Ratio(const Lambdas& lambdas) const {
+  return std::max(specific_norm / lambdas.specific, shared_norm / lambdas.shared);
+}
+
+Lambdas SearchRound::Largest() const {
+  Lambdas largest{0, 0};
+  for (const FoundGroup& one : found) {
+    largest.specific = std::max(largest.specific, one.specific_norm);
+    largest.shared = std::max(largest.shared, one.shared_norm);
+  }
+  return largest;
+}
+
+std::vector<FoundGroup> SearchRound::Best(const Lambdas& lambdas, double least, Index count) const {
+  std::vector<FoundGroup> best;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(best),
+               [&](const FoundGroup& one) { return one.Ratio(lambdas) > least; });
+  std::stable_sort(best.begin(), best.end(), [&](const FoundGroup& a, const FoundGroup& b) {
+    return a.Ratio(lambdas) > b.Ratio(lambdas);
+  });
+  best.resize(std::min(best.size(), static_cast<size_t>(count)));
+  return best;
+}
+
+absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
+                                             uint64_t round, ConstMatrixRef slopes,
+                                             const std::vector<ScaledGroup>& known,
+                                             const RunContext& context) {
+  std::set<FeatureParameters> present;
+  for (const ScaledGroup& group : known) {
+    present.insert(group.parameters);
+  }
+  std::vector<FeatureParameters> candidates = problem.family->Draw(seed, round);
+  SearchRound round_found;
+  round_found.candidates = static_cast<Index>(candidates.size());
+  std::erase_if(candidates, [&](const FeatureParameters& one) { return present.count(one) > 0; });
+  const FeaturePrecision precision =
+      problem.family->searches_in_single() ? FeaturePrecision::kSingle : FeaturePrecision::kDouble;
+  MERCER_ASSIGN_OR_RETURN(
+      const CandidateSums sums,
+      ScanCandidates(*problem.family, *problem.rows, candidates, slopes, precision, context));
+  const Vector slope_sums = slopes.colwise().sum().transpose();
+  Matrix products;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i % kPollCandidates == 0) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    }
+    const Index first = static_cast<Index>(i) * problem.family->columns_per_group();
+    std::optional<FoundGroup> one = Judge(problem, sums, first, slope_sums, products);
+    if (one.has_value()) {
+      one->parameters = std::move(candidates[i]);
+      round_found.found.push_back(*std::move(one));
+    }
+  }
+  return round_found;
+}
+
+}  // namespace mercer::infinite_features

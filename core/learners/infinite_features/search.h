@@ -1,0 +1,66 @@
+// One round of the search: which candidates break the conditions of optimality most.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+#include "core/features/candidate_scan.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_rows.h"
+#include "core/features/normalization.h"
+#include "core/objectives/block_penalty.h"
+
+namespace mercer::infinite_features {
+
+// A group of features with what its columns are made by: (raw column - mean) / scale.
+struct ScaledGroup {
+  FeatureParameters parameters;
+  Vector means;
+  Vector scales;
+};
+
+struct SearchProblem {
+  const FeatureFamily* family = nullptr;
+  const FeatureRows* rows = nullptr;
+  FeatureNormalization normalization = FeatureNormalization::kColumn;
+  BlockNorm norm;
+};
+
+// Weights of the penalties of the part of each output and of the part that all share; infinity leaves a part out.
+struct Lambdas {
+  double specific = kInfinity;
+  double shared = kInfinity;
+};
+
+// A candidate and the dual norms of the products of its scaled columns with the slopes: one above its lambda says that the candidate
+// lowers the objective.
+struct FoundGroup {
+  FeatureParameters parameters;
+  double specific_norm = 0;
+  double shared_norm = 0;
+
+  // How much it breaks the conditions of optimality: above 1 it lowers the objective.
+  double Ratio(const Lambdas& lambdas) const;
+};
+
+struct SearchRound {
+  std::vector<FoundGroup> found;  // that can be used, in the order in which they were drawn
+  Index candidates = 0;           // that were drawn
+
+  // The least lambdas at which none of them lowers the objective.
+  Lambdas Largest() const;
+  // At most `count` of them whose ratio is above `least`, by falling ratio; of equal ones that drawn first.
+  std::vector<FoundGroup> Best(const Lambdas& lambdas, double least, Index count) const;
+};
+
+// The candidates of a round that are not in `known`. slopes: rows x outputs, the derivatives of the loss in the
+// scores. Errors: kCancelled.
+absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
+                                             uint64_t round, ConstMatrixRef slopes,
+                                             const std::vector<ScaledGroup>& known,
+                                             const RunContext& context);
+
+}  // namespace mercer::infinite_features

@@ -1,0 +1,23 @@
+// The certificate of the learner `infinite_features`, recomputed from the data.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/learners/infinite_features/options.h"
+#include "core/training/learner.h"
+#include "core/training/problem.h"
+#include "core/training/witness.h"
+
+namespace mercer::infinite_features {
+
+// Bounds of the problem with the features that the witness lists, at its weights and biases:
+//   primal  sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g)
+//   dual    the largest value of the dual objective on the ray through the dual of the witness made feasible: clipped to its boxes,
+//           its sums 0, and dual norms of its products with the columns of each group at most lambda
+// Columns are evaluated in double precision, and their scales must be those that the options ask for. Written for itself: nothing here
+// is used by the solver. Errors: kFailedPrecondition (the witness is not of these rows and options), kCancelled.
+absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context);
+
+}  // namespace mercer::infinite_features

@@ -1,0 +1,219 @@
+#include "core/learners/infinite_features/infinite_features.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "core/features/feature_family_spec.h"
+#include "tests/core/learners/infinite_features/feature_problems.h"
+#include "tests/support/json_fixture.h"
+
+namespace mercer::infinite_features {
+namespace {
+
+TEST(InfiniteFeaturesTest, FindsTheOptimumOverAFiniteListOfDirections) {
+  const nlohmann::json fixture =
+      ReadFixtureFile("infinite-features/12_column_generation_finite_dictionary.json");
+  const Matrix targets = JsonMatrix(fixture["y"]).transpose();
+  TrainingProblem problem =
+      MakeProblem(TargetKind::kClassification, RowMatrix(JsonMatrix(fixture["X"])), targets, {});
+  problem.relative_gap = 1e-9;
+  std::vector<FeatureParameters> groups;
+  const Matrix directions = JsonMatrix(fixture["directions"]);
+  for (Index g = 0; g < directions.rows(); ++g) {
+    groups.push_back({1.0, directions(g, 0), directions(g, 1)});
+  }
+  InfiniteFeaturesOptions options;
+  options.lambda = fixture["lambda_p"];
+  options.lambda_shared = fixture["lambda_s"];
+  options.lambda_unit = LambdaUnit::kAbsolute;
+  options.bandwidths = {1.0};
+  const auto family = MakeDictionary(*MakeFeatureFamily(FeatureFamilySpec(), 2), groups);
+  ASSERT_TRUE(family.ok()) << family.status();
+  InfiniteFeaturesLearner learner(options, *family);
+  const OptionValues values = {{"lambda", options.lambda},
+                               {"lambda_shared", options.lambda_shared},
+                               {"lambda_unit", "absolute"},
+                               {"bandwidths", options.bandwidths}};
+  const absl::StatusOr<TrainingOutcome> outcome = RunToGap(Entry(), values, learner, problem);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const double expected = fixture["expected"]["objective"];
+  EXPECT_NEAR(outcome->certificate.primal, expected,
+              fixture["tolerance"]["objective_relative"].get<double>() * expected);
+  EXPECT_GE(outcome->certificate.primal, expected * (1 - 1e-9));
+  EXPECT_LE(outcome->certificate.accuracy, 1e-9);
+  const Matrix scores = ValuesAt(*outcome, RowMatrix(JsonMatrix(fixture["X_test"])));
+  const Matrix expected_scores = JsonMatrix(fixture["expected"]["test_scores"]);
+  EXPECT_LE((scores - expected_scores).cwiseAbs().maxCoeff(),
+            fixture["tolerance"]["scores_absolute"].get<double>());
+}
+
+TEST(InfiniteFeaturesTest, SeparatesWhatNoLineSeparates) {
+  const TrainingProblem problem = RingProblem(600, 3);
+  const TrainingOutcome outcome = MustTrain({{"max_groups", int64_t{30}}}, problem);
+  EXPECT_EQ(outcome.stop_reason, StopReason::kConverged);
+  EXPECT_EQ(outcome.certificate.scope, CertificateScope::kListedFeatures);
+  const Matrix values = ValuesAt(outcome, problem.tasks[0].inputs->blocks[0].values.view());
+  const auto right = (values.array() * problem.tasks[0].targets.array() > 0).count();
+  EXPECT_GT(right, 500);
+  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
+  EXPECT_LE(outcome.point.function.feature_terms[0].groups.size(), 30u);
+  EXPECT_TRUE(outcome.point.function.kernel_terms.empty());
+}
+
+// The objective of the model may only fall from step to step, whatever the loss and the penalty.
+TEST(InfiniteFeaturesTest, TheObjectiveNeverRises) {
+  for (const OptionValues& options :
+       {OptionValues{}, OptionValues{{"loss", "logistic"}}, OptionValues{{"loss", "square"}},
+        OptionValues{{"penalty_q", 1.0}, {"penalty_shape", "flat"}},
+        OptionValues{{"penalty_q", kInfinity}}, OptionValues{{"groups_per_round", int64_t{4}}},
+        OptionValues{{"normalization", "none"}}, OptionValues{{"normalization", "group"}},
+        OptionValues{{"selection", "selected"}, {"dictionary_size", int64_t{200}}}}) {
+    const TrainingProblem problem = ThreeClassProblem(150, 5);
+    const auto learner =
+        Entry().create(Merge(options, {{"max_groups", int64_t{12}}, {"lambda", 0.02}}));
+    ASSERT_TRUE(learner.ok()) << learner.status();
+    ASSERT_TRUE((*learner)->Start(problem, nullptr).ok());
+    RunContext context;
+    double last = kInfinity;
+    for (int step = 0; step < 60; ++step) {
+      const absl::StatusOr<StepReport> report = (*learner)->Step(context);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_LE(report->primal, last * (1 + 1e-12));
+      EXPECT_LE(report->dual, report->primal + 1e-9 * std::abs(report->primal));
+      last = report->primal;
+      if (report->accuracy <= 1e-4 || report->stop.has_value()) {
+        break;
+      }
+    }
+    EXPECT_LT(last, kInfinity);
+  }
+}
+
+TEST(InfiniteFeaturesTest, FromTheMaximumOnTheModelIsConstant) {
+  const TrainingProblem problem = RingProblem(200, 4);
+  const TrainingOutcome below = MustTrain({{"lambda", 0.99}, {"patience", int64_t{1}}}, problem);
+  EXPECT_GE(below.point.function.feature_terms.size(), 1u);
+  const double largest = MetricOf(below, "features.lambda_max");
+  const TrainingOutcome above = MustTrain(
+      {{"lambda", 1.0001 * largest}, {"lambda_unit", "absolute"}, {"patience", int64_t{1}}},
+      problem);
+  EXPECT_TRUE(above.point.function.feature_terms.empty());
+  EXPECT_EQ(MetricOf(above, "features.listed"), 0);
+  EXPECT_EQ(MetricOf(above, "features.search_end"), static_cast<double>(SearchEnd::kNoViolation));
+  EXPECT_EQ(above.stop_reason, StopReason::kConverged);
+  EXPECT_TRUE(std::isfinite(above.point.function.bias(0)));
+}
+
+TEST(InfiniteFeaturesTest, AShareOfTheMaximumMeansTheSameForEveryNormalization) {
+  const TrainingProblem problem = RingProblem(200, 6);
+  for (const char* normalization : {"column", "group", "none"}) {
+    const TrainingOutcome outcome =
+        MustTrain({{"lambda", 0.5}, {"normalization", normalization}}, problem);
+    EXPECT_NEAR(MetricOf(outcome, "features.lambda"),
+                0.5 * MetricOf(outcome, "features.lambda_max"),
+                1e-12 * MetricOf(outcome, "features.lambda_max"));
+  }
+}
+
+TEST(InfiniteFeaturesTest, TheBudgetOfGroupsIsKept) {
+  const TrainingProblem problem = RingProblem(300, 7);
+  for (const int64_t budget : {1, 2, 7}) {
+    for (const int64_t per_round : {1, 3}) {
+      const TrainingOutcome outcome = MustTrain(
+          {{"max_groups", budget}, {"groups_per_round", per_round}, {"lambda", 1e-4}}, problem);
+      EXPECT_EQ(MetricOf(outcome, "features.listed"), static_cast<double>(budget));
+      EXPECT_EQ(MetricOf(outcome, "features.search_end"),
+                static_cast<double>(SearchEnd::kMaxGroups));
+    }
+  }
+}
+
+// With the square loss the columns of the data are the Lasso; l1 of one column is its own norm.
+TEST(InfiniteFeaturesTest, ColumnsOfTheDataSatisfyTheConditionsOfTheLasso) {
+  const RowMatrix x = NormalMatrix(120, 8, 9);
+  const Vector y = x.col(1) * 2 - x.col(4) + 0.1 * NormalMatrix(120, 1, 10).col(0);
+  TrainingProblem problem = MakeProblem(TargetKind::kRegression, x, y, {});
+  problem.relative_gap = 1e-10;
+  const double lambda = 20;
+  const TrainingOutcome outcome = MustTrain({{"family", "columns"},
+                                             {"lambda", lambda},
+                                             {"lambda_unit", "absolute"},
+                                             {"normalization", "none"},
+                                             {"violation", 0.0}},
+                                            problem);
+  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
+  const FeatureTerm& term = outcome.point.function.feature_terms[0];
+  Vector weights = Vector::Zero(8);
+  for (size_t g = 0; g < term.groups.size(); ++g) {
+    weights(static_cast<Index>(term.groups[g][0])) = term.coefficients(static_cast<Index>(g), 0);
+  }
+  const Vector residual = y - x * weights - Vector::Constant(120, outcome.point.function.bias(0));
+  EXPECT_NEAR(residual.sum(), 0, 1e-6);
+  for (Index j = 0; j < 8; ++j) {
+    const double slope = 2 * x.col(j).dot(residual);
+    if (weights(j) != 0) {
+      EXPECT_NEAR(slope, lambda * (weights(j) > 0 ? 1 : -1), 1e-4) << j;
+    } else {
+      EXPECT_LE(std::abs(slope), lambda + 1e-4) << j;
+    }
+  }
+  EXPECT_EQ(outcome.point.summary.feature_names.size(), term.groups.size());
+  EXPECT_NE(outcome.point.summary.feature_names[0].find("column 'x"), std::string::npos);
+}
+
+// One-against-all with the square loss: labels add up to a constant, so weights of all classes add up to 0.
+TEST(InfiniteFeaturesTest, WeightsOfAllClassesAddUpToZeroForTheSquareLoss) {
+  TrainingProblem problem = ThreeClassProblem(150, 11);
+  problem.relative_gap = 1e-9;
+  const TrainingOutcome outcome = MustTrain(
+      {{"loss", "square"}, {"max_groups", int64_t{10}}, {"lambda_shared", 0.1}, {"lambda", 0.1}},
+      problem);
+  ASSERT_EQ(outcome.point.function.feature_terms.size(), 1u);
+  const Matrix& coefficients = outcome.point.function.feature_terms[0].coefficients;
+  EXPECT_LE(coefficients.rowwise().sum().cwiseAbs().maxCoeff(),
+            1e-6 * coefficients.cwiseAbs().maxCoeff());
+  EXPECT_EQ(*outcome.point.witness.FindArray("shared"), Matrix::Zero(20, 1));
+}
+
+TEST(InfiniteFeaturesTest, ConstantRowsHaveNoUsableFeature) {
+  Matrix targets(20, 1);
+  for (Index i = 0; i < 20; ++i) {
+    targets(i, 0) = i % 3 == 0 ? 1 : -1;
+  }
+  const TrainingProblem problem =
+      MakeProblem(TargetKind::kClassification, RowMatrix::Zero(20, 2), targets, {});
+  const TrainingOutcome outcome = MustTrain({{"bandwidths", std::vector<double>{1.0}}}, problem);
+  EXPECT_TRUE(outcome.point.function.feature_terms.empty());
+  EXPECT_EQ(MetricOf(outcome, "features.search_end"), static_cast<double>(SearchEnd::kNoViolation));
+  // Without a bandwidth there is no distance to take it from.
+  const absl::Status status = RunToGap(Entry(), {}, problem).status();
+  ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "bandwidths");
+}
+
+TEST(InfiniteFeaturesTest, ContradictingOptionsAreRefusedByName) {
+  const auto field_of = [](const OptionValues& options) {
+    const absl::Status status = Entry().create(options).status();
+    return GetFieldViolations(status).empty() ? std::string("none")
+                                              : GetFieldViolations(status)[0].field;
+  };
+  EXPECT_EQ(field_of({{"lambda", 0.0}}), "lambda");
+  EXPECT_EQ(field_of({{"lambda", -1.0}}), "lambda");
+  EXPECT_EQ(field_of({{"lambda", kInfinity}}), "lambda");
+  EXPECT_EQ(field_of({{"penalty_q", 1.005}}), "penalty_q");
+  EXPECT_EQ(field_of({{"penalty_q", 101.0}}), "penalty_q");
+  EXPECT_EQ(field_of({{"bandwidth_rule", "linear"}}), "bandwidths");
+  EXPECT_EQ(field_of({{"bandwidth_rule", "linear"}, {"bandwidths", std::vector<double>{2, 1}}}),
+            "bandwidths");
+  EXPECT_EQ(field_of({{"bandwidths", std::vector<double>{0.0}}}), "bandwidths");
+  EXPECT_EQ(
+      field_of({{"candidates", int64_t{10'000}}, {"bandwidths", std::vector<double>(11, 1.0)}}),
+      "candidates");
+  EXPECT_EQ(field_of({{"max_groups", int64_t{0}}}), "max_groups");
+}
+
+}  // namespace
+}  // namespace mercer::infinite_features
