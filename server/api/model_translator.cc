@@ -2,6 +2,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/features/gabor_family.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
 #include "server/api/option_translator.h"
@@ -85,20 +86,48 @@ void WriteSparse(const Eigen::SparseMatrix<double>& matrix, v1::SparseMatrix* me
   }
 }
 
+// Rows are the groups, from their parameter `first` on.
+Matrix ParametersOf(const FeatureTerm& term, Index first) {
+  const auto count = static_cast<Index>(term.groups.front().size()) - first;
+  Matrix parameters(static_cast<Index>(term.groups.size()), count);
+  for (Index g = 0; g < parameters.rows(); ++g) {
+    parameters.row(g) =
+        Eigen::Map<const Vector>(term.groups[static_cast<size_t>(g)].data() + first, count);
+  }
+  return parameters;
+}
+
+absl::Status WriteFourier(const FeatureTerm& term, v1::FourierFeatures* message) {
+  for (const FeatureParameters& group : term.groups) {
+    message->add_bandwidths(group[0]);
+  }
+  return WriteMatrix(ParametersOf(term, 1), message->mutable_frequencies());
+}
+
+absl::Status WriteGabor(const FeatureTerm& term, v1::GaborFeatures* message) {
+  const GaborFamily family(term.family, term.num_inputs);
+  message->set_patch_size(family.patch_size());
+  for (const PatchPosition& position : family.positions()) {
+    message->add_position_rows(position.row);
+    message->add_position_columns(position.column);
+  }
+  message->set_subtract_patch_mean(term.family.subtract_patch_mean);
+  return WriteMatrix(ParametersOf(term, 0), message->mutable_filters());
+}
+
 absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message) {
-  if (term.family.kind == FeatureFamilyKind::kColumns) {
-    for (const FeatureParameters& group : term.groups) {
-      message->mutable_columns()->add_positions(static_cast<int64_t>(group[0]));
-    }
-  } else {
-    v1::FourierFeatures& fourier = *message->mutable_fourier();
-    Matrix frequencies(static_cast<Index>(term.groups.size()), term.num_inputs);
-    for (Index g = 0; g < frequencies.rows(); ++g) {
-      const FeatureParameters& group = term.groups[static_cast<size_t>(g)];
-      fourier.add_bandwidths(group[0]);
-      frequencies.row(g) = Eigen::Map<const Vector>(group.data() + 1, term.num_inputs);
-    }
-    MERCER_RETURN_IF_ERROR(WriteMatrix(frequencies, fourier.mutable_frequencies()));
+  switch (term.family.kind) {
+    case FeatureFamilyKind::kColumns:
+      for (const FeatureParameters& group : term.groups) {
+        message->mutable_columns()->add_positions(static_cast<int64_t>(group[0]));
+      }
+      break;
+    case FeatureFamilyKind::kFourier:
+      MERCER_RETURN_IF_ERROR(WriteFourier(term, message->mutable_fourier()));
+      break;
+    case FeatureFamilyKind::kGabor:
+      MERCER_RETURN_IF_ERROR(WriteGabor(term, message->mutable_gabor()));
+      break;
   }
   message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());
   return WriteMatrix(term.coefficients, message->mutable_coefficients());

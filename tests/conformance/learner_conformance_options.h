@@ -109,7 +109,7 @@ inline bool HasEnd(const LearnerEntry& entry, TargetKind kind, const OptionValue
 
 // Only the ends of a range of numbers may be refused.
 TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
-  const TrainingProblem problem = Problem(30, 2);
+  const TrainingProblem problem = Problem(30, 4);
   std::vector<OptionValues> variants = NonDefaultOptions(entry(), kind());
   variants.emplace_back();
   for (const OptionValues& options : variants) {

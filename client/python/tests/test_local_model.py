@@ -82,6 +82,8 @@ def test_several_classes(client, data, coding):
         {},
         {"kernel": "laplacian", "bandwidths": [1.0, 4.0]},
         {"family": "columns"},
+        {"family": "gabor", "positions_per_side": 2},
+        {"family": "gabor", "positions_per_side": 1, "selection": "fixed", "values_per_parameter": 1},
         {"normalization": "none", "lambda_shared": 0.01},
     ],
 )

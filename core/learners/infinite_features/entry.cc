@@ -18,14 +18,34 @@ Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {
   return options.family == FamilyChoice::kFourier ? 2 : 1;
 }
 
+// Fixed filters of a grid, or all that a dictionary has.
+Index Fixed(const InfiniteFeaturesOptions& options) {
+  const int64_t values = options.values_per_parameter;
+  return options.family == FamilyChoice::kGabor ? values * values * values * values
+                                                : options.max_groups;
+}
+
+// Filters of a group: a Gabor filter is seen from each position.
+Index Vectors(const InfiniteFeaturesOptions& options) {
+  return options.family == FamilyChoice::kGabor
+             ? std::max<Index>(8, options.positions_per_side * options.positions_per_side)
+             : 1;
+}
+
 Index MostGroups(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const Index most = options.max_groups;
   if (options.family == FamilyChoice::kColumns) {
     return std::min(most, std::max<Index>(shape.columns, 1));
   }
-  return options.selection == SelectionChoice::kSelected
-             ? std::min<Index>(most, options.dictionary_size)
-             : most;
+  switch (options.selection) {
+    case SelectionChoice::kSelected:
+      return std::min<Index>(most, options.dictionary_size);
+    case SelectionChoice::kFixed:
+      return std::min<Index>(most, Fixed(options));
+    case SelectionChoice::kGenerated:
+      break;
+  }
+  return most;
 }
 
 // Candidates that a round evaluates.
@@ -35,6 +55,12 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
   }
   if (options.selection == SelectionChoice::kSelected) {
     return options.dictionary_size;
+  }
+  if (options.selection == SelectionChoice::kFixed) {
+    return Fixed(options);
+  }
+  if (options.family == FamilyChoice::kGabor) {
+    return options.candidates;
   }
   const auto given = static_cast<Index>(std::max<size_t>(options.bandwidths.size(), 1));
   return options.candidates *
@@ -55,7 +81,9 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount width(columns);
   const ByteCount candidates = ByteCount(Candidates(options, shape)) *
                                ByteCount(ColumnsPerGroup(options)) *
-                               (ByteCount(shape.columns) + ByteCount(4) * outputs + ByteCount(16));
+                               (ByteCount(shape.columns) * ByteCount(Vectors(options)) *
+                                    ByteCount(options.family == FamilyChoice::kGabor ? 2 : 1) +
+                                ByteCount(4) * outputs + ByteCount(16));
   const ByteCount blocks =
       rows * ByteCount(Candidates(options, shape) * 2) * outputs * number * ByteCount(1);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns, precision)) +
@@ -69,23 +97,26 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);
-  const auto inputs = static_cast<double>(shape.columns);
+  const double inputs = static_cast<double>(shape.columns) * static_cast<double>(Vectors(options));
   const auto groups = static_cast<double>(MostGroups(options, shape));
   const auto candidates = static_cast<double>(Candidates(options, shape));
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));
-  const double rounds = groups / static_cast<double>(options.groups_per_round) + 3;
+  const double rounds = options.selection == SelectionChoice::kFixed
+                            ? 1
+                            : groups / static_cast<double>(options.groups_per_round) + 3;
   const double columns = groups * per_group;
   const double mean_columns = columns / 2;
   LearnerWork work;
   work.training[WorkKind::kProductColumns] =
       rounds * candidates * rows * (inputs + per_group * outputs) +
       rows * outputs * columns * columns;
-  work.training[WorkKind::kKernelValues] = rounds * candidates * rows * per_group;
+  const double sines = options.family == FamilyChoice::kFourier ? rows * per_group : 0;
+  work.training[WorkKind::kKernelValues] = rounds * candidates * sines;
   work.training[WorkKind::kEntries] = rounds * 9 * rows * outputs * mean_columns;
   work.training[WorkKind::kFactorOperations] =
       rounds * 6 * outputs * mean_columns * mean_columns * mean_columns / 3;
   work.verification[WorkKind::kProductColumns] = rows * groups * (inputs + per_group * outputs);
-  work.verification[WorkKind::kKernelValues] = rows * columns;
+  work.verification[WorkKind::kKernelValues] = groups * sines;
   work.verification[WorkKind::kEntries] = rows * outputs * (columns + 200);
   return work;
 }

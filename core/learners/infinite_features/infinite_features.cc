@@ -22,12 +22,14 @@ struct Turns {
   int64_t between_searches = 20;
 };
 
-Turns TurnsOf(SolverChoice solver) {
-  return solver == SolverChoice::kNewton ? Turns() : Turns{200, 2000};
+Turns TurnsOf(MasterMethod method) {
+  return method == MasterMethod::kNewton ? Turns() : Turns{30, 30};
 }
 
 // Accuracy of the solves between two searches: their gap says little when lambda is small, and costs most of the time.
 constexpr double kMasterGap = 1e-6;
+// For the baselines, of what a candidate must break the conditions of optimality by (section (b.3) of the specification).
+constexpr double kShareOfViolation = 0.1;
 constexpr double kMasterDecrease = 1e-4;
 constexpr double kLeastDecrease = 1e-12;
 constexpr double kFirstGoal = 0.5;   // of the gap asked for
@@ -37,7 +39,9 @@ constexpr double kDoubleGap = 1e-5;  // smaller gaps need columns in double prec
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kRoundingOfSum = 1e-9;
 
-double LargestCurvature(LossKind kind) { return kind == LossKind::kLogistic ? 0.25 : 2.0; }
+double LargestCurvature(LossKind kind) {
+  return kind == LossKind::kLogistic ? 0.25 : kind == LossKind::kHinge ? kInfinity : 2.0;
+}
 
 Matrix SlopesOf(const MasterEvaluation& evaluation) {
   Matrix slopes(evaluation.slopes.front().size(), static_cast<Index>(evaluation.slopes.size()));
@@ -62,24 +66,29 @@ std::vector<ColumnSums> SumColumns(const Matrix& raw) {
 }  // namespace
 
 absl::Status InfiniteFeaturesLearner::Start(const TrainingProblem& problem,
-                                            const WarmStart* /*warm_start*/) {
+                                            const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
   MERCER_RETURN_IF_ERROR(CheckOptions(options_));
   MERCER_ASSIGN_OR_RETURN(loss_, MakeChosenLoss(options_, problem.kind));
   MERCER_ASSIGN_OR_RETURN(norm_, MakeChosenNorm(options_));
-  const TaskData& task = problem.tasks[0];
+  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options_, CountInputs(problem.tasks[0])));
   if (loss_->is_margin_loss()) {
-    MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
+    MERCER_RETURN_IF_ERROR(CheckBothClasses(problem.tasks[0].targets, problem.tasks[0].costs));
   }
   problem_ = &problem;
+  task_ = RowsThatCount(problem.tasks[0]);
   state_ = {};
   state_.goal = kFirstGoal * problem.relative_gap;
   state_.master_decrease = kMasterDecrease;
+  state_.start = MasterPoint::Zero(0, task_.targets.cols());
   family_ = nullptr;
   rows_ = nullptr;
   columns_ = nullptr;
   master_ = nullptr;
   interrupted_ = false;
+  if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
+    TakeOver(*warm_start);
+  }
   saved_ = Serialize();
   return absl::OkStatus();
 }
@@ -96,22 +105,26 @@ absl::StatusOr<StepReport> InfiniteFeaturesLearner::Step(RunContext& context) {
   return Report();
 }
 
-// Functions of the problem alone, so they are no part of the state.
 absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
-  if (family_ == nullptr) {
-    context.ReportStage("features");
-    MERCER_ASSIGN_OR_RETURN(spec_, ResolveSpec(options_, *problem_, context));
-    family_ = given_family_;
-    if (family_ == nullptr) {
-      MERCER_ASSIGN_OR_RETURN(family_, MakeFeatureFamily(spec_, CountInputs(*problem_)));
-    }
-    if (options_.selection == SelectionChoice::kSelected && !family_->is_finite()) {
-      MERCER_ASSIGN_OR_RETURN(family_, DrawDictionary(options_, family_, problem_->seed));
-    }
-    const TaskData& task = problem_->tasks[0];
-    rows_ = std::make_unique<FeatureRows>(task.inputs, task.rows);
-  }
+  MERCER_RETURN_IF_ERROR(PrepareFamily(context));
   return columns_ == nullptr ? BuildColumns(context) : absl::OkStatus();
+}
+
+// A function of the problem alone, so it is no part of the state.
+absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
+  if (family_ != nullptr) {
+    return absl::OkStatus();
+  }
+  context.ReportStage("features");
+  MERCER_ASSIGN_OR_RETURN(spec_, ResolveSpec(options_, task_, problem_->seed, context));
+  std::shared_ptr<const FeatureFamily> family = given_family_;
+  if (family == nullptr) {
+    MERCER_ASSIGN_OR_RETURN(family, MakeFeatureFamily(spec_, CountInputs(task_)));
+  }
+  MERCER_ASSIGN_OR_RETURN(family_,
+                          MakeSearchFamily(options_, spec_, std::move(family), problem_->seed));
+  rows_ = std::make_unique<FeatureRows>(task_.inputs, task_.rows);
+  return absl::OkStatus();
 }
 
 absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
@@ -119,8 +132,9 @@ absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
                                                                      ? ColumnPrecision::kDouble
                                                                      : ColumnPrecision::kSingle);
   Matrix raw(rows_->size(), family_->columns_per_group());
-  for (const ScaledGroup& group : state_.groups) {
+  for (ScaledGroup& group : state_.groups) {
     MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, group.parameters, raw, context));
+    group.means = raw.colwise().mean().transpose();
     MERCER_RETURN_IF_ERROR(columns->Append(raw, group.means, group.scales, context));
   }
   columns_ = std::move(columns);
@@ -130,43 +144,72 @@ absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
 MasterProblem InfiniteFeaturesLearner::MakeMaster(const Lambdas& lambdas) const {
   MasterProblem master;
   master.loss = loss_;
-  const TaskData& task = problem_->tasks[0];
-  for (Index t = 0; t < task.targets.cols(); ++t) {
-    master.tasks.push_back({columns_.get(), task.targets.col(t), task.costs});
+  for (Index t = 0; t < task_.targets.cols(); ++t) {
+    master.tasks.push_back({columns_.get(), task_.targets.col(t), task_.costs});
   }
   const auto groups = static_cast<Index>(state_.groups.size());
   for (Index g = 1; g <= groups; ++g) {
     master.group_begin.push_back(g * family_->columns_per_group());
   }
-  master.group_weights = Vector::Ones(groups);
+  master.group_weights.resize(groups);
+  for (Index g = 0; g < groups; ++g) {
+    master.group_weights(g) =
+        GroupWeight(options_, state_.groups[static_cast<size_t>(g)].parameters);
+  }
   master.specific = {norm_, lambdas.specific};
   master.shared = {norm_, lambdas.shared};
   return master;
 }
 
 SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
-  return {family_.get(), rows_.get(), ChosenNormalization(options_), norm_};
+  return {family_.get(), rows_.get(), ChosenNormalization(options_), norm_,
+          [this](const FeatureParameters& group) { return GroupWeight(options_, group); }};
 }
 
-// The model of the biases alone; the first round says what lambda is.
-absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
-  const MasterPoint constant = MasterPoint::Zero(0, problem_->tasks[0].targets.cols());
-  const std::unique_ptr<MasterSolver> first = MakeMasterSolver(ChosenMethod(options_));
-  MERCER_RETURN_IF_ERROR(first->Start(MakeMaster({1.0, kInfinity}), constant, context));
+// What a round finds where the model is constant: it says what lambda is.
+absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
+  const FeatureColumns none(rows_->size(), ColumnPrecision::kSingle);
+  MasterProblem constant = MakeMaster({1.0, kInfinity});
+  constant.group_begin = {0};
+  constant.group_weights.resize(0);
+  for (MasterTask& task : constant.tasks) {
+    task.columns = &none;
+  }
+  const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(ChosenMethod(options_));
+  MERCER_RETURN_IF_ERROR(
+      solver->Start(std::move(constant), MasterPoint::Zero(0, state_.start.bias.size()), context));
   context.ReportStage("search");
-  MERCER_ASSIGN_OR_RETURN(const SearchRound found,
-                          SearchCandidates(MakeSearch(), problem_->seed, 0,
-                                           SlopesOf(first->evaluation()), {}, context));
+  return SearchCandidates(MakeSearch(), problem_->seed, 0, SlopesOf(solver->evaluation()), {},
+                          context);
+}
+
+// With the features that are taken over, if any; else the first round's search is the first of the run.
+absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
   state_.lambdas = ResolveLambdas();
-  master_ = MakeMasterSolver(ChosenMethod(options_));
-  master_->SetAccuracy(WantedAccuracy());
-  MERCER_RETURN_IF_ERROR(master_->Start(MakeMaster(state_.lambdas), constant, context));
+  std::unique_ptr<MasterSolver> master = MakeMasterSolver(ChosenMethod(options_));
+  master->SetAccuracy(WantedAccuracy());
+  MERCER_RETURN_IF_ERROR(master->Start(MakeMaster(state_.lambdas), StartWeights(), context));
+  master_ = std::move(master);
+  state_.start = MasterPoint::Zero(0, task_.targets.cols());
   if (LossIsZero()) {
     EndSearch(SearchEnd::kZeroSlopes);
     return absl::OkStatus();
   }
-  return Admit(found, context);
+  return state_.groups.empty() ? Admit(found, context) : absl::OkStatus();
+}
+
+// A part that the penalties leave out now has no weights.
+MasterPoint InfiniteFeaturesLearner::StartWeights() const {
+  MasterPoint point = state_.start;
+  if (!std::isfinite(state_.lambdas.specific)) {
+    point.specific.setZero();
+  }
+  if (!std::isfinite(state_.lambdas.shared)) {
+    point.shared.setZero();
+  }
+  return point;
 }
 
 Lambdas InfiniteFeaturesLearner::ResolveLambdas() const {
@@ -181,10 +224,9 @@ Lambdas InfiniteFeaturesLearner::ResolveLambdas() const {
 
 // The risk is 0, or what rounding leaves of it.
 bool InfiniteFeaturesLearner::LossIsZero() const {
-  const TaskData& task = problem_->tasks[0];
-  const Eigen::ArrayXd size = task.targets.array().abs().rowwise().maxCoeff();
+  const Eigen::ArrayXd size = task_.targets.array().abs().rowwise().maxCoeff();
   return master_->evaluation().risk <=
-         kRoundingOfZero * (task.costs.array() * size * (1.0 + size)).sum();
+         kRoundingOfZero * (task_.costs.array() * size * (1.0 + size)).sum();
 }
 
 // Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
@@ -194,7 +236,7 @@ absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
     state_.goal *= kGoOnFactor;
     master_->SetAccuracy(WantedAccuracy());
   }
-  const Turns turns = TurnsOf(options_.solver);
+  const Turns turns = TurnsOf(ChosenMethod(options_));
   double operations = 0;
   for (int turn = 0; turn < turns.of_step && operations < kSliceOperations && !state_.stuck;
        ++turn) {
@@ -218,7 +260,7 @@ absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
 double InfiniteFeaturesLearner::SolveOperations() const {
   const auto rows = static_cast<double>(rows_->size());
   const auto columns = static_cast<double>(columns_->cols());
-  const auto outputs = static_cast<double>(problem_->tasks[0].targets.cols());
+  const auto outputs = static_cast<double>(task_.targets.cols());
   return outputs * (4 * rows * (columns + 8) + columns * columns * (100 + 3 * columns)) + 1e5;
 }
 
@@ -231,8 +273,13 @@ double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
 }
 
 MasterAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
-  return state_.end == SearchEnd::kSearching ? MasterAccuracy{kMasterGap, state_.master_decrease}
-                                             : MasterAccuracy{state_.goal, 0};
+  if (state_.end != SearchEnd::kSearching) {
+    return {state_.goal, 0};
+  }
+  const double gap = ChosenMethod(options_) == MasterMethod::kNewton
+                         ? kMasterGap
+                         : std::max(kMasterGap, kShareOfViolation * options_.violation);
+  return {gap, state_.master_decrease};
 }
 
 absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
@@ -243,7 +290,7 @@ absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
   const double objective = master_->evaluation().objective();
   if (master_->stop() == MasterStop::kDecrease && state_.end == SearchEnd::kSearching &&
       objective > state_.promised && state_.master_decrease > kLeastDecrease &&
-      state_.round_iterations < TurnsOf(options_.solver).between_searches) {
+      state_.round_iterations < TurnsOf(ChosenMethod(options_)).between_searches) {
     state_.master_decrease *= 0.1;
     master_->SetAccuracy(WantedAccuracy());
   }
@@ -284,15 +331,23 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   state_.promised = kInfinity;
   state_.round_iterations = 0;
   Index admitted = 0;
+  const bool fixed = options_.selection == SelectionChoice::kFixed;
   for (const FoundGroup& one :
-       found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round)) {
+       fixed ? found.Best(state_.lambdas, -1, found.candidates)
+             : found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round)) {
     if (CanGrow()) {
       MERCER_ASSIGN_OR_RETURN(const bool appended, Append(one, context));
       admitted += appended ? 1 : 0;
     }
   }
+  if (fixed) {
+    EndSearch(SearchEnd::kFixed);
+  }
   if (admitted == 0) {
     ++state_.empty_rounds;
+    if (fixed) {
+      return absl::OkStatus();
+    }
     if (family_->is_finite() || state_.empty_rounds >= options_.patience) {
       EndSearch(SearchEnd::kNoViolation);
     }
@@ -325,18 +380,19 @@ absl::StatusOr<bool> InfiniteFeaturesLearner::Append(const FoundGroup& found, Ru
   return true;
 }
 
-// How much the objective falls at least when the group enters, in either part: (dual norm - lambda)^2 / (2 L), L a bound of the curvature along its
+// How much the objective falls at least when the group enters, in either part: (weight (dual norm - lambda))^2 / (2 L), L a bound of the curvature along its
 // weights (section (b.3) of the specification).
 double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found, double squared_norms) const {
-  const auto outputs = static_cast<double>(problem_->tasks[0].targets.cols());
+  const auto outputs = static_cast<double>(task_.targets.cols());
   const double shape = options_.penalty_q > 2
                            ? std::pow(outputs * static_cast<double>(family_->columns_per_group()),
                                       1.0 - 2.0 / options_.penalty_q)
                            : 1.0;
   const double curvature =
-      LargestCurvature(loss_->kind()) * problem_->tasks[0].costs.maxCoeff() * squared_norms * shape;
-  const double excess = std::max(0.0, found.specific_norm - state_.lambdas.specific);
-  const double shared_excess = std::max(0.0, found.shared_norm - state_.lambdas.shared);
+      LargestCurvature(loss_->kind()) * task_.costs.maxCoeff() * squared_norms * shape;
+  const double weight = GroupWeight(options_, found.parameters);
+  const double excess = weight * std::max(0.0, found.specific_norm - state_.lambdas.specific);
+  const double shared_excess = weight * std::max(0.0, found.shared_norm - state_.lambdas.shared);
   return std::max(excess * excess / (2 * curvature),
                   shared_excess * shared_excess / (2 * curvature * outputs));
 }

@@ -40,6 +40,7 @@ enum class SearchEnd : uint8_t {
       1,  // `patience` rounds without a candidate that breaks the conditions of optimality
   kMaxGroups = 2,
   kZeroSlopes = 3,  // the loss is 0, or its slopes are
+  kFixed = 4,       // the features were given in advance
 };
 
 class InfiniteFeaturesLearner : public Learner {
@@ -62,6 +63,7 @@ class InfiniteFeaturesLearner : public Learner {
     Lambdas largest;  // at which no candidate of the first round would have entered
     SearchEnd end = SearchEnd::kSearching;
     std::vector<ScaledGroup> groups;
+    MasterPoint start;  // before the first step: weights of the groups to begin with
     int64_t rounds = 0;
     int64_t empty_rounds = 0;
     int64_t candidates = 0;
@@ -74,11 +76,15 @@ class InfiniteFeaturesLearner : public Learner {
     bool stuck = false;          // no further progress in floating point
   };
 
+  void TakeOver(const WarmStart& warm_start);
   absl::Status Prepare(RunContext& context);
+  absl::Status PrepareFamily(RunContext& context);
   absl::Status BuildColumns(RunContext& context);
   MasterProblem MakeMaster(const Lambdas& lambdas) const;
   Lambdas ResolveLambdas() const;
+  absl::StatusOr<SearchRound> SearchAtConstant(RunContext& context) const;
   absl::Status Begin(RunContext& context);
+  MasterPoint StartWeights() const;
   absl::Status Advance(RunContext& context);
   absl::Status Solve(RunContext& context);
   absl::Status Search(RunContext& context);
@@ -100,6 +106,7 @@ class InfiniteFeaturesLearner : public Learner {
   const InfiniteFeaturesOptions options_;
   const std::shared_ptr<const FeatureFamily> given_family_;
   const TrainingProblem* problem_ = nullptr;
+  TaskData task_;  // its rows that count
   std::shared_ptr<const Loss> loss_;
   BlockNorm norm_;
   State state_;

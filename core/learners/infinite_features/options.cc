@@ -23,12 +23,15 @@ void AddProblem(Schema& schema) {
       {{"auto", LossChoice::kAuto},
        {"squared_hinge", LossChoice::kSquaredHinge},
        {"logistic", LossChoice::kLogistic},
-       {"square", LossChoice::kSquare}},
+       {"square", LossChoice::kSquare},
+       {"hinge", LossChoice::kHinge}},
       {.meaning = "What a score f costs at a target y. auto: squared_hinge for classes, square for "
                   "numbers. Classes: squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), "
-                  "square (y - f)^2 with y = -1 or +1. Numbers: square. None has a factor 1/2.",
+                  "square (y - f)^2 with y = -1 or +1, hinge max(0, 1 - y f), which solver admm "
+                  "alone takes. "
+                  "Numbers: square. None has a factor 1/2.",
        .source = kProblem,
-       .classification_choices = {"squared_hinge", "logistic"}});
+       .classification_choices = {"squared_hinge", "logistic", "hinge"}});
   schema.Real(
       "lambda", &InfiniteFeaturesOptions::lambda,
       {.meaning =
@@ -56,11 +59,15 @@ void AddProblem(Schema& schema) {
 void AddFamily(Schema& schema) {
   schema.Choice(
       "family", &InfiniteFeaturesOptions::family,
-      {{"fourier", FamilyChoice::kFourier}, {"columns", FamilyChoice::kColumns}},
+      {{"fourier", FamilyChoice::kFourier},
+       {"columns", FamilyChoice::kColumns},
+       {"gabor", FamilyChoice::kGabor}},
       {.meaning =
            "What the features are drawn from. fourier: cosine and sine of a random direction, "
            "the pairs that a kernel is the mean of. columns: the columns of the data "
-           "themselves, which makes it a sparse linear model.",
+           "themselves, which makes it a sparse linear model. gabor: how strongly a square patch "
+           "of an "
+           "image, the columns of a row being its pixels row by row, answers to an oriented wave.",
        .source = kSampling});
   schema.Choice(
       "kernel", &InfiniteFeaturesOptions::kernel,
@@ -73,7 +80,8 @@ void AddFamily(Schema& schema) {
       {.meaning =
            "fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else "
            "the two ends of the range that they are drawn from. Empty: the median distance of "
-           "the training rows, or a range from a quarter of it to four times it.",
+           "the training rows (1 where that is 0), or a range from a quarter of it to four times "
+           "it.",
        .unit = "that of the distance",
        .min = 0.0,
        .min_open = true,
@@ -97,9 +105,10 @@ void AddFamily(Schema& schema) {
        .source = kSampling});
   schema.Integer(
       "candidates", &InfiniteFeaturesOptions::candidates,
-      {.meaning = "fourier: directions that a round draws for each bandwidth. The best of "
-                  "59 lies, with probability 0.95, in the best 5 % of the family. Time of "
-                  "the search grows with it.",
+      {.meaning =
+           "Features that a round draws, fourier: for each bandwidth. The best of 59 lies, with "
+           "probability 0.95, in the best 5 % of the family. Time of the search grows with "
+           "it. The family columns is searched whole.",
        .min = 1,
        .max = 10'000,
        .source = kSampling});
@@ -115,14 +124,65 @@ void AddFamily(Schema& schema) {
        .source = kNormalization});
 }
 
+void AddGabor(Schema& schema) {
+  schema.Integer("positions_per_side", &InfiniteFeaturesOptions::positions_per_side,
+                 {.meaning = "gabor: a filter looks at the patch from the middle of each cell of a "
+                             "grid with so many cells per side, at most as many as pixels; the "
+                             "feature is the sum of its "
+                             "absolute answers.",
+                  .min = 1,
+                  .max = 64,
+                  .source = kSampling});
+  schema.Bool("subtract_patch_mean", &InfiniteFeaturesOptions::subtract_patch_mean,
+              {.meaning = "gabor: each patch less its mean is filtered, so that its brightness has "
+                          "no influence.",
+               .source = kSampling});
+  schema.Real(
+      "min_scale", &InfiniteFeaturesOptions::min_scale,
+      {.meaning = "gabor: the least of a filter's two widths, whose logarithms are uniform.",
+       .unit = "pixels",
+       .min = 0.0,
+       .min_open = true,
+       .max_open = true,
+       .source = kSampling});
+  schema.Real("max_scale", &InfiniteFeaturesOptions::max_scale,
+              {.meaning = "gabor: the largest width. 0: half the patch.",
+               .unit = "pixels",
+               .min = 0.0,
+               .max_open = true,
+               .source = kSampling});
+  schema.Real("min_frequency", &InfiniteFeaturesOptions::min_frequency,
+              {.meaning = "gabor: the least frequency of a filter's wave; frequencies are uniform.",
+               .unit = "1/pixel",
+               .min = 0.0,
+               .max_open = true,
+               .source = kSampling});
+  schema.Real("max_frequency", &InfiniteFeaturesOptions::max_frequency,
+              {.meaning = "gabor: the largest frequency.",
+               .unit = "1/pixel",
+               .min = 0.0,
+               .max_open = true,
+               .source = kSampling});
+}
+
 void AddSearch(Schema& schema) {
   schema.Choice(
       "selection", &InfiniteFeaturesOptions::selection,
-      {{"generated", SelectionChoice::kGenerated}, {"selected", SelectionChoice::kSelected}},
+      {{"generated", SelectionChoice::kGenerated},
+       {"selected", SelectionChoice::kSelected},
+       {"fixed", SelectionChoice::kFixed}},
       {.meaning = "generated: candidates are drawn in every round, and the one that breaks the "
                   "conditions of optimality most enters the model. selected: all candidates are "
-                  "drawn once, a baseline. With the family columns both are the same.",
+                  "drawn once. fixed: the features are given in advance and enter at once: gabor "
+                  "a grid, fourier the first max_groups that are drawn, columns all. The last two "
+                  "are baselines.",
        .source = kBaselines});
+  schema.Integer("values_per_parameter", &InfiniteFeaturesOptions::values_per_parameter,
+                 {.meaning = "gabor, fixed: values of each of the four parameters; the grid has "
+                             "every combination.",
+                  .min = 1,
+                  .max = 10,
+                  .source = kBaselines});
   schema.Integer("dictionary_size", &InfiniteFeaturesOptions::dictionary_size,
                  {.meaning = "selected: number of candidates in all.",
                   .min = 1,
@@ -171,16 +231,27 @@ void AddPenalty(Schema& schema) {
                   "lets each choose its own features, 2 and above share them.",
        .min = 1.0,
        .source = kProblem});
+  schema.Reals(
+      "group_weights", &InfiniteFeaturesOptions::group_weights,
+      {.meaning =
+           "columns: factors of the penalty, one for each column of the data after "
+           "preprocessing, in their order; a larger one makes a column enter later. Empty: 1 "
+           "for all.",
+       .min = 0.0,
+       .min_open = true,
+       .max_open = true,
+       .source = kProblem});
   schema.Choice(
       "solver", &InfiniteFeaturesOptions::solver,
-      {{"newton", SolverChoice::kNewton},
+      {{"auto", SolverChoice::kAuto},
+       {"newton", SolverChoice::kNewton},
        {"admm", SolverChoice::kAdmm},
        {"fista", SolverChoice::kFista}},
       {.meaning =
            "How the weights of the features in the model are found. newton: quadratic models "
            "of the risk, solved by descent in groups and Newton steps on the weights that are "
            "not 0. admm (alternating directions) and fista (accelerated proximal gradients): "
-           "baselines. Changes time only.",
+           "baselines. auto: newton, for the loss hinge admm. Changes time only.",
        .source =
            "specification of learning with infinitely many features, sections (b.5) to (b.9)"});
 }
@@ -189,6 +260,7 @@ Schema MakeSchema() {
   Schema schema;
   AddProblem(schema);
   AddFamily(schema);
+  AddGabor(schema);
   AddSearch(schema);
   AddPenalty(schema);
   return schema;

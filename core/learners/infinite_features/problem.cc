@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/features/gabor_family.h"
 #include "core/kernels/kernel_spec.h"
 
 namespace mercer::infinite_features {
@@ -26,6 +27,38 @@ BandwidthDraw DrawOf(BandwidthChoice choice) {
       return BandwidthDraw::kLogUniform;
   }
   return BandwidthDraw::kList;
+}
+
+int64_t GridSize(const InfiniteFeaturesOptions& options) {
+  const int64_t values = options.values_per_parameter;
+  return values * values * values * values;
+}
+
+void CheckGabor(const InfiniteFeaturesOptions& options, FieldViolations& violations) {
+  violations.Check(options.max_scale == 0 || options.max_scale >= options.min_scale, "max_scale",
+                   absl::StrCat("must be 0 or at least min_scale, ", options.min_scale, ", is ",
+                                options.max_scale));
+  violations.Check(options.max_frequency >= options.min_frequency, "max_frequency",
+                   absl::StrCat("must be at least min_frequency, ", options.min_frequency, ", is ",
+                                options.max_frequency));
+  violations.Check(
+      options.selection != SelectionChoice::kFixed || GridSize(options) <= options.max_groups,
+      "max_groups",
+      absl::StrCat("must have room for the grid, ", GridSize(options), " filters, is ",
+                   options.max_groups));
+}
+
+// The first `count` that are drawn.
+std::vector<FeatureParameters> DrawGroups(const FeatureFamily& family, int64_t count,
+                                          uint64_t seed) {
+  std::vector<FeatureParameters> groups;
+  for (uint64_t round = 0; static_cast<int64_t>(groups.size()) < count; ++round) {
+    for (FeatureParameters& group : family.Draw(seed, round)) {
+      groups.push_back(std::move(group));
+    }
+  }
+  groups.resize(static_cast<size_t>(count));
+  return groups;
 }
 
 // In place of bandwidths that were not given.
@@ -66,6 +99,37 @@ absl::Status CheckOptions(const InfiniteFeaturesOptions& options) {
                    "candidates",
                    absl::StrCat("candidates times bandwidths must be at most ",
                                 kMaxCandidatesPerRound, " in a round"));
+  violations.Check(
+      options.loss != LossChoice::kHinge || ChosenMethod(options) == MasterMethod::kAdmm, "solver",
+      "must be admm or auto for the loss hinge");
+  violations.Check(bandwidths.empty() || options.family == FamilyChoice::kFourier, "bandwidths",
+                   "are for the family fourier");
+  violations.Check(options.group_weights.empty() || options.family == FamilyChoice::kColumns,
+                   "group_weights", "are for the family columns");
+  if (options.family == FamilyChoice::kGabor) {
+    CheckGabor(options, violations);
+  }
+  return violations.ToStatus();
+}
+
+absl::Status CheckOptionsFor(const InfiniteFeaturesOptions& options, Index num_inputs) {
+  FieldViolations violations;
+  const auto weights = static_cast<Index>(options.group_weights.size());
+  violations.Check(weights == 0 || weights == num_inputs, "group_weights",
+                   absl::StrCat("are ", weights, " for ", num_inputs, " columns"));
+  if (options.family == FamilyChoice::kColumns && options.selection == SelectionChoice::kFixed) {
+    violations.Check(num_inputs <= options.max_groups, "max_groups",
+                     absl::StrCat("must have room for the ", num_inputs,
+                                  " columns, which are fixed, is ", options.max_groups));
+  }
+  if (options.family == FamilyChoice::kGabor) {
+    for (const FieldViolation& violation :
+         GetFieldViolations(GaborFamily::Check(SpecOfOptions(options, num_inputs), num_inputs))) {
+      // The side of a patch is no option: it follows from the number of columns.
+      violations.Add(violation.field == "patch_size" ? "family" : violation.field,
+                     violation.description);
+    }
+  }
   return violations.ToStatus();
 }
 
@@ -79,6 +143,8 @@ absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeature
     loss = LossKind::kLogistic;
   } else if (options.loss == LossChoice::kSquaredHinge) {
     loss = LossKind::kSquaredHinge;
+  } else if (options.loss == LossChoice::kHinge) {
+    loss = LossKind::kHinge;
   }
   if (regression && loss != LossKind::kSquare) {
     return FieldError("loss", "is for classification; this is regression");
@@ -95,6 +161,8 @@ absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options)
 
 MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options) {
   switch (options.solver) {
+    case SolverChoice::kAuto:
+      return options.loss == LossChoice::kHinge ? MasterMethod::kAdmm : MasterMethod::kNewton;
     case SolverChoice::kNewton:
       return MasterMethod::kNewton;
     case SolverChoice::kAdmm:
@@ -117,10 +185,22 @@ FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options)
   return FeatureNormalization::kColumn;
 }
 
-FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options) {
+FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options, Index num_inputs) {
   FeatureFamilySpec spec;
   if (options.family == FamilyChoice::kColumns) {
     spec.kind = FeatureFamilyKind::kColumns;
+    return spec;
+  }
+  if (options.family == FamilyChoice::kGabor) {
+    spec.kind = FeatureFamilyKind::kGabor;
+    const auto side = static_cast<Index>(std::sqrt(static_cast<double>(num_inputs)));
+    spec.positions_per_side = std::clamp<Index>(side, 1, options.positions_per_side);
+    spec.subtract_patch_mean = options.subtract_patch_mean;
+    spec.min_scale = options.min_scale;
+    spec.max_scale = options.max_scale;
+    spec.min_frequency = options.min_frequency;
+    spec.max_frequency = options.max_frequency;
+    spec.candidates = options.candidates;
     return spec;
   }
   spec.kernel = options.kernel == KernelChoice::kGaussian ? FourierKernel::kGaussian
@@ -141,8 +221,9 @@ FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options) {
 }
 
 absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
-                                              const TrainingProblem& problem, RunContext& context) {
-  FeatureFamilySpec spec = SpecOfOptions(options);
+                                              const TaskData& task, uint64_t seed,
+                                              RunContext& context) {
+  FeatureFamilySpec spec = SpecOfOptions(options, CountInputs(task));
   if (spec.kind != FeatureFamilyKind::kFourier || !options.bandwidths.empty()) {
     return spec;
   }
@@ -151,37 +232,55 @@ absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& opt
       options.kernel == KernelChoice::kGaussian ? KernelType::kGaussian : KernelType::kLaplacian;
   grid.rule = BandwidthRule::kMedianMultiples;
   grid.bandwidths = {1.0};
-  const TaskData& task = problem.tasks[0];
   absl::StatusOr<std::vector<KernelSpec>> kernels =
-      ExpandKernels({grid}, *task.inputs, task.rows, problem.seed, context);
+      ExpandKernels({grid}, *task.inputs, task.rows, seed, context);
   if (absl::IsInvalidArgument(kernels.status())) {
-    return FieldError("bandwidths",
-                      absl::StrCat("none given, and the default, the median distance of the "
-                                   "training rows, cannot be taken: ",
-                                   std::string(kernels.status().message())));
+    return spec;  // most rows are equal
   }
   MERCER_RETURN_IF_ERROR(kernels.status());
   SetMedianBandwidths(kernels->front().bandwidth, spec);
   return spec;
 }
 
-absl::StatusOr<std::shared_ptr<const FeatureFamily>> DrawDictionary(
-    const InfiniteFeaturesOptions& options, const std::shared_ptr<const FeatureFamily>& family,
-    uint64_t seed) {
-  const auto size = static_cast<size_t>(options.dictionary_size);
-  std::vector<FeatureParameters> groups;
-  for (uint64_t round = 0; groups.size() < size; ++round) {
-    for (FeatureParameters& group : family->Draw(seed, round)) {
-      groups.push_back(std::move(group));
+TaskData RowsThatCount(const TaskData& task) {
+  std::vector<Index> kept;
+  for (Index i = 0; i < task.costs.size(); ++i) {
+    if (task.costs(i) > 0) {
+      kept.push_back(i);
     }
   }
-  groups.resize(size);
-  return MakeDictionary(family, std::move(groups));
+  if (kept.empty() || kept.size() == task.rows.size()) {
+    return task;
+  }
+  TaskData counting{task.name, task.inputs, {}, task.targets(kept, Eigen::all), task.costs(kept)};
+  for (const Index i : kept) {
+    counting.rows.push_back(task.rows[static_cast<size_t>(i)]);
+  }
+  return counting;
 }
 
-Index CountInputs(const TrainingProblem& problem) {
+absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
+    const InfiniteFeaturesOptions& options, const FeatureFamilySpec& spec,
+    std::shared_ptr<const FeatureFamily> family, uint64_t seed) {
+  if (options.selection == SelectionChoice::kGenerated || family->is_finite()) {
+    return family;
+  }
+  if (options.selection == SelectionChoice::kSelected) {
+    return MakeDictionary(family, DrawGroups(*family, options.dictionary_size, seed));
+  }
+  return MakeDictionary(
+      family, options.family == FamilyChoice::kGabor
+                  ? GaborFamily(spec, family->num_inputs()).Grid(options.values_per_parameter)
+                  : DrawGroups(*family, options.max_groups, seed));
+}
+
+double GroupWeight(const InfiniteFeaturesOptions& options, const FeatureParameters& group) {
+  return options.group_weights.empty() ? 1.0 : options.group_weights[static_cast<size_t>(group[0])];
+}
+
+Index CountInputs(const TaskData& task) {
   Index count = 0;
-  for (const PreparedBlock& block : problem.tasks[0].inputs->blocks) {
+  for (const PreparedBlock& block : task.inputs->blocks) {
     count += block.values.cols();
   }
   return count;

@@ -23,6 +23,9 @@ namespace mercer::infinite_features {
 
 // What options can contradict without any data. Errors: kInvalidArgument naming the field.
 absl::Status CheckOptions(const InfiniteFeaturesOptions& options);
+// What options can contradict of rows with so many columns: patches, weights of columns, room for fixed features. Errors:
+// kInvalidArgument naming the field.
+absl::Status CheckOptionsFor(const InfiniteFeaturesOptions& options, Index num_inputs);
 
 // Errors: kInvalidArgument naming the field "loss" when the loss is not one for such targets.
 absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeaturesOptions& options,
@@ -31,19 +34,25 @@ absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options)
 MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options);
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options);
 
-// The family as the options say; bandwidths that are to be found in the data are those of a median distance of 1.
-FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options);
-// The same with the median distance of the training rows. Errors: kInvalidArgument naming "bandwidths" when it is 0;
-// kCancelled.
+// The family as the options say for rows of so many columns; bandwidths that are to be found in the data are those of a median distance of 1.
+FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options, Index num_inputs);
+// The same with the median distance of the task's rows; with 1 where that is 0. Errors: kCancelled.
 absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
-                                              const TrainingProblem& problem, RunContext& context);
+                                              const TaskData& task, uint64_t seed,
+                                              RunContext& context);
 
-// The first `dictionary_size` candidates of `family` as a family of their own. Errors: those of MakeDictionary.
-absl::StatusOr<std::shared_ptr<const FeatureFamily>> DrawDictionary(
-    const InfiniteFeaturesOptions& options, const std::shared_ptr<const FeatureFamily>& family,
-    uint64_t seed);
+// What is searched: `family` as it is, or as many of its features as the option selection says, as a family of their own. Errors: those
+// of MakeDictionary.
+absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
+    const InfiniteFeaturesOptions& options, const FeatureFamilySpec& spec,
+    std::shared_ptr<const FeatureFamily> family, uint64_t seed);
 
+// The factor of a group's penalty.
+double GroupWeight(const InfiniteFeaturesOptions& options, const FeatureParameters& group);
+
+// The rows of a task that count: those of cost > 0; all when there is none.
+TaskData RowsThatCount(const TaskData& task);
 // Columns of all feature blocks of the inputs.
-Index CountInputs(const TrainingProblem& problem);
+Index CountInputs(const TaskData& task);
 
 }  // namespace mercer::infinite_features

@@ -15,7 +15,8 @@ constexpr size_t kPollCandidates = 4096;
 
 // The candidate whose columns begin with `first`; nothing when it must not be used. `products` is for its own use.
 std::optional<FoundGroup> Judge(const SearchProblem& problem, const CandidateSums& sums,
-                                Index first, const Vector& slope_sums, Matrix& products) {
+                                Index first, double weight, const Vector& slope_sums,
+                                Matrix& products) {
   const Index columns = problem.family->columns_per_group();
   const auto of_group = absl::MakeConstSpan(sums.columns)
                             .subspan(static_cast<size_t>(first), static_cast<size_t>(columns));
@@ -34,8 +35,8 @@ std::optional<FoundGroup> Judge(const SearchProblem& problem, const CandidateSum
     products.row(c) /= (*scales)(c, 0);
   }
   FoundGroup found;
-  found.specific_norm = problem.norm.DualNorm(products);
-  found.shared_norm = problem.norm.DualNorm(products.rowwise().sum());
+  found.specific_norm = problem.norm.DualNorm(products) / weight;
+  found.shared_norm = problem.norm.DualNorm(products.rowwise().sum()) / weight;
   return found;
 }
 
@@ -89,7 +90,8 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     }
     const Index first = static_cast<Index>(i) * problem.family->columns_per_group();
-    std::optional<FoundGroup> one = Judge(problem, sums, first, slope_sums, products);
+    std::optional<FoundGroup> one =
+        Judge(problem, sums, first, problem.weight(candidates[i]), slope_sums, products);
     if (one.has_value()) {
       one->parameters = std::move(candidates[i]);
       round_found.found.push_back(*std::move(one));

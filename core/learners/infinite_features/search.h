@@ -1,6 +1,7 @@
 // One round of the search: which candidates break the conditions of optimality most.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,7 @@ struct SearchProblem {
   const FeatureRows* rows = nullptr;
   FeatureNormalization normalization = FeatureNormalization::kColumn;
   BlockNorm norm;
+  std::function<double(const FeatureParameters&)> weight;  // of a group's penalty; > 0
 };
 
 // Weights of the penalties of the part of each output and of the part that all share; infinity leaves a part out.
@@ -35,8 +37,8 @@ struct Lambdas {
   double shared = kInfinity;
 };
 
-// A candidate and the dual norms of the products of its scaled columns with the slopes: one above its lambda says that the candidate
-// lowers the objective.
+// A candidate and the dual norms of the products of its scaled columns with the slopes, divided by its weight: one above its lambda says
+// that the candidate lowers the objective.
 struct FoundGroup {
   FeatureParameters parameters;
   double specific_norm = 0;

@@ -15,29 +15,49 @@ namespace {
 constexpr uint64_t kStateVersion = 1;
 bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
 
+// The means follow from the parameters.
 void WriteGroup(const ScaledGroup& group, ByteWriter& writer) {
   writer.WriteDoubles(group.parameters);
-  writer.WriteVector(group.means);
   writer.WriteVector(group.scales);
+}
+
+bool StartFits(const MasterPoint& start, Index columns, Index outputs) {
+  return start.specific.rows() == columns && start.specific.cols() == outputs &&
+         start.shared.size() == columns && start.specific.allFinite() && start.shared.allFinite();
 }
 
 bool GroupFits(const ScaledGroup& group, const FeatureFamily& family) {
   const Index columns = family.columns_per_group();
-  return family.CheckParameters(group.parameters).ok() && group.means.size() == columns &&
-         group.scales.size() == columns && group.means.allFinite() && group.scales.allFinite() &&
-         (group.scales.array() > 0).all();
+  return family.CheckParameters(group.parameters).ok() && group.scales.size() == columns &&
+         group.scales.allFinite() && (group.scales.array() > 0).all();
 }
 
 // The groups whose weights are not all 0.
-std::vector<size_t> ActiveGroups(const Matrix& weights, size_t num_groups, Index columns) {
+std::vector<size_t> ActiveGroups(const Matrix& weights, Index columns) {
   std::vector<size_t> active;
-  for (size_t g = 0; g < num_groups; ++g) {
-    const auto block = weights.middleRows(static_cast<Index>(g) * columns, columns);
-    if ((block.array() != 0).any()) {
-      active.push_back(g);
+  for (Index g = 0; g < weights.rows() / columns; ++g) {
+    if ((weights.middleRows(g * columns, columns).array() != 0).any()) {
+      active.push_back(static_cast<size_t>(g));
     }
   }
   return active;
+}
+
+// The dual is 0 where a row does not count; the others stand in their order.
+Matrix DualOfAllRows(const TaskData& task, const MasterEvaluation& evaluation) {
+  const auto outputs = static_cast<Index>(evaluation.slopes.size());
+  const Index counting = evaluation.slopes.front().size();
+  Matrix dual = Matrix::Zero(task.costs.size(), outputs);
+  Index next = 0;
+  for (Index i = 0; i < task.costs.size(); ++i) {
+    if (task.costs(i) > 0 || counting == task.costs.size()) {
+      for (Index t = 0; t < outputs; ++t) {
+        dual(i, t) = -evaluation.slopes[static_cast<size_t>(t)](next);
+      }
+      ++next;
+    }
+  }
+  return dual;
 }
 
 }  // namespace
@@ -63,6 +83,8 @@ std::string InfiniteFeaturesLearner::Serialize() const {
     writer.WriteDouble(value);
   }
   writer.WriteBool(state_.stuck);
+  writer.WriteMatrix(state_.start.specific);
+  writer.WriteVector(state_.start.shared);
   writer.WriteBool(master_ != nullptr);
   writer.WriteString(master_ != nullptr ? master_->SaveState() : std::string());
   return std::move(writer).Take();
@@ -83,7 +105,6 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   for (uint64_t g = 0; g < num_groups && reader.ok(); ++g) {
     ScaledGroup& group = state.groups.emplace_back();
     group.parameters = reader.ReadDoubles();
-    group.means = reader.ReadVector();
     group.scales = reader.ReadVector();
   }
   state.rounds = reader.ReadInt64();
@@ -95,32 +116,46 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   state.master_decrease = reader.ReadDouble();
   state.goal = reader.ReadDouble();
   state.stuck = reader.ReadBool();
+  state.start = MasterPoint::Zero(0, task_.targets.cols());
+  state.start.specific = reader.ReadMatrix();
+  state.start.shared = reader.ReadVector();
   const bool begun = reader.ReadBool();
   const std::string master_state = reader.ReadString();
-  if (!known || !reader.AtEnd() || end > static_cast<uint8_t>(SearchEnd::kZeroSlopes) ||
+  if (!known || !reader.AtEnd() || end > static_cast<uint8_t>(SearchEnd::kFixed) ||
       !IsStepCount(state.rounds) || !IsStepCount(state.empty_rounds) ||
       !IsStepCount(state.candidates) || !IsStepCount(state.round_iterations) ||
       !IsPositive(state.master_decrease) || !IsPositive(state.goal) ||
-      !(state.lambdas.specific > 0) || !(state.lambdas.shared > 0) || (!begun && num_groups > 0)) {
+      !(state.lambdas.specific > 0) || !(state.lambdas.shared > 0)) {
     return damaged;
   }
   state.end = static_cast<SearchEnd>(end);
   state_ = std::move(state);
   master_ = nullptr;
   columns_ = nullptr;
-  if (!begun) {
+  if (!begun && num_groups == 0) {
     return absl::OkStatus();
   }
-  MERCER_RETURN_IF_ERROR(Prepare(context));
+  MERCER_RETURN_IF_ERROR(PrepareFamily(context));
   for (const ScaledGroup& group : state_.groups) {
     if (!GroupFits(group, *family_)) {
       return damaged;
     }
   }
-  master_ = MakeMasterSolver(ChosenMethod(options_));
-  master_->SetAccuracy(WantedAccuracy());
+  const Index columns = begun ? 0 : static_cast<Index>(num_groups) * family_->columns_per_group();
+  if (!StartFits(state_.start, columns, task_.targets.cols())) {
+    return damaged;
+  }
+  if (!begun) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(BuildColumns(context));
+  std::unique_ptr<MasterSolver> master = MakeMasterSolver(ChosenMethod(options_));
+  master->SetAccuracy(WantedAccuracy());
   const absl::Status restored =
-      master_->RestoreState(MakeMaster(state_.lambdas), master_state, context);
+      master->RestoreState(MakeMaster(state_.lambdas), master_state, context);
+  if (restored.ok()) {
+    master_ = std::move(master);
+  }
   return absl::IsInvalidArgument(restored) ? damaged : restored;
 }
 
@@ -136,7 +171,8 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   const Matrix weights = master_->point().Weights();
   const Index columns = family_->columns_per_group();
   const Index outputs = master_->problem().num_tasks();
-  const auto groups = static_cast<Index>(state_.groups.size());
+  // A step that was cut short may have left groups that the solver does not know yet.
+  const Index groups = weights.rows() / columns;
   Matrix parameters(groups,
                     groups > 0 ? static_cast<Index>(state_.groups[0].parameters.size()) : 0);
   Vector scales(groups * columns);
@@ -155,7 +191,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   FeatureTerm term;
   term.family = spec_;
   term.num_inputs = family_->num_inputs();
-  const std::vector<size_t> active = ActiveGroups(weights, state_.groups.size(), columns);
+  const std::vector<size_t> active = ActiveGroups(weights, columns);
   term.coefficients.resize(static_cast<Index>(active.size()) * columns, outputs);
   point.summary.feature_weights.resize(static_cast<Index>(active.size()), outputs);
   for (size_t a = 0; a < active.size(); ++a) {
@@ -175,10 +211,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   }
 
   TaskWitness task;
-  task.dual.resize(rows_->size(), outputs);
-  for (Index t = 0; t < outputs; ++t) {
-    task.dual.col(t) = -master_->evaluation().slopes[static_cast<size_t>(t)];
-  }
+  task.dual = DualOfAllRows(problem_->tasks[0], master_->evaluation());
   task.bias = point.function.bias;
   point.witness.tasks.push_back(std::move(task));
   point.witness.arrays = {{"parameters", std::move(parameters)},

@@ -98,9 +98,15 @@ struct Sums {
 
 class Pass {
  public:
+  // counts: 1 for rows whose values make the scales, else 0.
   Pass(const FeatureRows& rows, const FeatureMap& map, const Matrix& coefficients,
-       const Vector& bias, const Matrix& dual)
-      : rows_(rows), map_(map), coefficients_(coefficients), bias_(bias), dual_(dual) {}
+       const Vector& bias, const Matrix& dual, const Vector& counts)
+      : rows_(rows),
+        map_(map),
+        coefficients_(coefficients),
+        bias_(bias),
+        dual_(dual),
+        counts_(counts) {}
 
   // values: rows x outputs.
   absl::StatusOr<Sums> Run(Matrix& values, RunContext& context) const {
@@ -144,7 +150,7 @@ class Pass {
         }
       }
       sums.products.noalias() += chunk.transpose() * dual_.middleRows(row, count);
-      sums.squares += chunk.colwise().squaredNorm().transpose();
+      sums.squares.noalias() += chunk.cwiseAbs2().transpose() * counts_.segment(row, count);
       const Vector largest = chunk.cwiseAbs().colwise().maxCoeff().transpose();
       sums.magnitudes = sums.magnitudes.cwiseMax(
           (coefficients_.cwiseAbs().array().colwise() * largest.array()).matrix());
@@ -157,6 +163,7 @@ class Pass {
   const Matrix& coefficients_;
   const Vector& bias_;
   const Matrix& dual_;
+  const Vector& counts_;
 };
 
 // The scale that the options ask for.
@@ -192,14 +199,16 @@ Penalties SumPenalties(const InfiniteFeaturesOptions& options, const ListedFeatu
     const Matrix shared = listed.shared.segment(first, columns);
     const Matrix scaled = products.middleRows(first, columns).array().colwise() /
                           listed.scales.segment(first, columns).array();
+    const double weight = GroupWeight(options, listed.groups[static_cast<size_t>(first / columns)]);
     if (std::isfinite(listed.lambda)) {
-      sum.value += listed.lambda * NormOfBlock(specific, shape, options.penalty_q);
-      largest = std::max(largest, NormOfBlock(scaled, shape, conjugate) / listed.lambda);
+      const double lambda = weight * listed.lambda;
+      sum.value += lambda * NormOfBlock(specific, shape, options.penalty_q);
+      largest = std::max(largest, NormOfBlock(scaled, shape, conjugate) / lambda);
     }
     if (std::isfinite(listed.lambda_shared)) {
-      sum.value += listed.lambda_shared * NormOfBlock(shared, shape, options.penalty_q);
-      largest = std::max(
-          largest, NormOfBlock(scaled.rowwise().sum(), shape, conjugate) / listed.lambda_shared);
+      const double lambda = weight * listed.lambda_shared;
+      sum.value += lambda * NormOfBlock(shared, shape, options.penalty_q);
+      largest = std::max(largest, NormOfBlock(scaled.rowwise().sum(), shape, conjugate) / lambda);
     }
   }
   sum.largest_scale = largest > 0 ? 1 / largest : kInfinity;
@@ -235,10 +244,12 @@ absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
                                     RunContext& context) {
   const TaskData& task = problem.tasks[0];
   const Index outputs = task.targets.cols();
+  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options, CountInputs(problem.tasks[0])));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss,
                           MakeChosenLoss(options, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> family,
-                          MakeFeatureFamily(SpecOfOptions(options), CountInputs(problem)));
+  MERCER_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const FeatureFamily> family,
+      MakeFeatureFamily(SpecOfOptions(options, CountInputs(task)), CountInputs(task)));
   MERCER_ASSIGN_OR_RETURN(const ListedFeatures listed, ReadWitness(witness, *family, outputs));
 
   Matrix dual = witness.tasks[0].dual;
@@ -248,12 +259,16 @@ absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
   const Vector& bias = witness.tasks[0].bias;
   const FeatureRows rows(task.inputs, task.rows);
   const std::unique_ptr<const FeatureMap> map = family->Bind(listed.groups);
+  // Rows of cost 0 do not count, unless all are.
+  const bool some_count = (task.costs.array() > 0).any();
+  const Vector counts =
+      some_count ? Vector((task.costs.array() > 0).cast<double>()) : Vector::Ones(rows.size());
   const Matrix coefficients = listed.Weights().array().colwise() / listed.scales.array();
   Verification verification;
   verification.values.resize(rows.size(), outputs);
   MERCER_ASSIGN_OR_RETURN(
       const Sums sums,
-      Pass(rows, *map, coefficients, bias, dual).Run(verification.values, context));
+      Pass(rows, *map, coefficients, bias, dual, counts).Run(verification.values, context));
   const Index columns = family->columns_per_group();
   const Vector expected = ExpectedScales(options, sums.squares, columns);
   if (!((expected - listed.scales).cwiseAbs().array() <= kScaleTolerance * expected.array())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import struct
 import zlib
 from typing import Any, Callable, Optional
@@ -10,13 +11,15 @@ from typing import Any, Callable, Optional
 import numpy as np
 import numpy.typing as npt
 
+from mercer._feature_maps import ColumnMap, FeatureMap, FourierMap, GaborMap, grid_positions
+
 Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
 _VERSION = 2
 _VERSION_WITHOUT_FEATURES = 1
-_FOURIER, _COLUMNS = 0, 2
+_FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 _FRAME_BYTES = 24
 _CHECKSUM_BYTES = 8
 
@@ -103,24 +106,16 @@ class KernelTerm:
 
 @dataclasses.dataclass(frozen=True)
 class FeatureTerm:
-    """Features of a family, which read all blocks side by side.
-
-    ``frequencies`` (pairs x inputs) of Fourier features, whose columns are the cosine and the sine of each in turn; or ``positions``
-    of the inputs that are the features themselves.
-    """
+    """Features of a family, which read all blocks side by side, and their coefficients (features x outputs)."""
 
     num_inputs: int
-    frequencies: Optional[Array]
-    positions: Optional[Indices]
+    map: FeatureMap
     outputs: Indices
     coefficients: Array
 
     def values(self, inputs: Array) -> Array:
         """Values rows x outputs of the term at rows of the features of all blocks."""
-        if self.frequencies is None:
-            return np.asarray(inputs[:, self.positions] @ self.coefficients)
-        arguments = inputs @ self.frequencies.T
-        return np.asarray(np.cos(arguments) @ self.coefficients[::2] + np.sin(arguments) @ self.coefficients[1::2])
+        return self.map.values(inputs, self.coefficients)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,27 +277,33 @@ def _feature_term(reader: _Reader) -> FeatureTerm:
     family = reader.byte()
     reader.byte(), reader.byte()  # kernel, rule of the bandwidths
     reader.doubles(), reader.double(), reader.double()  # bandwidths, ends of their range
-    for _ in range(4):
-        reader.integer()  # bandwidths per round, candidates of each, patch size, positions per side
-    reader.ints(), reader.byte()  # positions of the patch, whether its mean is subtracted
+    reader.integer(), reader.integer()  # bandwidths per round, candidates of each
+    size, per_side = reader.integer(), reader.integer()
+    numbers, subtract_mean = reader.ints(), bool(reader.byte())
     for _ in range(4):
         reader.double()  # ranges of scales and frequencies
     reader.integer()  # candidates
     num_inputs = reader.integer()
     groups = reader.many(reader.doubles)
     outputs, coefficients = reader.ints(), reader.matrix()
-    length = {_FOURIER: num_inputs + 1, _COLUMNS: 1}.get(family)
+    length = {_FOURIER: num_inputs + 1, _GABOR: 4, _COLUMNS: 1}.get(family)
     if length is None:
         raise ModelFileError(f"the model file has the unknown family of features {family}")
     if num_inputs < 1 or not groups or any(len(group) != length for group in groups):
         raise ModelFileError("the model file is inconsistent: a feature has another number of parameters")
     parameters = np.stack(groups)
     if family == _FOURIER:
-        return FeatureTerm(num_inputs, parameters[:, 1:], None, outputs, coefficients)
-    positions = parameters[:, 0].astype(np.int64)
-    if positions.min() < 0 or positions.max() >= num_inputs:
+        return FeatureTerm(num_inputs, FourierMap(parameters[:, 1:]), outputs, coefficients)
+    if family == _GABOR:
+        side = size or math.isqrt(num_inputs)
+        places = grid_positions(side, per_side) if len(numbers) == 0 else numbers[: len(numbers) // 2 * 2].reshape(-1, 2)
+        if side * side != num_inputs or not len(places) or places.min() < 0 or places.max() >= side:
+            raise ModelFileError("the model file is inconsistent: filters do not fit the patch")
+        return FeatureTerm(num_inputs, GaborMap(side, places, subtract_mean, parameters), outputs, coefficients)
+    columns = parameters[:, 0].astype(np.int64)
+    if columns.min() < 0 or columns.max() >= num_inputs:
         raise ModelFileError("the model file is inconsistent: a feature reads a column that does not exist")
-    return FeatureTerm(num_inputs, None, positions, outputs, coefficients)
+    return FeatureTerm(num_inputs, ColumnMap(columns), outputs, coefficients)
 
 
 def _with_features(model: ModelFile, reader: _Reader) -> ModelFile:
@@ -333,11 +334,7 @@ def _check(model: ModelFile) -> None:
         if not fits:
             raise ModelFileError("the model file is inconsistent: a kernel term does not fit its basis")
     for features in model.feature_terms:
-        if features.frequencies is not None:
-            count = 2 * len(features.frequencies)
-        else:
-            count = 0 if features.positions is None else len(features.positions)
-        fits = features.coefficients.shape == (count, len(features.outputs))
+        fits = features.coefficients.shape == (features.map.columns, len(features.outputs))
         if not fits or not all(0 <= output < len(model.bias) for output in features.outputs):
             raise ModelFileError("the model file is inconsistent: a feature term does not fit its outputs")
 

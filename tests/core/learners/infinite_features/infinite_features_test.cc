@@ -188,10 +188,29 @@ TEST(InfiniteFeaturesTest, ConstantRowsHaveNoUsableFeature) {
   const TrainingOutcome outcome = MustTrain({{"bandwidths", std::vector<double>{1.0}}}, problem);
   EXPECT_TRUE(outcome.point.function.feature_terms.empty());
   EXPECT_EQ(MetricOf(outcome, "features.search_end"), static_cast<double>(SearchEnd::kNoViolation));
-  // Without a bandwidth there is no distance to take it from.
-  const absl::Status status = RunToGap(Entry(), {}, problem).status();
-  ASSERT_EQ(GetFieldViolations(status).size(), 1u) << status;
-  EXPECT_EQ(GetFieldViolations(status)[0].field, "bandwidths");
+  // There is no distance to take a bandwidth from.
+  const TrainingOutcome without = MustTrain({}, problem);
+  EXPECT_EQ(without.certificate.primal, outcome.certificate.primal);
+}
+
+// A range that was not given goes from a quarter of the median distance to four times it.
+TEST(InfiniteFeaturesTest, BandwidthsAreDrawnAroundTheMedianDistance) {
+  const TrainingProblem problem = RingProblem(200, 12);
+  const auto bandwidths = [&](const OptionValues& options) {
+    std::vector<double> found;
+    const TrainingOutcome outcome =
+        MustTrain(Merge(options, {{"max_groups", int64_t{20}}, {"lambda", 1e-4}}), problem);
+    for (const FeatureParameters& group : outcome.point.function.feature_terms.at(0).groups) {
+      found.push_back(group[0]);
+    }
+    return found;
+  };
+  const double median = bandwidths({}).front();
+  const std::vector<double> drawn = bandwidths({{"bandwidth_rule", "logarithmic"}});
+  EXPECT_GE(*std::min_element(drawn.begin(), drawn.end()), median / 4);
+  EXPECT_LE(*std::max_element(drawn.begin(), drawn.end()), median * 4);
+  EXPECT_GT(*std::max_element(drawn.begin(), drawn.end()),
+            1.5 * *std::min_element(drawn.begin(), drawn.end()));
 }
 
 TEST(InfiniteFeaturesTest, ContradictingOptionsAreRefusedByName) {
@@ -205,7 +224,8 @@ TEST(InfiniteFeaturesTest, ContradictingOptionsAreRefusedByName) {
   EXPECT_EQ(field_of({{"lambda", kInfinity}}), "lambda");
   EXPECT_EQ(field_of({{"penalty_q", 1.005}}), "penalty_q");
   EXPECT_EQ(field_of({{"penalty_q", 101.0}}), "penalty_q");
-  EXPECT_EQ(field_of({{"bandwidth_rule", "linear"}}), "bandwidths");
+  EXPECT_EQ(field_of({{"bandwidth_rule", "linear"}, {"bandwidths", std::vector<double>{1}}}),
+            "bandwidths");
   EXPECT_EQ(field_of({{"bandwidth_rule", "linear"}, {"bandwidths", std::vector<double>{2, 1}}}),
             "bandwidths");
   EXPECT_EQ(field_of({{"bandwidths", std::vector<double>{0.0}}}), "bandwidths");

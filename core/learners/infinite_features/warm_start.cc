@@ -1,0 +1,67 @@
+// What is taken over from a solution with other options.
+#include <algorithm>
+
+#include "core/learners/infinite_features/infinite_features.h"
+
+namespace mercer::infinite_features {
+namespace {
+
+// The arrays of a witness; false when they do not fit each other.
+struct Listed {
+  const Matrix* parameters;
+  const Matrix* scales;
+  const Matrix* specific;
+  const Matrix* shared;
+
+  explicit Listed(const Witness& witness)
+      : parameters(witness.FindArray("parameters")),
+        scales(witness.FindArray("scales")),
+        specific(witness.FindArray("specific")),
+        shared(witness.FindArray("shared")) {}
+
+  bool Fits(Index outputs) const {
+    if (parameters == nullptr || scales == nullptr || specific == nullptr || shared == nullptr) {
+      return false;
+    }
+    return parameters->rows() > 0 && scales->size() % parameters->rows() == 0 &&
+           scales->cols() == 1 && specific->rows() == scales->size() &&
+           specific->cols() == outputs && shared->size() == scales->size() && shared->cols() == 1;
+  }
+};
+
+}  // namespace
+
+// The features that a solution on the same rows has weights for, as many as there is room for. On other rows the scales of the columns
+// would differ.
+void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
+  const TaskData& task = problem_->tasks[0];
+  const std::vector<TaskData>& before = warm_start.problem->tasks;
+  const Index outputs = task.targets.cols();
+  const Listed listed(warm_start.point->witness);
+  if (before.size() != 1 || before[0].inputs != task.inputs || before[0].rows != task.rows ||
+      before[0].costs != task.costs || !listed.Fits(outputs)) {
+    return;
+  }
+  const Index columns = listed.scales->size() / listed.parameters->rows();
+  std::vector<Index> kept;
+  for (Index g = 0; g < listed.parameters->rows(); ++g) {
+    const bool active = (listed.specific->middleRows(g * columns, columns).array() != 0).any() ||
+                        (listed.shared->middleRows(g * columns, columns).array() != 0).any();
+    if (active && static_cast<int64_t>(kept.size()) < options_.max_groups) {
+      kept.push_back(g);
+    }
+  }
+  state_.start = MasterPoint::Zero(static_cast<Index>(kept.size()) * columns, outputs);
+  for (const Index g : kept) {
+    const auto to = static_cast<Index>(state_.groups.size()) * columns;
+    state_.start.specific.middleRows(to, columns) =
+        listed.specific->middleRows(g * columns, columns);
+    state_.start.shared.segment(to, columns) = listed.shared->col(0).segment(g * columns, columns);
+    const Vector parameters = listed.parameters->row(g).transpose();
+    state_.groups.push_back({{parameters.begin(), parameters.end()},
+                             {},
+                             listed.scales->col(0).segment(g * columns, columns)});
+  }
+}
+
+}  // namespace mercer::infinite_features
