@@ -39,6 +39,13 @@ struct ValidationOptions {
   std::optional<int> folds;
 };
 
+// Values of an option that a run goes through in turn, each from the solution of the one before; it keeps the best by validation
+// (recipe_path.h).
+struct OptionPath {
+  std::string option;          // that takes real numbers
+  std::vector<double> values;  // 1 to 1000, in the order of the run
+};
+
 enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };
 
 struct TrainingRecipe {
@@ -51,6 +58,7 @@ struct TrainingRecipe {
   CodingChoice coding = CodingChoice::kAuto;
   PreprocessingOptions preprocessing;
   ValidationOptions validation;
+  std::optional<OptionPath> path;  // needs a validation
   ClassWeighting class_weighting =
       ClassWeighting::kNone;  // kBalanced: n / (classes * rows of the class)
   std::map<std::string, double>

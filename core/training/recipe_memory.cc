@@ -4,6 +4,7 @@
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
 #include "core/training/recipe.h"
+#include "core/training/recipe_path.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_shape.h"
 
@@ -31,13 +32,28 @@ ByteCount RestingBytes(const ProblemShape& shape) {
 // recipe has it, and framed.
 constexpr Index kStateCopies = 4;
 
+// Of the training that needs most.
+absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                    const ProblemShape& shape) {
+  size_t most = 0;
+  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
+    MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
+    MERCER_ASSIGN_OR_RETURN(const size_t bytes, entry.estimate_memory(options, shape));
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// A path keeps the last solution, as a point and encoded, and the best model and its witness, encoded.
+constexpr Index kPathCopies = 4;
+
 }  // namespace
 
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                             const Dataset& dataset, const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, scratch));
-  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, entry.estimate_memory(options, shape));
+  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, LearnerBytes(entry, recipe, shape));
 
   const ByteCount rows(dataset.rows);
   const ByteCount outputs(shape.outputs);
@@ -57,8 +73,11 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at rest.
   const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
   const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
-  const ByteCount output_bytes =
-      ByteCount(8) * rows * outputs * number + resting * ByteCount(kStateCopies);
+  const ByteCount solution =
+      rows * outputs * ByteCount(2) * number + basis_rows * ByteCount(shape.columns) * number;
+  const ByteCount output_bytes = ByteCount(8) * rows * outputs * number +
+                                 resting * ByteCount(kStateCopies) +
+                                 solution * ByteCount(recipe.path.has_value() ? kPathCopies : 0);
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
   // Rows on their way to the scratch space.

@@ -7,6 +7,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/training/recipe.h"
+#include "core/training/recipe_path.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_shape.h"
 
@@ -41,6 +42,15 @@ class PhaseEstimate {
   PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
                 const RunningConditions& conditions)
       : entry_(entry), recipe_(recipe), dataset_(dataset), conditions_(conditions) {}
+
+  // Every training of a path, as if it began anew.
+  absl::Status AddAll(const ProblemShape& shape) {
+    for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
+      MERCER_RETURN_IF_ERROR(Add(options, shape));
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
     MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
@@ -127,13 +137,13 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
   PhaseEstimate model(entry, recipe, dataset, conditions);
-  MERCER_RETURN_IF_ERROR(model.Add(options, shape));
-  PhaseEstimate folds(entry, recipe, dataset, conditions);
   const double count = static_cast<double>(CountFolds(recipe, dataset));
+  MERCER_RETURN_IF_ERROR(count > 0 ? model.Add(options, shape) : model.AddAll(shape));
+  PhaseEstimate folds(entry, recipe, dataset, conditions);
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
     shape.rows = std::max<Index>(1, static_cast<Index>(kept));
-    MERCER_RETURN_IF_ERROR(folds.Add(options, shape));
+    MERCER_RETURN_IF_ERROR(folds.AddAll(shape));
   }
   const double fold_seconds =
       count > 0 ? count * (folds.training_seconds() + folds.verification_seconds()) : 0.0;

@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "core/training/recipe.h"
+#include "core/training/recipe_path.h"
 #include "core/training/recipe_problem.h"
 
 namespace mercer {
@@ -129,6 +130,7 @@ absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& rec
   CheckTarget(entry, recipe, violations);
   CheckKernels(entry, recipe, violations);
   CheckValidation(recipe, violations);
+  CheckPath(entry, recipe, violations);
   const RunLimits& limits = recipe.limits;
   violations.Check(limits.relative_gap > 0 && limits.relative_gap < 1, "limits.relative_gap",
                    absl::StrCat("must be in (0, 1), is ", limits.relative_gap));

@@ -46,9 +46,9 @@ class TrainingLoop {
     loop_.target = limits.relative_gap;
   }
 
-  absl::Status Begin(std::string_view state, RunContext& context) {
+  absl::Status Begin(std::string_view state, const WarmStart* warm_start, RunContext& context) {
     if (state.empty()) {
-      return learner_.Start(problem_, nullptr);
+      return learner_.Start(problem_, warm_start);
     }
     ByteReader reader(state);
     loop_.iterations = reader.ReadInt64();
@@ -310,9 +310,10 @@ class TrainingLoop {
 absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const OptionValues& options,
                                             Learner& learner, const TrainingProblem& problem,
                                             const RunLimits& limits, std::string_view state,
-                                            RunContext& context, RunObserver& observer) {
+                                            RunContext& context, RunObserver& observer,
+                                            const WarmStart* warm_start) {
   TrainingLoop loop(entry, options, learner, problem, limits, context.clock(), observer);
-  MERCER_RETURN_IF_ERROR(loop.Begin(state, context));
+  MERCER_RETURN_IF_ERROR(loop.Begin(state, warm_start, context));
   absl::StatusOr<TrainingOutcome> outcome = loop.Run(context);
   if (absl::IsCancelled(outcome.status())) {
     loop.CheckpointIfUnsaved();

@@ -61,8 +61,8 @@ struct TrainingOutcome {
   int64_t iterations = 0;
 };
 
-// Runs `learner` (made by `entry`) on `problem` from the start, or from `state` when that is not
-// empty. When the verified accuracy misses the one that the learner reported, training goes on with
+// Runs `learner` (made by `entry`) on `problem` from `state`, or when that is empty from the start, which is `warm_start` unless that is
+// null. When the verified accuracy misses the one that the learner reported, training goes on with
 // a tighter target, at most kMaxTightenings times; an outcome that says kConverged is one whose
 // verified accuracy is at most limits.relative_gap. Errors: those of the learner; kCancelled;
 // kFailedPrecondition with reason NO_MODEL when a limit or stop came before there was a model.
@@ -70,6 +70,7 @@ inline constexpr int kMaxTightenings = 4;
 absl::StatusOr<TrainingOutcome> RunTraining(const LearnerEntry& entry, const OptionValues& options,
                                             Learner& learner, const TrainingProblem& problem,
                                             const RunLimits& limits, std::string_view state,
-                                            RunContext& context, RunObserver& observer);
+                                            RunContext& context, RunObserver& observer,
+                                            const WarmStart* warm_start = nullptr);
 
 }  // namespace mercer

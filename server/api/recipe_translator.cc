@@ -107,6 +107,13 @@ void ReadValidation(const v1::TrainRequest& request, ValidationOptions& options,
   }
 }
 
+void ReadPath(const v1::TrainRequest& request, std::optional<OptionPath>& path) {
+  if (request.has_path()) {
+    path = {request.path().option(),
+            {request.path().values().begin(), request.path().values().end()}};
+  }
+}
+
 void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
                       FieldViolations& violations) {
   for (const auto& [label, weight] : message.weights()) {
@@ -345,6 +352,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   }
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);
+  ReadPath(request, recipe.path);
   ReadClassWeights(request.class_weights(), recipe, violations);
   recipe.seed = request.seed();
   ReadStopping(request.stopping(), recipe.limits, violations);

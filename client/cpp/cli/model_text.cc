@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -202,9 +203,15 @@ std::string FormatCertificate(const v1::Certificate& certificate) {
              : "certificate  none: the method solves no optimisation problem\n";
 }
 
+// Metrics of a path: "path.2.accuracy".
+constexpr std::string_view kPathPrefix = "path.";
+
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
   std::map<std::string, std::vector<std::string>> groups;
   for (const v1::Metric& metric : metrics) {
+    if (absl::StartsWith(metric.name(), kPathPrefix)) {
+      continue;  // FormatPath
+    }
     const size_t dot = metric.name().find('.');
     const std::string group = dot == std::string::npos ? "metrics" : metric.name().substr(0, dot);
     const std::string name =
@@ -231,6 +238,27 @@ std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Termin
                        max_features);
 }
 
+std::string FormatPath(const v1::Model& model) {
+  std::map<std::string, double> found;
+  for (const v1::Metric& metric : model.metrics()) {
+    if (absl::StartsWith(metric.name(), kPathPrefix)) {
+      found[metric.name().substr(kPathPrefix.size())] = metric.value();
+    }
+  }
+  if (found.empty()) {
+    return "";
+  }
+  const std::string score = found.contains("1.rmse") ? "rmse" : "accuracy";
+  Table table({"", model.lineage().request().path().option(), score, "in use", "gap"});
+  for (int value = 1; found.contains(absl::StrCat(value, ".value")); ++value) {
+    const std::string prefix = absl::StrCat(value, ".");
+    table.AddRow({found["best"] == value ? "best" : "", FormatNumber(found[prefix + "value"]),
+                  FormatNumber(found[prefix + score]), FormatNumber(found[prefix + "active_terms"]),
+                  FormatGap(found[prefix + "relative_gap"])});
+  }
+  return "path\n" + table.ToString();
+}
+
 std::string FormatModel(const v1::Model& model, const Terminal& terminal, int max_kernels) {
   const v1::TrainRequest& request = model.lineage().request();
   std::string data = absl::StrJoin(
@@ -252,6 +280,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
   return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
+                      FormatPath(model),
                       FormatKernelWeights(model.kernel_weights(), terminal, max_kernels),
                       FormatFeatureWeights(model.feature_weights(), terminal, max_kernels));
 }

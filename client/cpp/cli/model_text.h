@@ -19,7 +19,9 @@ std::string FormatKernelWeights(const v1::KernelWeights& weights, const Terminal
 // The same of the features that were chosen.
 std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Terminal& terminal,
                                  int max_features);
-// "accuracy 0.942, auc 0.981" for each way of measuring, a line each.
+// The values of an option that the job went through, a line each; nothing when there was one training.
+std::string FormatPath(const v1::Model& model);
+// "accuracy 0.942, auc 0.981" for each way of measuring, a line each, but for those of a path.
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics);
 
 }  // namespace mercer::client

@@ -1,9 +1,13 @@
 #include "client/cpp/cli/train_request.h"
 
+#include <cmath>
+#include <string_view>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 
 #include "client/cpp/cli/session.h"
@@ -12,6 +16,8 @@
 
 namespace mercer::client {
 namespace {
+
+constexpr int kMostPathValues = 1000;
 
 // "90", "90s", "1h30m"
 absl::Status SetTimeLimit(const std::string& text, v1::Stopping& stopping) {
@@ -97,6 +103,44 @@ absl::Status SetValidation(const TrainFlags& flags, v1::Validation& validation) 
   return absl::OkStatus();
 }
 
+// FIRST:LAST:COUNT, both ends > 0.
+absl::Status SetPathRange(const std::string& text, v1::OptionPath& path) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  double first = 0;
+  double last = 0;
+  int count = 0;
+  if (parts.size() != 3 || !absl::SimpleAtod(parts[0], &first) ||
+      !absl::SimpleAtod(parts[1], &last) || !absl::SimpleAtoi(parts[2], &count) || !(first > 0) ||
+      !(last > 0) || !std::isfinite(first) || !std::isfinite(last) || count < 2 ||
+      count > kMostPathValues) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--path: a range is FIRST:LAST:COUNT with ends > 0 and 2 to ", kMostPathValues,
+                     " values, is '", text, "'"));
+  }
+  for (int i = 0; i < count; ++i) {
+    const double share = static_cast<double>(i) / (count - 1);
+    path.add_values(i == count - 1 ? last : first * std::pow(last / first, share));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetPath(const std::string& text, v1::OptionPath& path) {
+  MERCER_ASSIGN_OR_RETURN(const auto assignment, SplitAssignment("--path", text));
+  path.set_option(assignment.first);
+  if (assignment.second.find(':') != std::string::npos) {
+    return SetPathRange(assignment.second, path);
+  }
+  for (const std::string_view element : absl::StrSplit(assignment.second, ',')) {
+    double value = 0;
+    if (!absl::SimpleAtod(std::string(element), &value)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--path: must be OPTION=VALUE,... or OPTION=FIRST:LAST:COUNT, is '", text, "'"));
+    }
+    path.add_values(value);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
   if (flags.gap.has_value()) {
     stopping.set_relative_gap(*flags.gap);
@@ -121,6 +165,9 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   MERCER_RETURN_IF_ERROR(SetPreprocessing(flags, *request.mutable_preprocessing()));
   if (!flags.hold_out.empty() || !flags.folds.empty()) {
     MERCER_RETURN_IF_ERROR(SetValidation(flags, *request.mutable_validation()));
+  }
+  if (!flags.path.empty()) {
+    MERCER_RETURN_IF_ERROR(SetPath(flags.path, *request.mutable_path()));
   }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));

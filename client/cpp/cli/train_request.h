@@ -21,6 +21,7 @@ struct TrainFlags {
   bool one_vs_one = false;
   std::string hold_out;  // a share, or "split"
   std::string folds;     // a number, or "split"
+  std::string path;      // OPTION=VALUE,..., or OPTION=FIRST:LAST:COUNT
   std::string scaling;
   bool impute = false;
   bool unseen_zeros = false;

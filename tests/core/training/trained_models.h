@@ -1,6 +1,7 @@
 // Recipes with the example learner, and models trained by them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -61,6 +62,38 @@ inline absl::StatusOr<Prediction> PredictRows(std::shared_ptr<const Model> model
   }
   RunContext context;
   return (*predictor)->Predict(rows, options, context);
+}
+
+inline std::map<std::string, double> MetricsOf(const Model& model) {
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : model.metrics) {
+    metrics[metric.name] = metric.value;
+  }
+  return metrics;
+}
+
+// Trains once with a checkpoint after every step, then again from each of them.
+inline void ExpectSameBitsFromEveryCheckpoint(const TrainingRecipe& recipe,
+                                              const Dataset& dataset) {
+  const RecipeRun run = ExampleRun(recipe, dataset);
+  RunContext context;
+  RecordingObserver observer;
+  observer.wants_checkpoints = true;
+  const absl::StatusOr<TrainedModel> straight = RunRecipe(run, {}, context, observer);
+  ASSERT_TRUE(straight.ok()) << straight.status();
+  ASSERT_GT(observer.checkpoints.size(), 3u);
+  for (size_t i = 0; i < observer.checkpoints.size(); ++i) {
+    RunContext other_context;
+    RecordingObserver other;
+    const absl::StatusOr<TrainedModel> resumed =
+        RunRecipe(run, observer.checkpoints[i], other_context, other);
+    ASSERT_TRUE(resumed.ok()) << resumed.status() << " from checkpoint " << i;
+    EXPECT_EQ(SaveModel(resumed->model), SaveModel(straight->model)) << "from checkpoint " << i;
+    EXPECT_EQ(SaveWitness(resumed->witness), SaveWitness(straight->witness))
+        << "from checkpoint " << i;
+    EXPECT_EQ(other.events.back().iteration, observer.events.back().iteration)
+        << "from checkpoint " << i;
+  }
 }
 
 // Adds a categorical column "colour" to the first block.

@@ -17,6 +17,7 @@ UNSEEN = _proto.enum_words(_proto.enum("UnseenCategory"))
 CODINGS = _proto.enum_words(_proto.enum("CodingChoice"))
 
 Validation = Union[None, float, int, str]
+Path = Optional[tuple[str, Sequence[float]]]
 ClassWeight = Union[None, str, Mapping[Any, float]]
 
 
@@ -73,6 +74,14 @@ def validation_message(validation: Validation) -> Any:
     return v1.Validation(folds=v1.Folds(count=validation))
 
 
+def path_message(path: Path) -> Any:
+    """None: none. The name of an option and its values."""
+    if path is None:
+        return None
+    option, values = path
+    return v1.OptionPath(option=option, values=[float(value) for value in values])
+
+
 def class_weights_message(weights: ClassWeight) -> Any:
     """None, ``"balanced"``, or a factor for each label."""
     if weights is None:
@@ -112,6 +121,7 @@ def train_request(
         coding=choose("coding", settings.pop("coding"), CODINGS),
         learner=learner_message(learner, options, kernels),
         validation=validation_message(settings.pop("validation")),
+        path=path_message(settings.pop("path")),
         class_weights=class_weights_message(settings.pop("class_weight")),
         labels=settings.pop("labels") or {},
         display_name=settings.pop("display_name"),

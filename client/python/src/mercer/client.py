@@ -9,7 +9,7 @@ from mercer import _proto
 from mercer._channel import Connection, PathLike
 from mercer._proto import v1
 from mercer._tables import make_parts
-from mercer._training import ClassWeight, Validation, train_request
+from mercer._training import ClassWeight, Path, Validation, train_request
 from mercer._upload import Upload
 from mercer.datasets import Dataset
 from mercer.jobs import Job
@@ -118,6 +118,7 @@ class Client:
         regression: bool = False,
         coding: Optional[str] = None,
         validation: Validation = None,
+        path: Path = None,
         class_weight: ClassWeight = None,
         scaling: Optional[str] = None,
         imputation: Optional[str] = None,
@@ -155,6 +156,9 @@ class Client:
         validation : float, int or str, optional
             A share in (0, 1) of the rows is held out; or so many folds; or ``"hold_out"`` or ``"folds"``
             as the column with the role ``split`` says. None: no metrics are measured.
+        path : (str, sequence of float), optional
+            An option and values that it takes in turn, ``("lambda", [0.1, 0.03, 0.01])``: each training begins with the
+            solution of the one before, and the model is the best by `validation`. ``Model.metrics`` tell the whole path.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

@@ -17,6 +17,9 @@ export interface TrainForm {
   options: Record<string, string>;
   kernels: KernelForm[];
   validation: 'none' | 'hold_out' | 'folds';
+  /** An option of the learner, empty: no path, and its values as a text. */
+  pathOption: string;
+  pathValues: string;
   holdOut: string;
   folds: string;
   relativeGap: string;
@@ -45,6 +48,8 @@ export function emptyForm(): TrainForm {
     options: {},
     kernels: [],
     validation: 'hold_out',
+    pathOption: '',
+    pathValues: '',
     holdOut: '',
     folds: '',
     relativeGap: '',
@@ -132,6 +137,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
       unseenCategory: withPrefix('UNSEEN_CATEGORY_', form.unseenCategory),
     }),
     validation: validationMessage(form, reader),
+    path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues) } : undefined,
     classWeights: form.classWeighting && form.kind === 'CLASSIFICATION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
@@ -153,7 +159,7 @@ export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<strin
   const path = `learner.${learner.name}`;
   return new Set([
     'data', 'target', 'target_kind', 'learner', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
-    'validation', 'validation.hold_out.fraction', 'validation.folds.count',
+    'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
     ...(learner.options ?? []).map((option) => `${path}.${option.name}`),
@@ -190,6 +196,8 @@ export function fromRequest(request: TrainRequest): TrainForm {
     validation: request.validation?.holdOut ? 'hold_out' : request.validation?.folds ? 'folds' : 'none',
     holdOut: textFromReal(request.validation?.holdOut?.fraction),
     folds: textFromReal(request.validation?.folds?.count),
+    pathOption: request.path?.option ?? '',
+    pathValues: (request.path?.values ?? []).map(textFromReal).join(', '),
     relativeGap: textFromReal(request.stopping?.relativeGap),
     maxIterations: String(request.stopping?.maxIterations ?? ''),
     timeLimit: limit === undefined ? '' : `${limit} s`,

@@ -36,6 +36,32 @@ export function validationMetrics(model: Model): Metric[] {
   return (model.metrics ?? []).filter((metric) => metricSource(metric) !== '');
 }
 
+/** One value of a path and what it came to. */
+export interface PathValue {
+  value: number;
+  score: number;
+  activeTerms: number;
+  gap: number;
+  best: boolean;
+}
+
+/** What the metrics "path.2.accuracy" say; empty when the model is not of a path. `score` names what the values were compared by. */
+export function pathOf(model: Model): { score: string; values: PathValue[] } {
+  const found = new Map((model.metrics ?? []).map(({ name, value }) => [name, Number(value)]));
+  const score = found.has('path.1.rmse') ? 'rmse' : 'accuracy';
+  const values: PathValue[] = [];
+  for (let number = 1; found.has(`path.${number}.value`); ++number) {
+    const of = (name: string) => found.get(`path.${number}.${name}`) ?? NaN;
+    values.push({ value: of('value'), score: of(score), activeTerms: of('active_terms'), gap: of('relative_gap'), best: found.get('path.best') === number });
+  }
+  return { score, values };
+}
+
+/** Metrics but for those of a path. */
+export function plainMetrics(model: Model): Metric[] {
+  return (model.metrics ?? []).filter(({ name }) => !name?.startsWith('path.'));
+}
+
 /** "folds.accuracy" -> "over the folds"; "held_out.accuracy" -> "on held-out rows". */
 export function metricSource(metric: Metric): string {
   if (metric.name?.startsWith('folds.')) return 'over the folds';

@@ -70,6 +70,7 @@ export function describeRequest(request: TrainRequest): [string, string][] {
   }
   const kernels = options.kernels ?? [];
   kernels.forEach((grid, index) => items.push([kernels.length > 1 ? `kernels ${index + 1}` : 'kernels', describeKernel(grid)]));
+  if (request.path) items.push(['path', `${request.path.option ?? ''}: ${(request.path.values ?? []).map((value) => formatReal(value)).join(', ')}`]);
   items.push(['validation', validationText(request)], ['ends at', stoppingText(request)]);
   const { scaling, imputation } = request.preprocessing ?? {};
   if (scaling) items.push(['scaling', wordsOf(scaling, 'SCALING_')]);

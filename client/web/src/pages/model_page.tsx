@@ -5,7 +5,7 @@ import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
-import { aliasOf, metricSource, metricText, optionText, partsOf, stopWords, validationMetrics } from '../lib/models.ts';
+import { aliasOf, metricSource, metricText, optionText, partsOf, plainMetrics, stopWords, validationMetrics } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -13,6 +13,7 @@ import { CertificatePanel } from './certificate_panel.tsx';
 import { DeleteModelButton } from './delete_model.tsx';
 import { EvaluatePanel } from './evaluate_panel.tsx';
 import { RequestView } from './job_details.tsx';
+import { PathPanel } from './path_panel.tsx';
 import { PredictPanel } from './predict_panel.tsx';
 import { VersionsPanel } from './versions_panel.tsx';
 import { WeightsPanel } from './weights_panel.tsx';
@@ -30,6 +31,7 @@ export function ModelPage({ name }: { name: string }) {
       <div class="columns wide-first">
         <div class="stack">
           <WeightsPanel model={model} />
+          <PathPanel model={model} />
           <PredictPanel key={model.name} model={model} />
         </div>
         <div class="stack">
@@ -131,7 +133,7 @@ function DownloadButton({ model }: { model: Model }) {
 function MetricTiles({ model }: { model: Model }) {
   return (
     <dl class="tiles">
-      {(model.metrics ?? []).map((metric) => (
+      {plainMetrics(model).map((metric) => (
         <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={metricSource(metric)} />
       ))}
       {validationMetrics(model).length ? null : <Tile label="Quality" value="–" note="not measured" />}

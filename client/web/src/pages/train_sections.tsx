@@ -126,6 +126,19 @@ export function ValidationSection({ form, change }: SectionProps) {
           {form.validation === 'folds' ? (
             <TextField path="validation.folds.count" label={ranged('Number of folds', '2 …')} numeric placeholder="default: 5" value={form.folds} onChange={(folds) => change({ folds })} />
           ) : null}
+          {form.validation === 'none' ? null : (
+            <TextField
+              path="path.option"
+              label="Option of a path"
+              placeholder="none"
+              help="Train for several values of this option, each from the solution before, and keep the best."
+              value={form.pathOption}
+              onChange={(pathOption) => change({ pathOption })}
+            />
+          )}
+          {form.validation !== 'none' && form.pathOption ? (
+            <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" value={form.pathValues} onChange={(pathValues) => change({ pathValues })} />
+          ) : null}
           <TextField
             path="stopping.relative_gap"
             label={ranged('Relative gap to reach', '(0, 1)')}

@@ -122,6 +122,32 @@ TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
   }
 }
 
+TEST(ModelTextTest, APathHasALineForEachValue) {
+  v1::Model model;
+  model.mutable_lineage()->mutable_request()->mutable_path()->set_option("lambda");
+  const auto add = [&](const std::string& name, double value) {
+    v1::Metric& metric = *model.add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+  };
+  add("held_out.accuracy", 0.9);
+  add("path.best", 2);
+  for (int value = 1; value <= 2; ++value) {
+    const std::string prefix = "path." + std::to_string(value) + ".";
+    add(prefix + "value", 0.2 / value);
+    add(prefix + "accuracy", 0.8 + 0.05 * value);
+    add(prefix + "active_terms", 7.0 * value);
+    add(prefix + "relative_gap", 1e-4);
+  }
+  EXPECT_EQ(FormatPath(model),
+            "path\n"
+            "      lambda  accuracy  in use      gap\n"
+            "         0.2      0.85       7  1.0e-04\n"
+            "best     0.1       0.9      14  1.0e-04\n");
+  EXPECT_EQ(FormatMetrics(model.metrics()), "held-out rows accuracy 0.9\n");
+  EXPECT_EQ(FormatPath(v1::Model()), "");
+}
+
 TEST(ModelTextTest, NoKernelsNoChart) {
   EXPECT_EQ(FormatKernelWeights(v1::KernelWeights(), {}, 0), "");
 }

@@ -1,0 +1,303 @@
+#include "core/training/recipe_path.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/status_macros.h"
+#include "core/training/function_encoding.h"
+#include "core/training/no_model.h"
+#include "core/training/recipe_phases.h"
+#include "core/training/recipe_splits.h"
+
+namespace mercer {
+namespace {
+
+constexpr size_t kMaxPathValues = 1000;
+
+// Fold by fold, and in each value by value; with folds the model comes last.
+class PathOrder : public PhasePlan {
+ public:
+  explicit PathOrder(const TrainingRecipe& recipe)
+      : has_folds_(recipe.validation.kind == ValidationKind::kFolds),
+        num_values_(static_cast<int64_t>(recipe.path->values.size())) {}
+
+  int64_t CountPhases(size_t num_splits) const override {
+    return static_cast<int64_t>(num_splits) * num_values_ + (has_folds_ ? 1 : 0);
+  }
+  std::string PhaseName(int64_t phase, size_t num_splits) const override {
+    const size_t split = SplitOf(phase);
+    if (split == num_splits) {
+      return "train";
+    }
+    const std::string value = absl::StrCat("value ", ValueOf(phase) + 1, " of ", num_values_);
+    return has_folds_ ? absl::StrCat("fold ", split + 1, " of ", num_splits, ", ", value) : value;
+  }
+
+  bool has_folds() const { return has_folds_; }
+  size_t num_values() const { return static_cast<size_t>(num_values_); }
+  size_t SplitOf(int64_t phase) const { return static_cast<size_t>(phase / num_values_); }
+  size_t ValueOf(int64_t phase) const { return static_cast<size_t>(phase % num_values_); }
+
+ private:
+  const bool has_folds_;
+  const int64_t num_values_;
+};
+
+Metric ActiveTerms(const ModelSummary& summary) {
+  const auto rows_in_use = [](const Matrix& weights) {
+    return (weights.array() != 0).rowwise().any().count();
+  };
+  const Index count = rows_in_use(summary.kernel_weights) + rows_in_use(summary.feature_weights);
+  return {"active_terms", static_cast<double>(count)};
+}
+
+void CheckValues(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                 FieldViolations& violations) {
+  size_t number = 0;
+  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
+    const absl::StatusOr<OptionValues> options = CompleteOptions(entry, given);
+    const absl::Status status = options.ok() ? entry.create(*options).status() : options.status();
+    const std::vector<FieldViolation> found = GetFieldViolations(status);
+    violations.Check(status.ok(), absl::StrCat("path.values[", number++, "]"),
+                     found.empty() ? std::string(status.message()) : found.front().description);
+  }
+}
+
+class PathRunner {
+ public:
+  PathRunner(const RecipeRun& run, const SteadyClock& clock, RunObserver& observer)
+      : run_(run),
+        recipe_(*run.recipe),
+        order_(recipe_),
+        phases_(run, order_, clock, observer),
+        progress_(phases_.progress()) {}
+
+  absl::StatusOr<TrainedModel> Run(std::string_view state, RunContext& context) {
+    MERCER_RETURN_IF_ERROR(phases_.Begin(state, context));
+    progress_.metrics.resize(order_.num_values());
+    if (progress_.best >= static_cast<int64_t>(order_.num_values())) {
+      return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
+    }
+    bool more = true;
+    while (more && progress_.phase < phases_.num_phases()) {
+      absl::StatusOr<bool> trained = order_.SplitOf(progress_.phase) < phases_.splits().size()
+                                         ? TrainValue(context)
+                                         : TrainModel(context);
+      if (!trained.ok()) {
+        phases_.CheckpointPhasesBefore(trained.status());
+      }
+      MERCER_ASSIGN_OR_RETURN(more, std::move(trained));
+    }
+    return Finish();
+  }
+
+ private:
+  // One value on the rows of one split. False when the run must end with what there is.
+  absl::StatusOr<bool> TrainValue(RunContext& context) {
+    const size_t number = order_.SplitOf(progress_.phase);
+    const size_t value = order_.ValueOf(progress_.phase);
+    if (phases_.StopRequested() && HasModel()) {
+      return false;
+    }
+    const Split& split = phases_.splits()[number];
+    const absl::Status prepared = Prepare(number, split.training, context);
+    if (!prepared.ok()) {
+      return EndOrError(number, prepared);
+    }
+    const OptionValues options = ValueOptions(value);
+    const std::optional<TrainedPoint> last = LastPoint();
+    const WarmStart warm_start{last.has_value() ? &*last : nullptr, &made_->problem};
+    absl::StatusOr<TrainingOutcome> outcome =
+        phases_.Train(*made_, options, last.has_value() ? &warm_start : nullptr, context);
+    if (!outcome.ok()) {
+      return EndOrError(number, outcome.status());
+    }
+    auto model = std::make_shared<Model>(phases_.Assemble(*made_, options, *outcome));
+    MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
+                            phases_.Evaluate(model, *made_->inputs, split.held_out, context));
+    std::vector<Metric> of_value = metrics;
+    of_value.push_back(ActiveTerms(model->summary));
+    of_value.push_back({"relative_gap", outcome->certificate.accuracy});
+    progress_.AddMetrics(value, of_value);
+    if (!order_.has_folds()) {
+      AppendMetrics("held_out.", metrics, *model);
+      AppendMetrics("", outcome->metrics, *model);
+      KeepIfBest(value, *model, outcome->point.witness);
+    }
+    ByteWriter writer;
+    WritePoint(outcome->point, writer);
+    progress_.last_point = std::move(writer).Take();
+    phases_.EndPhase(outcome->iterations);
+    if (value + 1 == order_.num_values()) {
+      progress_.last_point.clear();
+    }
+    // A value that was cut short with folds says nothing of the others: as if the run had no model yet.
+    return !WasInterrupted(*outcome);
+  }
+
+  // With the best value, on all rows.
+  absl::StatusOr<bool> TrainModel(RunContext& context) {
+    const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, phases_.splits());
+    MERCER_RETURN_IF_ERROR(Prepare(phases_.splits().size(), rows, context));
+    progress_.best = static_cast<int64_t>(BestValue());
+    const OptionValues options = ValueOptions(static_cast<size_t>(progress_.best));
+    MERCER_ASSIGN_OR_RETURN(const TrainingOutcome outcome,
+                            phases_.Train(*made_, options, nullptr, context));
+    Model model = phases_.Assemble(*made_, options, outcome);
+    AppendMetrics("folds.", progress_.MeanMetrics(static_cast<size_t>(progress_.best)), model);
+    AppendMetrics("", outcome.metrics, model);
+    Keep(model, outcome.point.witness);
+    phases_.EndPhase(outcome.iterations);
+    return true;
+  }
+
+  // Values of one split have its rows in common.
+  absl::Status Prepare(size_t split, const std::vector<Index>& rows, RunContext& context) {
+    if (made_.has_value() && made_split_ == split) {
+      return absl::OkStatus();
+    }
+    made_.reset();
+    MERCER_ASSIGN_OR_RETURN(made_, phases_.Prepare(rows, context));
+    made_split_ = split;
+    return absl::OkStatus();
+  }
+
+  // Without a model in time the run ends with that of the values before, if there is one.
+  absl::StatusOr<bool> EndOrError(size_t split, const absl::Status& status) const {
+    if (GetReason(status) == "NO_MODEL" && HasModel()) {
+      return false;
+    }
+    return order_.has_folds() ? phases_.InFold(split + 1, status) : status;
+  }
+
+  bool HasModel() const { return !progress_.model.empty(); }
+
+  OptionValues ValueOptions(size_t value) const {
+    OptionValues options = phases_.options();
+    options[recipe_.path->option] = recipe_.path->values[value];
+    return options;
+  }
+
+  std::optional<TrainedPoint> LastPoint() const {
+    if (progress_.last_point.empty()) {
+      return std::nullopt;
+    }
+    ByteReader reader(progress_.last_point);
+    TrainedPoint point = ReadPoint(*made_->inputs, reader);
+    return reader.AtEnd() ? std::optional<TrainedPoint>(std::move(point)) : std::nullopt;
+  }
+
+  // Larger is better.
+  double Score(size_t value) const {
+    for (const Metric& metric : progress_.MeanMetrics(value)) {
+      if (metric.name == "accuracy") {
+        return metric.value;
+      }
+      if (metric.name == "rmse") {
+        return -metric.value;
+      }
+    }
+    return -kInfinity;
+  }
+
+  size_t BestValue() const {
+    size_t best = 0;
+    for (size_t value = 1; value < order_.num_values(); ++value) {
+      best = Score(value) > Score(best) ? value : best;
+    }
+    return best;
+  }
+
+  void KeepIfBest(size_t value, const Model& model, const Witness& witness) {
+    if (progress_.best < 0 || Score(value) > Score(static_cast<size_t>(progress_.best))) {
+      progress_.best = static_cast<int64_t>(value);
+      Keep(model, witness);
+    }
+  }
+
+  void Keep(const Model& model, const Witness& witness) {
+    progress_.model = SaveModel(model);
+    progress_.witness = SaveWitness(witness);
+  }
+
+  absl::StatusOr<TrainedModel> Finish() const {
+    if (!HasModel()) {
+      return NoModelError(phases_.StopRequested() ? StopReason::kStopRequested
+                                                  : StopReason::kTimeLimit);
+    }
+    TrainedModel trained;
+    MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
+    MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
+    std::vector<Metric>& metrics = trained.model.metrics;
+    metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
+    for (size_t value = 0; value < order_.num_values(); ++value) {
+      if (progress_.metrics[value].empty()) {
+        continue;  // the run ended before it
+      }
+      const std::string prefix = absl::StrCat("path.", value + 1, ".");
+      metrics.push_back({prefix + "value", recipe_.path->values[value]});
+      AppendMetrics(prefix, progress_.MeanMetrics(value), trained.model);
+    }
+    return trained;
+  }
+
+  const RecipeRun& run_;
+  const TrainingRecipe& recipe_;
+  const PathOrder order_;
+  RecipePhases phases_;
+  RecipeProgress& progress_;
+  std::optional<RecipeProblem> made_;  // of the split made_split_
+  size_t made_split_ = 0;
+};
+
+}  // namespace
+
+std::vector<OptionValues> OptionsOfTrainings(const TrainingRecipe& recipe) {
+  if (!recipe.path.has_value()) {
+    return {recipe.options};
+  }
+  std::vector<OptionValues> all;
+  for (const double value : recipe.path->values) {
+    all.push_back(recipe.options);
+    all.back()[recipe.path->option] = value;
+  }
+  return all;
+}
+
+void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
+               FieldViolations& violations) {
+  if (!recipe.path.has_value()) {
+    return;
+  }
+  const OptionPath& path = *recipe.path;
+  const auto field = std::find_if(entry.fields.begin(), entry.fields.end(),
+                                  [&](const OptionField& one) { return one.name == path.option; });
+  if (!violations.Check(field != entry.fields.end() && field->type == OptionType::kReal,
+                        "path.option",
+                        absl::StrCat("must be an option of '", entry.name,
+                                     "' that is a real number, is '", path.option, "'"))) {
+    return;
+  }
+  violations.Check(recipe.options.count(path.option) == 0, "path.option",
+                   absl::StrCat("'", path.option, "' is given among the options too"));
+  if (violations.Check(
+          !path.values.empty() && path.values.size() <= kMaxPathValues, "path.values",
+          absl::StrCat("must be 1 to ", kMaxPathValues, ", are ", path.values.size()))) {
+    CheckValues(entry, recipe, violations);
+  }
+  violations.Check(recipe.validation.kind != ValidationKind::kNone, "validation",
+                   "is missing: the best value of a path is that of the best score on rows that "
+                   "are held out, or over folds");
+}
+
+absl::StatusOr<TrainedModel> RunRecipePath(const RecipeRun& run, std::string_view state,
+                                           RunContext& context, RunObserver& observer) {
+  PathRunner runner(run, context.clock(), observer);
+  return runner.Run(state, context);
+}
+
+}  // namespace mercer

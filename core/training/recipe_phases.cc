@@ -1,0 +1,271 @@
+#include "core/training/recipe_phases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/scratch_space.h"
+#include "core/base/status_macros.h"
+#include "core/training/basis.h"
+#include "core/training/composite_learner.h"
+#include "core/training/evaluation.h"
+#include "core/training/label_counts.h"
+#include "core/training/no_model.h"
+#include "core/training/predictor.h"
+#include "core/training/recipe_splits.h"
+
+namespace mercer {
+namespace {
+
+// Shows one phase as a part of the whole run.
+class PhaseObserver : public RunObserver {
+ public:
+  using Encode = std::function<std::string(std::string_view run_state)>;
+
+  PhaseObserver(RunObserver& outer, const RecipeProgress& progress, const PhasePlan& plan,
+                size_t num_splits, Encode encode)
+      : outer_(outer),
+        progress_(progress),
+        plan_(plan),
+        num_splits_(num_splits),
+        num_phases_(plan.CountPhases(num_splits)),
+        encode_(std::move(encode)) {}
+
+  void OnProgress(const ProgressEvent& event) override { outer_.OnProgress(Shown(event)); }
+  void OnStage(const ProgressEvent& event) override { outer_.OnStage(Shown(event)); }
+  bool WantsCheckpoint() override { return outer_.WantsCheckpoint(); }
+  bool WantsLastCheckpoint() override { return outer_.WantsLastCheckpoint(); }
+  void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
+  void OnVerifying() override {
+    if (progress_.phase == num_phases_ - 1) {
+      outer_.OnVerifying();
+    }
+  }
+  bool StopRequested() override { return outer_.StopRequested(); }
+
+ private:
+  ProgressEvent Shown(const ProgressEvent& event) const {
+    ProgressEvent shown = event;
+    shown.iteration += progress_.iterations;
+    shown.report.fraction = (static_cast<double>(progress_.phase) + event.report.fraction) /
+                            static_cast<double>(num_phases_);
+    shown.phase = plan_.PhaseName(progress_.phase, num_splits_);
+    return shown;
+  }
+
+  RunObserver& outer_;
+  const RecipeProgress& progress_;
+  const PhasePlan& plan_;
+  const size_t num_splits_;
+  const int64_t num_phases_;
+  const Encode encode_;
+};
+
+bool UsesSquares(const std::vector<KernelSpec>& kernels) {
+  return std::any_of(kernels.begin(), kernels.end(), ReadsSquare);
+}
+
+RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows) {
+  return {column.role, column.schema, column.values(rows)};
+}
+
+}  // namespace
+
+RecipePhases::RecipePhases(const RecipeRun& run, const PhasePlan& plan, const SteadyClock& clock,
+                           RunObserver& observer)
+    : run_(run),
+      recipe_(*run.recipe),
+      plan_(plan),
+      observer_(observer),
+      clock_(clock),
+      started_(clock.Monotonic()) {}
+
+absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(ValidateRecipe(*run_.entry, recipe_));
+  MERCER_ASSIGN_OR_RETURN(options_, CompleteOptions(*run_.entry, recipe_.options));
+  MERCER_ASSIGN_OR_RETURN(target_, FindTarget(recipe_, *run_.dataset));
+  if (run_.dataset->rows < 1) {
+    return absl::InvalidArgumentError("the data set has no rows");
+  }
+  MERCER_RETURN_IF_ERROR(CheckClassWeightLabels());
+  MERCER_ASSIGN_OR_RETURN(splits_, MakeSplits(recipe_, *run_.dataset, *target_, context));
+  num_phases_ = plan_.CountPhases(splits_.size());
+  MERCER_RETURN_IF_ERROR(CheckFolds());
+  if (!state.empty()) {
+    MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
+    saved_phase_ = progress_.phase;
+  }
+  interruption_.emplace(
+      started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
+      [this] { return observer_.StopRequested(); }, clock_);
+  return absl::OkStatus();
+}
+
+absl::Status RecipePhases::CheckClassWeightLabels() const {
+  if (recipe_.class_weighting != ClassWeighting::kExplicit) {
+    return absl::OkStatus();
+  }
+  std::vector<Index> known;
+  for (Index row = 0; row < target_->values.size(); ++row) {
+    if (!std::isnan(target_->values(row))) {
+      known.push_back(row);
+    }
+  }
+  MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
+                          OutputCoding::FromLabels(*target_, known, recipe_.coding));
+  FieldViolations violations;
+  for (const auto& [label, weight] : recipe_.class_weights) {
+    const auto& classes = coding.classes();
+    violations.Check(std::find(classes.begin(), classes.end(), label) != classes.end(),
+                     absl::StrCat("class_weights[", label, "]"),
+                     absl::StrCat("no row of column '", target_->schema.name, "' has this label"));
+  }
+  return violations.ToStatus();
+}
+
+// A fold whose training rows hold one class is refused before any training; a fold that lacks one
+// of several classes is not.
+absl::Status RecipePhases::CheckFolds() const {
+  if (recipe_.validation.kind != ValidationKind::kFolds ||
+      recipe_.kind != TargetKind::kClassification) {
+    return absl::OkStatus();
+  }
+  LabelCounts counts(*target_);
+  for (size_t fold = 0; fold < splits_.size(); ++fold) {
+    if (counts.TrainableWithout(splits_[fold].held_out)) {
+      continue;
+    }
+    const absl::Status coded =
+        OutputCoding::FromLabels(*target_, splits_[fold].training, recipe_.coding).status();
+    if (!coded.ok()) {
+      return InFold(fold + 1, coded);
+    }
+  }
+  return absl::OkStatus();
+}
+
+double RecipePhases::SecondsUsed() const {
+  return progress_.seconds_used + absl::ToDoubleSeconds(clock_.Monotonic() - started_);
+}
+
+bool RecipePhases::TimeLimited() const {
+  return recipe_.limits.max_time < absl::InfiniteDuration();
+}
+
+bool RecipePhases::OutOfTime() const {
+  return TimeLimited() && absl::Seconds(SecondsUsed()) >= recipe_.limits.max_time;
+}
+
+absl::StatusOr<RecipeProblem> RecipePhases::Prepare(const std::vector<Index>& rows,
+                                                    RunContext& context) {
+  if (!progress_.run_state.empty()) {
+    return MakeRecipeProblem(run_, rows, context);
+  }
+  const InterruptibleScope scope(context, *interruption_);
+  absl::StatusOr<RecipeProblem> made = MakeRecipeProblem(run_, rows, context);
+  if (absl::IsCancelled(made.status()) && context.interrupted()) {
+    return NoModelError(StopReasonOf(*interruption_));
+  }
+  return made;
+}
+
+absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
+                                                    const OptionValues& options,
+                                                    const WarmStart* warm_start,
+                                                    RunContext& context) {
+  RunLimits limits = recipe_.limits;
+  if (TimeLimited()) {
+    limits.max_time -= absl::Seconds(SecondsUsed());
+  }
+  std::unique_ptr<Learner> learner;
+  if (HasPartPerOutput(*run_.entry, made.problem)) {
+    learner = MakeCompositeLearner(*run_.entry, options, limits.relative_gap);
+  } else {
+    MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));
+  }
+  const auto encode = [this](std::string_view run_state) {
+    saved_phase_ = progress_.phase;
+    return EncodeNow(run_state);
+  };
+  PhaseObserver observer(observer_, progress_, plan_, splits_.size(), encode);
+  const std::string run_state = std::move(progress_.run_state);
+  progress_.run_state.clear();
+  in_phase_ = true;
+  return RunTraining(*run_.entry, options, *learner, made.problem, limits, run_state, context,
+                     observer, warm_start);
+}
+
+void RecipePhases::EndPhase(int64_t iterations) {
+  progress_.iterations += iterations;
+  ++progress_.phase;
+  in_phase_ = false;
+}
+
+std::string RecipePhases::EncodeNow(std::string_view run_state) const {
+  return EncodeProgress(progress_, run_state, TimeLimited() ? SecondsUsed() : 0, run_.code_version);
+}
+
+void RecipePhases::CheckpointPhasesBefore(const absl::Status& error) {
+  const bool cancelled = absl::IsCancelled(error) && !in_phase_;
+  const bool unsaved = IsDiskError(error) && progress_.phase > saved_phase_;
+  if ((cancelled && observer_.WantsCheckpoint()) || (unsaved && observer_.WantsLastCheckpoint())) {
+    observer_.OnCheckpoint(EncodeNow(progress_.run_state));
+  }
+}
+
+Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& options,
+                             const TrainingOutcome& outcome) const {
+  Model model;
+  model.learner = run_.entry->name;
+  model.options = options;
+  model.target = target_->schema.name;
+  model.preprocessing = made.preprocessing;
+  model.coding = made.coding;
+  model.function = outcome.point.function;
+  model.summary = outcome.point.summary;
+  model.certificate = outcome.certificate;
+  model.stop_reason = outcome.stop_reason;
+  model.num_training_rows = static_cast<Index>(made.problem.tasks[0].rows.size());
+  model.num_square_columns = UsesSquares(made.problem.kernels) ? run_.dataset->rows : 0;
+  model.seed = recipe_.seed;
+  model.code_version = run_.code_version;
+  return model;
+}
+
+absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const Model> model,
+                                                           const PreparedData& inputs,
+                                                           const std::vector<Index>& rows,
+                                                           RunContext& context) const {
+  const OutputCoding coding = model->coding;
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                          Predictor::Make(std::move(model)));
+  MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                          PredictRows(*predictor, inputs, rows, context));
+  return EvaluatePrediction(coding, prediction, SelectLabels(*target_, rows));
+}
+
+absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {
+  if (!absl::IsInvalidArgument(status)) {
+    return status;
+  }
+  FieldViolations violations;
+  violations.Add("validation.folds", absl::StrCat("fold ", fold, " of ", splits_.size(),
+                                                  " cannot be trained: ", status.message()));
+  return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
+}
+
+void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model) {
+  for (const Metric& metric : metrics) {
+    model.metrics.push_back({std::string(prefix) + metric.name, metric.value});
+  }
+}
+
+bool WasInterrupted(const TrainingOutcome& outcome) {
+  return outcome.stop_reason == StopReason::kStopRequested ||
+         outcome.stop_reason == StopReason::kTimeLimit;
+}
+
+}  // namespace mercer

@@ -1,0 +1,107 @@
+#include "core/training/recipe_progress.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/bytes.h"
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/encoding.h"
+
+namespace mercer {
+namespace {
+
+constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
+constexpr uint64_t kCheckpointVersion = 3;
+
+absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("the checkpoint was written by version '", written_by,
+                                     "', this is version '", this_version, "'")),
+                    "OTHER_VERSION", {{"written_by", written_by}, {"this_version", this_version}});
+}
+
+}  // namespace
+
+void RecipeProgress::AddMetrics(size_t value, const std::vector<Metric>& found) {
+  for (const Metric& metric : found) {
+    MetricSum& sum = metrics[value][metric.name];
+    sum.sum += metric.value;
+    ++sum.count;
+  }
+}
+
+std::vector<Metric> RecipeProgress::MeanMetrics(size_t value) const {
+  std::vector<Metric> means;
+  for (const auto& [name, metric] : metrics[value]) {
+    means.push_back({name, metric.sum / static_cast<double>(metric.count)});
+  }
+  return means;
+}
+
+std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
+                           double seconds_used, const std::string& code_version) {
+  ByteWriter writer;
+  writer.WriteString(code_version);
+  writer.WriteInt64(progress.phase);
+  writer.WriteInt64(progress.iterations);
+  writer.WriteDouble(seconds_used);
+  writer.WriteString(progress.model);
+  writer.WriteString(progress.witness);
+  writer.WriteUint64(progress.metrics.size());
+  for (const auto& of_value : progress.metrics) {
+    writer.WriteUint64(of_value.size());
+    for (const auto& [name, metric] : of_value) {
+      writer.WriteString(name);
+      writer.WriteDouble(metric.sum);
+      writer.WriteInt64(metric.count);
+    }
+  }
+  writer.WriteInt64(progress.best);
+  writer.WriteString(progress.last_point);
+  writer.WriteString(run_state);
+  return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
+}
+
+absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
+                                              const std::string& code_version, int64_t num_phases) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::string_view payload,
+      UnframePayload(kCheckpointMagic, std::numeric_limits<uint64_t>::max(), "checkpoint", state));
+  const uint64_t format = FormatVersion(state);
+  if (format != kCheckpointVersion) {
+    return OtherVersion(absl::StrCat("format ", format),
+                        absl::StrCat("format ", kCheckpointVersion));
+  }
+  ByteReader reader(payload);
+  const std::string written_by = reader.ReadString();
+  if (reader.ok() && written_by != code_version) {
+    return OtherVersion(written_by, code_version);
+  }
+  RecipeProgress progress;
+  progress.phase = reader.ReadInt64();
+  progress.iterations = reader.ReadInt64();
+  progress.seconds_used = reader.ReadDouble();
+  progress.model = reader.ReadString();
+  progress.witness = reader.ReadString();
+  const uint64_t values = reader.ReadUint64();
+  for (uint64_t value = 0; value < values && reader.ok(); ++value) {
+    auto& of_value = progress.metrics.emplace_back();
+    const uint64_t count = reader.ReadUint64();
+    for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+      MetricSum& metric = of_value[reader.ReadString()];
+      metric.sum = reader.ReadDouble();
+      metric.count = reader.ReadInt64();
+    }
+  }
+  progress.best = reader.ReadInt64();
+  progress.last_point = reader.ReadString();
+  progress.run_state = reader.ReadString();
+  if (!reader.AtEnd() || progress.phase < 0 || progress.phase >= num_phases) {
+    return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
+  }
+  return progress;
+}
+
+}  // namespace mercer

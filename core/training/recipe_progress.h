@@ -1,0 +1,45 @@
+// What a run of a recipe has come to: the content of its checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/data/metrics.h"
+
+namespace mercer {
+
+// A metric over folds; not every fold need have it.
+struct MetricSum {
+  double sum = 0;
+  int64_t count = 0;
+};
+
+struct RecipeProgress {
+  int64_t phase = 0;        // that is to be trained, or is being trained
+  int64_t iterations = 0;   // of the phases before
+  double seconds_used = 0;  // of a limited time
+  std::string model;        // encoded, as soon as there is one
+  std::string witness;
+  // Over the folds before; of a path one for each value.
+  std::vector<std::map<std::string, MetricSum>> metrics;
+  int64_t best = -1;       // of a path, the value of `model`; -1: none yet
+  std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
+  std::string run_state;   // of the current phase; empty: at its start
+
+  void AddMetrics(size_t value, const std::vector<Metric>& found);
+  std::vector<Metric> MeanMetrics(size_t value) const;
+};
+
+// A checkpoint, with `run_state` and `seconds_used` in the place of its own.
+std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
+                           double seconds_used, const std::string& code_version);
+// Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is damaged, or of a run with fewer phases.
+absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
+                                              const std::string& code_version, int64_t num_phases);
+
+}  // namespace mercer
