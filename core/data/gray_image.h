@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,9 @@ absl::StatusOr<GrayImage> ReadGrayImage(std::string_view bytes);
 
 // "image: <what>" with reason BAD_IMAGE.
 absl::Status ImageError(std::string_view what);
+
+// A PNG file of an image of at most 8 bits, maximum 255. Errors: kInvalidArgument for another; kResourceExhausted without memory.
+absl::StatusOr<std::string> EncodePng(const GrayImage& image);
 
 // The readers of one kind each.
 absl::StatusOr<GrayImage> ReadPgm(std::string_view bytes);

@@ -146,4 +146,25 @@ absl::StatusOr<GrayImage> ReadPng(std::string_view bytes) {
   return image;
 }
 
+absl::StatusOr<std::string> EncodePng(const GrayImage& image) {
+  if (image.maximum != 255 || image.rows < 1 || image.columns < 1) {
+    return ImageError("only images of 8 bits are written");
+  }
+  const std::vector<png_byte> bytes(image.pixels.begin(), image.pixels.end());
+  png_image description = {};
+  description.version = PNG_IMAGE_VERSION;
+  description.width = static_cast<png_uint_32>(image.columns);
+  description.height = static_cast<png_uint_32>(image.rows);
+  description.format = PNG_FORMAT_GRAY;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(description);
+  std::string file(size, '\0');
+  if (png_image_write_to_memory(&description, file.data(), &size, 0, bytes.data(), 0, nullptr) ==
+      0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no PNG file was made: ", description.message));
+  }
+  file.resize(size);
+  return file;
+}
+
 }  // namespace mercer

@@ -1,7 +1,10 @@
+#include <fstream>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/filter_picture.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status_macros.h"
@@ -19,6 +22,7 @@ struct ModelListFlags {
 struct ShowFlags {
   std::string model;
   std::string as_of;
+  std::string picture;
   int kernels = 20;
   bool full = false;
 };
@@ -67,8 +71,8 @@ absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
 absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
   const std::string name = FullName("models", flags.model);
   if (flags.as_of.empty()) {
-    return session.client().GetModel(name,
-                                     flags.full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY);
+    const bool full = flags.full || !flags.picture.empty();
+    return session.client().GetModel(name, full ? v1::MODEL_VIEW_FULL : v1::MODEL_VIEW_SUMMARY);
   }
   absl::Time time;
   std::string error;
@@ -79,8 +83,24 @@ absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
   return session.client().GetModelAsOf(name, time);
 }
 
+absl::Status WritePicture(const v1::Model& model, const std::string& file) {
+  MERCER_ASSIGN_OR_RETURN(const GrayImage image, DrawFilters(model.function()));
+  MERCER_ASSIGN_OR_RETURN(const std::string bytes, EncodePng(image));
+  std::ofstream out(file, std::ios::binary);
+  out << bytes << std::flush;
+  return out ? absl::OkStatus()
+             : absl::UnavailableError(absl::StrCat("--picture: cannot write to '", file, "'"));
+}
+
 absl::StatusOr<ExitCode> Show(Session& session, const ShowFlags& flags) {
-  MERCER_ASSIGN_OR_RETURN(const v1::Model model, Find(session, flags));
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, Find(session, flags));
+  if (!flags.picture.empty()) {
+    MERCER_RETURN_IF_ERROR(WritePicture(model, flags.picture));
+    if (!flags.full) {
+      model.clear_function();
+      model.clear_preprocessing();
+    }
+  }
   if (session.json()) {
     session.PrintJson(model);
   } else {
@@ -138,9 +158,13 @@ void AddModelCommands(CommandLine& line) {
       ->capture_default_str();
   CLI::Option* full =
       show->add_flag("--full", shown->full, "With --json: the whole function, not a summary");
+  show->add_option(
+      "--picture", shown->picture,
+      "Also draw the chosen Gabor filters, the most important first, to this PNG file");
   show->add_option("--as-of", shown->as_of,
                    "With an alias: what it was at this time, like 2026-11-20T12:00:00Z")
-      ->excludes(full);
+      ->excludes(full)
+      ->excludes("--picture");
 
   auto exported = std::make_shared<ExportFlags>();
   CLI::App* command =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnImportance, featureBars, kernelLabel, parseKernelName, weightBars } from '../src/lib/weights.ts';
+import { columnImportance, featureBars, filterValue, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
 
 const WEIGHTS = {
   kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
@@ -40,4 +40,13 @@ test('chosen features are bars of one output, largest first', () => {
   assert.deepEqual(featureBars(weights, 0).map(({ label, value }) => [label, value]), [["feature 2: column 'x1'", 3], ['feature 1: fourier(bandwidth=2)', 1]]);
   assert.deepEqual(featureBars(weights, 1).map(({ value }) => value), [2, 0]);
   assert.deepEqual(featureBars(undefined, 0), []);
+});
+
+test('Gabor filters are read from their names', () => {
+  const filter = parseFilter('feature 3: gabor(sigma_z=1000, sigma_y=1000, frequency=0.125, angle=0)');
+  assert.deepEqual(filter, { scaleZ: 1000, scaleY: 1000, frequency: 0.125, angle: 0 });
+  assert.ok(Math.abs(filterValue(filter!, 0, 5) - 1) < 1e-3);
+  assert.ok(Math.abs(filterValue(filter!, 4, 0) + 1) < 1e-3);
+  assert.ok(Math.abs(filterValue({ ...filter!, angle: Math.PI / 2 }, 4, 0) - 1) < 1e-3);
+  assert.equal(parseFilter('feature 1: fourier(bandwidth=2)'), undefined);
 });

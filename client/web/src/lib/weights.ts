@@ -72,6 +72,29 @@ export function weightBars(weights: KernelWeights | undefined, output: number, g
   return [...bars.values()].sort((a, b) => b.value - a.value);
 }
 
+/** A Gabor filter: two widths in pixels, waves per pixel, angle. */
+export interface GaborFilter {
+  scaleZ: number;
+  scaleY: number;
+  frequency: number;
+  angle: number;
+}
+
+/** Reads "feature 3: gabor(sigma_z=2, sigma_y=1, frequency=0.1, angle=0.5)"; nothing for other features. */
+export function parseFilter(name: string): GaborFilter | undefined {
+  const match = /gabor\(sigma_z=([^,]+), sigma_y=([^,]+), frequency=([^,]+), angle=([^)]+)\)/.exec(name);
+  if (!match) return undefined;
+  const [scaleZ = NaN, scaleY = NaN, frequency = NaN, angle = NaN] = match.slice(1).map(Number);
+  return { scaleZ, scaleY, frequency, angle };
+}
+
+/** Its value between -1 and 1, at a pixel's row and column less those of the middle. */
+export function filterValue({ scaleZ, scaleY, frequency, angle }: GaborFilter, z: number, y: number): number {
+  const along = z * Math.cos(angle) + y * Math.sin(angle);
+  const across = -z * Math.sin(angle) + y * Math.cos(angle);
+  return Math.exp(-(along ** 2) / (2 * scaleZ ** 2) - across ** 2 / (2 * scaleY ** 2)) * Math.cos(2 * Math.PI * frequency * along);
+}
+
 /** Bars of the features that were chosen, of one output, largest first. */
 export function featureBars(weights: FeatureWeights | undefined, output: number): WeightBar[] {
   const columns = Number(weights?.weights?.columns ?? 1);

@@ -6,6 +6,7 @@ import { type Grouping, featureBars, weightBars } from '../lib/weights.ts';
 import { Bars } from '../ui/bars.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { Switch } from '../ui/switch.tsx';
+import { Filters } from './filters_panel.tsx';
 
 const GROUPINGS: Grouping[] = ['kernel', 'column', 'family'];
 
@@ -34,6 +35,7 @@ function FeaturesPanel({ model }: { model: Model }) {
         <OutputSelect outputs={model.coding?.outputNames ?? []} value={output} onChange={setOutput} />
       </div>
       <Bars key={`${output}`} bars={bars} label="Norms of the weights of the features, largest first" />
+      <Filters bars={bars} />
     </Panel>
   );
 }

@@ -1,0 +1,15 @@
+// The Gabor filters that a model has chosen, as one picture.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/data/gray_image.h"
+#include "mercer/v1/model.pb.h"
+
+namespace mercer::client {
+
+// One square for each filter, row by row, that with the largest coefficients first; within a square grey is 0, white 1, black -1, and its
+// side is that of a patch. Errors: kFailedPrecondition when the model has no such filters.
+absl::StatusOr<GrayImage> DrawFilters(const v1::ModelFunction& function);
+
+}  // namespace mercer::client
