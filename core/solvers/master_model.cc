@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <Eigen/Eigenvalues>
 
 #include "core/base/status_macros.h"
-#include "core/kernels/blocked_cholesky.h"
 
 namespace mercer {
 namespace {
@@ -19,7 +19,6 @@ constexpr int kNewtonSteps = 3;
 constexpr int kNewtonStepsWithKinks = 10;
 constexpr int kMaxModelHalvings = 25;
 constexpr double kSufficientModelDecrease = 1e-4;
-constexpr Index kMaxUnknowns = 2500;  // a dense factor takes about a second
 
 double LargestEigenvalue(const Matrix& block) {
   if (block.rows() == 1) {
@@ -132,9 +131,7 @@ absl::Status MasterModel::Minimize(double share, RunContext& context) {
       continue;
     }
     const Index tasks = problem_.num_tasks();
-    const Index unknowns = (specific_.array() != 0).count() + (shared_.array() != 0).count();
-    // Tasks that penalties tie together are moved one after the other when they are too many for one system.
-    const Index step = separable || unknowns > kMaxUnknowns ? 1 : tasks;
+    const Index step = separable ? 1 : tasks;
     for (Index t = 0; t < tasks; t += step) {
       MERCER_RETURN_IF_ERROR(MinimizeOnSupport(t, t + step, context));
     }
@@ -154,10 +151,9 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
   return absl::OkStatus();
 }
 
-// The unknowns of tasks [begin, end) and the shared ones, with gradient and second derivatives of the penalties.
-void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
-  std::vector<Matrix> hessians;
-  std::vector<double> gradient;
+// The unknowns of tasks [begin, end) and the shared ones.
+MasterSystem MasterModel::MakeSystem(Index begin, Index end) const {
+  MasterSystem system(hessians_);
   const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
                        bool shared) {
     std::vector<Index> entries = penalty.norm.SmoothEntries(weights);
@@ -169,13 +165,12 @@ void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
       return;
     }
     const double factor = penalty.lambda * problem_.group_weights(group);
-    const Matrix slopes = penalty.norm.Gradient(weights);
+    std::vector<MasterUnknown> unknowns;
     for (const Index entry : entries) {
-      system.unknowns.push_back(
-          {problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
-      gradient.push_back(factor * slopes.reshaped()(entry));
+      unknowns.push_back({problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
     }
-    hessians.push_back(factor * penalty.norm.Hessian(weights)(entries, entries));
+    system.AddBlock(unknowns, factor * penalty.norm.Gradient(weights).reshaped()(entries),
+                    factor * penalty.norm.Hessian(weights)(entries, entries));
   };
   for (Index g = 0; g < problem_.num_groups(); ++g) {
     const Index first = problem_.first_column(g);
@@ -187,69 +182,20 @@ void MasterModel::AddSmoothPart(Index begin, Index end, System& system) const {
       add(problem_.shared, g, shared_.segment(first, size), true);
     }
   }
-  const auto size = static_cast<Index>(system.unknowns.size());
-  system.gradient = Eigen::Map<const Vector>(gradient.data(), size);
-  if (size > kMaxUnknowns) {
-    return;
-  }
-  system.matrix = Matrix::Zero(size, size);
-  Index at = 0;
-  for (const Matrix& hessian : hessians) {
-    system.matrix.block(at, at, hessian.rows(), hessian.rows()) = hessian;
-    at += hessian.rows();
-  }
-}
-
-// The second derivative of the quadratic part by two unknowns: tasks meet in the shared ones only.
-double MasterModel::RiskCurvature(const Unknown& row, const Unknown& col) const {
-  if (row.task >= 0 && col.task >= 0 && row.task != col.task) {
-    return 0;
-  }
-  const Index task = std::max(row.task, col.task);
-  if (task >= 0) {
-    return Hessian(task)(row.column, col.column);
-  }
-  double sum = 0;
-  for (const auto& hessian : hessians_) {
-    sum += (*hessian)(row.column, col.column);
-  }
-  return sum;
-}
-
-void MasterModel::AddRisk(System& system) const {
-  const auto size = static_cast<Index>(system.unknowns.size());
-  for (Index b = 0; b < size; ++b) {
-    const Unknown& col = system.unknowns[static_cast<size_t>(b)];
-    system.gradient(b) +=
-        col.task < 0 ? gradient_.row(col.column).sum() : gradient_(col.column, col.task);
-    for (Index a = b; a < size; ++a) {
-      system.matrix(a, b) += RiskCurvature(system.unknowns[static_cast<size_t>(a)], col);
-    }
-  }
-}
-
-MasterModel::System MasterModel::MakeSystem(Index begin, Index end) const {
-  System system;
-  AddSmoothPart(begin, end, system);
-  if (system.matrix.rows() > 0) {
-    AddRisk(system);
-    // W and w may move against each other without any curvature.
-    const auto size = static_cast<double>(system.matrix.rows());
-    system.matrix.diagonal().array() += 1e-10 * system.matrix.trace() / size;
-  }
+  system.AddRisk(gradient_);
   return system;
 }
 
-bool MasterModel::HasKink(const Unknown& unknown) const {
+bool MasterModel::HasKink(const MasterUnknown& unknown) const {
   const Index rows = problem_.group_size(group_of_column_[static_cast<size_t>(unknown.column)]);
   return (unknown.task < 0 ? problem_.shared : problem_.specific).norm.HasKinksAtZero(rows);
 }
 
 // The share of the step at which the first entry with a kink at 0 gets there, at most 1.
-double MasterModel::LargestStep(const System& system, const Vector& step) const {
+double MasterModel::LargestStep(const MasterSystem& system, const Vector& step) const {
   double largest = 1;
   for (Index a = 0; a < step.size(); ++a) {
-    const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
     const double weight = Weight(unknown);
     if (weight * step(a) < 0 && HasKink(unknown)) {
       largest = std::min(largest, -weight / step(a));
@@ -258,10 +204,10 @@ double MasterModel::LargestStep(const System& system, const Vector& step) const 
   return largest;
 }
 
-MasterModel::Change MasterModel::ChangeOf(const System& system, const Vector& step) const {
+MasterModel::Change MasterModel::ChangeOf(const MasterSystem& system, const Vector& step) const {
   Change change{Matrix::Zero(specific_.rows(), specific_.cols()), Vector::Zero(shared_.size())};
   for (Index a = 0; a < step.size(); ++a) {
-    const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
     (unknown.task < 0 ? change.shared(unknown.column)
                       : change.specific(unknown.column, unknown.task)) = step(a);
   }
@@ -270,14 +216,6 @@ MasterModel::Change MasterModel::ChangeOf(const System& system, const Vector& st
 
 double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const {
   return PenaltyValue(problem_, {specific, shared, {}});
-}
-
-Matrix MasterModel::ProductsOf(const Matrix& weights) const {
-  Matrix products(weights.rows(), weights.cols());
-  for (Index t = 0; t < weights.cols(); ++t) {
-    products.col(t).noalias() = Hessian(t) * weights.col(t);
-  }
-  return products;
 }
 
 // A norm has a kink at the block 0 (q = 1: at each of its columns), which Newton's method does not see: a block that a step has carried
@@ -311,14 +249,14 @@ bool MasterModel::StopBlocksAtZero(Change& point) const {
   return stopped;
 }
 
-bool MasterModel::LineSearch(const System& system, const Vector& step) {
-  const double slope = system.gradient.dot(step);
+bool MasterModel::LineSearch(const MasterSystem& system, const Vector& step) {
+  const double slope = system.gradient().dot(step);
   if (!(slope < 0)) {
     return false;
   }
   const Change change = ChangeOf(system, step);
   const Matrix weights = change.specific.colwise() + change.shared;
-  const Matrix products = ProductsOf(weights);
+  const Matrix products = ProductsWithHessians(hessians_, weights);
   const double linear = (gradient_.array() * weights.array()).sum();
   const double quadratic = (products.array() * weights.array()).sum();
   const double penalty = Penalty(specific_, shared_);
@@ -332,7 +270,7 @@ bool MasterModel::LineSearch(const System& system, const Vector& step) {
     if (StopBlocksAtZero(next)) {
       const Matrix difference =
           (next.specific - specific_).colwise() + (next.shared - shared_).eval();
-      moved = ProductsOf(difference);
+      moved = ProductsWithHessians(hessians_, difference);
       gain = (gradient_.array() * difference.array()).sum() +
              0.5 * (moved.array() * difference.array()).sum();
     }
@@ -341,7 +279,7 @@ bool MasterModel::LineSearch(const System& system, const Vector& step) {
       continue;
     }
     for (Index a = 0; a < step.size(); ++a) {
-      const Unknown& unknown = system.unknowns[static_cast<size_t>(a)];
+      const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
       // What the step was cut for becomes exactly 0, and with it what rounding leaves on the other side.
       const double before = Weight(unknown);
       double& after = unknown.task < 0 ? next.shared(unknown.column)
@@ -359,21 +297,16 @@ bool MasterModel::LineSearch(const System& system, const Vector& step) {
 }
 
 absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext& context) {
-  System system = MakeSystem(begin, end);
-  if (system.matrix.rows() == 0) {
+  const MasterSystem system = MakeSystem(begin, end);
+  if (system.size() == 0) {
     return false;
   }
-  Vector step = -system.gradient;
-  const absl::Status factored = FactorCholesky(system.matrix, context);
-  if (!factored.ok()) {
-    return absl::IsCancelled(factored) ? absl::StatusOr<bool>(factored) : false;
-  }
-  MERCER_RETURN_IF_ERROR(SolveCholesky(system.matrix, step, context));
-  if (!step.allFinite()) {
+  MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> step, system.Solve(context));
+  if (!step.has_value()) {
     return false;
   }
-  const double before = system.gradient.dot(step);
-  return LineSearch(system, step) && -before > 1e-15 * Penalty(specific_, shared_);
+  const double before = system.gradient().dot(*step);
+  return LineSearch(system, *step) && -before > 1e-15 * Penalty(specific_, shared_);
 }
 
 }  // namespace mercer

@@ -13,6 +13,7 @@
 
 #include "core/base/run_context.h"
 #include "core/solvers/feature_master.h"
+#include "core/solvers/master_system.h"
 
 namespace mercer {
 
@@ -30,16 +31,6 @@ class MasterModel {
   const Vector& shared() const { return shared_; }
 
  private:
-  // A weight that Newton's method moves: of a task, or shared.
-  struct Unknown {
-    Index column;
-    Index task;  // -1: shared
-  };
-  struct System {
-    std::vector<Unknown> unknowns;
-    Matrix matrix;  // lower triangle
-    Vector gradient;
-  };
   struct Change {
     Matrix specific;
     Vector shared;
@@ -52,24 +43,19 @@ class MasterModel {
   // Newton's method for tasks [begin, end), with the shared part when there is one; the other tasks stay.
   absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
   absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
-  System MakeSystem(Index begin, Index end) const;
-  void AddSmoothPart(Index begin, Index end, System& system) const;
-  double RiskCurvature(const Unknown& row, const Unknown& col) const;
-  void AddRisk(System& system) const;
-  double LargestStep(const System& system, const Vector& step) const;
-  bool LineSearch(const System& system, const Vector& step);
-  Change ChangeOf(const System& system, const Vector& step) const;
-  // The Hessians times weights of the scores, d x T.
-  Matrix ProductsOf(const Matrix& weights) const;
+  MasterSystem MakeSystem(Index begin, Index end) const;
+  double LargestStep(const MasterSystem& system, const Vector& step) const;
+  bool LineSearch(const MasterSystem& system, const Vector& step);
+  Change ChangeOf(const MasterSystem& system, const Vector& step) const;
   bool StopBlocksAtZero(Change& point) const;
   double Penalty(const Matrix& specific, const Vector& shared) const;
-  double& Weight(const Unknown& unknown) {
+  double& Weight(const MasterUnknown& unknown) {
     return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
   }
-  double Weight(const Unknown& unknown) const {
+  double Weight(const MasterUnknown& unknown) const {
     return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
   }
-  bool HasKink(const Unknown& unknown) const;
+  bool HasKink(const MasterUnknown& unknown) const;
 
   const MasterProblem& problem_;
   std::vector<std::shared_ptr<const Matrix>> hessians_;

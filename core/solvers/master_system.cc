@@ -1,0 +1,239 @@
+#include "core/solvers/master_system.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kMostFactored = 400;  // unknowns; a dense factor of them takes a millisecond
+constexpr Index kMostOfTask = 2500;   // a dense factor takes about a second
+constexpr double kRidge = 1e-10;
+constexpr double kResidual = 1e-6;  // that conjugate gradients leave, as a share
+constexpr int kMostIterations = 500;
+
+}  // namespace
+
+// One block for each task and one for the shared weights, without what ties them together.
+class MasterSystem::Preconditioner {
+ public:
+  // Errors: kCancelled.
+  static absl::StatusOr<Preconditioner> Make(const MasterSystem& system, RunContext& context) {
+    Preconditioner made;
+    const Vector diagonal = system.Diagonal();
+    std::vector<std::vector<Index>> members(static_cast<size_t>(system.num_tasks()) + 1);
+    for (Index a = 0; a < system.size(); ++a) {
+      members[static_cast<size_t>(system.unknowns_[static_cast<size_t>(a)].task + 1)].push_back(a);
+    }
+    for (std::vector<Index>& of_task : members) {
+      if (!of_task.empty()) {
+        MERCER_RETURN_IF_ERROR(made.Add(system, std::move(of_task), diagonal, context));
+      }
+    }
+    return made;
+  }
+
+  // Errors: kCancelled.
+  absl::StatusOr<Vector> Apply(const Vector& values, RunContext& context) const {
+    Vector result(values.size());
+    for (const Block& block : blocks_) {
+      Vector part = values(block.members);
+      if (block.factor.rows() > 0) {
+        MERCER_RETURN_IF_ERROR(SolveCholesky(block.factor, part, context));
+      } else {
+        part.array() /= block.diagonal.array();
+      }
+      result(block.members) = part;
+    }
+    return result;
+  }
+
+ private:
+  struct Block {
+    std::vector<Index> members;
+    Matrix factor;    // empty: the diagonal alone
+    Vector diagonal;  // of risk and penalty
+  };
+
+  absl::Status Add(const MasterSystem& system, std::vector<Index> members, const Vector& diagonal,
+                   RunContext& context) {
+    Block block;
+    block.diagonal = diagonal(members);
+    const auto size = static_cast<Index>(members.size());
+    if (size <= kMostOfTask) {
+      Matrix matrix(size, size);
+      for (Index b = 0; b < size; ++b) {
+        const MasterUnknown& col =
+            system.unknowns_[static_cast<size_t>(members[static_cast<size_t>(b)])];
+        for (Index a = b + 1; a < size; ++a) {
+          matrix(a, b) = system.RiskCurvature(
+              system.unknowns_[static_cast<size_t>(members[static_cast<size_t>(a)])], col);
+        }
+        matrix(b, b) = block.diagonal(b);
+      }
+      const absl::Status factored = FactorCholesky(matrix, context);
+      if (factored.ok()) {
+        block.factor = std::move(matrix);
+      } else if (absl::IsCancelled(factored)) {
+        return factored;
+      }
+    }
+    block.members = std::move(members);
+    blocks_.push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+  std::vector<Block> blocks_;
+};
+
+void MasterSystem::AddBlock(const std::vector<MasterUnknown>& unknowns, const Vector& gradient,
+                            Matrix hessian) {
+  const Index before = size();
+  unknowns_.insert(unknowns_.end(), unknowns.begin(), unknowns.end());
+  gradient_.conservativeResize(size());
+  gradient_.tail(size() - before) = gradient;
+  blocks_.push_back(std::move(hessian));
+}
+
+void MasterSystem::AddRisk(const Matrix& gradient) {
+  for (Index a = 0; a < size(); ++a) {
+    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
+    gradient_(a) += unknown.task < 0 ? gradient.row(unknown.column).sum()
+                                     : gradient(unknown.column, unknown.task);
+  }
+}
+
+// The second derivative of the risk by two unknowns: tasks meet in the shared ones only.
+double MasterSystem::RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const {
+  if (row.task >= 0 && col.task >= 0 && row.task != col.task) {
+    return 0;
+  }
+  const Index task = std::max(row.task, col.task);
+  if (task >= 0) {
+    return (*hessians_[static_cast<size_t>(task)])(row.column, col.column);
+  }
+  double sum = 0;
+  for (const auto& hessian : hessians_) {
+    sum += (*hessian)(row.column, col.column);
+  }
+  return sum;
+}
+
+Vector MasterSystem::Diagonal() const {
+  Vector diagonal(size());
+  Index at = 0;
+  for (const Matrix& block : blocks_) {
+    diagonal.segment(at, block.rows()) = block.diagonal();
+    at += block.rows();
+  }
+  for (Index a = 0; a < size(); ++a) {
+    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
+    diagonal(a) += RiskCurvature(unknown, unknown);
+  }
+  return diagonal.array() + kRidge * diagonal.mean();
+}
+
+double MasterSystem::Ridge() const {
+  const double mean = Diagonal().mean();
+  return kRidge / (1 + kRidge) * mean;
+}
+
+absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(RunContext& context) const {
+  return size() <= kMostFactored ? SolveDense(context) : SolveByGradients(context);
+}
+
+absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(RunContext& context) const {
+  Matrix matrix = Matrix::Zero(size(), size());
+  Index at = 0;
+  for (const Matrix& block : blocks_) {
+    matrix.block(at, at, block.rows(), block.rows()) = block;
+    at += block.rows();
+  }
+  for (Index b = 0; b < size(); ++b) {
+    const MasterUnknown& col = unknowns_[static_cast<size_t>(b)];
+    for (Index a = b; a < size(); ++a) {
+      matrix(a, b) += RiskCurvature(unknowns_[static_cast<size_t>(a)], col);
+    }
+  }
+  matrix.diagonal().array() += kRidge * matrix.diagonal().mean();
+  const absl::Status factored = FactorCholesky(matrix, context);
+  if (!factored.ok()) {
+    return absl::IsCancelled(factored) ? absl::StatusOr<std::optional<Vector>>(factored)
+                                       : std::optional<Vector>();
+  }
+  Vector step = -gradient_;
+  MERCER_RETURN_IF_ERROR(SolveCholesky(matrix, step, context));
+  return step.allFinite() ? std::optional<Vector>(std::move(step)) : std::nullopt;
+}
+
+// Without the ridge.
+Vector MasterSystem::Times(const Vector& values) const {
+  const Index columns = hessians_.front()->rows();
+  Matrix weights = Matrix::Zero(columns, num_tasks());
+  Vector shared = Vector::Zero(columns);
+  for (Index a = 0; a < size(); ++a) {
+    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
+    (unknown.task < 0 ? shared(unknown.column) : weights(unknown.column, unknown.task)) = values(a);
+  }
+  weights.colwise() += shared;
+  const Matrix products = ProductsWithHessians(hessians_, weights);
+  Vector result(size());
+  Index at = 0;
+  for (const Matrix& block : blocks_) {
+    result.segment(at, block.rows()).noalias() = block * values.segment(at, block.rows());
+    at += block.rows();
+  }
+  for (Index a = 0; a < size(); ++a) {
+    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
+    result(a) += unknown.task < 0 ? products.row(unknown.column).sum()
+                                  : products(unknown.column, unknown.task);
+  }
+  return result;
+}
+
+absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(const Preconditioner preconditioner,
+                          Preconditioner::Make(*this, context));
+  const double ridge = Ridge();
+  Vector step = Vector::Zero(size());
+  Vector residual = -gradient_;
+  MERCER_ASSIGN_OR_RETURN(Vector direction, preconditioner.Apply(residual, context));
+  double product = residual.dot(direction);
+  const double goal = kResidual * kResidual * product;
+  for (int iteration = 0; iteration < kMostIterations && product > goal; ++iteration) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Vector moved = Times(direction) + ridge * direction;
+    const double curvature = direction.dot(moved);
+    if (!(curvature > 0)) {
+      break;
+    }
+    const double length = product / curvature;
+    step += length * direction;
+    residual -= length * moved;
+    MERCER_ASSIGN_OR_RETURN(const Vector next, preconditioner.Apply(residual, context));
+    const double next_product = residual.dot(next);
+    direction = next + (next_product / product) * direction;
+    product = next_product;
+  }
+  return step.allFinite() && (step.array() != 0).any() ? std::optional<Vector>(std::move(step))
+                                                       : std::nullopt;
+}
+
+Matrix ProductsWithHessians(const std::vector<std::shared_ptr<const Matrix>>& hessians,
+                            const Matrix& weights) {
+  if (std::all_of(hessians.begin(), hessians.end(),
+                  [&](const auto& hessian) { return hessian == hessians.front(); })) {
+    return *hessians.front() * weights;
+  }
+  Matrix products(weights.rows(), weights.cols());
+  for (Index t = 0; t < weights.cols(); ++t) {
+    products.col(t).noalias() = *hessians[static_cast<size_t>(t)] * weights.col(t);
+  }
+  return products;
+}
+
+}  // namespace mercer

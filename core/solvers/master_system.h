@@ -1,0 +1,66 @@
+// The system of one step of Newton's method on the entries along which the penalties of a restricted master are smooth: the second
+// derivatives of the risk by weights of tasks and shared weights, plus those of the penalties, block by block.
+//
+// Small systems are factored. In large ones tasks meet in the blocks of the penalties and in the shared weights only, so conjugate
+// gradients with the factor of each task as preconditioner take few iterations, and never is there a matrix of all unknowns.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+
+namespace mercer {
+
+// A weight that Newton's method moves: of a task, or shared.
+struct MasterUnknown {
+  Index column;
+  Index task;  // -1: shared
+};
+
+class MasterSystem {
+ public:
+  // hessians[t]: second derivatives of task t's risk, d x d, symmetric; must outlive this.
+  explicit MasterSystem(const std::vector<std::shared_ptr<const Matrix>>& hessians)
+      : hessians_(hessians) {}
+
+  // The unknowns of one block with the gradient and the second derivatives of its penalty.
+  void AddBlock(const std::vector<MasterUnknown>& unknowns, const Vector& gradient, Matrix hessian);
+  // The gradient of the risk, d x T.
+  void AddRisk(const Matrix& gradient);
+
+  const std::vector<MasterUnknown>& unknowns() const { return unknowns_; }
+  Index size() const { return static_cast<Index>(unknowns_.size()); }
+  // Of risk and penalties, by unknowns.
+  const Vector& gradient() const { return gradient_; }
+
+  // The step to where the quadratic model is least; nothing when rounding leaves none. Errors: kCancelled.
+  absl::StatusOr<std::optional<Vector>> Solve(RunContext& context) const;
+
+ private:
+  class Preconditioner;
+
+  Index num_tasks() const { return static_cast<Index>(hessians_.size()); }
+  double RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const;
+  // W and w may move against each other without any curvature; this much is added to the diagonal.
+  double Ridge() const;
+  Vector Diagonal() const;
+  Vector Times(const Vector& values) const;
+  absl::StatusOr<std::optional<Vector>> SolveDense(RunContext& context) const;
+  absl::StatusOr<std::optional<Vector>> SolveByGradients(RunContext& context) const;
+
+  const std::vector<std::shared_ptr<const Matrix>>& hessians_;
+  std::vector<MasterUnknown> unknowns_;
+  std::vector<Matrix> blocks_;  // of the penalties, in the order of the unknowns
+  Vector gradient_;
+};
+
+// Column t: hessians[t] times weights.col(t).
+Matrix ProductsWithHessians(const std::vector<std::shared_ptr<const Matrix>>& hessians,
+                            const Matrix& weights);
+
+}  // namespace mercer

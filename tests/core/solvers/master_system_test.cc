@@ -1,0 +1,109 @@
+#include "core/solvers/master_system.h"
+
+#include <Eigen/Cholesky>
+#include <gtest/gtest.h>
+
+#include "core/base/cancellation.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+namespace {
+
+struct Example {
+  // Groups of one column with a weight for each task, and shared ones when asked for.
+  Example(Index columns, Index tasks, bool shared, bool equal_hessians);
+
+  std::vector<std::shared_ptr<const Matrix>> hessians;
+  std::unique_ptr<MasterSystem> system;
+  Matrix matrix;  // of all unknowns, made entry by entry
+};
+
+Example::Example(Index columns, Index tasks, bool shared, bool equal_hessians) {
+  for (Index t = 0; t < tasks; ++t) {
+    if (t > 0 && equal_hessians) {
+      hessians.push_back(hessians.front());
+      continue;
+    }
+    const Matrix rows = NormalMatrix(2 * columns, columns, 3 + static_cast<uint64_t>(t));
+    hessians.push_back(std::make_shared<const Matrix>(rows.transpose() * rows));
+  }
+  system = std::make_unique<MasterSystem>(hessians);
+  std::vector<Matrix> blocks;
+  for (Index column = 0; column < columns; ++column) {
+    std::vector<MasterUnknown> unknowns;
+    for (Index t = 0; t < tasks; ++t) {
+      unknowns.push_back({column, t});
+    }
+    // Of a norm: lambda (I / |x| - x x' / |x|^3).
+    const Vector x = NormalMatrix(tasks, 1, 50 + static_cast<uint64_t>(column)).col(0);
+    const double norm = x.norm();
+    const Matrix hessian =
+        20 * (Matrix::Identity(tasks, tasks) - x * x.transpose() / (norm * norm)) / norm;
+    blocks.push_back(hessian);
+    system->AddBlock(unknowns, x, hessian);
+    if (shared) {
+      blocks.push_back(Matrix::Constant(1, 1, 3));
+      system->AddBlock({{column, -1}}, Vector::Constant(1, 0.5), blocks.back());
+    }
+  }
+  system->AddRisk(Matrix::Constant(columns, tasks, 0.1));
+  const std::vector<MasterUnknown>& unknowns = system->unknowns();
+  const auto size = static_cast<Index>(unknowns.size());
+  matrix = Matrix::Zero(size, size);
+  Index at = 0;
+  for (const Matrix& block : blocks) {
+    matrix.block(at, at, block.rows(), block.rows()) = block;
+    at += block.rows();
+  }
+  for (Index a = 0; a < size; ++a) {
+    for (Index b = 0; b < size; ++b) {
+      const MasterUnknown& row = unknowns[static_cast<size_t>(a)];
+      const MasterUnknown& col = unknowns[static_cast<size_t>(b)];
+      for (Index t = 0; t < tasks; ++t) {
+        const bool both = (row.task < 0 || row.task == t) && (col.task < 0 || col.task == t);
+        matrix(a, b) += both ? (*hessians[static_cast<size_t>(t)])(row.column, col.column) : 0.0;
+      }
+    }
+  }
+}
+
+// 20 columns make a system that is factored, 150 one of 450 or 600 unknowns that is not.
+TEST(MasterSystemTest, FindsTheStepOfNewtonsMethod) {
+  for (const Index columns : {20, 150}) {
+    for (const bool equal_hessians : {true, false}) {
+      for (const bool shared : {false, true}) {
+        const Example example(columns, 3, shared, equal_hessians);
+        RunContext context;
+        const absl::StatusOr<std::optional<Vector>> step = example.system->Solve(context);
+        ASSERT_TRUE(step.ok()) << step.status();
+        ASSERT_TRUE(step->has_value());
+        const Vector expected = -example.matrix.ldlt().solve(example.system->gradient());
+        const double of_model = 0.5 * example.system->gradient().dot(expected);
+        const double reached =
+            example.system->gradient().dot(**step) + 0.5 * (**step).dot(example.matrix * **step);
+        EXPECT_NEAR(reached, of_model, 1e-8 * std::abs(of_model)) << columns << shared;
+      }
+    }
+  }
+}
+
+TEST(MasterSystemTest, SameBitsForEveryNumberOfThreads) {
+  const Example example(150, 3, true, false);
+  RunContext one;
+  RunContext two(CancellationToken(), 2, nullptr);
+  const auto alone = example.system->Solve(one);
+  const auto together = example.system->Solve(two);
+  ASSERT_TRUE(alone.ok() && together.ok());
+  EXPECT_EQ(**alone, **together);
+}
+
+TEST(MasterSystemTest, EndsWithCancellation) {
+  const Example example(150, 3, false, true);
+  const CancellationToken token;
+  token.Cancel();
+  RunContext context(token, 1, nullptr);
+  EXPECT_TRUE(absl::IsCancelled(example.system->Solve(context).status()));
+}
+
+}  // namespace
+}  // namespace mercer
