@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -65,6 +66,30 @@ class CliTest(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return path
+
+    def test_path(self):
+        out = self.run_ok("train", "small", "svm", "--path", "C=0.01:10:4", "--hold-out", "0.25", "--model", "path", "--watch")
+        self.assertIn("value 4 of 4", out)
+        shown = self.run_ok("show", "path")
+        self.assertRegex(shown, r"path\n +C +accuracy +in use +gap\n")
+        self.assertEqual(len(re.findall(r"^(best)? +\S+ +0\.\d+ +1 ", shown, re.MULTILINE)), 4, shown)
+        self.assertEqual(shown.count("best "), 1)
+        self.expect(3, "path.option", "train", "small", "svm", "--path", "D=1,2", "--folds", "3")
+        self.expect(3, "--path", "train", "small", "svm", "--path", "C=1:2", "--folds", "3")
+
+    def test_picture_of_filters(self):
+        rows = ["label," + ",".join(f"p{i}" for i in range(16))]
+        for row in range(60):
+            wave = [(-1) ** (pixel // 4 if row % 2 else pixel) + 0.1 * ((row * 7 + pixel * 3) % 11) for pixel in range(16)]
+            rows.append(f"{row % 2}," + ",".join(map(str, wave)))
+        self.run_ok("data", "upload", self.write("waves.csv", "\n".join(rows)), "--target", "label", "--id", "waves")
+        self.run_ok("train", "waves", "infinite_features", "--family", "gabor", "--scaling", "none", "--model", "filters",
+                    "--watch")
+        picture = os.path.join(self.folder.name, "filters.png")
+        self.assertIn("gabor(", self.run_ok("show", "filters", "--picture", picture))
+        with open(picture, "rb") as file:
+            self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+        self.expect(5, "has chosen none", "show", "spam", "--picture", picture)
 
     def test_data(self):
         self.assertIn("datasets/small", self.run_ok("data", "list"))

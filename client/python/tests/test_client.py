@@ -52,6 +52,26 @@ def test_upload_train_watch_predict(client, rings):
     assert job.message.request.stopping.time_limit.seconds == 60
 
 
+def test_path_keeps_the_best_value(client, rings):
+    features, labels = rings
+    dataset = client.upload(features, labels)
+    values = [1e-4, 1.0, 10.0]
+    job = client.train(dataset, "svm", path=("C", values), validation=3)
+    model = job.wait()
+    metrics = model.metrics()
+    assert [metrics[f"path.{i + 1}.value"] for i in range(3)] == values
+    scores = [metrics[f"path.{i + 1}.accuracy"] for i in range(3)]
+    best = int(np.argmax(scores))
+    assert metrics["path.best"] == best + 1
+    assert metrics["folds.accuracy"] == scores[best]
+    alone = client.train(dataset, "svm", {"C": values[best]}).wait()
+    np.testing.assert_array_equal(model.decision_function(features), alone.decision_function(features))
+    with pytest.raises(mercer.InvalidRequestError, match="path.values"):
+        client.train(dataset, "svm", path=("C", [1.0, -1.0]), validation=3)
+    with pytest.raises(mercer.InvalidRequestError, match="validation"):
+        client.train(dataset, "svm", path=("C", values))
+
+
 def test_predictions_add_up(client, rings):
     features, labels = rings
     model = train(client, client.upload(features, labels))
