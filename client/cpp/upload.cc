@@ -234,6 +234,10 @@ UploadSource MemorySource(std::string bytes) {
   };
 }
 
+bool ShouldBeResumable(int64_t content_bytes, const v1::UploadHeader& header) {
+  return content_bytes >= kResumableBytes && header.ByteSizeLong() <= kMaxResumableHeaderBytes;
+}
+
 absl::StatusOr<ContentDigest> DigestSources(const std::vector<UploadSource>& parts) {
   ContentDigest content;
   Sha256 hash;
@@ -278,7 +282,7 @@ absl::StatusOr<v1::Dataset> Client::UploadDataset(v1::UploadHeader header,
   }
   if (header.upload_id().empty()) {
     MERCER_ASSIGN_OR_RETURN(const ContentDigest content, DigestSources(parts));
-    if (content.bytes >= kResumableBytes) {
+    if (ShouldBeResumable(content.bytes, header)) {
       header.set_upload_id(NewRequestId());
       header.set_sha256(content.sha256);
       header.set_total_bytes(content.bytes);

@@ -15,6 +15,12 @@ namespace mercer::client {
 // Smaller uploads are simply made again: asking how far they came would cost more.
 inline constexpr int64_t kResumableBytes = int64_t{4} << 20;
 
+// The server keeps the header of an upload that can be resumed: at most 4 MiB, of which ids and digests need a few.
+inline constexpr size_t kMaxResumableHeaderBytes = (size_t{4} << 20) - 1024;
+
+// Whether an upload of so many bytes is worth it, and may have this header.
+bool ShouldBeResumable(int64_t content_bytes, const v1::UploadHeader& header);
+
 struct ContentDigest {
   std::string sha256;  // of all parts, one after the other, in lower-case hexadecimal
   int64_t bytes = 0;

@@ -27,12 +27,21 @@ struct GrayImage {
   }
 };
 
+struct ImageSize {
+  Index rows = 0;
+  Index columns = 0;
+};
+
 inline constexpr Index kMaxImagePixels = Index{1} << 27;
 
 // The kind of file is told from its first bytes.
 absl::StatusOr<GrayImage> ReadGrayImage(std::string_view bytes);
+// What its header says, before memory is taken for the pixels. Errors: those that are seen there.
+absl::StatusOr<ImageSize> ReadGrayImageSize(std::string_view bytes);
+// How many bytes of memory reading an image of this size takes at most, the image included.
+int64_t ImageReadingBytes(const ImageSize& size);
 
-// "image: <what>" with reason BAD_IMAGE.
+// With reason BAD_IMAGE.
 absl::Status ImageError(std::string_view what);
 
 // A PNG file of an image of at most 8 bits, maximum 255. Errors: kInvalidArgument for another; kResourceExhausted without memory.
@@ -41,5 +50,7 @@ absl::StatusOr<std::string> EncodePng(const GrayImage& image);
 // The readers of one kind each.
 absl::StatusOr<GrayImage> ReadPgm(std::string_view bytes);
 absl::StatusOr<GrayImage> ReadPng(std::string_view bytes);
+absl::StatusOr<ImageSize> ReadPgmSize(std::string_view bytes);
+absl::StatusOr<ImageSize> ReadPngSize(std::string_view bytes);
 
 }  // namespace mercer

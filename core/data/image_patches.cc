@@ -1,13 +1,16 @@
 #include "core/data/image_patches.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
 #include "core/base/random.h"
+#include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 
 namespace mercer {
@@ -90,43 +93,75 @@ std::vector<Index> DrawPlaces(Index bound, Index count, uint64_t seed, uint64_t 
   return places;
 }
 
-// The patches of all images together, and their size.
-struct PatchTotals {
-  Index patches = 0;
-  Index rows = 0;
-  Index columns = 0;
-};
-
-absl::StatusOr<PatchTotals> CountAll(absl::Span<const LabelledImage> images, const PatchSpec& spec,
-                                     size_t max_bytes) {
-  FieldViolations violations;
-  violations.Check(!images.empty(), "images", "there must be at least one");
-  PatchTotals totals;
-  for (size_t i = 0; i < images.size(); ++i) {
-    const std::string name = absl::StrCat("images[", i, "]");
-    const auto grid = MakeGrid(spec, images[i].image.rows, images[i].image.columns);
-    if (!grid.ok()) {
-      violations.AddAll(name, grid.status());
-      continue;
-    }
-    if (totals.patches == 0) {
-      totals.rows = grid->rows.size;
-      totals.columns = grid->columns.size;
-    }
-    violations.Check(grid->rows.size == totals.rows && grid->columns.size == totals.columns, name,
-                     absl::StrCat("has ", grid->rows.size, " x ", grid->columns.size,
-                                  " pixels, those before it ", totals.rows, " x ", totals.columns));
-    totals.patches += spec.count > 0 ? spec.count : grid->count();
-  }
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const size_t row_bytes =
-      std::max<size_t>(1, static_cast<size_t>(totals.rows * totals.columns)) * sizeof(double);
-  if (static_cast<size_t>(totals.patches) > max_bytes / row_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(totals.patches, " patches take more than ", max_bytes, " bytes of memory"));
-  }
-  return totals;
+// "image 'sand/1.png'"
+std::string NameOf(const ImageEntry& image) {
+  return absl::StrCat("image '", Shorten(image.name, kQuotedBytes), "'");
 }
+
+// Counts the patches of images, one after the other, and what they take.
+class PatchCounter {
+ public:
+  explicit PatchCounter(const PatchSpec& spec) : spec_(spec) {}
+
+  void Add(const ImageEntry& image) {
+    const size_t position = position_++;
+    const auto grid = MakeGrid(spec_, image.size.rows, image.size.columns);
+    for (const FieldViolation& violation : GetFieldViolations(grid.status())) {
+      violations_.Add("patch." + violation.field,
+                      absl::StrCat(NameOf(image), ": ", violation.description));
+    }
+    if (!grid.ok()) {
+      return;
+    }
+    if (totals_.patches == 0) {
+      totals_.rows = grid->rows.size;
+      totals_.columns = grid->columns.size;
+    }
+    if (grid->rows.size != totals_.rows || grid->columns.size != totals_.columns) {
+      violations_.Add(absl::StrCat("files[", position, "]"),
+                      absl::StrCat(NameOf(image), " has ", grid->rows.size, " x ",
+                                   grid->columns.size, " pixels, those before it ", totals_.rows,
+                                   " x ", totals_.columns, "; whole images must have one size"));
+    }
+    const Index patches = spec_.count > 0 ? spec_.count : grid->count();
+    totals_.patches += patches;
+    most_patches_ = std::max(most_patches_, patches);
+    most_reading_ = std::max(most_reading_, ImageReadingBytes(image.size));
+    text_bytes_ += image.label.size() + image.name.size();
+  }
+
+  absl::StatusOr<PatchTotals> Finish() {
+    violations_.Check(position_ > 0, "files", "there must be at least one");
+    MERCER_RETURN_IF_ERROR(violations_.ToStatus());
+    totals_.bytes = Bytes();
+    return totals_;
+  }
+
+ private:
+  // As real numbers: the products may not fit.
+  int64_t Bytes() const {
+    constexpr double kMost = static_cast<double>(int64_t{1} << 62);
+    constexpr double kPerColumn = 128;  // its name and what else a column has
+    constexpr double kPerPlace = 64;    // of one image's patches
+    constexpr double kPerImage = 256;   // its label and its name among categories, and itself
+    constexpr double kRoleColumns = 2;
+    const auto patches = static_cast<double>(totals_.patches);
+    const auto pixels = static_cast<double>(totals_.pixels());
+    const double bytes = patches * (pixels + kRoleColumns) * sizeof(double) + pixels * kPerColumn +
+                         static_cast<double>(most_patches_) * kPerPlace +
+                         static_cast<double>(position_) * kPerImage +
+                         static_cast<double>(text_bytes_) + static_cast<double>(most_reading_);
+    return static_cast<int64_t>(std::min(bytes, kMost));
+  }
+
+  const PatchSpec& spec_;
+  FieldViolations violations_;
+  PatchTotals totals_;
+  size_t position_ = 0;  // of the next image
+  Index most_patches_ = 0;
+  int64_t most_reading_ = 0;
+  size_t text_bytes_ = 0;
+};
 
 void CopyPatch(const GrayImage& image, const PatchPlace& place, const PatchTotals& size,
                double* target) {
@@ -139,6 +174,7 @@ void CopyPatch(const GrayImage& image, const PatchPlace& place, const PatchTotal
 FeatureBlock PixelBlock(const PatchTotals& size, RowMatrix values) {
   FeatureBlock block;
   block.name = "pixels";
+  block.columns.reserve(static_cast<size_t>(size.pixels()));
   for (Index row = 1; row <= size.rows; ++row) {
     for (Index column = 1; column <= size.columns; ++column) {
       block.columns.push_back({absl::StrCat("pixel_", row, "_", column), false, {}});
@@ -148,15 +184,61 @@ FeatureBlock PixelBlock(const PatchTotals& size, RowMatrix values) {
   return block;
 }
 
-// The code of `label`, which is added when it is new.
-double LabelCode(const std::string& label, std::vector<std::string>& categories) {
-  const auto found = std::find(categories.begin(), categories.end(), label);
-  const auto code = static_cast<double>(found - categories.begin());
-  if (found == categories.end()) {
-    categories.push_back(label);
+// A column that says something of each row's image, in as many categories as come.
+class ImageColumn {
+ public:
+  using Text = std::string_view ImageEntry::*;
+
+  ImageColumn(ColumnRole role, std::string_view name, Text text, Index rows) : text_(text) {
+    column_.role = role;
+    column_.schema.name = std::string(name);
+    column_.schema.categorical = true;
+    column_.values.resize(rows);
   }
-  return code;
+
+  void Add(const ImageEntry& image, Index rows) {
+    std::vector<std::string>& categories = column_.schema.categories;
+    const std::string_view text = image.*text_;
+    const auto [place, is_new] = codes_.try_emplace(text, static_cast<double>(categories.size()));
+    if (is_new) {
+      categories.emplace_back(text);
+    }
+    column_.values.segment(filled_, rows).setConstant(place->second);
+    filled_ += rows;
+  }
+  RoleColumn Take() { return std::move(column_); }
+
+ private:
+  Text text_;
+  RoleColumn column_;
+  absl::flat_hash_map<std::string_view, double> codes_;
+  Index filled_ = 0;
+};
+
+std::vector<ImageColumn> ColumnsOf(const PatchColumnNames& names, Index rows) {
+  std::vector<ImageColumn> columns;
+  if (!names.target.empty()) {
+    columns.emplace_back(ColumnRole::kTarget, names.target, &ImageEntry::label, rows);
+  }
+  if (!names.group.empty()) {
+    columns.emplace_back(ColumnRole::kGroup, names.group, &ImageEntry::name, rows);
+  }
+  return columns;
 }
+
+// The rows of a data set as images fill them.
+struct PatchRows {
+  PatchTotals totals;
+  RowMatrix values;
+  Index filled = 0;
+
+  void Add(const GrayImage& image, const std::vector<PatchPlace>& places) {
+    for (const PatchPlace& place : places) {
+      CopyPatch(image, place, totals, values.data() + filled * values.cols());
+      ++filled;
+    }
+  }
+};
 
 }  // namespace
 
@@ -173,45 +255,52 @@ absl::StatusOr<std::vector<PatchPlace>> PatchPlaces(const PatchSpec& spec, Index
                       grid.columns.first + i % grid.columns.count * spec.stride};
   };
   std::vector<PatchPlace> places;
+  places.reserve(static_cast<size_t>(spec.count > 0 ? spec.count : grid.count()));
   if (spec.count > 0) {
     for (const Index i : DrawPlaces(grid.count(), spec.count, spec.seed, number)) {
       places.push_back(place(i));
     }
     return places;
   }
-  places.reserve(static_cast<size_t>(grid.count()));
   for (Index i = 0; i < grid.count(); ++i) {
     places.push_back(place(i));
   }
   return places;
 }
 
-absl::StatusOr<Dataset> MakePatchDataset(absl::Span<const LabelledImage> images,
-                                         const PatchSpec& spec, std::string_view target_name,
-                                         size_t max_bytes) {
-  MERCER_ASSIGN_OR_RETURN(const PatchTotals totals, CountAll(images, spec, max_bytes));
-  RowMatrix values(totals.patches, totals.rows * totals.columns);
-  RoleColumn target;
-  target.schema.name = std::string(target_name);
-  target.schema.categorical = true;
-  target.values.resize(totals.patches);
-  Index row = 0;
+absl::StatusOr<PatchTotals> CountPatches(absl::Span<const ImageEntry> images,
+                                         const PatchSpec& spec) {
+  PatchCounter counter(spec);
+  for (const ImageEntry& image : images) {
+    counter.Add(image);
+  }
+  return counter.Finish();
+}
+
+absl::StatusOr<Dataset> MakePatchDataset(absl::Span<const ImageEntry> images, const PatchSpec& spec,
+                                         const PatchColumnNames& names, const ImageReader& read) {
+  PatchRows patches;
+  MERCER_ASSIGN_OR_RETURN(patches.totals, CountPatches(images, spec));
+  patches.values.resize(patches.totals.patches, patches.totals.pixels());
+  std::vector<ImageColumn> columns = ColumnsOf(names, patches.totals.patches);
   for (size_t i = 0; i < images.size(); ++i) {
-    const GrayImage& image = images[i].image;
-    const double code = LabelCode(images[i].label, target.schema.categories);
+    const ImageSize& size = images[i].size;
+    MERCER_ASSIGN_OR_RETURN(const GrayImage image, read(i));
+    if (image.rows != size.rows || image.columns != size.columns) {
+      return absl::InternalError(absl::StrCat(NameOf(images[i]), " is not of the announced size"));
+    }
     MERCER_ASSIGN_OR_RETURN(const std::vector<PatchPlace> places,
                             PatchPlaces(spec, image.rows, image.columns, i));
-    for (const PatchPlace& place : places) {
-      CopyPatch(image, place, totals, values.data() + row * values.cols());
-      target.values(row) = code;
-      ++row;
+    patches.Add(image, places);
+    for (ImageColumn& column : columns) {
+      column.Add(images[i], static_cast<Index>(places.size()));
     }
   }
   Dataset dataset;
-  dataset.rows = totals.patches;
-  dataset.blocks.push_back(PixelBlock(totals, std::move(values)));
-  if (!target_name.empty()) {
-    dataset.role_columns.push_back(std::move(target));
+  dataset.rows = patches.totals.patches;
+  dataset.blocks.push_back(PixelBlock(patches.totals, std::move(patches.values)));
+  for (ImageColumn& column : columns) {
+    dataset.role_columns.push_back(column.Take());
   }
   return dataset;
 }

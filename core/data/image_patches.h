@@ -3,8 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -56,16 +55,44 @@ absl::StatusOr<Index> PatchCount(const PatchSpec& spec, Index image_rows, Index 
 absl::StatusOr<std::vector<PatchPlace>> PatchPlaces(const PatchSpec& spec, Index image_rows,
                                                     Index image_columns, uint64_t number);
 
-struct LabelledImage {
-  std::string label;
-  GrayImage image;
+// An image of a data set before its pixels are read. The texts outlive it.
+struct ImageEntry {
+  std::string_view name;
+  std::string_view label;
+  ImageSize size;
+};
+
+// What the patches of some images make together.
+struct PatchTotals {
+  Index patches = 0;
+  Index rows = 0;  // of each patch, in pixels
+  Index columns = 0;
+  // How much memory MakePatchDataset takes of it at most, in bytes; at most 2^62 is said.
+  int64_t bytes = 0;
+
+  Index pixels() const { return rows * columns; }
+};
+
+// Errors: kInvalidArgument, `patch.<field of the spec>` with the name of an image that it does not suit; `files[i]` for an image of
+// another size than the first one, where patches are whole images; `files` for none.
+absl::StatusOr<PatchTotals> CountPatches(absl::Span<const ImageEntry> images,
+                                         const PatchSpec& spec);
+
+// The pixels of the image at this position.
+using ImageReader = std::function<absl::StatusOr<GrayImage>(size_t position)>;
+
+// Of categorical columns beside the pixels; empty: there is no such column.
+struct PatchColumnNames {
+  std::string_view target;  // of the images' labels, role target
+  std::string_view
+      group;  // of the images' names, role group: the patches of an image belong together
 };
 
 // One row for each patch, its pixels row by row in the block "pixels" with columns "pixel_1_1", "pixel_1_2", ..., image after image.
-// The images' labels become the categorical target column `target_name`, unless that is empty. Errors: those of PatchPlaces with the
-// image's number (from 1); whole images of different sizes; no image. Numbers of more than `max_bytes` are kResourceExhausted.
-absl::StatusOr<Dataset> MakePatchDataset(absl::Span<const LabelledImage> images,
-                                         const PatchSpec& spec, std::string_view target_name,
-                                         size_t max_bytes = std::numeric_limits<size_t>::max());
+// `read` is called once for each image,
+// in their order; one image at a time is in memory. Errors: those of CountPatches and `read`; kInternal when an image is not of the
+// size that was said.
+absl::StatusOr<Dataset> MakePatchDataset(absl::Span<const ImageEntry> images, const PatchSpec& spec,
+                                         const PatchColumnNames& names, const ImageReader& read);
 
 }  // namespace mercer

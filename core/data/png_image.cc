@@ -52,6 +52,8 @@ bool ReadHeader(PngFile* file) {
     return false;
   }
   png_set_read_fn(file->reader, file, OnRead);
+  // Texts, profiles and the like are not wanted, and small ones may inflate to gigabytes.
+  png_set_keep_unknown_chunks(file->reader, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(file->reader, file->info);
   png_get_IHDR(file->reader, file->info, &file->columns, &file->rows, &file->depth, &file->color,
                nullptr, nullptr, nullptr);
@@ -109,18 +111,34 @@ absl::Status CheckHeader(const PngFile& file, size_t file_bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status CannotBeRead(const PngFile& file) {
+  return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
+}
 
-absl::StatusOr<GrayImage> ReadPng(std::string_view bytes) {
-  PngReader reader(bytes);
-  PngFile& file = reader.file();
+// Up to the pixels.
+absl::Status BeginPng(PngReader& reader, size_t file_bytes) {
   if (!reader.ready()) {
     return absl::ResourceExhaustedError("there is no memory to read a PNG file");
   }
-  if (!ReadHeader(&file)) {
-    return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
+  if (!ReadHeader(&reader.file())) {
+    return CannotBeRead(reader.file());
   }
-  MERCER_RETURN_IF_ERROR(CheckHeader(file, bytes.size()));
+  return CheckHeader(reader.file(), file_bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<ImageSize> ReadPngSize(std::string_view bytes) {
+  PngReader reader(bytes);
+  MERCER_RETURN_IF_ERROR(BeginPng(reader, bytes.size()));
+  return ImageSize{static_cast<Index>(reader.file().rows),
+                   static_cast<Index>(reader.file().columns)};
+}
+
+absl::StatusOr<GrayImage> ReadPng(std::string_view bytes) {
+  PngReader reader(bytes);
+  MERCER_RETURN_IF_ERROR(BeginPng(reader, bytes.size()));
+  PngFile& file = reader.file();
   const size_t width = file.depth == 16 ? 2 : 1;
   const size_t row_bytes = width * file.columns;
   std::vector<png_byte> values(row_bytes * file.rows);
@@ -129,7 +147,7 @@ absl::StatusOr<GrayImage> ReadPng(std::string_view bytes) {
     rows[i] = values.data() + i * row_bytes;
   }
   if (!ReadPixels(&file, rows.data())) {
-    return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
+    return CannotBeRead(file);
   }
   if (file.rest > 0) {
     return ImageError("the PNG file has more than its image");

@@ -12,14 +12,11 @@
 #include "core/base/status_macros.h"
 #include "core/data/csv_layout.h"
 #include "server/api/dataset_translator.h"
+#include "server/api/image_files.h"
 #include "server/api/table_splitter.h"
 
 namespace mercer::server {
 namespace {
-
-absl::Status BadSize(const std::string& message) {
-  return WithReason(absl::InvalidArgumentError(message), "BAD_SIZE");
-}
 
 absl::Status ClientHasGone() { return absl::CancelledError("the client has gone"); }
 
@@ -110,6 +107,9 @@ absl::StatusOr<Dataset> ReadTable(const v1::UploadPart& part, const std::string&
   if (part.has_dense()) {
     return ReadDense(part.dense(), path, is_cancelled);
   }
+  if (part.has_images()) {
+    return ReadImages(part.images(), path, max_bytes, is_cancelled);
+  }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
   CancellableSource source(MakeInflatingSource(std::move(file), static_cast<size_t>(max_bytes)),
                            is_cancelled);
@@ -129,12 +129,18 @@ void CheckTable(const v1::UploadPart& part, FieldViolations& violations) {
   } else if (part.has_dense()) {
     violations.Check(part.dense().columns_size() > 0, path + ".dense.columns", "is missing");
     violations.Check(part.dense().rows() >= 0, path + ".dense.rows", "must be >= 0");
+  } else if (part.has_images()) {
+    CheckImagesFormat(part.images(), path + ".images", violations);
   } else {
-    violations.Add(path, "must be a table: csv, svmlight or dense");
+    violations.Add(path, "must be a table: csv, svmlight, dense or images");
   }
 }
 
 }  // namespace
+
+absl::Status BadSize(const std::string& message) {
+  return WithReason(absl::InvalidArgumentError(message), "BAD_SIZE");
+}
 
 absl::Status DatasetTooLarge(const std::string& what, int64_t limit_bytes) {
   return WithReason(absl::ResourceExhaustedError(
@@ -150,6 +156,7 @@ absl::Status CheckAnnouncedSize(const google::protobuf::RepeatedPtrField<v1::Upl
     return static_cast<double>(rows) * static_cast<double>(columns) * sizeof(double) >
            static_cast<double>(limit_bytes);
   };
+  MERCER_RETURN_IF_ERROR(CheckAnnouncedImages(parts[0].images(), limit_bytes));
   const v1::DenseFormat& table = parts[0].dense();
   if (exceeds(table.rows(), table.columns_size())) {
     return DatasetTooLarge(
@@ -179,6 +186,9 @@ absl::StatusOr<int64_t> ParseBytes(const google::protobuf::RepeatedPtrField<v1::
                                                      column.role() != v1::COLUMN_ROLE_IGNORED;
                                             });
     return std::min(max_bytes, SplitBytes(files.sizes()[0], dense.columns_size(), role_columns));
+  }
+  if (parts[0].has_images()) {
+    return ImageParseBytes(parts[0].images(), files.path(0), max_bytes);
   }
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file,
                           PosixFileSystem().Map(files.path(0)));

@@ -64,6 +64,9 @@ void TestImage(const std::string& bytes) {
   Require(image->rows >= 1 && image->columns >= 1 &&
               image->pixels.size() == static_cast<size_t>(image->rows * image->columns),
           "an image has all its pixels");
+  const absl::StatusOr<ImageSize> size = ReadGrayImageSize(bytes);
+  Require(size.ok() && size->rows == image->rows && size->columns == image->columns,
+          "the header tells the size");
   Require(image->pixels.size() <= 8 * 1032 * bytes.size() + 8 * 1032,
           "an image is no larger than its file can hold");
   const absl::StatusOr<GrayImage> again = ReadGrayImage(WritePgm(*image));

@@ -105,6 +105,25 @@ std::string ResumableSeed() {
   return JoinMessages(messages);
 }
 
+std::string ImageSeed() {
+  v1::UploadDatasetRequest header;
+  v1::ImagesFormat& images = *header.mutable_header()->add_parts()->mutable_images();
+  v1::UploadDatasetRequest chunk;
+  for (const std::string bytes : {"P2 2 2 9\n1 2 3 4\n", "P5 3 2 255\nabcdef"}) {
+    v1::ImageFile& file = *images.add_files();
+    file.set_name("image");
+    file.set_label("sand");
+    file.set_size_bytes(static_cast<int64_t>(bytes.size()));
+    chunk.mutable_chunk()->mutable_data()->append(bytes);
+  }
+  v1::PatchSpec& patch = *images.mutable_patch();
+  patch.set_rows(2);
+  patch.set_columns(1);
+  patch.set_count(1);
+  patch.mutable_region()->set_column(1);
+  return JoinMessages({header.SerializeAsString(), chunk.SerializeAsString()});
+}
+
 }  // namespace
 
 void TestOneInput(std::string_view bytes) {
@@ -174,6 +193,7 @@ std::vector<std::string> Seeds() {
                     second.SerializeAsString()}),
       JoinMessages({svmlight_header.SerializeAsString(), svmlight_chunk.SerializeAsString()}),
       ResumableSeed(),
+      ImageSeed(),
   };
 }
 

@@ -362,6 +362,7 @@ const std::map<std::string, std::vector<GoodRequest>>& GoodRequests() {
          .after_refusal = DropUploads,
          .only_present = true},
         {.make = SvmlightUpload, .after_success = DropUploaded, .only_present = true},
+        {.make = ImageUpload, .after_success = DropUploaded, .only_present = true},
         {.make = DenseUpload, .after_success = DropUploaded, .only_present = true}}},
       {"DatasetService/GetUpload", {{.make = UploadByName}}},
       {"DatasetService/ListUploads", {{.make = UploadPage}}},

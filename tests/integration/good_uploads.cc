@@ -80,6 +80,32 @@ Messages SvmlightUpload(FieldWalkTest& test) {
   return Parts(test, part, {"1 1:0.5 3:2\n-1 2:1 4:1\n"});
 }
 
+Messages ImageUpload(FieldWalkTest& test) {
+  const std::vector<std::string> images = {"P2 4 4 9\n1 2 3 4 5 6 7 8 9 8 7 6 5 4 3 2\n",
+                                           "P5 4 4 255\n0123456789abcdef"};
+  v1::UploadPart part;
+  v1::ImagesFormat& format = *part.mutable_images();
+  format.set_target_name("texture");
+  format.set_group_name("image");
+  for (const std::string& bytes : images) {
+    v1::ImageFile& file = *format.add_files();
+    file.set_name(absl::StrCat("image-", format.files_size()));
+    file.set_label(absl::StrCat("class-", format.files_size()));
+    file.set_size_bytes(static_cast<int64_t>(bytes.size()));
+  }
+  v1::PatchSpec& patch = *format.mutable_patch();
+  patch.set_rows(1);
+  patch.set_columns(1);
+  patch.set_stride(1);
+  patch.set_count(1);
+  patch.set_seed(1);
+  patch.mutable_region()->set_row(1);
+  patch.mutable_region()->set_column(1);
+  patch.mutable_region()->set_rows(1);
+  patch.mutable_region()->set_columns(1);
+  return Parts(test, part, {images[0] + images[1]});
+}
+
 Messages DenseUpload(FieldWalkTest& test) {
   v1::UploadPart part;
   v1::DenseFormat& format = *part.mutable_dense();

@@ -14,6 +14,7 @@ std::string BytesOfNumbers(const std::vector<double>& numbers);
 Messages CsvUpload(FieldWalkTest& test);
 Messages ResumableUpload(FieldWalkTest& test);
 Messages SvmlightUpload(FieldWalkTest& test);
+Messages ImageUpload(FieldWalkTest& test);
 Messages DenseUpload(FieldWalkTest& test);
 
 // What has come of an upload that can be resumed stays, whatever becomes of its stream.

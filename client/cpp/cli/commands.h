@@ -10,7 +10,8 @@
 
 namespace mercer::client {
 
-void AddDataCommands(CommandLine& line);      // data upload, list, show, rm, uploads, drop
+void AddDataCommands(
+    CommandLine& line);  // data upload, upload-images, list, show, rm, uploads, drop
 void AddTrainCommand(CommandLine& line);      // train
 void AddJobCommands(CommandLine& line);       // jobs, watch, stop, cancel
 void AddPredictCommand(CommandLine& line);    // predict
@@ -21,6 +22,9 @@ void AddLearnersCommand(CommandLine& line);   // learners
 void AddAdminCommands(CommandLine& line);     // admin backup
 void AddHealthCommand(CommandLine& line);     // health
 void AddVersionCommand(CommandLine& line);    // version
+
+// "upload-images" below `data`.
+void AddImageUpload(CommandLine& line, CLI::App& data);
 
 // Shows a job's events until its final state, then its end; the exit code says which.
 absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job);

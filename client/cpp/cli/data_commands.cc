@@ -1,16 +1,14 @@
-#include <filesystem>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/dataset_text.h"
 #include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/text.h"
+#include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
-#include "client/cpp/upload.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -28,9 +26,7 @@ struct UploadFlags {
   std::vector<std::string> numeric;
   std::vector<std::string> blocks;
   std::vector<std::string> squares;
-  std::string id;
-  std::string display_name;
-  std::vector<std::string> labels;
+  HeaderFlags header;
 };
 
 struct NameFlags {
@@ -44,13 +40,6 @@ struct RemoveFlags {
 
 struct DatasetListFlags {
   int limit = 50;
-};
-
-// A data set under construction.
-struct UploadParts {
-  v1::UploadHeader header;
-  std::vector<UploadSource> sources;
-  int64_t bytes = 0;  // of all sources
 };
 
 absl::StatusOr<char> Delimiter(const UploadFlags& flags) {
@@ -131,15 +120,8 @@ absl::Status AddSquare(const std::string& text, char delimiter, UploadParts& par
 absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
   UploadParts parts;
   MERCER_ASSIGN_OR_RETURN(parts.bytes, RegularFileSize(flags.file));
+  MERCER_ASSIGN_OR_RETURN(parts.header, MakeHeader(flags.header, flags.file));
   v1::UploadHeader& header = parts.header;
-  header.set_dataset_id(absl::StartsWith(flags.id, "datasets/") ? flags.id.substr(9) : flags.id);
-  header.set_display_name(flags.display_name.empty()
-                              ? std::filesystem::path(flags.file).filename().string()
-                              : flags.display_name);
-  for (const std::string& text : flags.labels) {
-    MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
-    (*header.mutable_labels())[label.first] = label.second;
-  }
   if (IsSvmlight(flags.file, flags.format)) {
     MERCER_RETURN_IF_ERROR(CheckSvmlightFlags(flags));
     header.add_parts()->mutable_svmlight()->set_target_name(flags.target);
@@ -156,30 +138,7 @@ absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
 
 absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(UploadParts parts, MakeParts(flags));
-  // The same command, given again after an interruption, goes on where this one ended.
-  if (parts.bytes >= kResumableBytes) {
-    MERCER_ASSIGN_OR_RETURN(const ContentDigest content, DigestSources(parts.sources));
-    MakeResumable(content, parts.header);
-  }
-  const bool show_progress = session.terminal().interactive && !session.json();
-  const auto on_progress = [&](int64_t sent) {
-    if (show_progress) {
-      session.out() << "\r\x1b[2Kupload " << FormatBytes(sent) << " of " << FormatBytes(parts.bytes)
-                    << std::flush;
-    }
-  };
-  const absl::StatusOr<v1::Dataset> dataset =
-      session.client().UploadDataset(std::move(parts.header), parts.sources, on_progress);
-  if (show_progress) {
-    session.out() << "\r\x1b[2K" << std::flush;
-  }
-  MERCER_RETURN_IF_ERROR(dataset.status());
-  if (session.json()) {
-    session.PrintJson(*dataset);
-  } else {
-    session.out() << FormatDatasetSummary(*dataset) << std::flush;
-  }
-  return ExitCode::kOk;
+  return SendUpload(session, std::move(parts));
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const DatasetListFlags& flags) {
@@ -284,10 +243,7 @@ void AddUpload(CommandLine& line, CLI::App& data) {
                    "NAME=FILE:kernel or NAME=FILE:distance: a matrix over the rows, as text "
                    "without a header (repeatable)")
       ->allow_extra_args(false);
-  command->add_option("--id", flags->id, "The id of datasets/ID; default: chosen by the server");
-  command->add_option("--display-name", flags->display_name,
-                      "For people; default: the file's name");
-  command->add_option("--label", flags->labels, "NAME=VALUE (repeatable)")->allow_extra_args(false);
+  AddHeaderFlags(*command, flags->header, "the file's name");
 }
 
 }  // namespace
@@ -296,6 +252,7 @@ void AddDataCommands(CommandLine& line) {
   CLI::App* data = line.app.add_subcommand("data", "Store, list, describe and delete data sets");
   data->require_subcommand(1);
   AddUpload(line, *data);
+  AddImageUpload(line, *data);
   auto list = std::make_shared<DatasetListFlags>();
   line.Add(*data, "list", "List data sets, newest first", list, &List)
       ->add_option("--limit", list->limit, "At most this many")

@@ -8,57 +8,13 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include "core/base/errors.h"
+#include "tests/support/image_bytes.h"
+#include "tests/support/peak_growth.h"
 
 namespace mercer {
 namespace {
-
-std::string BigEndian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    bytes.push_back(static_cast<char>(value >> shift));
-  }
-  return bytes;
-}
-
-std::string Chunk(const std::string& type, const std::string& data) {
-  const std::string body = type + data;
-  const auto checksum =
-      crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
-  return BigEndian(static_cast<uint32_t>(data.size())) + body +
-         BigEndian(static_cast<uint32_t>(checksum));
-}
-
-std::string Deflated(const std::string& bytes) {
-  std::string packed(compressBound(bytes.size()), '\0');
-  uLongf size = packed.size();
-  EXPECT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size,
-                     reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()),
-            Z_OK);
-  packed.resize(size);
-  return packed;
-}
-
-struct PngParts {
-  uint32_t columns = 0;
-  uint32_t rows = 0;
-  int depth = 8;
-  int color = 0;
-  bool interlaced = false;
-  std::string scanlines;  // each after its filter byte
-};
-
-const std::string kMagic("\x89PNG\r\n\x1a\n", 8);
-
-std::string Png(const PngParts& parts) {
-  std::string header = BigEndian(parts.columns) + BigEndian(parts.rows);
-  header += {static_cast<char>(parts.depth), static_cast<char>(parts.color), 0, 0,
-             static_cast<char>(parts.interlaced ? 1 : 0)};
-  return kMagic + Chunk("IHDR", header) + Chunk("IDAT", Deflated(parts.scanlines)) +
-         Chunk("IEND", "");
-}
 
 // The pixel at (row, column) of all test images of 8 bits.
 uint16_t Value(Index row, Index column) {
@@ -186,7 +142,7 @@ TEST(GrayImageTest, AppliesNoGamma) {
   parts.columns = 4;
   parts.scanlines = Scanlines(4, 4);
   std::string bytes = Png(parts);
-  bytes.insert(kMagic.size() + 25, Chunk("gAMA", BigEndian(100000)));
+  bytes.insert(kPngMagic.size() + 25, PngChunk("gAMA", BigEndian(100000)));
   ExpectValues(ReadGrayImage(bytes), 4, 4);
 }
 
@@ -211,7 +167,7 @@ TEST(GrayImageTest, DamagedFilesAreRefused) {
   parts.columns = 7;
   parts.scanlines = Scanlines(6, 7);
   const std::string whole = Png(parts);
-  for (size_t i = kMagic.size(); i + 12 < whole.size(); ++i) {
+  for (size_t i = kPngMagic.size(); i + 12 < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     ExpectBadImage(ReadGrayImage(damaged));
@@ -238,6 +194,67 @@ TEST(GrayImageTest, SizesThatTheFileCannotHoldAreRefusedBeforeMemoryIsTaken) {
         "P5 99999999999999999999 1 255\n", "P5 100000 100000 255\n", "P5 1 1 0\nx",
         "P5 1 1 65536\nxx", "P5 -1 1 255\nx", "P5", "P2", "P5 1 1 255"}) {
     ExpectBadImage(ReadGrayImage(text));
+  }
+}
+
+TEST(GrayImageTest, HeadersTellTheSize) {
+  PngParts parts;
+  parts.rows = 5;
+  parts.columns = 9;
+  parts.scanlines = Scanlines(5, 9);
+  for (const std::string& bytes :
+       {Png(parts), BinaryPgm(5, 9), std::string("P2 9 5 1 ") + std::string(90, '1')}) {
+    const auto size = ReadGrayImageSize(bytes);
+    ASSERT_TRUE(size.ok()) << size.status();
+    EXPECT_EQ(size->rows, 5);
+    EXPECT_EQ(size->columns, 9);
+  }
+  parts.rows = 10000;
+  parts.columns = 10000;
+  for (const std::string& bytes :
+       {Png(parts), Png(parts).substr(0, 30), std::string("P5 10000 10000 255\nx"),
+        std::string("P2 10000 10000 255\n1 2"), std::string("GIF89a"), std::string()}) {
+    EXPECT_EQ(GetReason(ReadGrayImageSize(bytes).status()), "BAD_IMAGE");
+  }
+}
+
+// Each of a hundred texts has 16 KiB in the file, and inflates to 8 MB.
+TEST(GrayImageTest, TextsBesideThePixelsTakeNoMemory) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP();
+  }
+  PngParts parts;
+  parts.rows = 4;
+  parts.columns = 4;
+  parts.scanlines = Scanlines(4, 4);
+  std::string bytes = Png(parts);
+  const std::string text =
+      PngChunk("zTXt", std::string("k\0\0", 3) + Deflated(std::string(7'900'000, ' ')));
+  for (int i = 0; i < 100; ++i) {
+    bytes.insert(kPngMagic.size() + 25, text);
+  }
+  ExpectValues(ReadGrayImage(bytes), 4, 4);
+  EXPECT_LE(PeakGrowth([&] { return ReadGrayImage(bytes).ok(); }), kCodeAndStacks);
+}
+
+TEST(GrayImageTest, TakesNoMoreMemoryThanItSays) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP();
+  }
+  constexpr Index kSide = 4000;
+  PngParts parts;
+  parts.rows = kSide;
+  parts.columns = kSide;
+  parts.depth = 16;
+  parts.scanlines = std::string((2 * kSide + 1) * kSide, '\0');
+  const std::string deep = Png(parts);  // 32 KiB
+  parts.depth = 1;
+  parts.scanlines = std::string((kSide / 8 + 1) * kSide, '\0');
+  const std::string flat = Png(parts);
+  for (const std::string& bytes : {deep, flat, BinaryPgm(kSide, kSide)}) {
+    const int64_t growth = PeakGrowth([&] { return ReadGrayImage(bytes).ok(); });
+    ASSERT_GE(growth, 2 * kSide * kSide) << "it was read";
+    EXPECT_LE(growth, ImageReadingBytes({kSide, kSide}) + kCodeAndStacks);
   }
 }
 

@@ -109,14 +109,15 @@ def read_svmlight(matrix: Any, target: npt.NDArray[Any]) -> Callable[[], Iterato
     def read() -> Iterator[Bytes]:
         for begin in range(0, matrix.shape[0], step):
             rows = range(begin, min(begin + step, matrix.shape[0]))
-            yield from _cut("".join(map(line, rows)).encode("ascii"))
+            yield from cut("".join(map(line, rows)).encode("ascii"))
 
     return read
 
 
-def _cut(text: bytes) -> Iterator[bytes]:
-    for begin in range(0, len(text), CHUNK_BYTES):
-        yield text[begin : begin + CHUNK_BYTES]
+def cut(data: bytes) -> Iterator[bytes]:
+    """The bytes in chunks."""
+    for begin in range(0, len(data), CHUNK_BYTES):
+        yield data[begin : begin + CHUNK_BYTES]
 
 
 def number_chunks(parts: Sequence[Part]) -> Iterator[tuple[int, int, Bytes]]:

@@ -16,6 +16,8 @@ from mercer._retry import CALLS, Backoff
 
 # Smaller uploads are simply made again: asking how far they came would cost more.
 _RESUMABLE_BYTES = 4 << 20
+# What the server keeps of the header of an upload that can be resumed, less room for its ids.
+_RESUMABLE_HEADER_BYTES = (4 << 20) - 1024
 # Reasons of errors that another attempt may mend although their code is not UNAVAILABLE.
 _MAY_MEND = ("CHUNK_CHECKSUM", "BAD_UPLOAD_OFFSET", "UPLOAD_TAKEN_OVER")
 _CONTENT_LABEL = "content"
@@ -89,7 +91,7 @@ class Upload:
             total_bytes=self.num_bytes,
         )
         # Either makes an upload that is repeated, by whatever process, the same one.
-        if self.num_bytes >= _RESUMABLE_BYTES:
+        if self.num_bytes >= _RESUMABLE_BYTES and header.ByteSize() <= _RESUMABLE_HEADER_BYTES:
             header.upload_id = _header_id(header)
         else:
             header.request_id = _header_id(header)

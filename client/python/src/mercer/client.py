@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 from mercer import _proto
 from mercer._channel import Connection, PathLike
+from mercer._images import images_part, patch_spec
 from mercer._proto import v1
 from mercer._tables import make_parts
 from mercer._training import ClassWeight, Path, Validation, train_request
@@ -92,6 +93,59 @@ class Client:
             ``target_name``, ``weight_name``.
         """
         send = Upload(self.connection, make_parts(data, target, **content), on_progress)
+        return Dataset(self, send.run(id, display_name, labels))
+
+    def upload_images(
+        self,
+        images: Any,
+        target: Any = None,
+        *,
+        patch: Union[None, int, tuple[int, int]] = None,
+        stride: int = 1,
+        count: int = 0,
+        seed: int = 0,
+        region: Optional[tuple[int, int, int, int]] = None,
+        target_name: str = "label",
+        group_name: str = "",
+        id: str = "",
+        display_name: str = "",
+        labels: Optional[Mapping[str, str]] = None,
+        on_progress: Optional[Callable[[int], None]] = None,
+    ) -> Dataset:
+        """Stores grayscale images, or patches of them, as a data set, unless the server has it.
+
+        Each row holds the pixels of a patch row by row, in columns ``pixel_1_1``, ``pixel_1_2``, ...: image after
+        image, and within an image from left to right and from top to bottom.
+
+        Parameters
+        ----------
+        images : sequence of arrays or paths, or the path of a folder
+            Arrays have two dimensions and are of type uint8 or uint16; files are PGM or PNG. A folder holds a folder
+            for each class, named after it, with ``.pgm`` and ``.png`` files, or such files alone.
+        target : array, optional
+            The class of each image, which its patches have. Of a folder: absent.
+        patch : int or (int, int), optional
+            Rows and columns of a patch; a single number for both. None: the whole image, or region.
+        stride : int
+            From one patch to the next, in pixels.
+        count : int
+            This many patches of each image, at different random places. 0: all.
+        seed : int
+            Chooses the random places.
+        region : (int, int, int, int), optional
+            Row, column, rows and columns of the part of each image that patches lie in. 0 rows or columns: up to the
+            image's end.
+        target_name : str
+            Of the column of classes.
+        group_name : str
+            Of a column of the images' names, by which validations keep the patches of an image together. Empty:
+            there is no such column.
+        id, display_name, labels, on_progress
+            As of :meth:`upload`.
+        """
+        spec = patch_spec(patch, stride, count, seed, region)
+        part = images_part(images, target, spec, target_name, group_name)
+        send = Upload(self.connection, [part], on_progress)
         return Dataset(self, send.run(id, display_name, labels))
 
     def dataset(self, name: str) -> Dataset:
