@@ -83,7 +83,7 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
   TrainingRecipe recipe;
   recipe.learner = setting.learner;
   recipe.kind = setting.classes == 0 ? TargetKind::kRegression : TargetKind::kClassification;
-  if (setting.learner == "kernel_ridge") {
+  if (setting.learner == "kernel_ridge" || setting.learner == "csi") {
     recipe.options["lambda"] = 1 / setting.cost;
   } else {
     recipe.options["C"] = setting.cost;
@@ -108,7 +108,7 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
 std::vector<Setting> Settings(Index largest) {
   std::vector<Setting> settings;
   for (const Index rows : {Index{500}, Index{2000}, Index{8000}}) {
-    for (const std::string learner : {"svm", "kernel_ridge", "lp_mkl"}) {
+    for (const std::string learner : {"svm", "kernel_ridge", "lp_mkl", "csi"}) {
       settings.push_back({learner, rows, 10, 2, 1, 1, 0.5});
       settings.push_back({learner, rows, 10, 2, 10, 1, 0.5});
       settings.push_back({learner, rows, 10, 2, 10, 100, 0.1});

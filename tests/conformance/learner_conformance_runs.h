@@ -220,6 +220,7 @@ inline std::map<std::string, TwinOptions> KnownTwinOptions() {
   return {{"template_learner", TwinOptions{{{"C", 2.0}}, {{"C", 1.0}}}},
           {"svm", TwinOptions{{{"C", 2.0}}, {{"C", 1.0}}}},
           {"kernel_ridge", TwinOptions{{{"lambda", 1.0}}, {{"lambda", 2.0}}}},
+          {"csi", TwinOptions{{{"lambda", 1.0}}, {{"lambda", 2.0}}}},
           {"lp_mkl", TwinOptions{{{"p", 1.0}}, {{"p", 1.0}}}}};
 }
 

@@ -1,0 +1,312 @@
+#include "core/learners/csi/csi.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/training/single_task.h"
+
+namespace mercer::csi {
+namespace {
+
+constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
+constexpr double kFirstGoal = 0.5;        // of the gap asked for
+constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
+constexpr double kLeastGoal = 1e-16;
+constexpr double kRoundingOfZero = 1e-27;
+constexpr double kNoCoefficient = 1e-12;  // of the largest
+constexpr double kMostCost = 1e140;       // squares of slopes are finite
+
+}  // namespace
+
+absl::Status CsiLearner::Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) {
+  MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
+  FieldViolations violations;
+  violations.Check(!problem.kernels.empty(), "kernels", "at least one kernel is needed");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  const TaskData& task = problem.tasks[0];
+  const bool classification = problem.kind == TargetKind::kClassification;
+  MERCER_ASSIGN_OR_RETURN(loss_,
+                          MakeLoss(classification ? LossKind::kSquaredHinge : LossKind::kSquare));
+  if (classification) {
+    MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
+  }
+  MERCER_RETURN_IF_ERROR(CheckLambda(task));
+  problem_ = &problem;
+  kept_.clear();
+  for (Index i = 0; i < task.costs.size(); ++i) {
+    if (task.costs(i) > 0) {
+      kept_.push_back(i);
+    }
+  }
+  progress_ = {};
+  criterion_ = 1;
+  outputs_.clear();
+  next_output_ = 0;
+  goal_ = kFirstGoal * problem.relative_gap;
+  stuck_ = false;
+  interrupted_ = false;
+  columns_ = nullptr;
+  selected_ = nullptr;
+  factor_.reset();
+  feature_pivots_.clear();
+  features_ = nullptr;
+  saved_ = Serialize();
+  return absl::OkStatus();
+}
+
+// The solver's problem is ours divided by lambda.
+absl::Status CsiLearner::CheckLambda(const TaskData& task) const {
+  const double largest_target = std::max(1.0, task.targets.lpNorm<Eigen::Infinity>());
+  const Vector costs = task.costs / options_.lambda;
+  const bool vanish = ((task.costs.array() > 0) && !(costs.array() >= 1 / kMostCost)).any();
+  const std::string is = absl::StrCat("is ", options_.lambda);
+  FieldViolations violations;
+  violations.Check(costs.sum() <= kMostCost / largest_target, "lambda",
+                   is + ", too small: the weights of the rows divided by it overflow");
+  violations.Check(!vanish, "lambda",
+                   is + ", too large: the weights of the rows divided by it vanish");
+  return violations.ToStatus();
+}
+
+CsiOptions CsiLearner::SelectionOptions() const {
+  return {.max_columns = options_.max_pivots,
+          .kappa = options_.kappa,
+          .look_ahead = options_.look_ahead,
+          .tolerance = options_.tolerance};
+}
+
+const KernelColumns& CsiLearner::kept_columns() const {
+  return selected_ != nullptr ? static_cast<const KernelColumns&>(*selected_) : *columns_;
+}
+
+FeatureRidgeProblem CsiLearner::ProblemOf(Index output) const {
+  const TaskData& task = problem_->tasks[0];
+  return {features_.get(), loss_, task.targets.col(output)(kept_),
+          task.costs(kept_) / options_.lambda};
+}
+
+absl::StatusOr<StepReport> CsiLearner::Step(RunContext& context) {
+  if (interrupted_) {
+    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
+  }
+  interrupted_ = true;
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (!progress_.done) {
+    MERCER_RETURN_IF_ERROR(SelectPivots(context));
+  } else if (outputs_.empty()) {
+    MERCER_RETURN_IF_ERROR(Begin(context));
+  } else {
+    MERCER_RETURN_IF_ERROR(Solve(context));
+  }
+  interrupted_ = false;
+  saved_ = Serialize();
+  return Report();
+}
+
+absl::Status CsiLearner::Prepare(RunContext& context) {
+  if (columns_ != nullptr) {
+    return absl::OkStatus();
+  }
+  const TaskData& task = problem_->tasks[0];
+  context.ReportStage("kernels");
+  MERCER_ASSIGN_OR_RETURN(
+      columns_, KernelSumColumns::Make(task.inputs, task.rows, problem_->kernels, context));
+  if (kept_.size() < task.rows.size()) {
+    selected_ = std::make_unique<SelectedKernelColumns>(*columns_, kept_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CsiLearner::SelectPivots(RunContext& context) {
+  if (!HasKernel()) {  // a kernel that is zero has no pivots; the model is a bias
+    progress_.done = true;
+    return absl::OkStatus();
+  }
+  const Matrix& targets = problem_->tasks[0].targets;
+  if (!factor_.has_value()) {
+    MERCER_ASSIGN_OR_RETURN(
+        CsiFactor factor,
+        CsiFactor::Make(kept_columns(), targets(kept_, Eigen::all), SelectionOptions()));
+    factor_.emplace(std::move(factor));
+    MERCER_RETURN_IF_ERROR(factor_->Restore(progress_, context));
+  }
+  const auto most = static_cast<double>(
+      std::min<int64_t>(options_.max_pivots, static_cast<int64_t>(kept_.size())));
+  const double column =
+      static_cast<double>(kept_.size()) *
+      static_cast<double>(problem_->tasks[0].inputs->blocks.empty()
+                              ? 1
+                              : problem_->tasks[0].inputs->blocks[0].values.cols());
+  for (double operations = 0; operations < kSliceOperations && !factor_->done();) {
+    context.ReportStage("pivots", static_cast<double>(factor_->cholesky().rank()) / most);
+    operations += factor_->NextOperations() + 2 * column;
+    MERCER_RETURN_IF_ERROR(factor_->Advance(context));
+  }
+  progress_ = factor_->progress();
+  criterion_ = factor_->objective().back();
+  if (progress_.done) {
+    feature_pivots_ = progress_.pivots;
+    features_ = std::make_unique<Matrix>((*std::move(factor_)).TakeCholesky().TakeFactor());
+    factor_.reset();
+  }
+  return absl::OkStatus();
+}
+
+// G of pivots that are known.
+absl::Status CsiLearner::BuildFeatures(RunContext& context) {
+  if (features_ != nullptr && feature_pivots_ == progress_.pivots) {
+    return absl::OkStatus();
+  }
+  const KernelColumns& kernel = kept_columns();
+  IncompleteCholesky cholesky(kernel, static_cast<Index>(progress_.pivots.size()));
+  for (const Index pivot : progress_.pivots) {
+    if (pivot < 0 || pivot >= kernel.size() || !(cholesky.diagonal()(pivot) > 0)) {
+      return absl::DataLossError("not a state of csi for this problem");
+    }
+    MERCER_RETURN_IF_ERROR(cholesky.Append(pivot, context));
+  }
+  feature_pivots_ = progress_.pivots;
+  features_ = std::make_unique<Matrix>(std::move(cholesky).TakeFactor());
+  return absl::OkStatus();
+}
+
+absl::Status CsiLearner::Begin(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(BuildFeatures(context));
+  context.ReportStage("solve");
+  std::vector<FeatureRidge> outputs(static_cast<size_t>(problem_->tasks[0].targets.cols()));
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    MERCER_RETURN_IF_ERROR(outputs[o].Start(ProblemOf(static_cast<Index>(o)), context));
+  }
+  outputs_ = std::move(outputs);
+  return absl::OkStatus();
+}
+
+bool CsiLearner::IsSolved(const FeatureRidge& output) const {
+  return output.stuck() || RelativeGap(output.primal(), output.dual_value()) <= goal_;
+}
+
+// Steps of the outputs in turn, those that are solved left out.
+absl::Status CsiLearner::Solve(RunContext& context) {
+  context.ReportStage("solve");
+  const auto all = [this](auto&& holds) {
+    return std::all_of(outputs_.begin(), outputs_.end(), holds);
+  };
+  if (all([this](const FeatureRidge& output) { return IsSolved(output); })) {
+    stuck_ = goal_ < kLeastGoal || all([](const FeatureRidge& output) { return output.stuck(); });
+    goal_ *= kGoOnFactor;
+  }
+  double operations = 0;
+  size_t solved = 0;  // in succession
+  while (operations < kSliceOperations && solved < outputs_.size()) {
+    FeatureRidge& output = outputs_[next_output_];
+    next_output_ = (next_output_ + 1) % outputs_.size();
+    if (IsSolved(output)) {
+      ++solved;
+      continue;
+    }
+    solved = 0;
+    MERCER_RETURN_IF_ERROR(output.Step(context));
+    operations += output.StepOperations();
+  }
+  return absl::OkStatus();
+}
+
+StepReport CsiLearner::Report() const {
+  StepReport report;
+  report.active_kernels = static_cast<Index>(problem_->kernels.size());
+  report.support_vectors = static_cast<Index>(progress_.pivots.size());
+  if (outputs_.empty()) {
+    report.stage = "pivots";
+    report.fraction = 0.9 * static_cast<double>(progress_.pivots.size()) /
+                      static_cast<double>(options_.max_pivots);
+    return report;
+  }
+  const TaskData& task = problem_->tasks[0];
+  report.stage = "solve";
+  report.primal = 0;
+  report.dual = 0;
+  for (const FeatureRidge& output : outputs_) {
+    report.primal += options_.lambda * output.primal();
+    report.dual += options_.lambda * output.dual_value();
+    report.inner_iterations += static_cast<Index>(output.iterations());
+  }
+  report.accuracy = RelativeGap(report.primal, report.dual);
+  report.fraction = 0.9 + 0.1 * FractionOfGap(report.accuracy, problem_->relative_gap);
+  report.has_model = true;
+  const double size = std::max(1.0, task.targets.squaredNorm());
+  if (report.primal <= kRoundingOfZero * task.costs.maxCoeff() * size) {
+    report.stop = StopReason::kObjectiveZero;
+  } else if (stuck_) {
+    report.stop = StopReason::kNumericalLimit;
+  }
+  return report;
+}
+
+// a = G_I^-T w: pivots x outputs. What rounding leaves where rows beyond the margin have nothing to say is no coefficient.
+Matrix CsiLearner::Coefficients() const {
+  const Matrix of_pivots = (*features_)(feature_pivots_, Eigen::all);
+  Matrix coefficients(of_pivots.rows(), static_cast<Index>(outputs_.size()));
+  for (size_t o = 0; o < outputs_.size(); ++o) {
+    coefficients.col(static_cast<Index>(o)) = outputs_[o].point().weights;
+  }
+  if (coefficients.rows() > 0) {
+    of_pivots.triangularView<Eigen::Lower>().transpose().solveInPlace(coefficients);
+    const double least = kNoCoefficient * coefficients.cwiseAbs().maxCoeff();
+    coefficients = (coefficients.array().abs() > least).select(coefficients, 0.0);
+  }
+  return coefficients;
+}
+
+absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const {
+  if (outputs_.empty()) {
+    return absl::FailedPreconditionError("the pivots have not been chosen yet");
+  }
+  const TaskData& task = problem_->tasks[0];
+  const Matrix coefficients = Coefficients();
+  const Index pivots = coefficients.rows();
+  TaskWitness witness{Matrix::Zero(task.targets.rows(), coefficients.cols()),
+                      Vector(coefficients.cols())};
+  Matrix pivot_rows(pivots, 1);
+  std::vector<std::pair<Index, Index>> order;  // row of the inputs, place among the pivots
+  for (Index p = 0; p < pivots; ++p) {
+    const Index row = kept_[static_cast<size_t>(feature_pivots_[static_cast<size_t>(p)])];
+    pivot_rows(p, 0) = static_cast<double>(row);
+    order.emplace_back(task.rows[static_cast<size_t>(row)], p);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Index> rows;
+  std::vector<Index> places;
+  for (const auto& [row, place] : order) {
+    rows.push_back(row);
+    places.push_back(place);
+  }
+  TrainedPoint point;
+  std::vector<ModelFunction> parts;
+  for (Index o = 0; o < coefficients.cols(); ++o) {
+    const FeatureRidge& output = outputs_[static_cast<size_t>(o)];
+    Vector dual;
+    MERCER_RETURN_IF_ERROR(output.Dual(dual, context));
+    witness.dual(kept_, o) = dual;
+    witness.bias(o) = output.point().bias;
+    parts.push_back(MakeKernelFunction(*task.inputs, rows, problem_->kernels, columns_->scales(),
+                                       coefficients.col(o)(places), witness.bias(o)));
+  }
+  point.function = MergeOutputs(parts, *task.inputs);
+  point.witness.tasks.push_back(std::move(witness));
+  point.witness.arrays = {{"pivots", std::move(pivot_rows)}, {"coefficients", coefficients}};
+  point.witness.values = {{"criterion", criterion_}};
+  for (const KernelSpec& kernel : problem_->kernels) {
+    point.summary.kernel_names.push_back(KernelName(kernel));
+  }
+  point.summary.kernel_weights =
+      Matrix::Ones(static_cast<Index>(problem_->kernels.size()), coefficients.cols());
+  point.summary.num_support_vectors = (coefficients.array() != 0).count();
+  return point;
+}
+
+}  // namespace mercer::csi

@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <limits>
+
+#include "core/base/byte_count.h"
+#include "core/base/status_macros.h"
+#include "core/learners/csi/csi.h"
+#include "core/learners/csi/verify.h"
+#include "core/solvers/feature_ridge.h"
+#include "core/training/single_task.h"
+
+namespace mercer::csi {
+namespace {
+
+// Columns of G and of its look-ahead.
+struct Columns {
+  Index pivots;
+  Index ahead;
+};
+
+Columns ColumnsOf(const CsiLearnerOptions& options, const ProblemShape& shape) {
+  return {std::min<Index>(options.max_pivots, shape.rows),
+          std::min<Index>(options.look_ahead, shape.rows)};
+}
+
+// While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection; then G and the solver; then G and that of the
+// verifier. Rows that are not all rows of the table are copied.
+size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shape) {
+  constexpr Index kVectors = 16;
+  constexpr Index kSquares = 6;  // pivots x pivots
+  // Buffers of matrix products and of kernel values.
+  constexpr ByteCount kBuffers(size_t{2} << 20);
+  const Columns columns = ColumnsOf(options, shape);
+  const ByteCount number(sizeof(double));
+  const ByteCount rows(shape.rows);
+  const ByteCount outputs(shape.outputs);
+  const ByteCount pivots(columns.pivots);
+  const ByteCount choice = rows * (pivots + ByteCount(2 * (columns.ahead + 1))) * number;
+  const ByteCount solver(FeatureRidgeBytes(shape.rows, columns.pivots));
+  const ByteCount inputs = rows * ByteCount(shape.columns - shape.columns_in_files) * number;
+  return (rows * pivots * number + std::max(choice, solver) + inputs +
+          rows * (outputs * ByteCount(5) + ByteCount(kVectors)) * number +
+          pivots * pivots * ByteCount(kSquares) * number + kBuffers)
+      .value();
+}
+
+// Newton steps of an output, for usual data.
+constexpr double kSteps = 8;
+
+LearnerWork EstimateWork(const CsiLearnerOptions& options, const ProblemShape& shape) {
+  const Columns columns = ColumnsOf(options, shape);
+  const auto rows = static_cast<double>(shape.rows);
+  const auto outputs = static_cast<double>(shape.outputs);
+  const auto pivots = static_cast<double>(columns.pivots);
+  const auto ahead = static_cast<double>(columns.ahead);
+  const double of_kernel = 2 * pivots + ahead;  // columns
+  LearnerWork work;
+  for (size_t i = 0; i < kNumWorkKinds; ++i) {
+    const auto kind = static_cast<WorkKind>(i);
+    work.training[kind] = rows * of_kernel * shape.pair_columns[kind];
+    work.verification[kind] = rows * pivots * shape.pair_columns[kind];
+  }
+  const auto kernels = static_cast<double>(shape.kernels);
+  work.training[WorkKind::kKernelValues] += rows * of_kernel * kernels;
+  work.verification[WorkKind::kKernelValues] += rows * pivots * kernels;
+  work.training[WorkKind::kEntries] +=
+      rows * (pivots * (5 * pivots + 8 * ahead) + ahead * ahead + outputs * kSteps * 8 * pivots);
+  work.training[WorkKind::kFactorOperations] +=
+      rows * pivots * 4 * ahead * ahead +
+      outputs * kSteps * (0.5 * rows * pivots * pivots + pivots * pivots * pivots / 3);
+  work.verification[WorkKind::kEntries] += rows * pivots * (1 + outputs);
+  work.verification[WorkKind::kFactorOperations] += pivots * pivots * pivots / 3;
+  return work;
+}
+
+// One-vs-one has pivots of its own for every pair.
+std::optional<Index> BasisRows(const CsiLearnerOptions& options, const ProblemShape& shape) {
+  const ByteCount all = ByteCount(shape.outputs) * ByteCount(ColumnsOf(options, shape).pivots);
+  constexpr size_t kMost = std::numeric_limits<Index>::max();
+  return static_cast<Index>(std::min(all.value(), kMost));
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  using Options = CsiLearnerOptions;
+  LearnerEntry entry;
+  entry.name = "csi";
+  entry.title = "Low-rank kernel with side information";
+  entry.summary =
+      "Chooses a few training rows by what they say about kernel and targets together (CSI: "
+      "Cholesky "
+      "with side information), and fits a ridge on their columns: squared hinge loss for classes, "
+      "square loss for numbers, the same rows for all outputs. A small, fast model whose training "
+      "never forms the kernel matrix: memory grows with the rows times the pivots. The certificate "
+      "is about the problem given the pivots. Source: Bach, Jordan: Predictive low-rank "
+      "decomposition for kernel methods. ICML 2005, 33-40.";
+  entry.fields = Options::Fields().fields();
+  entry.classification = true;
+  entry.regression = true;
+  entry.joint_outputs = true;
+  entry.uses_kernels = true;
+  entry.single_kernel_default = true;
+  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
+    return std::make_unique<CsiLearner>(options);
+  };
+  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
+    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
+    return Verify(options, problem, witness, context);
+  };
+  entry.estimate_memory = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
+    return EstimateMemory(options, shape);
+  };
+  entry.basis_rows = [](const OptionValues& values,
+                        const ProblemShape& shape) -> std::optional<Index> {
+    const absl::StatusOr<Options> options = Options::Fields().Parse(values);
+    return options.ok() ? BasisRows(*options, shape) : std::nullopt;
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
+    return EstimateWork(options, shape);
+  };
+  return entry;
+}
+
+}  // namespace mercer::csi

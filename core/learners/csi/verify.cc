@@ -1,0 +1,175 @@
+#include "core/learners/csi/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <Eigen/Cholesky>
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "core/kernels/kernel_columns.h"
+#include "core/objectives/loss.h"
+#include "core/training/verification.h"
+
+namespace mercer::csi {
+namespace {
+
+constexpr Index kPanel = 16;        // columns of the kernel at a time
+constexpr Index kBlockRows = 2048;  // of one product
+
+absl::Status Mismatch(std::string_view what) {
+  return WithReason(absl::FailedPreconditionError(std::string(what)), "WITNESS_MISMATCH");
+}
+
+struct Expansion {
+  std::vector<Index> pivots;  // rows of the task
+  Matrix coefficients;        // pivots x outputs
+};
+
+absl::StatusOr<Expansion> ReadExpansion(const Witness& witness, const TaskData& task) {
+  const Matrix* pivots = witness.FindArray("pivots");
+  const Matrix* coefficients = witness.FindArray("coefficients");
+  if (pivots == nullptr || coefficients == nullptr || coefficients->rows() != pivots->rows() ||
+      coefficients->cols() != task.targets.cols() || !coefficients->allFinite() ||
+      (pivots->rows() > 0 && pivots->cols() != 1)) {
+    return Mismatch("the witness holds no coefficients of pivots");
+  }
+  Expansion expansion{{}, *coefficients};
+  std::set<Index> seen;
+  for (Index p = 0; p < pivots->rows(); ++p) {
+    const double row = (*pivots)(p, 0);
+    if (!(row >= 0) || !(row < static_cast<double>(task.targets.rows())) ||
+        row != std::floor(row) || !seen.insert(static_cast<Index>(row)).second) {
+      return Mismatch("the pivots of the witness are no training rows");
+    }
+    expansion.pivots.push_back(static_cast<Index>(row));
+  }
+  return expansion;
+}
+
+// A factor of the kernel that the pivots span: the rows of K_I L^-T, L the Cholesky factor of K_II, of which P and D are made alike, so
+// that rounding of K_II, which its inverse multiplies, cannot part them.
+struct SpanFactor {
+  Matrix rows;      // task rows x pivots
+  Matrix cholesky;  // L
+};
+
+// Pivots that are nearly dependent may leave a matrix that rounding made indefinite: as much as that is added to its diagonal, which
+// makes norms, and so the primal value, larger by no more.
+absl::StatusOr<Matrix> CholeskyOf(Matrix of_pivots) {
+  const double trace = of_pivots.trace();
+  for (const double added : {0.0, 1e-14, 1e-13, 1e-12, 1e-11}) {
+    of_pivots.diagonal().array() += added * trace;
+    const Eigen::LLT<Matrix> factor(of_pivots);
+    if (factor.info() == Eigen::Success) {
+      return Matrix(factor.matrixL());
+    }
+  }
+  return Mismatch("the kernel between the pivots of the witness is not positive semidefinite");
+}
+
+absl::StatusOr<SpanFactor> FactorSpan(const KernelColumns& kernel, const std::vector<Index>& pivots,
+                                      RunContext& context) {
+  const auto count = static_cast<Index>(pivots.size());
+  SpanFactor span{Matrix(kernel.size(), count), Matrix(count, count)};
+  if (count == 0) {
+    return span;
+  }
+  for (Index begin = 0; begin < count; begin += kPanel) {
+    const Index width = std::min(kPanel, count - begin);
+    auto columns = span.rows.middleCols(begin, width);
+    MERCER_RETURN_IF_ERROR(kernel.Columns(
+        {&pivots[static_cast<size_t>(begin)], static_cast<size_t>(width)}, columns, context));
+  }
+  MERCER_ASSIGN_OR_RETURN(span.cholesky, CholeskyOf(span.rows(pivots, Eigen::all)));
+  context.parallel().ForBlocks(kernel.size(), kBlockRows, [&](Index begin, Index end) {
+    if (!context.cancelled()) {
+      auto block = span.rows.middleRows(begin, end - begin);
+      span.cholesky.triangularView<Eigen::Lower>().transpose().solveInPlace<Eigen::OnTheRight>(
+          block);
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return span;
+}
+
+struct Products {
+  Matrix values;   // rows x outputs: G w
+  Matrix reduced;  // pivots x outputs: G'u
+};
+
+absl::StatusOr<Products> MultiplyRows(const Matrix& rows, const Matrix& weights, const Matrix& dual,
+                                      RunContext& context) {
+  Products products{Matrix(rows.rows(), weights.cols()), Matrix::Zero(rows.cols(), dual.cols())};
+  for (Index begin = 0; begin < rows.rows(); begin += kBlockRows) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index count = std::min(kBlockRows, rows.rows() - begin);
+    products.values.middleRows(begin, count).noalias() = rows.middleRows(begin, count) * weights;
+    products.reduced.noalias() +=
+        rows.middleRows(begin, count).transpose() * dual.middleRows(begin, count);
+  }
+  return products;
+}
+
+}  // namespace
+
+absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
+                                    const TrainingProblem& problem, const Witness& witness,
+                                    RunContext& context) {
+  const TaskData& task = problem.tasks[0];
+  const Index outputs = task.targets.cols();
+  MERCER_ASSIGN_OR_RETURN(const Expansion expansion, ReadExpansion(witness, task));
+  MERCER_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Loss> loss,
+      MakeLoss(problem.kind == TargetKind::kClassification ? LossKind::kSquaredHinge
+                                                           : LossKind::kSquare));
+  // Everything divided by lambda.
+  const Vector costs = task.costs / options.lambda;
+  Matrix dual = witness.tasks[0].dual;
+  for (Index o = 0; o < outputs; ++o) {
+    loss->RepairDual(task.targets.col(o), costs, /*balanced=*/true, dual.col(o));
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSumColumns> kernel,
+                          KernelSumColumns::Make(task.inputs, task.rows, problem.kernels, context));
+  MERCER_ASSIGN_OR_RETURN(const SpanFactor span, FactorSpan(*kernel, expansion.pivots, context));
+  const Matrix weights =
+      span.cholesky.triangularView<Eigen::Lower>().transpose() * expansion.coefficients;
+  MERCER_ASSIGN_OR_RETURN(const Products products, MultiplyRows(span.rows, weights, dual, context));
+  double primal = 0;
+  double lower = 0;
+  Verification verification;
+  verification.values = products.values;
+  for (Index o = 0; o < outputs; ++o) {
+    const double bias = witness.tasks[0].bias(o);
+    const Vector targets = task.targets.col(o);
+    verification.values.col(o).array() += bias;
+    primal += 0.5 * weights.col(o).squaredNorm() +
+              loss->TotalValue(targets, costs, products.values.col(o), bias);
+    const double quadratic = products.reduced.col(o).squaredNorm();
+    const Vector u = dual.col(o);
+    lower += BestConcaveValueOnRay(
+        [&](double scale) {
+          return loss->DualValue(targets, costs, scale * u) - 0.5 * scale * scale * quadratic;
+        },
+        LargestScaleInBox(*loss, targets, costs, u));
+    verification.scale = std::max(
+        verification.scale,
+        std::abs(bias) + kernel->diagonal().maxCoeff() * expansion.coefficients.col(o).lpNorm<1>());
+  }
+  verification.certificate = MakeGapCertificate(options.lambda * primal, options.lambda * lower);
+  verification.certificate.scope = CertificateScope::kLowRankProblem;
+  verification.metrics = {{"csi.pivots", static_cast<double>(expansion.pivots.size())}};
+  const double* criterion = witness.FindValue("criterion");
+  if (criterion != nullptr && std::isfinite(*criterion)) {
+    verification.metrics.push_back({"csi.criterion", *criterion});
+  }
+  return verification;
+}
+
+}  // namespace mercer::csi
