@@ -1,20 +1,17 @@
-"""The experiments of tests/experiments: what they read, divide, keep and print, on tiny data."""
+"""What all experiments read, divide, keep and print, and those on kernels of low rank, on tiny data."""
 
 import gzip
-import pathlib
-import sys
 
+import data_sets
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/experiments"))
-import data_sets  # noqa: E402
-import study_accuracy  # noqa: E402
-import study_equal_accuracy  # noqa: E402
-import study_solvers  # noqa: E402
-from laboratory import Laboratory  # noqa: E402
-from measurements import Measurements, markdown, spread  # noqa: E402
-from splits import accuracy, first_rows, make_split  # noqa: E402
+import study_accuracy
+import study_equal_accuracy
+import study_solvers
+from experiments_lib import cells
+from kernel_laboratory import KernelLaboratory
+from measurements import Measurements, markdown, spread
+from splits import accuracy, first_rows, make_split
 
 ALL_METHODS = ("mercer", "svc", "nystroem")
 
@@ -49,11 +46,6 @@ def small(monkeypatch):
     monkeypatch.setattr(study_solvers, "ROWS", (40,))
 
 
-def cells(tables):
-    lines = [line for line in tables.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
 def test_files_are_joined_and_labels_are_signs(folder):
     data = data_sets.read(folder, "svmguide1")
     np.testing.assert_array_equal(data.features, [[2.5, 0, 1, 0], [0, 4, 0, 0], [0, 0, 0, -3]])
@@ -74,6 +66,7 @@ def test_splits_divide_the_rows_and_are_the_same_again(folder):
     fewer = first_rows(split, 10)
     np.testing.assert_array_equal(fewer.train, split.train[:10])
     assert len(fewer.train_labels) == 10 and len(fewer.test) == 45
+    assert len(make_split(data, 0, share=0.1).train) == 15
     assert accuracy([1, -1, 1, 1], np.array([1, -1, -1, 1])) == 75.0
 
 
@@ -102,7 +95,7 @@ def test_tables():
 
 def test_accuracy_table_of_tiny_data(client, folder, small, tmp_path):
     path = tmp_path / "results.jsonl"
-    laboratory = Laboratory(folder, client, Measurements(path), ALL_METHODS, 1)
+    laboratory = KernelLaboratory(folder, client, Measurements(path), ALL_METHODS, 1)
     table = study_accuracy.accuracy(laboratory, ["magic"], range(2))
     lines = cells(table)
     for header, _, row in (lines[0:3], lines[3:6]):
@@ -112,17 +105,17 @@ def test_accuracy_table_of_tiny_data(client, folder, small, tmp_path):
         assert row[:2] == ["magic", "105"] and len(row) == len(header)
         assert all(float(gap) <= study_accuracy.GAP for gap in row[4::3])
     # All of it stands in the file: nothing is measured again, nor is a server asked.
-    laboratory = Laboratory(folder, None, Measurements(path), (), 1)
+    laboratory = KernelLaboratory(folder, None, Measurements(path), (), 1)
     assert study_accuracy.accuracy(laboratory, ["magic"], range(2)) == table
 
 
 def test_what_was_not_measured_is_left_open(folder, small):
-    table = study_accuracy.accuracy(Laboratory(folder, None, Measurements(), (), 1), ["magic"], range(2))
+    table = study_accuracy.accuracy(KernelLaboratory(folder, None, Measurements(), (), 1), ["magic"], range(2))
     assert set(cells(table)[2][1:]) == {"-"}
 
 
 def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
-    laboratory = Laboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    laboratory = KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1)
     rows = cells(study_equal_accuracy.equal_accuracy(laboratory, ["magic"], range(1)))[2:]
     ours, theirs = float(rows[0][5]), [float(row[5]) for row in rows[1:]]
     assert all(value < ours for value in theirs[:-1])
@@ -130,7 +123,7 @@ def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
 
 
 def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
-    table = study_solvers.solvers(Laboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
+    table = study_solvers.solvers(KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
     lines = cells(table)
     few, many = lines[2:5], lines[7:]
     assert [row[:3] for row in few] == [
