@@ -1,5 +1,6 @@
 """What all experiments read, divide, keep and print, and those on kernels of low rank, on tiny data."""
 
+import dataclasses
 import gzip
 
 import data_sets
@@ -53,6 +54,34 @@ def test_files_are_joined_and_labels_are_signs(folder):
     table = data_sets.read(folder, "magic")
     assert table.features.shape == (150, 10)
     assert set(table.labels) == {-1.0, 1.0}
+
+
+def test_files_side_by_side_keep_their_classes(folder, monkeypatch):
+    (folder / "left.csv").write_text("a,b,label\n1,2,7\n3,4,9\n")
+    (folder / "right.csv").write_text("c,label\n0,7\n1,9\n")
+    source = data_sets.Source(("left.csv", "right.csv"), 3, positive=None, side_by_side=True)
+    monkeypatch.setitem(data_sets.SOURCES, "two", source)
+    data = data_sets.read(folder, "two")
+    np.testing.assert_array_equal(data.features, [[1, 2, 0], [3, 4, 1]])
+    np.testing.assert_array_equal(data.labels, [7, 9])
+    monkeypatch.setitem(data_sets.SOURCES, "two", dataclasses.replace(source, logarithm=True))
+    np.testing.assert_allclose(np.expm1(data_sets.read(folder, "two").features), data.features)
+    monkeypatch.setitem(data_sets.SOURCES, "two", dataclasses.replace(source, columns=4))
+    with pytest.raises(ValueError, match="two has 3 features; 4 were expected"):
+        data_sets.read(folder, "two")
+
+
+def test_categories_have_the_numbers_of_their_description(folder):
+    header = "split,age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex"
+    header += ",capital_gain,capital_loss,hours_per_week,native_country,income"
+    first = "train,39,State-gov,77516,Bachelors,13,Divorced,?,Husband,White,Male,2174,0,40,?,<=50K"
+    second = "test,20,?,5,Preschool,1,Never-married,Armed-Forces,Wife,Black,Female,0,7,1,Holand-Netherlands,>50K"
+    (folder / "adult").mkdir()
+    (folder / "adult/adult_raw.csv").write_text("\n".join([header, first, second, ""]))
+    data = data_sets.read(folder, "adult-documented")
+    np.testing.assert_array_equal(data.features[0], [39, 6, 77516, 1, 13, 2, 0, 3, 1, 2, 2174, 0, 40, 0])
+    np.testing.assert_array_equal(data.features[1], [20, 0, 5, 16, 1, 3, 14, 1, 5, 1, 0, 7, 1, 41])
+    np.testing.assert_array_equal(data.labels, [-1, 1])
 
 
 def test_splits_divide_the_rows_and_are_the_same_again(folder):
