@@ -60,8 +60,8 @@ def shares(laboratory, names, numbers):
 def _line(name, of, variant, records):
     known = [record for record in records if record]
     return [
-        name, of, variant, next((record["rows"] for record in known), None), PAPER[name, variant].get(of),
-        spread(field(known, "accuracy")), mean(field(known, "groups"), 0), mean(field(known, "seconds")),
+        name, of, variant, next((record["rows"] for record in known), None), len(known),
+        PAPER[name, variant].get(of), spread(field(known, "accuracy")), mean(field(known, "groups"), 0), mean(field(known, "seconds")),
         mean(field(known, "wall_seconds")), worst(field(known, "gap")),
         mean([record["memory_estimate"] / 2**20 for record in known], 0),
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def _line(name, of, variant, records):
 
 def _table(what, lines):
     header = [
-        "data", what, "method", "training rows", "paper, accuracy %", "accuracy %", "groups in use", "training s",
-        "with verification s", "worst gap", "memory estimate, MiB",
+        "data", what, "method", "training rows", "splits", "paper, accuracy %", "accuracy %", "groups in use",
+        "training s", "with verification s", "worst gap", "memory estimate, MiB",
     ]  # fmt: skip
     return markdown(header, lines)

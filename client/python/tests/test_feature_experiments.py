@@ -137,8 +137,8 @@ def test_budgets_on_tiny_data(client, folder, small, tmp_path):
     path = tmp_path / "results.jsonl"
     tables = cells(study_budgets.budgets(laboratory(folder, client, Measurements(path)), ["two"], range(2)))
     header, rows = tables[0], tables[2:]
-    assert [row[:5] for row in rows] == [
-        ["two", str(groups), variant, "168", "83.25" if groups == 2 else "-"]
+    assert [row[:6] for row in rows] == [
+        ["two", str(groups), variant, "168", "2", "83.25" if groups == 2 else "-"]
         for groups in (2, 12) for variant in study_budgets.VARIANTS
     ]  # fmt: skip
     accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
@@ -147,7 +147,7 @@ def test_budgets_on_tiny_data(client, folder, small, tmp_path):
     assert [int(row[header.index("groups in use")]) for row in rows[:2]] == [2, 2]
     again = laboratory(folder, None, Measurements(path), ())
     assert cells(study_budgets.budgets(again, ["two"], range(2))) == tables
-    assert cells(study_budgets.budgets(laboratory(folder, None, None, ()), ["two"], range(2)))[2][5] == "-"
+    assert cells(study_budgets.budgets(laboratory(folder, None, None, ()), ["two"], range(2)))[2][6] == "-"
 
 
 def test_shares_learn_from_fewer_rows(client, folder, small):
