@@ -1,9 +1,9 @@
-"""What a user of scikit-learn would train instead: one tuned SVC, or a linear SVM on Nystroem features."""
+"""What a user of scikit-learn would train instead: one tuned SVC, or a linear SVM on approximate Gaussian kernels."""
 
+import dataclasses
 import time
 
-import numpy as np
-from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -12,10 +12,28 @@ from sklearn.svm import SVC, LinearSVC
 from splits import accuracy
 
 SEARCHED_ROWS = 2500
-# Rows of a split are in random order, so the first ones are a sample.
-HELD_OUT_SHARE = 0.25
-HOLD_OUT_ROWS = 12_000
-LINEAR_COSTS = (0.1, 1.0, 10.0, 100.0)
+# Features of a Gaussian kernel: landmarks, or random directions.
+FEATURES = {"nystroem": Nystroem, "fourier": RBFSampler}
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearSearch:
+    """How the width of the kernel and the cost of a linear SVM are searched for.
+
+    Attributes
+    ----------
+    gammas, costs : tuple of float
+        All pairs of these.
+    rows : int
+        At most so many training rows; those of a split are in random order, so that the first ones are a sample.
+    held_out : float
+        Share of them that is tested on.
+    """
+
+    gammas: tuple
+    costs: tuple = (0.1, 1.0, 10.0, 100.0)
+    rows: int = 12_000
+    held_out: float = 0.25
 
 
 def _svc(gamma, cost):
@@ -38,30 +56,39 @@ def fit_svc(split, best, rows, test_rows):
     model.fit(split.train[:rows], split.train_labels[:rows])
     seconds = time.perf_counter() - begin
     predicted = model.predict(split.test[:test_rows])
-    return {**best, "seconds": seconds, "accuracy": accuracy(predicted, split.test_labels[:test_rows])}
+    return {
+        **best,
+        "seconds": seconds,
+        "accuracy": accuracy(predicted, split.test_labels[:test_rows]),
+        "support_vectors": int(model[-1].n_support_.sum()),
+    }
 
 
-def _linear(gamma, landmarks, cost, seed):
-    features = Nystroem(gamma=gamma, n_components=landmarks, random_state=seed)
+def _linear(kind, gamma, components, cost, seed):
+    features = FEATURES[kind](gamma=gamma, n_components=components, random_state=seed)
     # More rows than features: the primal problem is the faster one.
     return make_pipeline(StandardScaler(), features, LinearSVC(C=cost, dual=False, max_iter=2000))
 
 
-def search_linear_cost(split, gamma, landmarks):
-    """The best cost of a LinearSVC on Nystroem features of one Gaussian kernel, by held-out training rows."""
-    known = min(len(split.train), HOLD_OUT_ROWS)
-    end = round((1 - HELD_OUT_SHARE) * known)
+def search_linear(kind, split, components, search):
+    """The best gamma and cost of a LinearSVC on so many features of FEATURES, by held-out training rows."""
+    known = min(len(split.train), search.rows)
+    end = round((1 - search.held_out) * known)
     begin = time.perf_counter()
-    scores = []
-    for cost in LINEAR_COSTS:
-        model = _linear(gamma, landmarks, cost, split.number).fit(split.train[:end], split.train_labels[:end])
-        scores.append(model.score(split.train[end:known], split.train_labels[end:known]))
-    return {"C": LINEAR_COSTS[int(np.argmax(scores))], "seconds": time.perf_counter() - begin}
+    scores = {}
+    for gamma in search.gammas:
+        for cost in search.costs:
+            model = _linear(kind, gamma, components, cost, split.number)
+            model.fit(split.train[:end], split.train_labels[:end])
+            scores[gamma, cost] = model.score(split.train[end:known], split.train_labels[end:known])
+    gamma, cost = max(scores, key=scores.get)
+    return {"gamma": gamma, "C": cost, "seconds": time.perf_counter() - begin}
 
 
-def fit_nystroem(split, gamma, landmarks, cost):
-    """Accuracy of Nystroem features and a LinearSVC on all training rows, and the seconds of that one fit."""
+def fit_linear(kind, split, components, best):
+    """Accuracy of a LinearSVC on features of FEATURES and all training rows, and the seconds of that one fit."""
     begin = time.perf_counter()
-    model = _linear(gamma, landmarks, cost, split.number).fit(split.train, split.train_labels)
+    model = _linear(kind, best["gamma"], components, best["C"], split.number).fit(split.train, split.train_labels)
     seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "accuracy": accuracy(model.predict(split.test), split.test_labels)}
+    predicted = model.predict(split.test)
+    return {**best, "seconds": seconds, "accuracy": accuracy(predicted, split.test_labels)}

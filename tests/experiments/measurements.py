@@ -55,6 +55,11 @@ def _cell(value):
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
+def field(records, name):
+    """This value of every record, None of those that are None."""
+    return [record and record[name] for record in records]
+
+
 def spread(values, digits=2):
     """Mean and deviation of a sample as a text, None of no value, and the value alone of a single one."""
     values = [value for value in values if value is not None]

@@ -19,10 +19,10 @@ class Split:
     test_labels: np.ndarray
 
 
-def make_split(data, number):
-    """70 % of the rows, drawn with the seed `number`, to learn from; the others to test on."""
+def make_split(data, number, share=TRAINING_SHARE):
+    """This share of the rows, drawn with the seed `number`, to learn from; the others to test on."""
     order = np.random.default_rng(number).permutation(len(data.labels))
-    count = round(TRAINING_SHARE * len(order))
+    count = round(share * len(order))
     first, rest = order[:count], order[count:]
     return Split(
         data.name, number, data.features[first], data.labels[first], data.features[rest], data.labels[rest]

@@ -1,8 +1,8 @@
 """Accuracy and time of whole trainings against the number of landmarks, beside an SVC and Nystroem features."""
 
-from data_sets import SOURCES
-from measurements import markdown, mean, spread, worst
+from measurements import field, markdown, mean, spread, worst
 
+SETS = ("svmguide1", "mushrooms", "magic", "pokerhand", "cod-rna", "adult", "ijcnn1")
 LANDMARKS = (25, 50, 100)
 BASELINE_LANDMARKS = (25, 50, 100, 200)
 # Kernels for each norm.
@@ -20,7 +20,7 @@ def settings(p=2.0, landmarks=100, **more):
 
 def accuracy(laboratory, names, numbers):
     """Tables of all data sets."""
-    names = names or list(SOURCES)
+    names = names or SETS
     trained = {(name, variant): [laboratory.mercer(name, number, chosen) for number in numbers]
                for name in names for variant, chosen in _variants().items()}  # fmt: skip
     nystroem = {(name, landmarks): [laboratory.nystroem(name, number, landmarks) for number in numbers]
@@ -36,13 +36,9 @@ def _variants():
     return {**variants, "k_means": settings(landmark_selection="k_means")}
 
 
-def _field(records, name):
-    return [record and record[name] for record in records]
-
-
 def _ours(names, trained):
     header = ["data", *(f"p={p:g}, N={n}" for p in NORMS for n in LANDMARKS), "p=2, N=100 of k-means"]
-    rows = [[name, *(spread(_field(trained[name, variant], "accuracy")) for variant in _variants())] for name in names]
+    rows = [[name, *(spread(field(trained[name, variant], "accuracy")) for variant in _variants())] for name in names]
     title = "Multiple kernel learning with N landmarks: accuracy in %, mean ± deviation over the splits\n\n"
     return title + markdown(header, rows)
 
@@ -52,9 +48,9 @@ def _beside(names, trained, nystroem, svc):
     header = ["data", f"p=2, N={most}", *(f"Nystroem + LinearSVC, N={n}" for n in BASELINE_LANDMARKS), "SVC"]
     rows = []
     for name in names:
-        theirs = [spread(_field(nystroem[name, landmarks], "accuracy")) for landmarks in BASELINE_LANDMARKS]
-        ours = spread(_field(trained[name, (2.0, most)], "accuracy"))
-        rows.append([name, ours, *theirs, spread(_field(svc[name], "accuracy"))])
+        theirs = [spread(field(nystroem[name, landmarks], "accuracy")) for landmarks in BASELINE_LANDMARKS]
+        ours = spread(field(trained[name, (2.0, most)], "accuracy"))
+        rows.append([name, ours, *theirs, spread(field(svc[name], "accuracy"))])
     return "Beside scikit-learn: accuracy in %\n\n" + markdown(header, rows)
 
 
@@ -67,8 +63,8 @@ def _times(names, trained, p):
         rows.append([name, next((record["rows"] for record in trained[name, (p, LANDMARKS[0])] if record), None)])
         for landmarks in LANDMARKS:
             records = trained[name, (p, landmarks)]
-            rows[-1] += [mean(_field(records, field)) for field in ("seconds", "wall_seconds")]
-            rows[-1].append(worst(_field(records, "gap")))
-        rows[-1].append(mean(_field(trained[name, (p, LANDMARKS[-1])], "weights"), 0))
+            rows[-1] += [mean(field(records, time)) for time in ("seconds", "wall_seconds")]
+            rows[-1].append(worst(field(records, "gap")))
+        rows[-1].append(mean(field(trained[name, (p, LANDMARKS[-1])], "weights"), 0))
     title = f"Seconds (mean) and certified relative gap (worst) at p = {p:g}, {NORMS[p]} kernels\n\n"
     return title + markdown([*header, f"kernels in use, N={LANDMARKS[-1]}"], rows)

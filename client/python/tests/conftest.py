@@ -9,7 +9,8 @@ import pytest
 
 import mercer
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/e2e"))
+TESTS = pathlib.Path(__file__).resolve().parents[3] / "tests"
+sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "experiments")]
 import server_lib  # noqa: E402
 
 os.environ.setdefault("MERCER_SERVER_PROGRAM", str(server_lib.BIN / "mercer-server"))

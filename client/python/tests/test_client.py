@@ -240,6 +240,14 @@ def test_every_bad_field_is_named(client, rings):
     assert str(copy) == str(caught.value)
 
 
+def test_options_may_be_lists(client, rings):
+    options = {"bandwidths": [1.0, 4.0], "max_groups": 3}
+    model = client.train(client.upload(*rings), "infinite_features", options).wait()
+    assert list(model.get().lineage.request.learner.infinite_features.bandwidths) == [1.0, 4.0]
+    model = client.train(client.upload(*rings), "infinite_features", {**options, "bandwidths": 2.0}).wait()
+    assert list(model.get().lineage.request.learner.infinite_features.bandwidths) == [2.0]
+
+
 def test_bad_data_are_told_before_or_by_the_server(client, rings):
     features, labels = rings
     with pytest.raises(mercer.InvalidRequestError) as caught:

@@ -1,20 +1,18 @@
-"""The experiments of tests/experiments: what they read, divide, keep and print, on tiny data."""
+"""What all experiments read, divide, keep and print, and those on kernels of low rank, on tiny data."""
 
+import dataclasses
 import gzip
-import pathlib
-import sys
 
+import data_sets
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tests/experiments"))
-import data_sets  # noqa: E402
-import study_accuracy  # noqa: E402
-import study_equal_accuracy  # noqa: E402
-import study_solvers  # noqa: E402
-from laboratory import Laboratory  # noqa: E402
-from measurements import Measurements, markdown, spread  # noqa: E402
-from splits import accuracy, first_rows, make_split  # noqa: E402
+import study_accuracy
+import study_equal_accuracy
+import study_solvers
+from experiments_lib import cells
+from kernel_laboratory import KernelLaboratory
+from measurements import Measurements, markdown, spread
+from splits import accuracy, first_rows, make_split
 
 ALL_METHODS = ("mercer", "svc", "nystroem")
 
@@ -49,11 +47,6 @@ def small(monkeypatch):
     monkeypatch.setattr(study_solvers, "ROWS", (40,))
 
 
-def cells(tables):
-    lines = [line for line in tables.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
 def test_files_are_joined_and_labels_are_signs(folder):
     data = data_sets.read(folder, "svmguide1")
     np.testing.assert_array_equal(data.features, [[2.5, 0, 1, 0], [0, 4, 0, 0], [0, 0, 0, -3]])
@@ -61,6 +54,34 @@ def test_files_are_joined_and_labels_are_signs(folder):
     table = data_sets.read(folder, "magic")
     assert table.features.shape == (150, 10)
     assert set(table.labels) == {-1.0, 1.0}
+
+
+def test_files_side_by_side_keep_their_classes(folder, monkeypatch):
+    (folder / "left.csv").write_text("a,b,label\n1,2,7\n3,4,9\n")
+    (folder / "right.csv").write_text("c,label\n0,7\n1,9\n")
+    source = data_sets.Source(("left.csv", "right.csv"), 3, positive=None, side_by_side=True)
+    monkeypatch.setitem(data_sets.SOURCES, "two", source)
+    data = data_sets.read(folder, "two")
+    np.testing.assert_array_equal(data.features, [[1, 2, 0], [3, 4, 1]])
+    np.testing.assert_array_equal(data.labels, [7, 9])
+    monkeypatch.setitem(data_sets.SOURCES, "two", dataclasses.replace(source, logarithm=True))
+    np.testing.assert_allclose(np.expm1(data_sets.read(folder, "two").features), data.features)
+    monkeypatch.setitem(data_sets.SOURCES, "two", dataclasses.replace(source, columns=4))
+    with pytest.raises(ValueError, match="two has 3 features; 4 were expected"):
+        data_sets.read(folder, "two")
+
+
+def test_categories_have_the_numbers_of_their_description(folder):
+    header = "split,age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex"
+    header += ",capital_gain,capital_loss,hours_per_week,native_country,income"
+    first = "train,39,State-gov,77516,Bachelors,13,Divorced,?,Husband,White,Male,2174,0,40,?,<=50K"
+    second = "test,20,?,5,Preschool,1,Never-married,Armed-Forces,Wife,Black,Female,0,7,1,Holand-Netherlands,>50K"
+    (folder / "adult").mkdir()
+    (folder / "adult/adult_raw.csv").write_text("\n".join([header, first, second, ""]))
+    data = data_sets.read(folder, "adult-documented")
+    np.testing.assert_array_equal(data.features[0], [39, 6, 77516, 1, 13, 2, 0, 3, 1, 2, 2174, 0, 40, 0])
+    np.testing.assert_array_equal(data.features[1], [20, 0, 5, 16, 1, 3, 14, 1, 5, 1, 0, 7, 1, 41])
+    np.testing.assert_array_equal(data.labels, [-1, 1])
 
 
 def test_splits_divide_the_rows_and_are_the_same_again(folder):
@@ -74,6 +95,7 @@ def test_splits_divide_the_rows_and_are_the_same_again(folder):
     fewer = first_rows(split, 10)
     np.testing.assert_array_equal(fewer.train, split.train[:10])
     assert len(fewer.train_labels) == 10 and len(fewer.test) == 45
+    assert len(make_split(data, 0, share=0.1).train) == 15
     assert accuracy([1, -1, 1, 1], np.array([1, -1, -1, 1])) == 75.0
 
 
@@ -102,7 +124,7 @@ def test_tables():
 
 def test_accuracy_table_of_tiny_data(client, folder, small, tmp_path):
     path = tmp_path / "results.jsonl"
-    laboratory = Laboratory(folder, client, Measurements(path), ALL_METHODS, 1)
+    laboratory = KernelLaboratory(folder, client, Measurements(path), ALL_METHODS, 1)
     table = study_accuracy.accuracy(laboratory, ["magic"], range(2))
     lines = cells(table)
     for header, _, row in (lines[0:3], lines[3:6]):
@@ -112,17 +134,17 @@ def test_accuracy_table_of_tiny_data(client, folder, small, tmp_path):
         assert row[:2] == ["magic", "105"] and len(row) == len(header)
         assert all(float(gap) <= study_accuracy.GAP for gap in row[4::3])
     # All of it stands in the file: nothing is measured again, nor is a server asked.
-    laboratory = Laboratory(folder, None, Measurements(path), (), 1)
+    laboratory = KernelLaboratory(folder, None, Measurements(path), (), 1)
     assert study_accuracy.accuracy(laboratory, ["magic"], range(2)) == table
 
 
 def test_what_was_not_measured_is_left_open(folder, small):
-    table = study_accuracy.accuracy(Laboratory(folder, None, Measurements(), (), 1), ["magic"], range(2))
+    table = study_accuracy.accuracy(KernelLaboratory(folder, None, Measurements(), (), 1), ["magic"], range(2))
     assert set(cells(table)[2][1:]) == {"-"}
 
 
 def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
-    laboratory = Laboratory(folder, client, Measurements(), ALL_METHODS, 1)
+    laboratory = KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1)
     rows = cells(study_equal_accuracy.equal_accuracy(laboratory, ["magic"], range(1)))[2:]
     ours, theirs = float(rows[0][5]), [float(row[5]) for row in rows[1:]]
     assert all(value < ours for value in theirs[:-1])
@@ -130,7 +152,7 @@ def test_equal_accuracy_ends_where_it_is_reached(client, folder, small):
 
 
 def test_solvers_learn_from_as_many_rows_as_they_are_given(client, folder, small):
-    table = study_solvers.solvers(Laboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
+    table = study_solvers.solvers(KernelLaboratory(folder, client, Measurements(), ALL_METHODS, 1), ["magic"], range(1))
     lines = cells(table)
     few, many = lines[2:5], lines[7:]
     assert [row[:3] for row in few] == [

@@ -55,6 +55,9 @@ def _set_option(message: Any, name: str, value: Any) -> None:
         raise ValueError(f"{message.DESCRIPTOR.name} has no option {name!r}; there are {names}")
     if field.enum_type is not None:
         value = choose(name, value, _proto.enum_words(field.enum_type))
+    elif hasattr(getattr(message, name), "extend"):
+        getattr(message, name).extend([value] if isinstance(value, (int, float)) else value)
+        return
     elif field.type == field.TYPE_DOUBLE:
         value = float(value)
     setattr(message, name, value)

@@ -1,0 +1,203 @@
+"""The experiments on learning with infinitely many features, on tiny data."""
+
+import feature_laboratory
+import numpy as np
+import peers
+import pytest
+import study_budgets
+import study_continuous
+import study_equal_budgets
+import study_peers
+import study_sparse_columns
+from baselines import LinearSearch
+from data_sets import SOURCES, Source
+from experiments_lib import cells
+from feature_laboratory import FeatureLaboratory
+from measurements import Measurements
+from sparse_linear import SparseLinearProblem
+from splits import Split
+
+ALL_METHODS = ("mercer", "svc", "nystroem", "fourier", "scikit-learn")
+FEATURES = 6
+CLASSES = 3
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A set of two classes that no line separates, and one of three classes."""
+    path = tmp_path_factory.mktemp("data")
+    random = np.random.default_rng(11)
+    features = random.normal(size=(240, FEATURES))
+    squares = (features[:, :2] ** 2).sum(axis=1)
+    _write(path / "two.csv", features, np.where(squares > np.median(squares), 1, -1))
+    noisy = features[:, :CLASSES] + 0.5 * random.normal(size=(240, CLASSES))
+    _write(path / "three.csv", features, np.argmax(noisy, axis=1))
+    return path
+
+
+def _write(path, features, labels):
+    header = ",".join([*(f"x{i}" for i in range(features.shape[1])), "label"])
+    np.savetxt(path, np.column_stack([features, labels]), delimiter=",", header=header, comments="")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """The sets of the folder, and few settings."""
+    monkeypatch.setitem(SOURCES, "two", Source(("two.csv",), FEATURES))
+    monkeypatch.setitem(SOURCES, "three", Source(("three.csv",), FEATURES, positive=None))
+    paper = dict.fromkeys([("two", "GrFL"), ("two", "GrFL-M")], {2: 83.25})
+    for name, value in {"GROUPS": {"two": (2, 12)}, "SHARES": (0.4,), "SHARE_GROUPS": 5, "PAPER": paper}.items():
+        monkeypatch.setattr(study_budgets, name, value)
+    monkeypatch.setattr(study_budgets, "VARIANTS", {"GrFL": ((4.0,), 0.5), "GrFL-M": ((2.5, 4.0), 0.5)})
+    monkeypatch.setattr(study_equal_budgets, "GROUPS", (2, 12))
+    monkeypatch.setattr(study_equal_budgets, "MORE_COLUMNS", (4, 60))
+    monkeypatch.setattr(feature_laboratory, "LINEAR_SEARCH", LinearSearch(gammas=(0.1, 0.3), costs=(1.0, 10.0)))
+    for name, value in {"COLUMNS": FEATURES, "LAMBDAS": (1.0,), "SPLITS": 2}.items():
+        monkeypatch.setattr(study_sparse_columns, name, {"three": value})
+    monkeypatch.setattr(study_sparse_columns, "PAPER", {("three", 1.0): ("1 s, 2", "3 s, 4")})
+    problems = [(*problem, ("Lasso",)) for problem in (("two", "square", "flat", True),)]
+    problems.append(("three", "logistic", "flat", False, ("LogisticRegression, liblinear",)))
+    monkeypatch.setattr(study_peers, "PROBLEMS", problems)
+
+
+def laboratory(folder, client, measurements=None, methods=ALL_METHODS):
+    return FeatureLaboratory(folder, client, measurements or Measurements(), methods, 1)
+
+
+def linear_problem(loss, shape, share, classes=CLASSES):
+    random = np.random.default_rng(3)
+    features = random.normal(size=(60, FEATURES)) * np.arange(1, FEATURES + 1)
+    labels = np.argmax(features[:, :classes] + random.normal(size=(60, classes)), axis=1).astype(float)
+    settings = {"loss": loss, "penalty_shape": shape, "lambda": share, "lambda_unit": "share_of_maximum"}
+    return SparseLinearProblem.of_settings(Split("", 0, features, labels, features, labels), settings)
+
+
+def test_the_objective_is_that_of_the_definition():
+    features, targets = np.array([[1.0, 0.0], [-1.0, 2.0]]), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    model = peers.Fitted(np.array([[0.5, -3.0], [0.0, 4.0]]), np.array([0.25, 0.0]))
+    # Scores: (0.75, -3), (-0.25, 11).
+    losses = {
+        "squared_hinge": 0.25**2 + 0.75**2,
+        "square": 0.25**2 + 0.75**2 + 2**2 + 10**2,
+        "logistic": np.log1p(np.exp([-0.75, -0.25, -3.0, -11.0])).sum(),
+    }
+    for loss, value in losses.items():
+        apart = SparseLinearProblem(features, targets, loss, False, 2.0)
+        together = SparseLinearProblem(features, targets, loss, True, 2.0)
+        assert apart.objective(model) == pytest.approx(value + 2 * 7.5)
+        assert together.objective(model) == pytest.approx(value + 2 * (np.hypot(0.5, 3) + 4))
+
+
+@pytest.mark.parametrize(
+    ("loss", "shape", "kinds"),
+    [
+        ("square", "nested", ["MultiTaskLasso"]),
+        ("logistic", "flat", ["LogisticRegression, saga", "LogisticRegression, liblinear"]),
+    ],
+)
+def test_peers_solve_the_same_problem(loss, shape, kinds):
+    problem = linear_problem(loss, shape, 0.1)
+    fit, settings = peers.PEERS[kinds[0]]
+    model = fit(problem, settings[8])
+    objective, bound = problem.objective(model), problem.lower_bound(model)
+    # The bound proves that the solution of this peer is that of our problem.
+    assert objective * (1 - 1e-7) < bound <= objective * (1 + 1e-12)
+    for kind in kinds:
+        reached = peers.reach(kind, problem, objective)
+        assert reached["reached"] and reached["seconds"] > 0 and reached["excess"] <= 1e-6
+
+
+def test_a_goal_below_the_optimum_is_not_reached():
+    problem = linear_problem("square", "flat", 0.1, classes=2)
+    optimum = problem.objective(peers.PEERS["Lasso"][0](problem, 1e-12))
+    reached = peers.reach("Lasso", problem, 0.99 * optimum)
+    assert not reached["reached"] and reached["excess"] == pytest.approx(1 / 0.99 - 1)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "square", "logistic"])
+@pytest.mark.parametrize("shape", ["flat", "nested"])
+def test_bounds_lie_below_every_value(loss, shape):
+    problem = linear_problem(loss, shape, 0.3)
+    random = np.random.default_rng(2)
+    models = [peers.Fitted(scale * random.normal(size=(FEATURES, CLASSES)), random.normal(size=CLASSES))
+              for scale in (0.0, 0.01, 0.1, 1.0)]  # fmt: skip
+    least = min(problem.objective(model) for model in models)
+    assert all(problem.lower_bound(model) <= least for model in models)
+
+
+@pytest.mark.parametrize(("loss", "shape"), [("square", "nested"), ("logistic", "flat")])
+def test_the_largest_penalty_is_where_weights_begin(loss, shape):
+    kind = "MultiTaskLasso" if shape == "nested" else "LogisticRegression, liblinear"
+    fit, settings = peers.PEERS[kind]
+    above, below = (fit(linear_problem(loss, shape, share), settings[8]).weights for share in (1.001, 0.98))
+    assert not above.any() and below.any()
+
+
+def test_budgets_on_tiny_data(client, folder, small, tmp_path):
+    path = tmp_path / "results.jsonl"
+    tables = cells(study_budgets.budgets(laboratory(folder, client, Measurements(path)), ["two"], range(2)))
+    header, rows = tables[0], tables[2:]
+    assert [row[:6] for row in rows] == [
+        ["two", str(groups), variant, "168", "2", "83.25" if groups == 2 else "-"]
+        for groups in (2, 12) for variant in study_budgets.VARIANTS
+    ]  # fmt: skip
+    accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
+    assert accuracies[2] > accuracies[0] and accuracies[2] > 85
+    assert all(float(row[header.index("worst gap")]) <= study_budgets.GAP for row in rows)
+    assert [int(row[header.index("groups in use")]) for row in rows[:2]] == [2, 2]
+    again = laboratory(folder, None, Measurements(path), ())
+    assert cells(study_budgets.budgets(again, ["two"], range(2))) == tables
+    assert cells(study_budgets.budgets(laboratory(folder, None, None, ()), ["two"], range(2)))[2][6] == "-"
+
+
+def test_shares_learn_from_fewer_rows(client, folder, small):
+    rows = cells(study_budgets.shares(laboratory(folder, client), ["two"], range(1)))[2:]
+    assert [row[1:4] for row in rows] == [["0.40", variant, "96"] for variant in study_budgets.VARIANTS]
+
+
+def test_equal_budgets_and_equal_accuracies(client, folder, small):
+    used = laboratory(folder, client)
+    rows = cells(study_equal_budgets.equal_budgets(used, ["two"], range(2)))[2:]
+    assert [row[1] for row in rows] == ["4"] * 3 + ["24"] * 3
+    assert all(50 < float(row[3].split(" ± ")[0]) <= 100 for row in rows)
+    rows = cells(study_equal_budgets.equal_accuracies(used, ["two"], range(1)))[2:]
+    ours = float(rows[0][4])
+    for title in study_equal_budgets.KINDS.values():
+        theirs = [float(row[4]) for row in rows if row[2] == title]
+        assert all(value < ours for value in theirs[:-1])
+        assert theirs[-1] >= ours or len(theirs) == 2
+
+
+def test_sparse_values_are_checked_over_all_columns(client, folder, small):
+    used = laboratory(folder, client)
+    header, _, row = cells(study_sparse_columns.values(used, ["three"], range(2)))
+    assert row[:5] == ["three", "1", "2", "1 s, 2", "3 s, 4"]
+    assert all(float(row[i]) <= 1.001e-6 for i, title in enumerate(header) if "gap" in title)
+    settings = study_sparse_columns.settings(FEATURES, penalty_shape="flat", penalty_q=1.0, lambda_unit="absolute",
+                                             **{"lambda": 2.0})  # fmt: skip
+    record = used.sparse_linear("three", 0, settings, study_sparse_columns.SHARE)
+    assert record["checked_objective"] == pytest.approx(record["objective"], rel=1e-9)
+    assert f"{record['checked_objective'] / 2:.2f}"[:2] == row[5][:2]
+
+
+def test_solvers_find_the_same_objective(client, folder, small):
+    header, _, *rows = cells(study_sparse_columns.solvers(laboratory(folder, client), ["three"], range(1)))
+    assert [row[2] for row in rows] == list(study_sparse_columns.SOLVERS)
+    objectives = [float(row[header.index("objective")]) for row in rows]
+    np.testing.assert_allclose(objectives, objectives[0], rtol=2e-6)
+
+
+def test_peers_stand_beside_our_time(client, folder, small):
+    rows = cells(study_peers.peers(laboratory(folder, client), None, range(1)))[2:]
+    assert [(row[0], row[1], row[2], row[8]) for row in rows] == [
+        ("two", "0.1", "1", "Lasso"), ("two", "0.01", "1", "Lasso"),
+        ("three", "0.1", "3", "LogisticRegression, liblinear"), ("three", "0.01", "3", "LogisticRegression, liblinear"),
+    ]  # fmt: skip
+    assert all("not" not in row[9] and float(row[10]) <= 1e-6 for row in rows)
+
+
+def test_continuous_bandwidths_beside_an_svc(client, folder, small):
+    header, _, *rows = cells(study_continuous.continuous(laboratory(folder, client), ["two"], range(2)))
+    assert [row[1] for row in rows] == ["GrFL, lambda 10", "GrFL, lambda 50", "SVC"]
+    assert float(rows[-1][header.index("accuracy %")].split(" ± ")[0]) > 80
+    assert int(rows[-1][header.index("groups, or support vectors")]) > 0

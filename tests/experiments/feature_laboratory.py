@@ -1,0 +1,52 @@
+"""Measures learning with infinitely many features, and what it is compared with."""
+
+import baselines
+import feature_trainings
+import peers
+import splits
+from laboratory import Laboratory
+from sparse_linear import SparseLinearProblem
+
+# Widths of the Gaussian kernel and how they are searched for, as in the paper: on a fifth of at most 25,000 rows.
+SQUARED_BANDWIDTHS = (2.5, 5.0, 10.0, 15.0)
+LINEAR_SEARCH = baselines.LinearSearch(
+    gammas=tuple(1 / (2 * squared) for squared in SQUARED_BANDWIDTHS),
+    costs=(0.1, 1.0, 10.0, 100.0, 1000.0), rows=25_000, held_out=0.2,
+)  # fmt: skip
+
+
+class FeatureLaboratory(Laboratory):
+    """Its methods are ``"mercer"``, ``"svc"``, ``"nystroem"``, ``"fourier"`` and ``"scikit-learn"``."""
+
+    def mercer(self, name, number, settings, share=splits.TRAINING_SHARE):
+        """infinite_features with these settings and this share of the rows; see feature_trainings.train."""
+        return self._measure(
+            "mercer", name, number, {**settings, "share": share},
+            lambda: feature_trainings.train(self._client, self.split(name, number, share), settings, self._threads),
+        )  # fmt: skip
+
+    def linear(self, kind, name, number, components):
+        """A LinearSVC on so many features of baselines.FEATURES, gamma and C by held-out rows of the first division."""
+        return self._linear(kind, name, number, components, LINEAR_SEARCH)
+
+    def sparse_linear(self, name, number, settings, share):
+        """infinite_features on the columns; besides, ``checked_objective`` and ``checked_gap`` over all columns."""
+
+        def call():
+            split = self.split(name, number, share)
+            model, measured = feature_trainings.train_model(self._client, split, settings, self._threads)
+            problem = SparseLinearProblem.of_settings(split, settings)
+            found = feature_trainings.linear_model(model, split.train.shape[1])
+            objective, bound = problem.objective(found), problem.lower_bound(found)
+            return {**measured, "checked_objective": objective, "checked_gap": (objective - bound) / objective}
+
+        return self._measure("mercer", name, number, {**settings, "share": share}, call)
+
+    def peer(self, kind, name, number, settings, share, goal):
+        """Seconds in which scikit-learn's `kind` comes within 1e-6 of this objective; see peers.reach."""
+
+        def call():
+            problem = SparseLinearProblem.of_settings(self.split(name, number, share), settings)
+            return peers.reach(kind, problem, goal)
+
+        return self._measure("scikit-learn", name, number, {**settings, "share": share, "kind": kind}, call)

@@ -1,0 +1,70 @@
+"""Trainings of infinite_features."""
+
+import dataclasses
+
+import numpy as np
+
+import trainings
+
+# Of the settings, what is no option of the learner.
+REQUEST = ("gap", "time_limit", "regression")
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearModel:
+    """Of the family ``columns``: weights (standardised columns x outputs) and biases (of the outputs)."""
+
+    weights: np.ndarray
+    bias: np.ndarray
+
+
+def train(client, split, settings, threads):
+    """Trains infinite_features and tests it.
+
+    Parameters
+    ----------
+    client : mercer.Client
+    split : Split
+    settings : mapping
+        ``gap``, optionally ``time_limit`` and ``regression``, and options of the learner.
+    threads : int
+
+    Returns
+    -------
+    dict
+        What `trainings.train` measures; ``groups``: with weights other than 0; ``outputs``: their number;
+        ``objective``: of the certificate; ``lambda``: absolute; ``rounds`` of the search; ``iterations`` of the solver;
+        ``memory_estimate``: bytes, the server's bound of the training's memory.
+    """
+    return train_model(client, split, settings, threads)[1]
+
+
+def train_model(client, split, settings, threads):
+    """The model, and what `train` returns."""
+    options = {name: value for name, value in settings.items() if name not in REQUEST}
+    model, events, measured = trainings.train(
+        client, split, "infinite_features", options, relative_gap=settings["gap"],
+        time_limit=settings.get("time_limit"), regression=settings.get("regression", False), threads=threads,
+    )  # fmt: skip
+    metrics = model.metrics()
+    summary = model.get()
+    return model, {
+        **measured,
+        "groups": len(summary.feature_weights.features),
+        "outputs": len(summary.coding.output_names),
+        "objective": summary.certificate.primal,
+        "lambda": metrics["features.lambda"],
+        "rounds": int(metrics["features.rounds"]),
+        "iterations": max((e.message.progress.inner_iterations for e in events if e.kind == "progress"), default=0),
+        "memory_estimate": client.job(summary.lineage.job).message.memory_estimate_bytes,
+    }
+
+
+def linear_model(model, columns):
+    """Of a model of the family ``columns`` that was trained on so many columns."""
+    function = model.get(full=True).function
+    weights = np.zeros((columns, len(function.bias)))
+    for term in function.feature_terms:
+        values = np.array(term.coefficients.values).reshape(term.coefficients.rows, term.coefficients.columns)
+        weights[np.ix_(list(term.columns.positions), list(term.outputs))] = values
+    return LinearModel(weights, np.array(function.bias))

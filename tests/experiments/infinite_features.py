@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""The experiments on learning with infinitely many features, beside what scikit-learn offers.
+
+    export MERCER_SERVER_PROGRAM=build/release/bin/mercer-server
+    build/python/venv/bin/python tests/experiments/infinite_features.py DATA budgets --results budgets.jsonl
+
+DATA is a folder with the files that data_sets.py names. Every measurement is written to the file of --results at
+once, and one that stands there is not made again. The tables go to the standard output.
+"""
+
+import command_line
+from feature_laboratory import FeatureLaboratory
+from study_budgets import budgets, shares
+from study_continuous import continuous
+from study_equal_budgets import equal_accuracies, equal_budgets
+from study_peers import peers
+from study_sparse_columns import solvers, values
+
+EXPERIMENTS = {
+    "budgets": budgets,
+    "shares": shares,
+    "equal_budgets": equal_budgets,
+    "equal_accuracies": equal_accuracies,
+    "sparse_values": values,
+    "sparse_solvers": solvers,
+    "peers": peers,
+    "continuous": continuous,
+}
+
+if __name__ == "__main__":
+    command_line.run(__doc__, EXPERIMENTS, FeatureLaboratory, ("mercer", "svc", "nystroem", "fourier", "scikit-learn"))

@@ -1,0 +1,36 @@
+"""Measures multiple kernel learning with lp norms, and what it is compared with."""
+
+import baselines
+import kernel_trainings
+import splits
+from laboratory import Laboratory
+
+
+class KernelLaboratory(Laboratory):
+    """Its methods are ``"mercer"``, ``"svc"`` and ``"nystroem"``."""
+
+    def mercer(self, name, number, settings):
+        """lp_mkl with these settings; see kernel_trainings.train."""
+        return self._measure(
+            "mercer", name, number, settings,
+            lambda: kernel_trainings.train(self._client, self.split(name, number), settings, self._threads),
+        )  # fmt: skip
+
+    def solver(self, name, number, settings, rows=None):
+        """The same on the first `rows` training rows, after a rough training, of which the server has the factors."""
+
+        def call():
+            split = self.split(name, number)
+            used = split if rows is None else splits.first_rows(split, rows)
+            rough = {**settings, "inner_solver": "newton", "gap": 0.5}
+            kernel_trainings.train(self._client, used, rough, self._threads)
+            return kernel_trainings.train(self._client, used, settings, self._threads)
+
+        return self._measure("mercer", name, number, {**settings, "factors": "kept", "rows": rows}, call)
+
+    def nystroem(self, name, number, landmarks):
+        """Nystroem features with the SVC's gamma, and a LinearSVC; its C is searched for on the first division."""
+        svc = self.svc(name, number)
+        if svc is None:
+            return None
+        return self._linear("nystroem", name, number, landmarks, baselines.LinearSearch(gammas=(svc["gamma"],)))
