@@ -260,9 +260,10 @@ TEST_F(CommandLineTest, UnknownCommandsAreNamed) {
   EXPECT_EQ(err_.str().find("error: there is no command 'fly'; there are data, train, "), 0u)
       << err_.str();
   EXPECT_EQ(Run({"data", "lst"}), 2);
-  EXPECT_EQ(err_.str(),
-            "error: there is no command 'lst'; there are upload, list, show, rm, uploads, "
-            "drop\n");
+  EXPECT_EQ(
+      err_.str(),
+      "error: there is no command 'lst'; there are upload, upload-images, list, show, rm, uploads, "
+      "drop\n");
   EXPECT_EQ(Run({"data"}), 2);
   EXPECT_EQ(err_.str().find("A subcommand is required"), 0u) << err_.str();
 }
