@@ -62,8 +62,9 @@ LearnerWork EstimateWork(const CsiLearnerOptions& options, const ProblemShape& s
   const auto kernels = static_cast<double>(shape.kernels);
   work.training[WorkKind::kKernelValues] += rows * of_kernel * kernels;
   work.verification[WorkKind::kKernelValues] += rows * pivots * kernels;
+  // Passes over G, the basis and the look-ahead for every pivot; numbers that are read one after the other count for less.
   work.training[WorkKind::kEntries] +=
-      rows * (pivots * (5 * pivots + 8 * ahead) + ahead * ahead + outputs * kSteps * 8 * pivots);
+      rows * (pivots * (1.5 * pivots + 2.5 * ahead) + outputs * kSteps * 2 * pivots);
   work.training[WorkKind::kFactorOperations] +=
       rows * pivots * 4 * ahead * ahead +
       outputs * kSteps * (0.5 * rows * pivots * pivots + pivots * pivots * pivots / 3);
