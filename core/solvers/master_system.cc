@@ -1,7 +1,6 @@
 #include "core/solvers/master_system.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/base/status_macros.h"
@@ -18,20 +17,21 @@ constexpr int kMostIterations = 500;
 
 }  // namespace
 
-// One block for each task and one for the shared weights, without what ties them together.
+// One factor for each task and one for the shared weights, without what ties them together. Tasks that move the same columns with the
+// same second derivatives have one in common.
 class MasterSystem::Preconditioner {
  public:
   // Errors: kCancelled.
   static absl::StatusOr<Preconditioner> Make(const MasterSystem& system, RunContext& context) {
     Preconditioner made;
-    const Vector diagonal = system.Diagonal();
     std::vector<std::vector<Index>> members(static_cast<size_t>(system.num_tasks()) + 1);
     for (Index a = 0; a < system.size(); ++a) {
-      members[static_cast<size_t>(system.unknowns_[static_cast<size_t>(a)].task + 1)].push_back(a);
+      members[static_cast<size_t>(system.unknown(a).task + 1)].push_back(a);
     }
+    const Vector penalties = system.LargestPenaltyCurvatures();
     for (std::vector<Index>& of_task : members) {
       if (!of_task.empty()) {
-        MERCER_RETURN_IF_ERROR(made.Add(system, std::move(of_task), diagonal, context));
+        MERCER_RETURN_IF_ERROR(made.Add(system, std::move(of_task), penalties, context));
       }
     }
     return made;
@@ -41,39 +41,78 @@ class MasterSystem::Preconditioner {
   absl::StatusOr<Vector> Apply(const Vector& values, RunContext& context) const {
     Vector result(values.size());
     for (const Block& block : blocks_) {
-      Vector part = values(block.members);
-      if (block.factor.rows() > 0) {
-        MERCER_RETURN_IF_ERROR(SolveCholesky(block.factor, part, context));
-      } else {
-        part.array() /= block.diagonal.array();
+      Matrix part(block.diagonal.size(), static_cast<Index>(block.members.size()));
+      for (Index t = 0; t < part.cols(); ++t) {
+        part.col(t) = values(block.members[static_cast<size_t>(t)]);
       }
-      result(block.members) = part;
+      MERCER_RETURN_IF_ERROR(Solve(block, part, context));
+      for (Index t = 0; t < part.cols(); ++t) {
+        result(block.members[static_cast<size_t>(t)]) = part.col(t);
+      }
     }
     return result;
   }
 
  private:
   struct Block {
-    std::vector<Index> members;
-    Matrix factor;    // empty: the diagonal alone
-    Vector diagonal;  // of risk and penalty
+    std::vector<std::vector<Index>> members;  // of each task: its unknowns
+    Index task = -1;                          // the first of them
+    Matrix factor;                            // empty: the diagonal alone
+    Vector diagonal;                          // of risk and penalty
   };
 
-  absl::Status Add(const MasterSystem& system, std::vector<Index> members, const Vector& diagonal,
+  static absl::Status Solve(const Block& block, Matrix& part, RunContext& context) {
+    if (block.factor.rows() == 0) {
+      part.array().colwise() /= block.diagonal.array();
+      return absl::OkStatus();
+    }
+    if (part.cols() > 1) {
+      return SolveCholesky(block.factor, part, context);
+    }
+    // What prepares a product with many columns would take most of the time.
+    auto only = part.col(0);
+    block.factor.triangularView<Eigen::Lower>().solveInPlace(only);
+    block.factor.transpose().triangularView<Eigen::Upper>().solveInPlace(only);
+    return absl::OkStatus();
+  }
+
+  bool SharesFactor(const MasterSystem& system, const Block& block,
+                    const std::vector<Index>& members, const Vector& diagonal) const {
+    const Index task = system.unknown(members.front()).task;
+    if (task < 0 || block.task < 0 || diagonal != block.diagonal ||
+        system.hessians_[static_cast<size_t>(task)] !=
+            system.hessians_[static_cast<size_t>(block.task)]) {
+      return false;
+    }
+    const std::vector<Index>& others = block.members.front();
+    return std::equal(
+        members.begin(), members.end(), others.begin(), others.end(),
+        [&](Index a, Index b) { return system.unknown(a).column == system.unknown(b).column; });
+  }
+
+  absl::Status Add(const MasterSystem& system, std::vector<Index> members, const Vector& penalties,
                    RunContext& context) {
-    Block block;
-    block.diagonal = diagonal(members);
     const auto size = static_cast<Index>(members.size());
+    Vector diagonal = penalties(members);
+    for (Index a = 0; a < size; ++a) {
+      const MasterUnknown& unknown = system.unknown(members[static_cast<size_t>(a)]);
+      diagonal(a) += system.RiskCurvature(unknown, unknown);
+    }
+    diagonal.array() += kRidge * diagonal.mean();
+    if (!blocks_.empty() && SharesFactor(system, blocks_.back(), members, diagonal)) {
+      blocks_.back().members.push_back(std::move(members));
+      return absl::OkStatus();
+    }
+    Block block;
+    block.task = system.unknown(members.front()).task;
     if (size <= kMostOfTask) {
       Matrix matrix(size, size);
       for (Index b = 0; b < size; ++b) {
-        const MasterUnknown& col =
-            system.unknowns_[static_cast<size_t>(members[static_cast<size_t>(b)])];
+        const MasterUnknown& col = system.unknown(members[static_cast<size_t>(b)]);
         for (Index a = b + 1; a < size; ++a) {
-          matrix(a, b) = system.RiskCurvature(
-              system.unknowns_[static_cast<size_t>(members[static_cast<size_t>(a)])], col);
+          matrix(a, b) = system.RiskCurvature(system.unknown(members[static_cast<size_t>(a)]), col);
         }
-        matrix(b, b) = block.diagonal(b);
+        matrix(b, b) = diagonal(b);
       }
       const absl::Status factored = FactorCholesky(matrix, context);
       if (factored.ok()) {
@@ -82,7 +121,8 @@ class MasterSystem::Preconditioner {
         return factored;
       }
     }
-    block.members = std::move(members);
+    block.diagonal = std::move(diagonal);
+    block.members.push_back(std::move(members));
     blocks_.push_back(std::move(block));
     return absl::OkStatus();
   }
@@ -101,9 +141,8 @@ void MasterSystem::AddBlock(const std::vector<MasterUnknown>& unknowns, const Ve
 
 void MasterSystem::AddRisk(const Matrix& gradient) {
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
-    gradient_(a) += unknown.task < 0 ? gradient.row(unknown.column).sum()
-                                     : gradient(unknown.column, unknown.task);
+    const MasterUnknown& one = unknown(a);
+    gradient_(a) += one.task < 0 ? gradient.row(one.column).sum() : gradient(one.column, one.task);
   }
 }
 
@@ -123,6 +162,18 @@ double MasterSystem::RiskCurvature(const MasterUnknown& row, const MasterUnknown
   return sum;
 }
 
+// For each unknown the largest diagonal entry of its block: the same for all tasks, and about what the penalty of a norm adds but for
+// its one direction without curvature.
+Vector MasterSystem::LargestPenaltyCurvatures() const {
+  Vector largest(size());
+  Index at = 0;
+  for (const Matrix& block : blocks_) {
+    largest.segment(at, block.rows()).setConstant(std::max(0.0, block.diagonal().maxCoeff()));
+    at += block.rows();
+  }
+  return largest;
+}
+
 Vector MasterSystem::Diagonal() const {
   Vector diagonal(size());
   Index at = 0;
@@ -131,8 +182,8 @@ Vector MasterSystem::Diagonal() const {
     at += block.rows();
   }
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
-    diagonal(a) += RiskCurvature(unknown, unknown);
+    const MasterUnknown& one = unknown(a);
+    diagonal(a) += RiskCurvature(one, one);
   }
   return diagonal.array() + kRidge * diagonal.mean();
 }
@@ -154,9 +205,9 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(RunContext& conte
     at += block.rows();
   }
   for (Index b = 0; b < size(); ++b) {
-    const MasterUnknown& col = unknowns_[static_cast<size_t>(b)];
+    const MasterUnknown& col = unknown(b);
     for (Index a = b; a < size(); ++a) {
-      matrix(a, b) += RiskCurvature(unknowns_[static_cast<size_t>(a)], col);
+      matrix(a, b) += RiskCurvature(unknown(a), col);
     }
   }
   matrix.diagonal().array() += kRidge * matrix.diagonal().mean();
@@ -176,8 +227,8 @@ Vector MasterSystem::Times(const Vector& values) const {
   Matrix weights = Matrix::Zero(columns, num_tasks());
   Vector shared = Vector::Zero(columns);
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
-    (unknown.task < 0 ? shared(unknown.column) : weights(unknown.column, unknown.task)) = values(a);
+    const MasterUnknown& one = unknown(a);
+    (one.task < 0 ? shared(one.column) : weights(one.column, one.task)) = values(a);
   }
   weights.colwise() += shared;
   const Matrix products = ProductsWithHessians(hessians_, weights);
@@ -188,9 +239,8 @@ Vector MasterSystem::Times(const Vector& values) const {
     at += block.rows();
   }
   for (Index a = 0; a < size(); ++a) {
-    const MasterUnknown& unknown = unknowns_[static_cast<size_t>(a)];
-    result(a) += unknown.task < 0 ? products.row(unknown.column).sum()
-                                  : products(unknown.column, unknown.task);
+    const MasterUnknown& one = unknown(a);
+    result(a) += one.task < 0 ? products.row(one.column).sum() : products(one.column, one.task);
   }
   return result;
 }

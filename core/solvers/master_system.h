@@ -44,11 +44,13 @@ class MasterSystem {
  private:
   class Preconditioner;
 
+  const MasterUnknown& unknown(Index a) const { return unknowns_[static_cast<size_t>(a)]; }
   Index num_tasks() const { return static_cast<Index>(hessians_.size()); }
   double RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const;
   // W and w may move against each other without any curvature; this much is added to the diagonal.
   double Ridge() const;
   Vector Diagonal() const;
+  Vector LargestPenaltyCurvatures() const;
   Vector Times(const Vector& values) const;
   absl::StatusOr<std::optional<Vector>> SolveDense(RunContext& context) const;
   absl::StatusOr<std::optional<Vector>> SolveByGradients(RunContext& context) const;
