@@ -42,7 +42,7 @@ struct Setting {
   Index rows;
   Index columns;
   int classes;  // 0: a number
-  int kernels;
+  int kernels;  // infinite_features: tens of groups
   double cost;
   double noise;
   double p = 2;
@@ -83,7 +83,9 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
   TrainingRecipe recipe;
   recipe.learner = setting.learner;
   recipe.kind = setting.classes == 0 ? TargetKind::kRegression : TargetKind::kClassification;
-  if (setting.learner == "kernel_ridge" || setting.learner == "csi") {
+  if (setting.learner == "infinite_features") {
+    recipe.options["max_groups"] = int64_t{10} * setting.kernels;
+  } else if (setting.learner == "kernel_ridge" || setting.learner == "csi") {
     recipe.options["lambda"] = 1 / setting.cost;
   } else {
     recipe.options["C"] = setting.cost;
@@ -93,6 +95,9 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
   }
   if (setting.folds > 0) {
     recipe.validation = {ValidationKind::kFolds, std::nullopt, setting.folds};
+  }
+  if (!FindLearner(setting.learner)->uses_kernels) {
+    return recipe;
   }
   const double distance = std::sqrt(2.0 * static_cast<double>(setting.columns));
   KernelGrid grid;
@@ -108,7 +113,8 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
 std::vector<Setting> Settings(Index largest) {
   std::vector<Setting> settings;
   for (const Index rows : {Index{500}, Index{2000}, Index{8000}}) {
-    for (const std::string learner : {"svm", "kernel_ridge", "lp_mkl", "csi"}) {
+    for (const std::string learner :
+         {"svm", "kernel_ridge", "lp_mkl", "csi", "infinite_features"}) {
       settings.push_back({learner, rows, 10, 2, 1, 1, 0.5});
       settings.push_back({learner, rows, 10, 2, 10, 1, 0.5});
       settings.push_back({learner, rows, 10, 2, 10, 100, 0.1});
@@ -149,7 +155,7 @@ double Compare(const Setting& setting, const WorkCount& rates) {
     return 0;
   }
   std::printf(
-      "%-12s rows %5ld columns %3ld classes %2d kernels %2d C %-6g noise %-3g p %-3g folds %d %-9s "
+      "%-17s rows %5ld columns %3ld classes %2d kernels %2d C %-6g noise %-3g p %-3g folds %d %-9s "
       "estimate %8.3f s, took %8.3f s, ratio %5.2f\n",
       setting.learner.c_str(), static_cast<long>(setting.rows), static_cast<long>(setting.columns),
       setting.classes, setting.kernels, setting.cost, setting.noise, setting.p, setting.folds,
