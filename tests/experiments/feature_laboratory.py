@@ -13,6 +13,8 @@ LINEAR_SEARCH = baselines.LinearSearch(
     gammas=tuple(1 / (2 * squared) for squared in SQUARED_BANDWIDTHS),
     costs=(0.1, 1.0, 10.0, 100.0, 1000.0), rows=25_000, held_out=0.2,
 )  # fmt: skip
+# More features take the gamma and C of so many.
+MOST_SEARCHED = 200
 
 
 class FeatureLaboratory(Laboratory):
@@ -27,7 +29,7 @@ class FeatureLaboratory(Laboratory):
 
     def linear(self, kind, name, number, components):
         """A LinearSVC on so many features of baselines.FEATURES, gamma and C by held-out rows of the first division."""
-        return self._linear(kind, name, number, components, LINEAR_SEARCH)
+        return self._linear(kind, name, number, components, LINEAR_SEARCH, min(components, MOST_SEARCHED))
 
     def sparse_linear(self, name, number, settings, share):
         """infinite_features on the columns; besides, ``checked_objective`` and ``checked_gap`` over all columns."""

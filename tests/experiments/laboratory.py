@@ -68,17 +68,21 @@ class Laboratory:
             lambda: baselines.fit_svc(self.split(name, number), best, rows, SVC_TEST_ROWS),
         )  # fmt: skip
 
-    def _linear(self, kind, name, number, components, search):
-        """A LinearSVC on features of a Gaussian kernel; gamma and C are searched for on the first division."""
-        count = {"landmarks" if kind == "nystroem" else "components": components}
+    def _linear(self, kind, name, number, components, search, searched=None):
+        """A LinearSVC on features of a Gaussian kernel; gamma and C are searched for on the first division.
+
+        The search is made with as many features, or with `searched` of them.
+        """
+        searched = searched or components
+        count = "landmarks" if kind == "nystroem" else "components"
         best = self._measure(
-            kind, name, 0, {"part": "search", **count},
-            lambda: baselines.search_linear(kind, self.split(name, 0), components, search),
+            kind, name, 0, {"part": "search", count: searched},
+            lambda: baselines.search_linear(kind, self.split(name, 0), searched, search),
         )  # fmt: skip
         if best is None:
             return None
         best = {"gamma": best["gamma"], "C": best["C"]}
         return self._measure(
-            kind, name, number, {"part": "fit", **count},
+            kind, name, number, {"part": "fit", count: components},
             lambda: baselines.fit_linear(kind, self.split(name, number), components, best),
         )  # fmt: skip

@@ -61,8 +61,8 @@ def _line(name, of, variant, records):
     known = [record for record in records if record]
     return [
         name, of, variant, next((record["rows"] for record in known), None), len(known),
-        PAPER[name, variant].get(of), spread(field(known, "accuracy")), mean(field(known, "groups"), 0), mean(field(known, "seconds")),
-        mean(field(known, "wall_seconds")), worst(field(known, "gap")),
+        PAPER[name, variant].get(of), spread(field(known, "accuracy")), mean(field(known, "groups"), 0),
+        mean(field(known, "seconds")), mean(field(known, "wall_seconds")), worst(field(known, "gap")),
         mean([record["memory_estimate"] / 2**20 for record in known], 0),
     ]  # fmt: skip
 
