@@ -4,6 +4,7 @@ import baselines
 import feature_trainings
 import peers
 import splits
+import textures
 from laboratory import Laboratory
 from sparse_linear import SparseLinearProblem
 
@@ -25,6 +26,13 @@ class FeatureLaboratory(Laboratory):
         return self._measure(
             "mercer", name, number, {**settings, "share": share},
             lambda: feature_trainings.train(self._client, self.split(name, number, share), settings, self._threads),
+        )  # fmt: skip
+
+    def textures(self, number, patches, settings):
+        """infinite_features on patches of textures; see textures.train."""
+        return self._measure(
+            "mercer", "brodatz", number, {**settings, "patches": patches},
+            lambda: textures.train(self._client, self._folder, number, patches, settings, self._threads),
         )  # fmt: skip
 
     def linear(self, kind, name, number, components):

@@ -15,6 +15,7 @@ from study_continuous import continuous
 from study_equal_budgets import equal_accuracies, equal_budgets
 from study_peers import peers
 from study_sparse_columns import solvers, values
+from study_textures import textures
 
 EXPERIMENTS = {
     "budgets": budgets,
@@ -25,6 +26,7 @@ EXPERIMENTS = {
     "sparse_solvers": solvers,
     "peers": peers,
     "continuous": continuous,
+    "textures": textures,
 }
 
 if __name__ == "__main__":

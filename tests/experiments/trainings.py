@@ -37,10 +37,10 @@ def train(client, split, learner, options, **request):
     summary = model.get()
     prediction = model.predict_all(split.test)
     measured = {
-        **_durations(events),
+        **durations(events),
         "wall_seconds": wall,
         "gap": summary.certificate.accuracy,
-        "stop": _stop_reason(summary),
+        "stop": stop_reason(summary),
         "rows": len(split.train_labels),
     }
     if prediction.labels is not None:
@@ -48,12 +48,14 @@ def train(client, split, learner, options, **request):
     return model, events, measured
 
 
-def _stop_reason(model):
+def stop_reason(model):
+    """Why the training of this model message ended, a word."""
     reasons = model.DESCRIPTOR.fields_by_name["stop_reason"].enum_type.values_by_number
     return reasons[model.stop_reason].name.removeprefix("STOP_REASON_").lower()
 
 
-def _durations(events):
+def durations(events):
+    """``seconds`` and ``verify_seconds`` of a job, as `train` has them."""
     states = {event.state: event.time for event in events if event.kind == "state_change"}
     first, last, end = states["running"], states["verifying"], events[-1].time
     return {

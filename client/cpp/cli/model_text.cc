@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -204,7 +205,7 @@ std::string FormatCertificate(const v1::Certificate& certificate) {
 }
 
 // Metrics of a path: "path.2.accuracy".
-constexpr std::string_view kPathPrefix = "path.";
+constexpr char kPathPrefix[] = "path.";
 
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
   std::map<std::string, std::vector<std::string>> groups;
@@ -242,7 +243,7 @@ std::string FormatPath(const v1::Model& model) {
   std::map<std::string, double> found;
   for (const v1::Metric& metric : model.metrics()) {
     if (absl::StartsWith(metric.name(), kPathPrefix)) {
-      found[metric.name().substr(kPathPrefix.size())] = metric.value();
+      found[metric.name().substr(std::size(kPathPrefix) - 1)] = metric.value();
     }
   }
   if (found.empty()) {

@@ -9,6 +9,8 @@ import study_continuous
 import study_equal_budgets
 import study_peers
 import study_sparse_columns
+import study_textures
+import textures
 from baselines import LinearSearch
 from data_sets import SOURCES, Source
 from experiments_lib import cells
@@ -201,3 +203,24 @@ def test_continuous_bandwidths_beside_an_svc(client, folder, small):
     assert [row[1] for row in rows] == ["GrFL, lambda 10", "GrFL, lambda 50", "SVC"]
     assert float(rows[-1][header.index("accuracy %")].split(" ± ")[0]) > 80
     assert int(rows[-1][header.index("groups, or support vectors")]) > 0
+
+
+def test_textures(client, tmp_path, monkeypatch):
+    (tmp_path / "brodatz").mkdir()
+    random = np.random.default_rng(5)
+    for name, along in (("rows", 0), ("columns", 1)):
+        wave = 60 * np.cos(np.pi / 2 * np.indices((40, 40))[along]) + 10 * random.normal(size=(40, 40))
+        pixels = np.clip(128 + wave, 0, 255).astype(np.uint8)
+        (tmp_path / "brodatz" / f"{name}.pgm").write_bytes(b"P5 40 40 255\n" + pixels.tobytes())
+    monkeypatch.setattr(textures, "FILES", ("brodatz/rows.pgm", "brodatz/columns.pgm"))
+    monkeypatch.setattr(textures, "PATCH", 8)
+    monkeypatch.setattr(textures, "TEST_PATCHES", 50)
+    monkeypatch.setattr(textures, "LEFT", (0, 0, 40, 20))
+    monkeypatch.setattr(textures, "RIGHT", (0, 20, 40, 20))
+    monkeypatch.setattr(study_textures, "PATCHES", (40,))
+    monkeypatch.setattr(study_textures, "FILTERS", 81)
+    laboratory = FeatureLaboratory(tmp_path, client, Measurements(), ("mercer",), 1)
+    lines = cells(study_textures.textures(laboratory, None, range(1)))[2:]
+    assert [line[2] for line in lines] == ["learnt", "fixed grid"] * 2
+    for line in lines:
+        assert float(line[3].split()[0]) >= 95
