@@ -130,7 +130,7 @@ absl::Status SetPath(const std::string& text, v1::OptionPath& path) {
   if (assignment.second.find(':') != std::string::npos) {
     return SetPathRange(assignment.second, path);
   }
-  for (const std::string_view element : absl::StrSplit(assignment.second, ',')) {
+  for (const absl::string_view element : absl::StrSplit(assignment.second, ',')) {
     double value = 0;
     if (!absl::SimpleAtod(std::string(element), &value)) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -32,7 +32,7 @@ TEST_F(ImageMemoryTest, SmallFilesOfLargeImagesTakeNoMoreThanTheLimit) {
     };
     EXPECT_TRUE(upload()) << status;
     if (kGrowthIsMemoryHeld) {
-      EXPECT_LE(PeakGrowth(upload), kCodeAndStacks);
+      EXPECT_LE(PeakGrowth(upload), context_.limits.dataset_bytes);
     }
   }
   ExpectNothingStored();
