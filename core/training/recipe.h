@@ -39,8 +39,7 @@ struct ValidationOptions {
   std::optional<int> folds;
 };
 
-// Values of an option that a run goes through in turn, each from the solution of the one before; it keeps the best by validation
-// (recipe_path.h).
+// Values of an option that a run goes through in turn; it keeps the best by validation (recipe_path.h).
 struct OptionPath {
   std::string option;          // that takes real numbers
   std::vector<double> values;  // 1 to 1000, in the order of the run

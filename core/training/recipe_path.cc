@@ -1,6 +1,7 @@
 #include "core/training/recipe_path.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -109,7 +110,7 @@ class PathRunner {
       return EndOrError(number, prepared);
     }
     const OptionValues options = ValueOptions(value);
-    const std::optional<TrainedPoint> last = LastPoint();
+    MERCER_ASSIGN_OR_RETURN(const std::optional<TrainedPoint> last, LastPoint());
     const WarmStart warm_start{last.has_value() ? &*last : nullptr, &made_->problem};
     absl::StatusOr<TrainingOutcome> outcome =
         phases_.Train(*made_, options, last.has_value() ? &warm_start : nullptr, context);
@@ -182,23 +183,24 @@ class PathRunner {
     return options;
   }
 
-  std::optional<TrainedPoint> LastPoint() const {
+  absl::StatusOr<std::optional<TrainedPoint>> LastPoint() const {
     if (progress_.last_point.empty()) {
-      return std::nullopt;
+      return std::optional<TrainedPoint>();
     }
     ByteReader reader(progress_.last_point);
     TrainedPoint point = ReadPoint(*made_->inputs, reader);
-    return reader.AtEnd() ? std::optional<TrainedPoint>(std::move(point)) : std::nullopt;
+    if (!reader.AtEnd()) {
+      return absl::DataLossError("not a readable checkpoint: its last solution is inconsistent");
+    }
+    return std::optional<TrainedPoint>(std::move(point));
   }
 
   // Larger is better.
   double Score(size_t value) const {
     for (const Metric& metric : progress_.MeanMetrics(value)) {
-      if (metric.name == "accuracy") {
-        return metric.value;
-      }
-      if (metric.name == "rmse") {
-        return -metric.value;
+      if (metric.name == "accuracy" || metric.name == "rmse") {
+        const double score = metric.name == "rmse" ? -metric.value : metric.value;
+        return std::isnan(score) ? -kInfinity : score;
       }
     }
     return -kInfinity;

@@ -1,5 +1,5 @@
-// A path: one run that trains for several values of an option in turn, each from the solution of the one before, and keeps the best by
-// validation. A regularisation path is one over the weight of a penalty.
+// A path: one run that trains for several values of an option in turn, each from the solution of the one before where the learner can
+// begin with one, and keeps the best by validation. A regularisation path is one over the weight of a penalty.
 #pragma once
 
 #include <string_view>

@@ -52,6 +52,23 @@ class PhaseEstimate {
     return absl::OkStatus();
   }
 
+  // That of a path which takes longest: the one that a model is trained with after the folds may be any.
+  absl::Status AddLargest(const ProblemShape& shape) {
+    PhaseEstimate largest(entry_, recipe_, dataset_, conditions_);
+    for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
+      PhaseEstimate one(entry_, recipe_, dataset_, conditions_);
+      MERCER_RETURN_IF_ERROR(one.Add(options, shape));
+      if (one.training_ >= largest.training_) {
+        largest.training_ = one.training_;
+        largest.verification_ = one.verification_;
+      }
+    }
+    training_ += largest.training_;
+    verification_ += largest.verification_;
+    return absl::OkStatus();
+  }
+
   absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
     MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
     const double parts = entry_.joint_outputs && recipe_.coding != CodingChoice::kOneVsOne
@@ -134,11 +151,10 @@ class PhaseEstimate {
 absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const TrainingRecipe& recipe, const Dataset& dataset,
                                              const RunningConditions& conditions) {
-  MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
   MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
   PhaseEstimate model(entry, recipe, dataset, conditions);
   const double count = static_cast<double>(CountFolds(recipe, dataset));
-  MERCER_RETURN_IF_ERROR(count > 0 ? model.Add(options, shape) : model.AddAll(shape));
+  MERCER_RETURN_IF_ERROR(count > 0 ? model.AddLargest(shape) : model.AddAll(shape));
   PhaseEstimate folds(entry, recipe, dataset, conditions);
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 #include <vector>
 
 namespace mercer::client {
@@ -20,7 +19,7 @@ struct Filter {
   double scale_y;
   double frequency;
   double angle;
-  double importance;  // its largest coefficient
+  double importance;
 
   // As GaborFeatures of the API says; z and y in pixels of the patch, from the middle.
   double operator()(double z, double y) const {
@@ -32,24 +31,32 @@ struct Filter {
   }
 };
 
-// False when the message does not hold what it says.
-bool AddFilters(const v1::FeatureTerm& term, std::vector<Filter>& filters) {
+// The largest norm of a feature's weights over the outputs; features are those of all terms in turn.
+double Importance(const v1::FeatureWeights& features, int64_t feature) {
+  const v1::Matrix& weights = features.weights();
+  double largest = 0;
+  for (int64_t o = 0; o < weights.columns(); ++o) {
+    const int64_t at = feature * weights.columns() + o;
+    largest = at < weights.values_size()
+                  ? std::max(largest, std::abs(weights.values(static_cast<int>(at))))
+                  : largest;
+  }
+  return largest;
+}
+
+// False when the message does not hold what it says. `first` is the number of the term's first feature.
+bool AddFilters(const v1::FeatureTerm& term, const v1::FeatureWeights& weights, int64_t first,
+                std::vector<Filter>& filters) {
   const v1::Matrix& parameters = term.gabor().filters();
-  const v1::Matrix& coefficients = term.coefficients();
   const int64_t count = parameters.rows();
   if (count < 0 || count > kMostFilters || parameters.columns() != kParameters ||
-      parameters.values_size() != count * kParameters || coefficients.rows() != count ||
-      coefficients.columns() < 0 || coefficients.values_size() != count * coefficients.columns()) {
+      parameters.values_size() != count * kParameters) {
     return false;
   }
   for (int g = 0; g < static_cast<int>(count); ++g) {
-    double importance = 0;
-    for (int o = 0; o < static_cast<int>(coefficients.columns()); ++o) {
-      const int at = g * static_cast<int>(coefficients.columns()) + o;
-      importance = std::max(importance, std::abs(coefficients.values(at)));
-    }
     const auto parameter = [&](int p) { return parameters.values(g * kParameters + p); };
-    filters.push_back({parameter(0), parameter(1), parameter(2), parameter(3), importance});
+    filters.push_back(
+        {parameter(0), parameter(1), parameter(2), parameter(3), Importance(weights, first + g)});
   }
   return true;
 }
@@ -69,13 +76,15 @@ void Draw(const Filter& filter, int64_t patch_size, Index row, Index column, Gra
 
 }  // namespace
 
-absl::StatusOr<GrayImage> DrawFilters(const v1::ModelFunction& function) {
+absl::StatusOr<GrayImage> DrawFilters(const v1::Model& model) {
   std::vector<Filter> filters;
   int64_t patch_size = 0;
-  for (const v1::FeatureTerm& term : function.feature_terms()) {
+  for (const v1::FeatureTerm& term : model.function().feature_terms()) {
     if (term.has_gabor()) {
       patch_size = term.gabor().patch_size();
-      if (!AddFilters(term, filters)) {
+      // A model has filters in all of its terms or in none.
+      if (!AddFilters(term, model.feature_weights(), static_cast<int64_t>(filters.size()),
+                      filters)) {
         return absl::InternalError("the server's answer holds filters that do not fit together");
       }
     }

@@ -8,8 +8,8 @@
 
 namespace mercer::client {
 
-// One square for each filter, row by row, that with the largest coefficients first; within a square grey is 0, white 1, black -1, and its
+// One square for each filter, row by row, that with the largest weights first, as the list of features has them; within a square grey is 0, white 1, black -1, and its
 // side is that of a patch. Errors: kFailedPrecondition when the model has no such filters.
-absl::StatusOr<GrayImage> DrawFilters(const v1::ModelFunction& function);
+absl::StatusOr<GrayImage> DrawFilters(const v1::Model& model);
 
 }  // namespace mercer::client

@@ -84,7 +84,7 @@ absl::StatusOr<v1::Model> Find(Session& session, const ShowFlags& flags) {
 }
 
 absl::Status WritePicture(const v1::Model& model, const std::string& file) {
-  MERCER_ASSIGN_OR_RETURN(const GrayImage image, DrawFilters(model.function()));
+  MERCER_ASSIGN_OR_RETURN(const GrayImage image, DrawFilters(model));
   MERCER_ASSIGN_OR_RETURN(const std::string bytes, EncodePng(image));
   std::ofstream out(file, std::ios::binary);
   out << bytes << std::flush;

@@ -12,8 +12,6 @@
 namespace mercer::infinite_features {
 namespace {
 
-constexpr double kDoubleGap = 1e-5;
-
 Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {
   return options.family == FamilyChoice::kFourier ? 2 : 1;
 }
@@ -25,11 +23,26 @@ Index Fixed(const InfiniteFeaturesOptions& options) {
                                                 : options.max_groups;
 }
 
-// Filters of a group: a Gabor filter is seen from each position.
-Index Vectors(const InfiniteFeaturesOptions& options) {
-  return options.family == FamilyChoice::kGabor
-             ? std::max<Index>(8, options.positions_per_side * options.positions_per_side)
-             : 1;
+// Numbers that a group is evaluated with: none for a column, a direction, or a filter from each position of the patch.
+Index NumbersOfMap(const InfiniteFeaturesOptions& options, Index inputs) {
+  switch (options.family) {
+    case FamilyChoice::kColumns:
+      return 0;
+    case FamilyChoice::kFourier:
+      return inputs;
+    case FamilyChoice::kGabor:
+      break;
+  }
+  constexpr Index kPadding = 8;
+  const Index per_side = SpecOfOptions(options, inputs).positions_per_side;
+  return inputs * ((per_side * per_side + kPadding - 1) / kPadding * kPadding);
+}
+
+// Numbers that a group is given by.
+Index NumbersOfGroup(const InfiniteFeaturesOptions& options, Index inputs) {
+  return options.family == FamilyChoice::kFourier ? inputs + 1
+         : options.family == FamilyChoice::kGabor ? 4
+                                                  : 1;
 }
 
 Index MostGroups(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
@@ -67,29 +80,34 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
          (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
 }
 
-// Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns.
+// Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
+// with their sums; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
   constexpr Index kGramCopies = 4;
+  constexpr Index kCandidateCopies = 4;
+  constexpr Index kGroupCopies = 10;
+  constexpr Index kGroupsOfTile = 256;
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums and chunks of a search
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
-  const Index columns = MostGroups(options, shape) * ColumnsPerGroup(options);
-  const ColumnPrecision precision =
-      shape.relative_gap < kDoubleGap ? ColumnPrecision::kDouble : ColumnPrecision::kSingle;
+  const Index groups = MostGroups(options, shape);
+  const Index columns = groups * ColumnsPerGroup(options);
   const ByteCount width(columns);
-  const ByteCount candidates = ByteCount(Candidates(options, shape)) *
-                               ByteCount(ColumnsPerGroup(options)) *
-                               (ByteCount(shape.columns) * ByteCount(Vectors(options)) *
-                                    ByteCount(options.family == FamilyChoice::kGabor ? 2 : 1) +
-                                ByteCount(4) * outputs + ByteCount(16));
-  const ByteCount blocks =
-      rows * ByteCount(Candidates(options, shape) * 2) * outputs * number * ByteCount(1);
-  return (ByteCount(FeatureColumns::Bytes(shape.rows, columns, precision)) +
+  const Index drawn = Candidates(options, shape);
+  const ByteCount given(NumbersOfGroup(options, shape.columns));
+  const ByteCount candidates = ByteCount(drawn) * (ByteCount(kCandidateCopies) * given +
+                                                   ByteCount(ColumnsPerGroup(options)) *
+                                                       (ByteCount(4) * outputs + ByteCount(16)));
+  const ByteCount listed = ByteCount(groups) * ByteCount(kGroupCopies) * given;
+  const ByteCount maps = ByteCount(groups + std::min(drawn, kGroupsOfTile)) *
+                         ByteCount(NumbersOfMap(options, shape.columns)) * ByteCount(2);
+  const ByteCount blocks = rows * ByteCount(drawn * 2) * outputs * number;
+  return (ByteCount(FeatureColumns::Bytes(shape.rows, columns, PrecisionFor(shape.relative_gap))) +
           rows * (outputs + ByteCount(1)) * ByteCount(kVectors) * number +
-          ByteCount(kGramCopies) * outputs * width * width * number + candidates * number +
-          std::min(kScan, blocks))
+          ByteCount(kGramCopies) * outputs * width * width * number +
+          (candidates + listed + maps) * number + std::min(kScan, blocks))
       .value();
 }
 
@@ -97,7 +115,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);
-  const double inputs = static_cast<double>(shape.columns) * static_cast<double>(Vectors(options));
+  const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
   const auto groups = static_cast<double>(MostGroups(options, shape));
   const auto candidates = static_cast<double>(Candidates(options, shape));
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));

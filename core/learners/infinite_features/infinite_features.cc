@@ -35,7 +35,6 @@ constexpr double kLeastDecrease = 1e-12;
 constexpr double kFirstGoal = 0.5;   // of the gap asked for
 constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
 constexpr double kLeastGoal = 1e-16;
-constexpr double kDoubleGap = 1e-5;  // smaller gaps need columns in double precision
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kRoundingOfSum = 1e-9;
 
@@ -128,9 +127,8 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
 }
 
 absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
-  auto columns = std::make_unique<FeatureColumns>(rows_->size(), problem_->relative_gap < kDoubleGap
-                                                                     ? ColumnPrecision::kDouble
-                                                                     : ColumnPrecision::kSingle);
+  auto columns =
+      std::make_unique<FeatureColumns>(rows_->size(), PrecisionFor(problem_->relative_gap));
   Matrix raw(rows_->size(), family_->columns_per_group());
   for (ScaledGroup& group : state_.groups) {
     MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, group.parameters, raw, context));
@@ -326,8 +324,7 @@ void InfiniteFeaturesLearner::EndSearch(SearchEnd end) {
 absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext& context) {
   ++state_.rounds;
   state_.candidates += found.candidates;
-  const std::vector<FoundGroup> best = found.Best(state_.lambdas, 0, 1);
-  state_.best_ratio = best.empty() ? 0.0 : best.front().Ratio(state_.lambdas);
+  state_.best_ratio = found.BestRatio(state_.lambdas);
   state_.promised = kInfinity;
   state_.round_iterations = 0;
   Index admitted = 0;

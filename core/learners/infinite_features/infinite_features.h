@@ -8,7 +8,7 @@
 // Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of column j -> ScaledGroup::scales.
 // Method       Column generation: candidates are drawn, the one that breaks the conditions of optimality most enters the model, the
 //              restricted problem is solved again (core/solvers/feature_master.h).
-// Guarantees   The objective never rises. After the search one accurate solve; the certificate is about the groups that are listed.
+// Guarantees   With the solver newton the objective never rises. After the search one accurate solve; the certificate is about the groups that are listed.
 //              That no candidate was found says nothing about those that were not drawn.
 // Cost         A round takes one pass over the rows for its candidates and a few passes over the rows times the features in the
 //              model. Memory: one number in single precision (double for gaps below 1e-5) per row and feature.

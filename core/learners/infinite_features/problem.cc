@@ -274,6 +274,11 @@ absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
                   : DrawGroups(*family, options.max_groups, seed));
 }
 
+ColumnPrecision PrecisionFor(double relative_gap) {
+  constexpr double kDoubleGap = 1e-5;
+  return relative_gap < kDoubleGap ? ColumnPrecision::kDouble : ColumnPrecision::kSingle;
+}
+
 double GroupWeight(const InfiniteFeaturesOptions& options, const FeatureParameters& group) {
   return options.group_weights.empty() ? 1.0 : options.group_weights[static_cast<size_t>(group[0])];
 }

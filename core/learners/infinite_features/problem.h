@@ -16,6 +16,7 @@
 #include "core/learners/infinite_features/options.h"
 #include "core/objectives/block_penalty.h"
 #include "core/objectives/loss.h"
+#include "core/solvers/feature_columns.h"
 #include "core/solvers/feature_master.h"
 #include "core/training/problem.h"
 
@@ -40,6 +41,9 @@ FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options, Index nu
 absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
                                               const TaskData& task, uint64_t seed,
                                               RunContext& context);
+
+// Smaller gaps than 1e-5 need columns in double precision.
+ColumnPrecision PrecisionFor(double relative_gap);
 
 // What is searched: `family` as it is, or as many of its features as the option selection says, as a family of their own. Errors: those
 // of MakeDictionary.

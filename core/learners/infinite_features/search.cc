@@ -1,7 +1,6 @@
 #include "core/learners/infinite_features/search.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -55,14 +54,28 @@ Lambdas SearchRound::Largest() const {
   return largest;
 }
 
+double SearchRound::BestRatio(const Lambdas& lambdas) const {
+  double best = 0;
+  for (const FoundGroup& one : found) {
+    best = std::max(best, one.Ratio(lambdas));
+  }
+  return best;
+}
+
 std::vector<FoundGroup> SearchRound::Best(const Lambdas& lambdas, double least, Index count) const {
+  std::vector<std::pair<double, size_t>> ratios;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double ratio = found[i].Ratio(lambdas);
+    if (ratio > least) {
+      ratios.emplace_back(-ratio, i);
+    }
+  }
+  std::sort(ratios.begin(), ratios.end());
+  ratios.resize(std::min(ratios.size(), static_cast<size_t>(count)));
   std::vector<FoundGroup> best;
-  std::copy_if(found.begin(), found.end(), std::back_inserter(best),
-               [&](const FoundGroup& one) { return one.Ratio(lambdas) > least; });
-  std::stable_sort(best.begin(), best.end(), [&](const FoundGroup& a, const FoundGroup& b) {
-    return a.Ratio(lambdas) > b.Ratio(lambdas);
-  });
-  best.resize(std::min(best.size(), static_cast<size_t>(count)));
+  for (const auto& [ratio, i] : ratios) {
+    best.push_back(found[i]);
+  }
   return best;
 }
 

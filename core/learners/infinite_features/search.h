@@ -54,6 +54,8 @@ struct SearchRound {
 
   // The least lambdas at which none of them lowers the objective.
   Lambdas Largest() const;
+  // The largest ratio; 0 without candidates.
+  double BestRatio(const Lambdas& lambdas) const;
   // At most `count` of them whose ratio is above `least`, by falling ratio; of equal ones that drawn first.
   std::vector<FoundGroup> Best(const Lambdas& lambdas, double least, Index count) const;
 };

@@ -32,13 +32,14 @@ struct Listed {
 }  // namespace
 
 // The features that a solution on the same rows has weights for, as many as there is room for. On other rows the scales of the columns
-// would differ.
+// would differ; features that are given in advance enter anyway; and filters may lie outside of the range that is searched now.
 void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
   const TaskData& task = problem_->tasks[0];
   const std::vector<TaskData>& before = warm_start.problem->tasks;
   const Index outputs = task.targets.cols();
   const Listed listed(warm_start.point->witness);
-  if (before.size() != 1 || before[0].inputs != task.inputs || before[0].rows != task.rows ||
+  if (options_.selection == SelectionChoice::kFixed || options_.family == FamilyChoice::kGabor ||
+      before.size() != 1 || before[0].inputs != task.inputs || before[0].rows != task.rows ||
       before[0].costs != task.costs || !listed.Fits(outputs)) {
     return;
   }

@@ -212,7 +212,7 @@ class Client:
             as the column with the role ``split`` says. None: no metrics are measured.
         path : (str, sequence of float), optional
             An option and values that it takes in turn, ``("lambda", [0.1, 0.03, 0.01])``: each training begins with the
-            solution of the one before, and the model is the best by `validation`. ``Model.metrics`` tell the whole path.
+            solution of the one before where the learner can, and the model is the best by `validation`. ``Model.metrics`` tell the whole path.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

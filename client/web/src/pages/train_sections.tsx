@@ -131,7 +131,7 @@ export function ValidationSection({ form, change }: SectionProps) {
               path="path.option"
               label="Option of a path"
               placeholder="none"
-              help="Train for several values of this option, each from the solution before, and keep the best."
+              help="Train for several values of this option in one job, and keep the best."
               value={form.pathOption}
               onChange={(pathOption) => change({ pathOption })}
             />

@@ -5,11 +5,11 @@
 namespace mercer::client {
 namespace {
 
-// Filters on patches of 16 x 16 pixels with one output.
-v1::ModelFunction Function(const std::vector<std::vector<double>>& filters,
-                           const std::vector<double>& coefficients) {
-  v1::ModelFunction function;
-  v1::FeatureTerm& term = *function.add_feature_terms();
+// Filters on patches of 16 x 16 pixels with a weight of one output each.
+v1::Model ModelOf(const std::vector<std::vector<double>>& filters,
+                  const std::vector<double>& weights) {
+  v1::Model model;
+  v1::FeatureTerm& term = *model.mutable_function()->add_feature_terms();
   term.mutable_gabor()->set_patch_size(16);
   v1::Matrix& parameters = *term.mutable_gabor()->mutable_filters();
   parameters.set_rows(static_cast<int64_t>(filters.size()));
@@ -17,15 +17,16 @@ v1::ModelFunction Function(const std::vector<std::vector<double>>& filters,
   for (const std::vector<double>& filter : filters) {
     parameters.mutable_values()->Add(filter.begin(), filter.end());
   }
-  term.mutable_coefficients()->set_rows(static_cast<int64_t>(coefficients.size()));
-  term.mutable_coefficients()->set_columns(1);
-  term.mutable_coefficients()->mutable_values()->Add(coefficients.begin(), coefficients.end());
-  return function;
+  v1::Matrix& of_features = *model.mutable_feature_weights()->mutable_weights();
+  of_features.set_rows(static_cast<int64_t>(weights.size()));
+  of_features.set_columns(1);
+  of_features.mutable_values()->Add(weights.begin(), weights.end());
+  return model;
 }
 
 // A wave of period 8 along the rows of the patch, which changes sign every 4 pixels: 16 of the picture.
 TEST(FilterPictureTest, WavesRunAsTheirAngleSays) {
-  const absl::StatusOr<GrayImage> image = DrawFilters(Function({{1e3, 1e3, 0.125, 0}}, {1}));
+  const absl::StatusOr<GrayImage> image = DrawFilters(ModelOf({{1e3, 1e3, 0.125, 0}}, {1}));
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->rows, 64);
   EXPECT_EQ(image->columns, 64);
@@ -36,7 +37,7 @@ TEST(FilterPictureTest, WavesRunAsTheirAngleSays) {
     EXPECT_EQ(image->pixel(row, 0), image->pixel(row, 63));
   }
   // A Gaussian window leaves grey at the border.
-  const absl::StatusOr<GrayImage> narrow = DrawFilters(Function({{1, 1, 0.125, 0}}, {1}));
+  const absl::StatusOr<GrayImage> narrow = DrawFilters(ModelOf({{1, 1, 0.125, 0}}, {1}));
   ASSERT_TRUE(narrow.ok()) << narrow.status();
   EXPECT_NEAR(narrow->pixel(0, 0), 128, 1);
 }
@@ -44,8 +45,7 @@ TEST(FilterPictureTest, WavesRunAsTheirAngleSays) {
 TEST(FilterPictureTest, TheMostImportantComesFirst) {
   const std::vector<double> flat = {1e3, 1e3, 0, 0};    // white
   const std::vector<double> window = {0.5, 0.5, 0, 0};  // grey but for its middle
-  const absl::StatusOr<GrayImage> image =
-      DrawFilters(Function({window, flat, window}, {0.1, -2, 1}));
+  const absl::StatusOr<GrayImage> image = DrawFilters(ModelOf({window, flat, window}, {0.1, 2, 1}));
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->rows, 132);
   EXPECT_EQ(image->columns, 132);
@@ -56,13 +56,12 @@ TEST(FilterPictureTest, TheMostImportantComesFirst) {
 }
 
 TEST(FilterPictureTest, OtherModelsAreRefused) {
-  EXPECT_EQ(DrawFilters(v1::ModelFunction()).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DrawFilters(Function({{1, 1, 1, 1}}, {})).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(DrawFilters(v1::Model()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DrawFilters(ModelOf({{1, 1, 1}}, {1})).status().code(), absl::StatusCode::kInternal);
 }
 
 TEST(FilterPictureTest, PngFilesReadBackAsTheyWere) {
-  const absl::StatusOr<GrayImage> image = DrawFilters(Function({{2, 3, 0.2, 1}}, {1}));
+  const absl::StatusOr<GrayImage> image = DrawFilters(ModelOf({{2, 3, 0.2, 1}}, {1}));
   ASSERT_TRUE(image.ok()) << image.status();
   const absl::StatusOr<std::string> file = EncodePng(*image);
   ASSERT_TRUE(file.ok()) << file.status();
