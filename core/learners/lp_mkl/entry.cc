@@ -9,7 +9,7 @@
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
-#include "core/learners/lp_mkl/weight_step.h"
+#include "core/solvers/weight_step.h"
 #include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {

@@ -7,9 +7,9 @@
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
 #include "core/base/step_count.h"
-#include "core/learners/lp_mkl/bounds.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/lp_weights.h"
+#include "core/solvers/mkl_bounds.h"
 #include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {

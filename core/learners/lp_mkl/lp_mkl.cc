@@ -7,9 +7,9 @@
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/loss_choice.h"
-#include "core/learners/lp_mkl/weight_step.h"
 #include "core/objectives/dual_ray.h"
 #include "core/objectives/lp_weights.h"
+#include "core/solvers/weight_step.h"
 #include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {

@@ -21,11 +21,11 @@
 #include <string>
 #include <string_view>
 
-#include "core/learners/lp_mkl/bounds.h"
-#include "core/learners/lp_mkl/curved_samples.h"
 #include "core/learners/lp_mkl/inner_solver.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
+#include "core/solvers/curved_samples.h"
+#include "core/solvers/mkl_bounds.h"
 #include "core/training/learner.h"
 
 namespace mercer::lp_mkl {

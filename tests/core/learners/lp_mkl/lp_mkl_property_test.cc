@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/learners/lp_mkl/bounds.h"
 #include "core/objectives/lp_weights.h"
+#include "core/solvers/mkl_bounds.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {

@@ -1,5 +1,5 @@
 // The curvature of the optimum in the kernel weights, against differences of optima.
-#include "core/learners/lp_mkl/weight_hessian.h"
+#include "core/solvers/weight_hessian.h"
 
 #include <memory>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "core/base/types.h"
 #include "core/objectives/loss.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
 struct CurvedSamples {
   std::vector<Index> rows;  // ascending
@@ -26,4 +26,4 @@ CurvedSamples FreeSamples(const LossView& view, const Vector& dual);
 // For the others, at the function with these scores and bias.
 CurvedSamples SamplesWithCurvature(const LossView& view, const Vector& scores, double bias);
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -1,4 +1,4 @@
-#include "core/learners/lp_mkl/weight_hessian.h"
+#include "core/solvers/weight_hessian.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "core/kernels/matrix_products.h"
 #include "core/solvers/svm_newton.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 namespace {
 
 constexpr double kShift = 1e-8;       // of the mean diagonal of S
@@ -169,4 +169,4 @@ absl::StatusOr<std::optional<Matrix>> WeightHessian(const KernelOperator& kernel
   return hessian;
 }
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -4,7 +4,7 @@
 #include "core/base/types.h"
 #include "core/objectives/loss.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
 // A point and what the kernels say about it. `dual` is feasible.
 struct PointView {
@@ -37,4 +37,4 @@ struct PointBounds {
 // through `dual`.
 PointBounds BoundPoint(const PointView& point);
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -1,15 +1,16 @@
-#include "core/learners/lp_mkl/bounds.h"
+#include "core/solvers/mkl_bounds.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/objectives/dual_ray.h"
 #include "core/objectives/lp_weights.h"
-#include "core/training/certificate.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
-double PointBounds::RelativeGap() const { return mercer::RelativeGap(primal, dual); }
+double PointBounds::RelativeGap() const {
+  return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
 
 PointBounds BoundPoint(const PointView& point) {
   PointBounds bounds;
@@ -35,4 +36,4 @@ PointBounds BoundPoint(const PointView& point) {
   return bounds;
 }
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -1,8 +1,8 @@
-#include "core/learners/lp_mkl/curved_samples.h"
+#include "core/solvers/curved_samples.h"
 
 #include <cmath>
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
 CurvedSamples FreeSamples(const LossView& view, const Vector& dual) {
   CurvedSamples samples;
@@ -31,4 +31,4 @@ CurvedSamples SamplesWithCurvature(const LossView& view, const Vector& scores, d
   return samples;
 }
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -8,9 +8,9 @@
 #include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
-#include "core/learners/lp_mkl/curved_samples.h"
+#include "core/solvers/curved_samples.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
 // H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G  for the products G(:, k) = (K_k dual)_F with the curved samples F, and
 //   S = K_FF + 1 / D    of a loss with the second derivatives D,
@@ -21,4 +21,4 @@ absl::StatusOr<std::optional<Matrix>> WeightHessian(const KernelOperator& kernel
                                                     const CurvedSamples& samples,
                                                     const Matrix& products, RunContext& context);
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

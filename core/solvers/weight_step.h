@@ -9,9 +9,9 @@
 #include "core/base/types.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_operator.h"
-#include "core/learners/lp_mkl/curved_samples.h"
+#include "core/solvers/curved_samples.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
 struct WeightStepInput {
   const KernelFamily& family;
@@ -37,4 +37,4 @@ absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& cont
 
 inline constexpr size_t kMaxModelKernels = 256;
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -1,14 +1,14 @@
-#include "core/learners/lp_mkl/weight_step.h"
+#include "core/solvers/weight_step.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "core/base/status_macros.h"
-#include "core/learners/lp_mkl/weight_hessian.h"
 #include "core/objectives/lp_weights.h"
+#include "core/solvers/weight_hessian.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 namespace {
 
 constexpr double kNegligibleWeight = 1e-9;  // at p = 1, against the largest weight
@@ -94,4 +94,4 @@ absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& cont
   return Normalized(weights, input.p);
 }
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -1,0 +1,96 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/byte_count.h"
+#include "core/base/status_macros.h"
+#include "core/learners/ikl/ikl.h"
+#include "core/learners/ikl/verify.h"
+#include "core/training/single_task.h"
+
+namespace mercer::ikl {
+namespace {
+
+constexpr Index kSearchKernels = 130;
+constexpr double kSvms = 25;     // of a run, for usual data
+constexpr double kSearches = 4;  // and each of about five passes
+
+// Gaussian kernels on all columns.
+ProblemShape ShapeOfKernels(const ProblemShape& shape, Index kernels) {
+  ProblemShape of_kernels = shape;
+  of_kernels.kernels = kernels;
+  of_kernels.sources = shape.columns > kMaxRecomputedColumns ? 1 : 0;
+  of_kernels.source_columns = shape.columns;
+  return of_kernels;
+}
+
+// The kernels of the list with their combination, and those of a search or of
+// the verifier beside them; columns of the solver, vectors.
+size_t EstimateMemory(const ProblemShape& shape) {
+  constexpr size_t kVectors = 60;
+  const ProblemShape of_kernels = ShapeOfKernels(shape, kSearchKernels);
+  return (LearnerFamilyBytes(of_kernels) + VerifierFamilyBytes(of_kernels) +
+          SmoColumnBytes(shape.rows, SmoOptions()) +
+          ByteCount(shape.rows) * ByteCount(kVectors * sizeof(double)))
+      .value();
+}
+
+LearnerWork EstimateWork(const IklOptions& options, const ProblemShape& shape) {
+  const double pairs = CountPairs(shape);
+  const auto columns = static_cast<double>(shape.columns);
+  LearnerWork work;
+  work.training[WorkKind::kProductColumns] = (kSearches * 6 + 2) * pairs * columns;
+  work.training[WorkKind::kKernelValues] = kSvms * 4 * pairs;
+  work.training[WorkKind::kSearchValues] = kSearches * 5 * 30 * pairs;
+  work.training[WorkKind::kEntries] = kSvms * 4 * pairs;
+  WorkCount smo = SmoWork(shape, options.C, 1.0);
+  smo *= 3;
+  work.training += smo;
+  work.verification[WorkKind::kProductColumns] = pairs * columns;
+  work.verification[WorkKind::kKernelValues] = 4 * pairs;
+  work.verification[WorkKind::kSearchValues] = kSearchKernels * pairs;
+  return work;
+}
+
+}  // namespace
+
+LearnerEntry Entry() {
+  LearnerEntry entry;
+  entry.name = "ikl";
+  entry.title = "Infinite kernel learning";
+  entry.summary =
+      "A support vector machine on the best combination of "
+      "Gaussian kernels whose bandwidths may be "
+      "anywhere in an interval: bandwidths are found one by one, "
+      "each where the present machine "
+      "gains most. Needs no list of kernels. The certificate is "
+      "about the kernels that were found; "
+      "the metrics bound what others could add. Memory grows with "
+      "the square of the rows. Source: "
+      "Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on "
+      "Kernel Learning (2008).";
+  entry.fields = IklOptions::Fields().fields();
+  entry.classification = true;
+  entry.uses_kernels = false;
+  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
+    return std::make_unique<IklLearner>(options);
+  };
+  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
+                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
+    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
+    return Verify(options, problem, witness, context);
+  };
+  entry.estimate_memory = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_RETURN_IF_ERROR(IklOptions::Fields().Parse(values).status());
+    return EstimateMemory(shape);
+  };
+  entry.estimate_work = [](const OptionValues& values,
+                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
+    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
+    return EstimateWork(options, shape);
+  };
+  return entry;
+}
+
+}  // namespace mercer::ikl
