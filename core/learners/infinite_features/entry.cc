@@ -12,17 +12,6 @@
 namespace mercer::infinite_features {
 namespace {
 
-Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {
-  return options.family == FamilyChoice::kFourier ? 2 : 1;
-}
-
-// Fixed filters of a grid, or all that a dictionary has.
-Index Fixed(const InfiniteFeaturesOptions& options) {
-  const int64_t values = options.values_per_parameter;
-  return options.family == FamilyChoice::kGabor ? values * values * values * values
-                                                : options.max_groups;
-}
-
 // Numbers that a group is evaluated with: none for a column, a direction, or a filter from each position of the patch.
 Index NumbersOfMap(const InfiniteFeaturesOptions& options, Index inputs) {
   switch (options.family) {
@@ -45,22 +34,6 @@ Index NumbersOfGroup(const InfiniteFeaturesOptions& options, Index inputs) {
                                                   : 1;
 }
 
-Index MostGroups(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
-  const Index most = options.max_groups;
-  if (options.family == FamilyChoice::kColumns) {
-    return std::min(most, std::max<Index>(shape.columns, 1));
-  }
-  switch (options.selection) {
-    case SelectionChoice::kSelected:
-      return std::min<Index>(most, options.dictionary_size);
-    case SelectionChoice::kFixed:
-      return std::min<Index>(most, Fixed(options));
-    case SelectionChoice::kGenerated:
-      break;
-  }
-  return most;
-}
-
 // Candidates that a round evaluates.
 Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   if (options.family == FamilyChoice::kColumns) {
@@ -70,7 +43,7 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
     return options.dictionary_size;
   }
   if (options.selection == SelectionChoice::kFixed) {
-    return Fixed(options);
+    return FixedGroups(options);
   }
   if (options.family == FamilyChoice::kGabor) {
     return options.candidates;
@@ -92,7 +65,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
-  const Index groups = MostGroups(options, shape);
+  const Index groups = MostGroups(options, shape.columns);
   const Index columns = groups * ColumnsPerGroup(options);
   const ByteCount width(columns);
   const Index drawn = Candidates(options, shape);
@@ -104,7 +77,8 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount maps = ByteCount(groups + std::min(drawn, kGroupsOfTile)) *
                          ByteCount(NumbersOfMap(options, shape.columns)) * ByteCount(2);
   const ByteCount blocks = rows * ByteCount(drawn * 2) * outputs * number;
-  return (ByteCount(FeatureColumns::Bytes(shape.rows, columns, PrecisionFor(shape.relative_gap))) +
+  return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
+                                          PrecisionFor(shape.relative_gap, shape.rows, columns))) +
           rows * (outputs + ByteCount(1)) * ByteCount(kVectors) * number +
           ByteCount(kGramCopies) * outputs * width * width * number +
           (candidates + listed + maps) * number + std::min(kScan, blocks))
@@ -116,7 +90,7 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);
   const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
-  const auto groups = static_cast<double>(MostGroups(options, shape));
+  const auto groups = static_cast<double>(MostGroups(options, shape.columns));
   const auto candidates = static_cast<double>(Candidates(options, shape));
   const auto per_group = static_cast<double>(ColumnsPerGroup(options));
   const double rounds = options.selection == SelectionChoice::kFixed

@@ -127,8 +127,8 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
 }
 
 absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
-  auto columns =
-      std::make_unique<FeatureColumns>(rows_->size(), PrecisionFor(problem_->relative_gap));
+  auto columns = std::make_unique<FeatureColumns>(
+      rows_->size(), PrecisionFor(problem_->relative_gap, rows_->size(), most));
   Matrix raw(rows_->size(), family_->columns_per_group());
   for (ScaledGroup& group : state_.groups) {
     MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, group.parameters, raw, context));

@@ -11,7 +11,8 @@
 // Guarantees   With the solver newton the objective never rises. After the search one accurate solve; the certificate is about the groups that are listed.
 //              That no candidate was found says nothing about those that were not drawn.
 // Cost         A round takes one pass over the rows for its candidates and a few passes over the rows times the features in the
-//              model. Memory: one number in single precision (double for gaps below 1e-5) per row and feature.
+//              model. Memory: one number per row and feature, in single precision where these are more than 2 million
+//              and the gap asked for is at least 1e-5.
 // Verified by  tests/core/learners/infinite_features, and the conformance suite.
 #pragma once
 

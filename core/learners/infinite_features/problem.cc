@@ -274,9 +274,38 @@ absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
                   : DrawGroups(*family, options.max_groups, seed));
 }
 
-ColumnPrecision PrecisionFor(double relative_gap) {
+Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {
+  return options.family == FamilyChoice::kFourier ? 2 : 1;
+}
+
+Index FixedGroups(const InfiniteFeaturesOptions& options) {
+  const int64_t values = options.values_per_parameter;
+  return options.family == FamilyChoice::kGabor ? values * values * values * values
+                                                : options.max_groups;
+}
+
+Index MostGroups(const InfiniteFeaturesOptions& options, Index num_inputs) {
+  const Index most = options.max_groups;
+  if (options.family == FamilyChoice::kColumns) {
+    return std::min(most, std::max<Index>(num_inputs, 1));
+  }
+  switch (options.selection) {
+    case SelectionChoice::kSelected:
+      return std::min<Index>(most, options.dictionary_size);
+    case SelectionChoice::kFixed:
+      return std::min<Index>(most, FixedGroups(options));
+    case SelectionChoice::kGenerated:
+      break;
+  }
+  return most;
+}
+
+ColumnPrecision PrecisionFor(double relative_gap, Index rows, Index columns) {
   constexpr double kDoubleGap = 1e-5;
-  return relative_gap < kDoubleGap ? ColumnPrecision::kDouble : ColumnPrecision::kSingle;
+  constexpr double kDoubleBytes = 1 << 24;
+  const double bytes = sizeof(double) * static_cast<double>(rows) * static_cast<double>(columns);
+  return relative_gap < kDoubleGap || bytes <= kDoubleBytes ? ColumnPrecision::kDouble
+                                                            : ColumnPrecision::kSingle;
 }
 
 double GroupWeight(const InfiniteFeaturesOptions& options, const FeatureParameters& group) {

@@ -42,8 +42,13 @@ absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& opt
                                               const TaskData& task, uint64_t seed,
                                               RunContext& context);
 
-// Smaller gaps than 1e-5 need columns in double precision.
-ColumnPrecision PrecisionFor(double relative_gap);
+Index ColumnsPerGroup(const InfiniteFeaturesOptions& options);
+// Features that are given in advance: of a grid of filters, else the most that a model may have.
+Index FixedGroups(const InfiniteFeaturesOptions& options);
+// The most groups that a model on rows of so many columns may have.
+Index MostGroups(const InfiniteFeaturesOptions& options, Index num_inputs);
+// Of so many columns: single precision saves memory and time where they are large, but gaps below 1e-5 need double precision.
+ColumnPrecision PrecisionFor(double relative_gap, Index rows, Index columns);
 
 // What is searched: `family` as it is, or as many of its features as the option selection says, as a family of their own. Errors: those
 // of MakeDictionary.
