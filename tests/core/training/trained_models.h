@@ -73,9 +73,7 @@ inline std::map<std::string, double> MetricsOf(const Model& model) {
 }
 
 // Trains once with a checkpoint after every step, then again from each of them.
-inline void ExpectSameBitsFromEveryCheckpoint(const TrainingRecipe& recipe,
-                                              const Dataset& dataset) {
-  const RecipeRun run = ExampleRun(recipe, dataset);
+inline void ExpectSameBitsFromEveryCheckpoint(const RecipeRun& run) {
   RunContext context;
   RecordingObserver observer;
   observer.wants_checkpoints = true;
@@ -94,6 +92,11 @@ inline void ExpectSameBitsFromEveryCheckpoint(const TrainingRecipe& recipe,
     EXPECT_EQ(other.events.back().iteration, observer.events.back().iteration)
         << "from checkpoint " << i;
   }
+}
+
+inline void ExpectSameBitsFromEveryCheckpoint(const TrainingRecipe& recipe,
+                                              const Dataset& dataset) {
+  ExpectSameBitsFromEveryCheckpoint(ExampleRun(recipe, dataset));
 }
 
 // Adds a categorical column "colour" to the first block.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/training/recipe_problem.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 
 namespace mercer::infinite_features {
@@ -155,6 +156,22 @@ TEST(InfiniteFeaturesFamiliesTest, ContradictingOptionsAreRefusedByName) {
   EXPECT_EQ(started({{"family", "columns"}, {"selection", "fixed"}, {"max_groups", int64_t{1}}},
                     two_columns),
             "max_groups");
+}
+
+// A sparse linear model on many columns needs memory in proportion to them, whatever a direction or a filter would take.
+TEST(InfiniteFeaturesFamiliesTest, EstimatesOfManyColumnsGrowWithTheirNumber) {
+  const auto estimate = [](Index columns) {
+    const absl::StatusOr<OptionValues> options = CompleteOptions(Entry(), {{"family", "columns"}});
+    EXPECT_TRUE(options.ok());
+    ProblemShape shape;
+    shape.rows = 200;
+    shape.columns = columns;
+    const absl::StatusOr<size_t> bytes = Entry().estimate_memory(*options, shape);
+    EXPECT_TRUE(bytes.ok());
+    return static_cast<double>(bytes.value_or(0));
+  };
+  EXPECT_LT(estimate(100'000), 15 * estimate(10'000));
+  EXPECT_LT(estimate(100'000), 2e8);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/learners/infinite_features/feature_problems.h"
+#include "tests/core/training/trained_models.h"
 
 namespace mercer::infinite_features {
 namespace {
@@ -87,6 +88,26 @@ TEST(WarmStartTest, ARestoredStateGoesOnWithTheSameBits) {
     ASSERT_TRUE((*restored)->Step(context).ok());
     EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
   }
+}
+
+// A run that is resumed between two values of a path, or within one, begins the next value with the same solution.
+TEST(WarmStartTest, EveryCheckpointOfAPathLeadsToTheSameBits) {
+  const LearnerEntry entry = Entry();
+  const Dataset data = ClassificationData(60, 3, 3, 1);
+  TrainingRecipe recipe;
+  recipe.learner = entry.name;
+  recipe.options["max_groups"] = int64_t{6};
+  recipe.validation.kind = ValidationKind::kHoldOut;
+  recipe.path = OptionPath{"lambda", {0.3, 0.1, 0.02}};
+  recipe.seed = 5;
+  const RecipeRun run{&entry, &recipe, &data, "digest", "test-version"};
+  ExpectSameBitsFromEveryCheckpoint(run);
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainedModel> along = RunRecipe(run, {}, context, observer);
+  ASSERT_TRUE(along.ok()) << along.status();
+  EXPECT_GE(MetricsOf(along->model).at("path.3.active_terms"),
+            MetricsOf(along->model).at("path.1.active_terms"));
 }
 
 }  // namespace
