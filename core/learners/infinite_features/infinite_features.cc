@@ -127,6 +127,7 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
 }
 
 absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
+  const Index most = MostGroups(options_, family_->num_inputs()) * family_->columns_per_group();
   auto columns = std::make_unique<FeatureColumns>(
       rows_->size(), PrecisionFor(problem_->relative_gap, rows_->size(), most));
   Matrix raw(rows_->size(), family_->columns_per_group());
