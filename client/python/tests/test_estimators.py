@@ -43,7 +43,8 @@ TOOLS = pathlib.Path(__file__).resolve().parents[1] / "tools"
 EXPECTED_FAILURES = {
     f"check_sample_weight_equivalence_on_{kind}_data": (
         "the default kernels take their widths, features their norms, and the default scaling its statistics, from the "
-        "rows as they are, without weights; and the optimum is certified to the relative gap tol=0.001, the check compares with 1e-7"
+        "rows as they are, without weights; and the optimum is certified to the relative gap tol=0.001, the check "
+        "compares with 1e-7"
     )
     for kind in ("dense", "sparse")
 }
@@ -112,7 +113,13 @@ def test_features_of_the_data_are_the_lasso(rings):
     n = len(target)
     penalty = 30.0
     ours = InfiniteFeaturesRegressor(
-        family="columns", lambda_=penalty, lambda_unit="absolute", normalization="none", violation=0.0, scaling="none", tol=1e-9
+        family="columns",
+        lambda_=penalty,
+        lambda_unit="absolute",
+        normalization="none",
+        violation=0.0,
+        scaling="none",
+        tol=1e-9,
     ).fit(features, target)
     theirs = Lasso(alpha=penalty / (2 * n), tol=1e-12, max_iter=100_000).fit(features, target)
     np.testing.assert_allclose(ours.predict(features), theirs.predict(features), atol=1e-5)

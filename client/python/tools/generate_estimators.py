@@ -21,6 +21,9 @@ NAMES = {
     ("kernel_ridge", "regression"): "KernelRidge",
     ("lp_mkl", "classification"): "LpMKLClassifier",
     ("lp_mkl", "regression"): "LpMKLRegressor",
+    ("csi", "classification"): "CSIClassifier",
+    ("csi", "regression"): "CSIRegressor",
+    ("ikl", "classification"): "IKLClassifier",
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
@@ -117,7 +120,7 @@ def default_of(option):
         return text == "true"
     if kind in ("int", "float"):
         return {"int": int, "float": float}[kind](text)
-    return text if kind == "str" else tuple(float(cell) for cell in text.split(",") if cell)
+    return text if kind == "str" else tuple(float(cell) for cell in text.strip("[]").split(",") if cell.strip())
 
 
 def option_parameter(option):
@@ -189,7 +192,9 @@ def estimator(learner, kind):
     body = [
         f'    _learner = "{learner.name}"',
         f"    _options = ({options.rstrip()})",
-        f"    _kernels_optional = {learner.kernels_optional}\n" if learner.uses_kernels else "    _uses_kernels = False\n",
+        f"    _kernels_optional = {learner.kernels_optional}\n"
+        if learner.uses_kernels
+        else "    _uses_kernels = False\n",
         "    def __init__(\n        self,\n        *,",
         *(f"        {n}: {annotation(k, v)} = {literal(v)}," for n, k, v, _ in parameters),
         "    ) -> None:",

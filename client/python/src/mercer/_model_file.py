@@ -296,7 +296,9 @@ def _feature_term(reader: _Reader) -> FeatureTerm:
         return FeatureTerm(num_inputs, FourierMap(parameters[:, 1:]), outputs, coefficients)
     if family == _GABOR:
         side = size or math.isqrt(num_inputs)
-        places = grid_positions(side, per_side) if len(numbers) == 0 else numbers[: len(numbers) // 2 * 2].reshape(-1, 2)
+        places = (
+            grid_positions(side, per_side) if len(numbers) == 0 else numbers[: len(numbers) // 2 * 2].reshape(-1, 2)
+        )
         if side * side != num_inputs or not len(places) or places.min() < 0 or places.max() >= side:
             raise ModelFileError("the model file is inconsistent: filters do not fit the patch")
         return FeatureTerm(num_inputs, GaborMap(side, places, subtract_mean, parameters), outputs, coefficients)

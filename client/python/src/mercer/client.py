@@ -211,8 +211,9 @@ class Client:
             A share in (0, 1) of the rows is held out; or so many folds; or ``"hold_out"`` or ``"folds"``
             as the column with the role ``split`` says. None: no metrics are measured.
         path : (str, sequence of float), optional
-            An option and values that it takes in turn, ``("lambda", [0.1, 0.03, 0.01])``: each training begins with the
-            solution of the one before where the learner can, and the model is the best by `validation`. ``Model.metrics`` tell the whole path.
+            An option and values that it takes in turn, ``("lambda", [0.1, 0.03, 0.01])``: each training begins with
+            the solution of the one before where the learner can, and the model is the best by `validation`.
+            ``Model.metrics`` tell the whole path.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

@@ -118,7 +118,7 @@ class Model:
         return dict(zip(weights.kernels, _matrix(weights.weights)))
 
     def feature_weights(self) -> dict[str, Array]:
-        """Norms of the weights of the groups of features that were chosen, one for each output; empty for learners of kernels."""
+        """Norms of the weights of chosen groups of features, one for each output; empty for learners of kernels."""
         weights = self.get().feature_weights
         return dict(zip(weights.features, _matrix(weights.weights)))
 

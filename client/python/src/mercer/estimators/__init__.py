@@ -4,11 +4,19 @@ Made by ``tools/generate_estimators.py`` from the descriptions of the server's l
 A change belongs there.
 """
 
+from mercer.estimators.csi import CSIClassifier, CSIRegressor
+from mercer.estimators.ikl import IKLClassifier
+from mercer.estimators.infinite_features import InfiniteFeaturesClassifier, InfiniteFeaturesRegressor
 from mercer.estimators.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.lp_mkl import LpMKLClassifier, LpMKLRegressor
 from mercer.estimators.svm import KernelSVC, KernelSVR
 
 __all__ = [
+    "CSIClassifier",
+    "CSIRegressor",
+    "IKLClassifier",
+    "InfiniteFeaturesClassifier",
+    "InfiniteFeaturesRegressor",
     "KernelRidge",
     "KernelRidgeClassifier",
     "KernelSVC",
