@@ -109,7 +109,7 @@ TEST(ProgressDisplayTest, StagesThatKnowTheirEndShowTheirShare) {
       "[7]   train: iteration 14  factor 42 %  objective 1234.5  gap 3.2e-02  31 kernels  12 s  "
       "about 8.0 s left");
   EXPECT_EQ(FormatProgressBar(event, kRemaining, 1e-3, {.width = 60}),
-            "train ▕█████     ▏ factor 42 %  gap 3.2e-02 → 1.0e-03  obje…");
+            "train ▕█████     ▏ factor 42 %  gap 3.2e-02 → 1.0e-03  obj…");
 }
 
 TEST(ProgressDisplayTest, OneLineForEachEvent) {
