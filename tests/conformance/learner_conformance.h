@@ -76,6 +76,22 @@ inline OptionValues WithWhatItNeeds(const LearnerEntry& entry, const std::string
   return alone;
 }
 
+// Models of at most a dozen features, unless the options say how many: the suite's trainings stay short.
+inline void KeepModelsSmall(const LearnerEntry& entry, std::vector<OptionValues>& variants) {
+  constexpr int64_t kMostGroups = 12;
+  const bool has_groups =
+      std::any_of(entry.fields.begin(), entry.fields.end(),
+                  [](const OptionField& field) { return field.name == "max_groups"; });
+  for (OptionValues& options : variants) {
+    const auto selection = options.find("selection");
+    const bool fixed =
+        selection != options.end() && selection->second == OptionValue(std::string("fixed"));
+    if (has_groups && !fixed) {
+      options.emplace("max_groups", kMostGroups);
+    }
+  }
+}
+
 // The defaults, and options under which a learner works in another way: every other choice, and
 // hard problems.
 inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, TargetKind kind) {
@@ -91,6 +107,7 @@ inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, Targe
       variants.push_back({{field.name, field.name == "C" ? 300.0 : 1e-3}});
     }
   }
+  KeepModelsSmall(entry, variants);
   return variants;
 }
 

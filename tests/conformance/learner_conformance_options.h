@@ -84,6 +84,7 @@ inline std::vector<OptionValues> NonDefaultOptions(const LearnerEntry& entry, Ta
   }
   variants.push_back(std::move(lower));
   variants.push_back(std::move(upper));
+  KeepModelsSmall(entry, variants);
   return variants;
 }
 
