@@ -102,7 +102,7 @@ inline void ExpectEndedInTime(const EndedRun& run, Ending ending, const std::str
 }
 
 TEST_P(LearnerConformance, RunEndsWithinAQuarterSecondOfWork) {
-  const TrainingProblem problem = Problem(4000, 20, {1, 2, 4, 8, 16, 32});
+  const TrainingProblem problem = Problem(4000, 25, {1, 2, 4, 8, 16, 32});
   // With sanitizers the verifications that follow take so long that one moment has to do.
   const std::vector<double> moments =
       kSanitizerFactor > 1 ? std::vector<double>{0.1} : std::vector<double>{0.02, 0.1, 0.5};
@@ -178,8 +178,11 @@ TEST_P(LearnerConformance, EveryNumberOfIterationsGivesAModelOrSaysThatThereIsNo
       continue;
     }
     ExpectFinite(*outcome, "limit of iterations");
-    EXPECT_GE(outcome->certificate.dual, best_dual - 1e-9 * std::abs(best_dual))
-        << "more iterations, a worse bound";
+    // With more features listed the optimum that is bounded falls.
+    if (outcome->certificate.scope != CertificateScope::kListedFeatures) {
+      EXPECT_GE(outcome->certificate.dual, best_dual - 1e-9 * std::abs(best_dual))
+          << "more iterations, a worse bound";
+    }
     best_dual = outcome->certificate.dual;
   }
 }
