@@ -54,14 +54,17 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
 }
 
 // Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
-// with their sums; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
+// with their sums; distances for the median; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
   constexpr Index kGramCopies = 4;
   constexpr Index kCandidateCopies = 4;
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
-  constexpr ByteCount kScan(size_t{48} << 20);  // partial sums and chunks of a search
+  constexpr Index kRowsOfSums = 4096;
+  constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
+  constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
+  constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
@@ -76,12 +79,18 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount listed = ByteCount(groups) * ByteCount(kGroupCopies) * given;
   const ByteCount maps = ByteCount(groups + std::min(drawn, kGroupsOfTile)) *
                          ByteCount(NumbersOfMap(options, shape.columns)) * ByteCount(2);
-  const ByteCount blocks = rows * ByteCount(drawn * 2) * outputs * number;
+  // Of each candidate column, for every few thousand rows: sums with the slopes and of the column itself.
+  const ByteCount sums = ByteCount(shape.rows / kRowsOfSums + 1) *
+                         ByteCount(drawn * ColumnsPerGroup(options)) * (outputs + ByteCount(4)) *
+                         ByteCount(2) * number;
+  const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
+  const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
                                           PrecisionFor(shape.relative_gap, shape.rows, columns))) +
           rows * (outputs + ByteCount(1)) * ByteCount(kVectors) * number +
           ByteCount(kGramCopies) * outputs * width * width * number +
-          (candidates + listed + maps) * number + std::min(kScan, blocks))
+          (candidates + listed + maps) * number + kTile + std::min(kScan, sums) +
+          median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();
 }
 
