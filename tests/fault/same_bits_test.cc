@@ -21,6 +21,12 @@ std::map<std::string, v1::TrainRequest> Requests(const v1::TrainRequest& selecti
   *requests["svm"].mutable_learner()->mutable_svm()->add_kernels() = kernels;
   requests["kernel_ridge"] = selection;
   *requests["kernel_ridge"].mutable_learner()->mutable_kernel_ridge()->add_kernels() = kernels;
+  requests["csi"] = selection;
+  *requests["csi"].mutable_learner()->mutable_csi()->add_kernels() = kernels;
+  requests["ikl"] = selection;
+  requests["ikl"].mutable_learner()->mutable_ikl();
+  requests["infinite_features"] = selection;
+  requests["infinite_features"].mutable_learner()->mutable_infinite_features()->set_max_groups(12);
   for (auto& [name, request] : requests) {
     request.mutable_validation()->mutable_folds()->set_count(3);
   }

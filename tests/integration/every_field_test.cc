@@ -68,6 +68,7 @@ constexpr Couple kCouples[] = {
     {"upload_id", "sha256"},              // to resume an upload takes both
     {"target_kind", "class_weights"},     // for classification alone
     {"target_kind", "epsilon"},           // for regression alone
+    {"learner.ikl", "target_kind"},       // for classification alone
     {"weighting", "class_weights.weights"},
     {"kernels.type", "kernels"},  // which parameters it has
     {"kernels.rule", "kernels"},
