@@ -48,6 +48,12 @@ EXPECTED_FAILURES = {
     )
     for kind in ("dense", "sparse")
 }
+# Of single estimators.
+MORE_EXPECTED_FAILURES = {
+    "InfiniteFeaturesClassifier": {
+        "check_class_weight_classifiers": "classes that weigh 1e7 to 1: the features' weights are not found in 1000 steps"
+    }
+}
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +64,13 @@ def default_server(client, monkeypatch):
 
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_check_estimator(name):
+    expected = {**EXPECTED_FAILURES, **MORE_EXPECTED_FAILURES.get(name, {})}
     found = estimator_checks.check_estimator(
-        getattr(estimators, name)(), expected_failed_checks=EXPECTED_FAILURES, on_skip=None, on_fail=None
+        getattr(estimators, name)(), expected_failed_checks=expected, on_skip=None, on_fail=None
     )
     failed = {c["check_name"]: c["exception"] for c in found if c["status"] == "failed"}
     assert failed == {}
-    assert {c["check_name"] for c in found if c["status"] == "xfail"} == set(EXPECTED_FAILURES)
+    assert {c["check_name"] for c in found if c["status"] == "xfail"} == set(expected)
     assert sum(c["status"] == "passed" for c in found) > 50
 
 

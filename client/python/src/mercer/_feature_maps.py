@@ -70,7 +70,7 @@ class GaborMap:
         along = z * np.cos(angle) + y * np.sin(angle)
         across = -z * np.sin(angle) + y * np.cos(angle)
         window = np.exp(-(along**2) / (2 * scale_z**2) - across**2 / (2 * scale_y**2))
-        filters = window * np.cos(2 * np.pi * frequency * along)
+        filters: Array = window * np.cos(2 * np.pi * frequency * along)
         return filters - filters.mean(axis=0) if self.subtract_mean else filters
 
     def values(self, inputs: Array, coefficients: Array) -> Array:

@@ -45,7 +45,9 @@ TrainingRecipe MixedRecipe(const LearnerEntry& entry) {
   KernelGrid precomputed;
   precomputed.prototype.type = KernelType::kPrecomputed;
   precomputed.prototype.block = "gram";
-  recipe.kernels = {gaussian, precomputed};
+  if (entry.uses_kernels) {
+    recipe.kernels = {gaussian, precomputed};
+  }
   recipe.seed = 3;
   return recipe;
 }
