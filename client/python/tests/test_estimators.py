@@ -51,7 +51,7 @@ EXPECTED_FAILURES = {
 # Of single estimators.
 MORE_EXPECTED_FAILURES = {
     "InfiniteFeaturesClassifier": {
-        "check_class_weight_classifiers": "classes that weigh 1e7 to 1: the features' weights are not found in 1000 steps"
+        "check_class_weight_classifiers": "classes that weigh 1e7 to 1: the optimum is not found in 1000 steps"
     }
 }
 
