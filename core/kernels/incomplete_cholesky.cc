@@ -12,8 +12,8 @@ namespace mercer {
 namespace {
 
 constexpr Index kBlockRows = 2048;
-// Of the largest entry. Rounding is multiplied by what the columns before have taken: kernels of a low rank come to about 1e-6.
-constexpr double kNegative = 1e-5;
+// Of the largest entry. A pivot may be as small as 1e-12 of it, which multiplies rounding by as much: about 2e-4.
+constexpr double kNegative = 1e-3;
 
 }  // namespace
 
