@@ -1,6 +1,8 @@
 #include "core/kernels/incomplete_cholesky.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +14,16 @@ namespace mercer {
 namespace {
 
 constexpr Index kBlockRows = 2048;
-// Of the largest entry. A pivot may be as small as 1e-12 of it, which multiplies rounding by as much: about 2e-4.
-constexpr double kNegative = 1e-3;
+constexpr double kNegative =
+    1e-8;  // of the largest entry: more than rounding, where no pivot was small
+constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
 }  // namespace
 
 IncompleteCholesky::IncompleteCholesky(const KernelColumns& kernel, Index max_columns)
     : kernel_(&kernel),
       largest_(kernel.size() > 0 ? kernel.diagonal().maxCoeff() : 0.0),
+      least_pivot_(largest_),
       factor_(kernel.size(), max_columns),
       diagonal_(kernel.diagonal()) {}
 
@@ -52,13 +56,17 @@ absl::Status IncompleteCholesky::Append(Index row, RunContext& context) {
   column /= root;
   column(row) = root;
   Vector diagonal = diagonal_ - column.cwiseAbs2();
-  if (!(diagonal.minCoeff() >= -kNegative * largest_)) {
+  const double least_pivot = std::min(least_pivot_, diagonal_(row));
+  // A column is divided by the root of its pivot, and with it the rounding of the kernel's entries.
+  const double allowed = std::max(kNegative, kRounding * largest_ / least_pivot) * largest_;
+  if (!(diagonal.minCoeff() >= -allowed)) {
     return WithReason(
         absl::InvalidArgumentError(absl::StrCat(
             "the kernel is not positive semidefinite: a diagonal of ", diagonal.minCoeff(),
             " is left after ", rank() + 1, " columns of its factor")),
         "NOT_PSD");
   }
+  least_pivot_ = least_pivot;
   diagonal_ = diagonal.cwiseMax(0.0);
   diagonal_(row) = 0;
   factor_.col(rank()) = column;

@@ -34,13 +34,15 @@ class IncompleteCholesky {
 
   // out = (K - G G')(:, row), 0 at the pivots: sqrt(diagonal()(row)) times the column of G that `row` would add. Errors: kCancelled.
   absl::Status ResidualColumn(Index row, VectorRef out, RunContext& context) const;
-  // Adds a pivot with diagonal()(row) > 0, rank() < max_columns. Errors: kInvalidArgument with reason NOT_PSD when the diagonal
-  // falls below -1e-8 of the kernel's largest entry; kCancelled. Both leave the factor as it was.
+  // Adds a pivot with diagonal()(row) > 0, rank() < max_columns. Errors: kInvalidArgument with reason NOT_PSD when the diagonal falls
+  // below -1e-8 of the kernel's largest entry by more than the rounding that small pivots multiply; kCancelled. Both leave the factor as
+  // it was.
   absl::Status Append(Index row, RunContext& context);
 
  private:
   const KernelColumns* kernel_;
   double largest_;  // entry of the kernel
+  double least_pivot_;
   Matrix factor_;
   Vector diagonal_;
   std::vector<Index> pivots_;

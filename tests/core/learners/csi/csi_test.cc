@@ -126,6 +126,12 @@ TEST(CsiLearnerTest, BadInputIsRefused) {
   problem = ToyProblem(TargetKind::kRegression, 20, 2, {});
   EXPECT_TRUE(absl::IsInvalidArgument(Train(problem).status()));
   EXPECT_EQ(GetReason(Train(IndefiniteProblem()).status()), "NOT_PSD");
+  // Two rows whose kernel has the eigenvalue -1e-5; no pivot is small.
+  Matrix gram = Matrix::Constant(2, 2, 1.00001);
+  gram.diagonal().setOnes();
+  const TrainingProblem slightly =
+      PrecomputedProblem(TargetKind::kClassification, {gram}, Vector{{1.0, -1.0}});
+  EXPECT_EQ(GetReason(Train(slightly).status()), "NOT_PSD");
 }
 
 TEST(CsiLearnerTest, VerifierFindsAWitnessOfOtherPivots) {
