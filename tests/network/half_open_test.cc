@@ -114,7 +114,9 @@ TEST_F(HalfOpenTest, MemoryOfWatchersThatHaveGoneSilentlyIsGivenBack) {
     GTEST_SKIP() << "the sanitizer keeps freed memory";
   }
   constexpr int kRounds = 4;
-  constexpr int64_t kLeastOfACall = 1 << 10;
+  // The server holds some 19 KiB for each. What it keeps for good by chance, such as a table that grows, is some
+  // 150 KiB a round.
+  constexpr int64_t kLeastOfACall = 4 << 10;
   Start();
   std::vector<int64_t> with_watchers;
   for (int round = 0; round < kRounds; ++round) {

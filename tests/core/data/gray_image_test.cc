@@ -253,7 +253,8 @@ TEST(GrayImageTest, TakesNoMoreMemoryThanItSays) {
   const std::string flat = Png(parts);
   for (const std::string& bytes : {deep, flat, BinaryPgm(kSide, kSide)}) {
     const int64_t growth = PeakGrowth([&] { return ReadGrayImage(bytes).ok(); });
-    ASSERT_GE(growth, 2 * kSide * kSide) << "it was read";
+    // Half of its pixels' bytes: the kernel counts resident pages in batches.
+    ASSERT_GE(growth, kSide * kSide) << "it was read";
     EXPECT_LE(growth, ImageReadingBytes({kSide, kSide}) + kCodeAndStacks);
   }
 }
