@@ -101,4 +101,28 @@ Matrix BlockNorm::Hessian(const ConstMatrixRef& block) const {
   return hessian;
 }
 
+// Of N^2 / (2 N0), N0 the norm at the block; q = 1: atom by atom.
+Matrix BlockNorm::GuardedHessian(const ConstMatrixRef& block) const {
+  Matrix hessian = Hessian(block);
+  const Matrix gradient = Gradient(block);
+  const Eigen::Map<const Vector> slopes(gradient.data(), gradient.size());
+  if (q_ != 1) {
+    const double norm = Value(block);
+    if (norm > 0) {
+      hessian.noalias() += slopes * (slopes / norm).transpose();
+    }
+    return hessian;
+  }
+  const Matrix atoms = Atoms(block);
+  const Index size = atoms.rows();
+  for (Index a = 0; a < atoms.cols(); ++a) {
+    const double norm = atoms.col(a).stableNorm();
+    const auto own = slopes.segment(a * size, size);
+    if (norm > 0) {
+      hessian.block(a * size, a * size, size, size) += own * (own / norm).transpose();
+    }
+  }
+  return hessian;
+}
+
 }  // namespace mercer

@@ -43,6 +43,9 @@ class BlockNorm {
   Matrix Gradient(const ConstMatrixRef& block) const;
   // The matrix of second derivatives by the entries counted column by column, 0 at entries that are not smooth.
   Matrix Hessian(const ConstMatrixRef& block) const;
+  // That plus what makes up for N not seeing how it bends at 0 across an atom (q = 1) or the block: for q = 1 and 2 the function with
+  // N's value and gradient at `block` and these second derivatives is nowhere below N.
+  Matrix GuardedHessian(const ConstMatrixRef& block) const;
   // True when an entry of a block with so many rows must not change its sign within one step of Newton's method, since N has a
   // kink at 0 in each entry for itself.
   bool HasKinksAtZero(Index rows) const { return q_ == 1 && AtomSize(rows) == 1; }

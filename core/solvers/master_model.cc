@@ -18,7 +18,11 @@ constexpr int kMaxRoundsWithoutNewton = 60;
 constexpr int kNewtonSteps = 3;
 constexpr int kNewtonStepsWithKinks = 10;
 constexpr int kMaxModelHalvings = 25;
+constexpr int kMaxBends = 10;
 constexpr double kSufficientModelDecrease = 1e-4;
+// Of the penalties: by a step that is the last one, and by one that is not worth another kind of step when it is refused.
+constexpr double kLeastDecrease = 1e-15;
+constexpr double kNoDecrease = 1e-13;
 
 double LargestEigenvalue(const Matrix& block) {
   if (block.rows() == 1) {
@@ -152,7 +156,7 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
 }
 
 // The unknowns of tasks [begin, end) and the shared ones.
-MasterSystem MasterModel::MakeSystem(Index begin, Index end) const {
+MasterSystem MasterModel::MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const {
   MasterSystem system(hessians_);
   const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
                        bool shared) {
@@ -169,8 +173,11 @@ MasterSystem MasterModel::MakeSystem(Index begin, Index end) const {
     for (const Index entry : entries) {
       unknowns.push_back({problem_.first_column(group) + entry % rows, shared ? -1 : entry / rows});
     }
+    const Matrix hessian = curvature == PenaltyCurvature::kOwn
+                               ? penalty.norm.Hessian(weights)
+                               : penalty.norm.GuardedHessian(weights);
     system.AddBlock(unknowns, factor * penalty.norm.Gradient(weights).reshaped()(entries),
-                    factor * penalty.norm.Hessian(weights)(entries, entries));
+                    factor * hessian(entries, entries));
   };
   for (Index g = 0; g < problem_.num_groups(); ++g) {
     const Index first = problem_.first_column(g);
@@ -204,14 +211,12 @@ double MasterModel::LargestStep(const MasterSystem& system, const Vector& step) 
   return largest;
 }
 
-MasterModel::Change MasterModel::ChangeOf(const MasterSystem& system, const Vector& step) const {
-  Change change{Matrix::Zero(specific_.rows(), specific_.cols()), Vector::Zero(shared_.size())};
+MasterModel::Weights MasterModel::After(const MasterSystem& system, const Vector& step) const {
+  Weights next{specific_, shared_};
   for (Index a = 0; a < step.size(); ++a) {
-    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
-    (unknown.task < 0 ? change.shared(unknown.column)
-                      : change.specific(unknown.column, unknown.task)) = step(a);
+    next.Of(system.unknowns()[static_cast<size_t>(a)]) += step(a);
   }
-  return change;
+  return next;
 }
 
 double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const {
@@ -219,14 +224,11 @@ double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const 
 }
 
 // A norm has a kink at the block 0 (q = 1: at each of its columns), which Newton's method does not see: a block that a step has carried
-// past it, so that its product with the block before is not positive, stops there. True when there was one.
-bool MasterModel::StopBlocksAtZero(Change& point) const {
-  bool stopped = false;
+// past it, so that its product with the block before is not positive, stops there.
+void MasterModel::StopBlocksAtZero(Weights& point) const {
   const auto stop = [&](const auto& before, auto now) {
-    if ((now.array() != 0).any() && (before.array() != 0).any() &&
-        (before.array() * now.array()).sum() <= 0) {
+    if ((before.array() * now.array()).sum() <= 0 && (before.array() != 0).any()) {
       now.setZero();
-      stopped = true;
     }
   };
   for (Index g = 0; g < problem_.num_groups(); ++g) {
@@ -246,58 +248,97 @@ bool MasterModel::StopBlocksAtZero(Change& point) const {
       stop(specific_.col(t).segment(first, size), point.specific.col(t).segment(first, size));
     }
   }
-  return stopped;
 }
 
-bool MasterModel::LineSearch(const MasterSystem& system, const Vector& step) {
-  const double slope = system.gradient().dot(step);
-  if (!(slope < 0)) {
+// With what the step was cut for exactly 0, and what rounding leaves on the other side.
+MasterModel::Weights MasterModel::AfterStoppingAtZero(const MasterSystem& system,
+                                                      const Vector& step, double size) const {
+  Weights next = After(system, size * step);
+  StopBlocksAtZero(next);
+  for (Index a = 0; a < step.size(); ++a) {
+    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
+    const double before = Weight(unknown);
+    double& after = next.Of(unknown);
+    if (HasKink(unknown) && (before * after <= 0 || (size < 1 && -before / step(a) == size))) {
+      after = 0;
+    }
+  }
+  return next;
+}
+
+// Where the model changes by at most `goal` < 0.
+bool MasterModel::MoveTo(Weights next, double goal) {
+  const Matrix change = (next.specific - specific_).colwise() + (next.shared - shared_).eval();
+  const Matrix products = ProductsWithHessians(hessians_, change);
+  const double risk = ((gradient_ + 0.5 * products).array() * change.array()).sum();
+  if (!(risk + Penalty(next.specific, next.shared) - Penalty(specific_, shared_) <= goal)) {
     return false;
   }
-  const Change change = ChangeOf(system, step);
-  const Matrix weights = change.specific.colwise() + change.shared;
-  const Matrix products = ProductsWithHessians(hessians_, weights);
-  const double linear = (gradient_.array() * weights.array()).sum();
-  const double quadratic = (products.array() * weights.array()).sum();
-  const double penalty = Penalty(specific_, shared_);
-  const double largest = LargestStep(system, step);
-  double size = largest;
-  for (int halving = 0; halving < kMaxModelHalvings; ++halving, size *= 0.5) {
-    Change next{specific_ + size * change.specific, shared_ + size * change.shared};
-    double gain = size * linear + 0.5 * size * size * quadratic;
-    Matrix
-        moved;  // the products of the Hessians with what the weights change by, when that is not a multiple of the step
-    if (StopBlocksAtZero(next)) {
-      const Matrix difference =
-          (next.specific - specific_).colwise() + (next.shared - shared_).eval();
-      moved = ProductsWithHessians(hessians_, difference);
-      gain = (gradient_.array() * difference.array()).sum() +
-             0.5 * (moved.array() * difference.array()).sum();
+  specific_ = std::move(next.specific);
+  shared_ = std::move(next.shared);
+  gradient_ += products;
+  return true;
+}
+
+bool MasterModel::StepStoppingAtZero(const MasterSystem& system, const Vector& step) {
+  const double slope = system.gradient().dot(step);
+  const double size = LargestStep(system, step);
+  return slope < 0 &&
+         MoveTo(AfterStoppingAtZero(system, step, size), kSufficientModelDecrease * size * slope);
+}
+
+// For MasterSystem::Solve: -w for the weights w that the whole step carries to 0 or past it.
+Vector MasterModel::StepsToZero(const MasterSystem& system, const Vector& step) const {
+  Weights next = AfterStoppingAtZero(system, step, 1.0);
+  Vector given = Vector::Constant(step.size(), MasterSystem::kFree);
+  for (Index a = 0; a < step.size(); ++a) {
+    const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
+    if (next.Of(unknown) == 0) {
+      given(a) = -Weight(unknown);
     }
-    gain += Penalty(next.specific, next.shared) - penalty;
-    if (gain > kSufficientModelDecrease * size * slope) {
-      continue;
+  }
+  return given;
+}
+
+// Where columns are correlated, or a few rows cost much more than the others, a block that stops at 0 alone may cost more than the step
+// gains: the others must move for it to be there.
+absl::StatusOr<bool> MasterModel::BentStep(const MasterSystem& system, Vector step,
+                                           RunContext& context) {
+  for (int bend = 0; bend < kMaxBends; ++bend) {
+    const Vector given = StepsToZero(system, step);
+    if ((given.array() == MasterSystem::kFree || given.array() == step.array()).all()) {
+      return false;
     }
-    for (Index a = 0; a < step.size(); ++a) {
-      const MasterUnknown& unknown = system.unknowns()[static_cast<size_t>(a)];
-      // What the step was cut for becomes exactly 0, and with it what rounding leaves on the other side.
-      const double before = Weight(unknown);
-      double& after = unknown.task < 0 ? next.shared(unknown.column)
-                                       : next.specific(unknown.column, unknown.task);
-      if (HasKink(unknown) && (before * after <= 0 || (largest < 1 && -before / step(a) == size))) {
-        after = 0;
-      }
+    MERCER_ASSIGN_OR_RETURN(std::optional<Vector> next, system.Solve(given, context));
+    if (!next.has_value() || !(system.gradient().dot(*next) < 0)) {
+      return false;
     }
-    specific_ = std::move(next.specific);
-    shared_ = std::move(next.shared);
-    gradient_ += moved.size() > 0 ? moved : Matrix(size * products);
-    return true;
+    step = *std::move(next);
+    if (StepStoppingAtZero(system, step)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<bool> MasterModel::GuardedStep(Index begin, Index end, RunContext& context) {
+  const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kGuarded);
+  MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> step, system.Solve(context));
+  if (!step.has_value()) {
+    return false;
+  }
+  const double slope = system.gradient().dot(*step);
+  double size = 1;
+  for (int halving = 0; slope < 0 && halving < kMaxModelHalvings; ++halving, size *= 0.5) {
+    if (MoveTo(After(system, size * *step), kSufficientModelDecrease * size * slope)) {
+      return true;
+    }
   }
   return false;
 }
 
 absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext& context) {
-  const MasterSystem system = MakeSystem(begin, end);
+  const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kOwn);
   if (system.size() == 0) {
     return false;
   }
@@ -305,8 +346,18 @@ absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext&
   if (!step.has_value()) {
     return false;
   }
-  const double before = system.gradient().dot(*step);
-  return LineSearch(system, *step) && -before > 1e-15 * Penalty(specific_, shared_);
+  const double decrease = -system.gradient().dot(*step);
+  bool moved = StepStoppingAtZero(system, *step);
+  if (!moved && !(decrease > kNoDecrease * Penalty(specific_, shared_))) {
+    return false;  // rounding alone tells the model's values apart
+  }
+  if (!moved) {
+    MERCER_ASSIGN_OR_RETURN(moved, BentStep(system, *step, context));
+  }
+  if (!moved) {
+    MERCER_ASSIGN_OR_RETURN(moved, GuardedStep(begin, end, context));
+  }
+  return moved && decrease > kLeastDecrease * Penalty(specific_, shared_);
 }
 
 }  // namespace mercer

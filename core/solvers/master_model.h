@@ -3,7 +3,8 @@
 // Source       The specification of learning with infinitely many features, section (b.9): sweeps of proximal steps over the blocks,
 //              which find out which are zero, and Newton's method on the entries along which the penalties are smooth. Works on
 //              d x d matrices alone.
-// Guarantees   The value never increases. Duplicate, constant and zero columns are harmless.
+// Guarantees   The value never increases. Duplicate, constant and zero columns are harmless, and so are rows whose costs differ by many
+//              orders of magnitude: steps are chosen with the blocks in mind that they carry to 0.
 #pragma once
 
 #include <memory>
@@ -31,9 +32,12 @@ class MasterModel {
   const Vector& shared() const { return shared_; }
 
  private:
-  struct Change {
+  struct Weights {
     Matrix specific;
     Vector shared;
+    double& Of(const MasterUnknown& unknown) {
+      return unknown.task < 0 ? shared(unknown.column) : specific(unknown.column, unknown.task);
+    }
   };
 
   const Matrix& Hessian(Index task) const { return *hessians_[static_cast<size_t>(task)]; }
@@ -43,15 +47,20 @@ class MasterModel {
   // Newton's method for tasks [begin, end), with the shared part when there is one; the other tasks stay.
   absl::Status MinimizeOnSupport(Index begin, Index end, RunContext& context);
   absl::StatusOr<bool> NewtonStep(Index begin, Index end, RunContext& context);
-  MasterSystem MakeSystem(Index begin, Index end) const;
+  enum class PenaltyCurvature { kOwn, kGuarded };
+  MasterSystem MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const;
+  // Three ways on, each for when the one before does not gain enough: what the step carries past 0 stays there; the step is chosen anew
+  // for that; the penalties are replaced by bounds that are smooth at 0. False when nothing has moved.
+  bool StepStoppingAtZero(const MasterSystem& system, const Vector& step);
+  absl::StatusOr<bool> BentStep(const MasterSystem& system, Vector step, RunContext& context);
+  absl::StatusOr<bool> GuardedStep(Index begin, Index end, RunContext& context);
   double LargestStep(const MasterSystem& system, const Vector& step) const;
-  bool LineSearch(const MasterSystem& system, const Vector& step);
-  Change ChangeOf(const MasterSystem& system, const Vector& step) const;
-  bool StopBlocksAtZero(Change& point) const;
+  Weights After(const MasterSystem& system, const Vector& step) const;
+  Weights AfterStoppingAtZero(const MasterSystem& system, const Vector& step, double size) const;
+  Vector StepsToZero(const MasterSystem& system, const Vector& step) const;
+  void StopBlocksAtZero(Weights& point) const;
+  bool MoveTo(Weights next, double goal);
   double Penalty(const Matrix& specific, const Vector& shared) const;
-  double& Weight(const MasterUnknown& unknown) {
-    return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
-  }
   double Weight(const MasterUnknown& unknown) const {
     return unknown.task < 0 ? shared_(unknown.column) : specific_(unknown.column, unknown.task);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Index kMostFactored = 400;  // unknowns; a dense factor of them takes a millisecond
 constexpr Index kMostOfTask = 2500;   // a dense factor takes about a second
-constexpr double kRidge = 1e-10;
+constexpr double kRidge = 1e-12;
 constexpr double kResidual = 1e-6;  // that conjugate gradients leave, as a share
 constexpr int kMostIterations = 500;
 
@@ -193,11 +193,13 @@ double MasterSystem::Ridge() const {
   return kRidge / (1 + kRidge) * mean;
 }
 
-absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(RunContext& context) const {
-  return size() <= kMostFactored ? SolveDense(context) : SolveByGradients(context);
+absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
+                                                          RunContext& context) const {
+  return size() <= kMostFactored ? SolveDense(given, context) : SolveByGradients(given, context);
 }
 
-absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(RunContext& context) const {
+absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& given,
+                                                               RunContext& context) const {
   Matrix matrix = Matrix::Zero(size(), size());
   Index at = 0;
   for (const Matrix& block : blocks_) {
@@ -210,14 +212,28 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(RunContext& conte
       matrix(a, b) += RiskCurvature(unknown(a), col);
     }
   }
-  matrix.diagonal().array() += kRidge * matrix.diagonal().mean();
+  const double mean = matrix.diagonal().mean();
+  matrix.diagonal().array() += kRidge * mean;
+  Vector step = -gradient_;
+  for (Index a = 0; a < size(); ++a) {
+    if (given(a) == kFree) {
+      continue;
+    }
+    // The equation of this unknown becomes that it is what is given, which the others take to their right-hand sides.
+    step.head(a) -= given(a) * matrix.row(a).head(a).transpose();
+    step.tail(size() - a) -= given(a) * matrix.col(a).tail(size() - a);
+    matrix.row(a).head(a).setZero();
+    matrix.col(a).tail(size() - a).setZero();
+    matrix(a, a) = mean;
+  }
+  step = (given.array() == kFree).select(step, mean * given);
   const absl::Status factored = FactorCholesky(matrix, context);
   if (!factored.ok()) {
     return absl::IsCancelled(factored) ? absl::StatusOr<std::optional<Vector>>(factored)
                                        : std::optional<Vector>();
   }
-  Vector step = -gradient_;
   MERCER_RETURN_IF_ERROR(SolveCholesky(matrix, step, context));
+  step = (given.array() == kFree).select(step, given);
   return step.allFinite() ? std::optional<Vector>(std::move(step)) : std::nullopt;
 }
 
@@ -245,13 +261,20 @@ Vector MasterSystem::Times(const Vector& values) const {
   return result;
 }
 
-absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(RunContext& context) const {
+absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vector& given,
+                                                                     RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Preconditioner preconditioner,
                           Preconditioner::Make(*this, context));
   const double ridge = Ridge();
-  Vector step = Vector::Zero(size());
+  const Vector free = (given.array() == kFree).cast<double>();
+  Vector step = (given.array() == kFree).select(Vector::Zero(size()), given);
   Vector residual = -gradient_;
+  if ((step.array() != 0).any()) {
+    residual -= Times(step) + ridge * step;
+  }
+  residual.array() *= free.array();
   MERCER_ASSIGN_OR_RETURN(Vector direction, preconditioner.Apply(residual, context));
+  direction.array() *= free.array();
   double product = residual.dot(direction);
   const double goal = kResidual * kResidual * product;
   for (int iteration = 0; iteration < kMostIterations && product > goal; ++iteration) {
@@ -263,8 +286,9 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(RunContext&
     }
     const double length = product / curvature;
     step += length * direction;
-    residual -= length * moved;
-    MERCER_ASSIGN_OR_RETURN(const Vector next, preconditioner.Apply(residual, context));
+    residual -= length * moved.cwiseProduct(free);
+    MERCER_ASSIGN_OR_RETURN(Vector next, preconditioner.Apply(residual, context));
+    next.array() *= free.array();
     const double next_product = residual.dot(next);
     direction = next + (next_product / product) * direction;
     product = next_product;

@@ -38,8 +38,13 @@ class MasterSystem {
   // Of risk and penalties, by unknowns.
   const Vector& gradient() const { return gradient_; }
 
-  // The step to where the quadratic model is least; nothing when rounding leaves none. Errors: kCancelled.
-  absl::StatusOr<std::optional<Vector>> Solve(RunContext& context) const;
+  // The step to where the quadratic model is least; nothing when rounding leaves none. Errors of this and the next: kCancelled.
+  absl::StatusOr<std::optional<Vector>> Solve(RunContext& context) const {
+    return Solve(Vector::Constant(size(), kFree), context);
+  }
+  // The same among the steps whose entries are those of `given` where that is not kFree.
+  absl::StatusOr<std::optional<Vector>> Solve(const Vector& given, RunContext& context) const;
+  static constexpr double kFree = kInfinity;
 
  private:
   class Preconditioner;
@@ -52,8 +57,9 @@ class MasterSystem {
   Vector Diagonal() const;
   Vector LargestPenaltyCurvatures() const;
   Vector Times(const Vector& values) const;
-  absl::StatusOr<std::optional<Vector>> SolveDense(RunContext& context) const;
-  absl::StatusOr<std::optional<Vector>> SolveByGradients(RunContext& context) const;
+  absl::StatusOr<std::optional<Vector>> SolveDense(const Vector& given, RunContext& context) const;
+  absl::StatusOr<std::optional<Vector>> SolveByGradients(const Vector& given,
+                                                         RunContext& context) const;
 
   const std::vector<std::shared_ptr<const Matrix>>& hessians_;
   std::vector<MasterUnknown> unknowns_;

@@ -254,6 +254,31 @@ TEST(BlockPenaltyTest, DerivativesMatchDifferences) {
   });
 }
 
+TEST(BlockPenaltyTest, GuardedDerivativesBoundTheNormFromAbove) {
+  ForAllNorms([](const BlockNorm& norm, Index rows, Index cols, RandomStream& random) {
+    if (norm.q() != 1 && norm.q() != 2) {
+      return;
+    }
+    const Matrix block = RandomBlock(random, rows, cols);
+    const Matrix gradient = norm.Gradient(block);
+    const Matrix hessian = norm.GuardedHessian(block);
+    const auto bound = [&](const Matrix& other) {
+      const Vector change = (other - block).reshaped();
+      return norm.Value(block) + gradient.reshaped().dot(change) +
+             0.5 * change.dot(hessian * change);
+    };
+    for (int trial = 0; trial < 20; ++trial) {
+      const Matrix other = RandomBlock(random, rows, cols);
+      EXPECT_GE(bound(other), norm.Value(other) * (1 - 1e-14));
+    }
+    // On the other side of 0 too, where it touches.
+    EXPECT_NEAR(bound(-block), norm.Value(block), 1e-13 * norm.Value(block));
+    // At 0, half the norm is left.
+    EXPECT_NEAR(bound(Matrix::Zero(rows, cols)), 0.5 * norm.Value(block),
+                1e-13 * norm.Value(block));
+  });
+}
+
 TEST(BlockPenaltyTest, ZeroColumnsAreSmoothFromTwoUpwards) {
   const Matrix block{{1, 0}, {2, 0}};
   EXPECT_EQ(NormOf(BlockShape::kNested, 1.5).SmoothEntries(block), (std::vector<Index>{0, 1}));

@@ -87,6 +87,30 @@ TEST(MasterSystemTest, FindsTheStepOfNewtonsMethod) {
   }
 }
 
+TEST(MasterSystemTest, FindsTheBestStepWithSomeEntriesGiven) {
+  for (const Index columns : {20, 150}) {
+    for (const bool shared : {false, true}) {
+      const Example example(columns, 3, shared, false);
+      const Index size = example.system->size();
+      Vector given = Vector::Constant(size, MasterSystem::kFree);
+      std::vector<Index> kept;
+      std::vector<Index> fixed;
+      for (Index a = 0; a < size; ++a) {
+        (a % 3 == 1 ? fixed : kept).push_back(a);
+        given(a) = a % 3 == 1 ? 0.01 * static_cast<double>(a % 7) : given(a);
+      }
+      RunContext context;
+      const auto step = example.system->Solve(given, context);
+      ASSERT_TRUE(step.ok() && step->has_value()) << step.status();
+      EXPECT_EQ((**step)(fixed), given(fixed));
+      const Vector right = -example.system->gradient()(kept) -
+                           Matrix(example.matrix(kept, fixed)) * Vector(given(fixed));
+      const Vector expected = Matrix(example.matrix(kept, kept)).ldlt().solve(right);
+      EXPECT_LE(((**step)(kept)-expected).norm(), 1e-5 * expected.norm()) << columns << shared;
+    }
+  }
+}
+
 TEST(MasterSystemTest, SameBitsForEveryNumberOfThreads) {
   const Example example(150, 3, true, false);
   RunContext one;
