@@ -12,22 +12,34 @@ namespace {
 
 constexpr double kModelShare = 1e-3;          // of the residual that solving the model leaves
 constexpr double kSufficientDecrease = 1e-4;  // Armijo's rule
-constexpr int kMaxHalvings = 30;
+constexpr double kSearchShare = 0.1;          // of the slope that the line search leaves
+constexpr int kMaxTrials = 200;
+constexpr int kTrialsPerBisection = 3;
 constexpr double kRounding = 1e-14;  // of the objective: changes below it say nothing
 constexpr double kGapProgress = 0.7;
 constexpr int64_t kMaxNewtonStalls = 3;
 
-// The risk at start + size (end - start), from the scores at both.
-double RiskBetween(const MasterProblem& problem, const MasterEvaluation& start,
-                   const MasterEvaluation& end, double size) {
-  double risk = 0;
+// First and second derivative by `size` of the risk at start + size (end - start), from the scores at both.
+struct Derivatives {
+  double first = 0;
+  double second = 0;
+};
+
+Derivatives RiskDerivatives(const MasterProblem& problem, const MasterEvaluation& start,
+                            const MasterEvaluation& end, double size) {
+  Derivatives sum;
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MasterTask& task = problem.task(t);
     const Vector& from = start.scores[static_cast<size_t>(t)];
-    const Vector scores = from + size * (end.scores[static_cast<size_t>(t)] - from);
-    risk += problem.loss->TotalValue(task.targets, task.costs, scores, 0.0);
+    const Vector change = end.scores[static_cast<size_t>(t)] - from;
+    const Vector scores = from + size * change;
+    Vector derivatives(scores.size());
+    problem.loss->ValueAndSlopes(task.targets, task.costs, scores, derivatives);
+    sum.first += derivatives.dot(change);
+    problem.loss->Curvatures(task.targets, task.costs, scores, derivatives);
+    sum.second += derivatives.dot(change.cwiseAbs2());
   }
-  return risk;
+  return sum;
 }
 
 }  // namespace
@@ -90,22 +102,32 @@ MasterPoint NewtonMaster::PointAt(const Direction& direction, double size) const
           point().bias + size * direction.change.bias};
 }
 
-double NewtonMaster::SearchSize(const Direction& direction, const MasterEvaluation& end) const {
-  double size = 0.5;
-  double best = 0;
-  double best_objective = kInfinity;
-  for (int halving = 0; halving < kMaxHalvings; ++halving, size *= 0.5) {
-    const double objective = RiskBetween(problem(), evaluation(), end, size) +
-                             PenaltyValue(problem(), PointAt(direction, size));
-    if (best > 0 && !(objective < best_objective)) {
-      break;  // halving on does not help any more
-    }
-    if (objective <= evaluation().objective() + kSufficientDecrease * size * direction.slope) {
-      best = size;
-      best_objective = objective;
-    }
+// The least value of the risk plus the penalties' chord, a bound of the objective that both ends share with it. To the digits that a
+// row of large cost needs which becomes active there: halvings alone would only ever come nearer to it.
+absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
+                                                const MasterEvaluation& end,
+                                                RunContext& context) const {
+  if (!(direction.slope < 0)) {
+    return 0.0;
   }
-  return best;
+  const double chord = end.penalty - evaluation().penalty;
+  double low = 0;
+  double high = 1;
+  double size = 0.5;
+  for (int trial = 1; trial <= kMaxTrials && size > low && size < high; ++trial) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    Derivatives at = RiskDerivatives(problem(), evaluation(), end, size);
+    at.first += chord;
+    if (std::abs(at.first) <= kSearchShare * -direction.slope) {
+      return size;
+    }
+    (at.first < 0 ? low : high) = size;
+    const double newton = at.second > 0 ? size - at.first / at.second : 0.0;
+    size = newton > low && newton < high && trial % kTrialsPerBisection != 0
+               ? newton
+               : low + 0.5 * (high - low);
+  }
+  return low > 0 ? low : high;
 }
 
 // The last thing that can be done when no direction leads down any more: the best biases.
@@ -137,7 +159,7 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   MasterEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (!(evaluated.objective() <= Allowed(direction.slope))) {
-    const double size = SearchSize(direction, evaluated);
+    MERCER_ASSIGN_OR_RETURN(const double size, SearchSize(direction, evaluated, context));
     if (size == 0) {
       return Polish(context);
     }

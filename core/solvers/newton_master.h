@@ -32,8 +32,9 @@ class NewtonMaster final : public MasterSolver {
 
   absl::StatusOr<Direction> FindDirection(RunContext& context);
   MasterPoint PointAt(const Direction& direction, double size) const;
-  // The size of a step that is accepted, from the scores at both ends; 0 when none is.
-  double SearchSize(const Direction& direction, const MasterEvaluation& end) const;
+  // The size of the step that lowers the objective most, about, from the scores at both ends; 0 when none does.
+  absl::StatusOr<double> SearchSize(const Direction& direction, const MasterEvaluation& end,
+                                    RunContext& context) const;
   // What the objective may be after a step with this slope.
   double Allowed(double slope) const;
   absl::Status Polish(RunContext& context);

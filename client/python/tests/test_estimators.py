@@ -51,7 +51,10 @@ EXPECTED_FAILURES = {
 # Of single estimators.
 MORE_EXPECTED_FAILURES = {
     "InfiniteFeaturesClassifier": {
-        "check_class_weight_classifiers": "classes that weigh 1e7 to 1: the optimum is not found in 1000 steps"
+        "check_class_weight_classifiers": (
+            "the class that weighs 1e7 times the others is never mistaken in training, but 50 rows leave features that "
+            "divide it from the others: the optimum gives it 64 % of the other rows, the check wants 87 %"
+        )
     }
 }
 

@@ -137,6 +137,99 @@ TEST(NewtonMasterTest, NearlyConstantColumnsInSinglePrecisionNeedCentring) {
   SolveMaster(master.problem, 1e-6);
 }
 
+// Pairs of waves on few points: more columns than rows, some of them nearly the same.
+OwnedMaster WavesMaster(LossKind loss, Index groups, uint64_t seed) {
+  constexpr Index kRows = 50;
+  RandomStream random(seed, "newton-master-test");
+  Matrix points(kRows, 2);
+  Vector targets(kRows);
+  for (Index i = 0; i < kRows; ++i) {
+    points.row(i) << random.Normal(), random.Normal();
+    targets(i) = i % 2 == 0 ? 1 : -1;
+  }
+  OwnedMaster master = RandomMaster({.loss = loss, .groups = groups}, seed);
+  Matrix values(kRows, 2 * groups);
+  for (Index g = 0; g < groups; ++g) {
+    const Vector arguments = points * Vector{{random.Normal(), random.Normal()}};
+    values.col(2 * g) = arguments.array().cos();
+    values.col(2 * g + 1) = arguments.array().sin();
+  }
+  values.colwise().normalize();
+  master.columns.clear();
+  master.columns.push_back(MakeColumns(values));
+  master.problem.tasks = {{master.columns.back().get(), targets, Vector::Ones(kRows)}};
+  return master;
+}
+
+// The rows of one class are nearly constraints to those of the other: a block that goes to 0, or a row whose loss begins, must not end a
+// step that the others make.
+TEST(NewtonMasterTest, ClassesOfVeryDifferentCosts) {
+  for (const LossKind loss : kNewtonLosses) {
+    for (const Index groups : {40, 70}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(loss) << " " << groups);
+      OwnedMaster master = WavesMaster(loss, groups, 31);
+      MasterTask& task = master.problem.tasks[0];
+      task.costs = (task.targets.array() < 0).select(1e3, Vector::Constant(50, 1e-4));
+      master.problem.specific.lambda = 0.03 * LargestUsefulLambda(master.problem);
+      RunContext context;
+      const auto solver = MakeNewton(1e-5);
+      ASSERT_EQ(solver->Start(master.problem, ZeroPoint(master.problem), context),
+                absl::OkStatus());
+      for (int step = 0; step < 60 && solver->stop() == MasterStop::kRunning; ++step) {
+        ASSERT_EQ(solver->Step(context), absl::OkStatus());
+      }
+      EXPECT_EQ(solver->stop(), MasterStop::kGap) << solver->certificate().RelativeGap();
+    }
+  }
+}
+
+// Costs of single rows over 14 orders of magnitude.
+TEST(NewtonMasterTest, RowsOfVeryDifferentCosts) {
+  for (const LossKind loss : kNewtonLosses) {
+    for (const double q : {1.0, 2.0}) {
+      RandomMasterSpec spec{.loss = loss, .rows = 120, .groups = 20, .q = q};
+      OwnedMaster master = RandomMaster(spec, 5);
+      RandomStream random(9, "newton-master-test");
+      for (double& cost : master.problem.tasks[0].costs) {
+        cost = std::pow(10.0, 14 * (random.Uniform() - 0.5));
+      }
+      master.problem.specific.lambda = 0.01 * LargestUsefulLambda(master.problem);
+      SolveMaster(master.problem, 1e-6);
+    }
+  }
+}
+
+// Each column has a row of its own, of value a, target 1 and cost c, and a penalty in proportion to c a: its weight is known.
+TEST(NewtonMasterTest, CostsOver14OrdersWithoutInteractionHaveAClosedForm) {
+  constexpr Index kRows = 15;
+  constexpr double kValue = 0.5;
+  constexpr double kLambda = 0.3;
+  const auto columns = MakeColumns(kValue * Matrix::Identity(kRows, kRows));
+  for (const LossKind loss : kNewtonLosses) {
+    OwnedMaster master =
+        RandomMaster({.loss = loss, .groups = kRows, .group_size = 1, .lambda = kLambda}, 1);
+    Vector costs(kRows);
+    for (Index i = 0; i < kRows; ++i) {
+      costs(i) = std::pow(10.0, static_cast<double>(i - 7));
+    }
+    master.problem.tasks = {{columns.get(), Vector::Ones(kRows), costs}};
+    master.problem.group_weights = kValue * costs;
+    master.problem.bias = false;
+    const auto solver = SolveMaster(master.problem, 1e-12);
+    // The slope -2 (1 - a w), or -1 / (1 + exp(a w)), is -lambda.
+    const double expected = loss == LossKind::kLogistic ? std::log(1 / kLambda - 1) / kValue
+                                                        : (1 - kLambda / 2) / kValue;
+    // What the objective is above its optimum by bounds the distance of every weight, by half the least curvature on the way.
+    const double curvature = loss == LossKind::kLogistic ? 0.1 : 2.0;
+    for (Index i = 0; i < kRows; ++i) {
+      const double bound = std::sqrt(2 * 1e-12 * solver->certificate().primal /
+                                     (curvature * costs(i) * kValue * kValue));
+      EXPECT_NEAR(solver->point().specific(i, 0), expected, std::min(bound + 1e-12, 1.0))
+          << static_cast<int>(loss) << " cost " << costs(i);
+    }
+  }
+}
+
 // Blocks on their way to 0 must get there: Newton's method, which does not see the kink, would creep towards it.
 TEST(NewtonMasterTest, SimilarFeaturesThatEnterOneByOneTakeFewIterations) {
   constexpr Index kRows = 30;
