@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <cblas.h>
+
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 
@@ -12,8 +14,33 @@ namespace {
 constexpr Index kMostFactored = 400;  // unknowns; a dense factor of them takes a millisecond
 constexpr Index kMostOfTask = 2500;   // a dense factor takes about a second
 constexpr double kRidge = 1e-12;
-constexpr double kResidual = 1e-6;  // that conjugate gradients leave, as a share
+constexpr double kResidual = 1e-5;  // that conjugate gradients leave, as a share
 constexpr int kMostIterations = 500;
+
+blasint ToBlas(Index value) { return static_cast<blasint>(value); }
+
+// hessian weights, where many rows of `weights` may be 0.
+Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
+  std::vector<Index> rows;
+  for (Index j = 0; j < weights.rows(); ++j) {
+    if ((weights.row(j).array() != 0).any()) {
+      rows.push_back(j);
+    }
+  }
+  const bool sparse = 4 * static_cast<Index>(rows.size()) < 3 * weights.rows();
+  const Matrix columns = sparse ? Matrix(hessian(Eigen::all, rows)) : Matrix();
+  const Matrix some = sparse ? Matrix(weights(rows, Eigen::all)) : Matrix();
+  const Matrix& left = sparse ? columns : hessian;
+  const Matrix& right = sparse ? some : weights;
+  Matrix products = Matrix::Zero(hessian.rows(), weights.cols());
+  if (right.size() > 0) {
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToBlas(left.rows()),
+                ToBlas(right.cols()), ToBlas(left.cols()), 1.0, left.data(),
+                ToBlas(left.outerStride()), right.data(), ToBlas(right.outerStride()), 0.0,
+                products.data(), ToBlas(products.outerStride()));
+  }
+  return products;
+}
 
 }  // namespace
 
@@ -237,17 +264,43 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& giv
   return step.allFinite() ? std::optional<Vector>(std::move(step)) : std::nullopt;
 }
 
+MasterSystem::Restriction MasterSystem::Restrict() const {
+  Restriction restriction;
+  restriction.row_of_column.assign(static_cast<size_t>(hessians_.front()->rows()), -1);
+  for (const MasterUnknown& one : unknowns_) {
+    restriction.row_of_column[static_cast<size_t>(one.column)] = 0;
+  }
+  std::vector<Index> used;
+  for (size_t column = 0; column < restriction.row_of_column.size(); ++column) {
+    if (restriction.row_of_column[column] == 0) {
+      restriction.row_of_column[column] = static_cast<Index>(used.size());
+      used.push_back(static_cast<Index>(column));
+    }
+  }
+  for (const auto& hessian : hessians_) {
+    const auto& last = restriction.hessians;
+    const auto& before = hessians_[last.size() - (last.empty() ? 0 : 1)];
+    restriction.hessians.push_back(!last.empty() && hessian == before
+                                       ? last.back()
+                                       : std::make_shared<const Matrix>((*hessian)(used, used)));
+  }
+  return restriction;
+}
+
 // Without the ridge.
-Vector MasterSystem::Times(const Vector& values) const {
-  const Index columns = hessians_.front()->rows();
-  Matrix weights = Matrix::Zero(columns, num_tasks());
-  Vector shared = Vector::Zero(columns);
+Vector MasterSystem::Times(const Restriction& restriction, const Vector& values) const {
+  const auto row = [&](const MasterUnknown& one) {
+    return restriction.row_of_column[static_cast<size_t>(one.column)];
+  };
+  const Index rows = restriction.hessians.front()->rows();
+  Matrix weights = Matrix::Zero(rows, num_tasks());
+  Vector shared = Vector::Zero(rows);
   for (Index a = 0; a < size(); ++a) {
     const MasterUnknown& one = unknown(a);
-    (one.task < 0 ? shared(one.column) : weights(one.column, one.task)) = values(a);
+    (one.task < 0 ? shared(row(one)) : weights(row(one), one.task)) = values(a);
   }
   weights.colwise() += shared;
-  const Matrix products = ProductsWithHessians(hessians_, weights);
+  const Matrix products = ProductsWithHessians(restriction.hessians, weights);
   Vector result(size());
   Index at = 0;
   for (const Matrix& block : blocks_) {
@@ -256,7 +309,7 @@ Vector MasterSystem::Times(const Vector& values) const {
   }
   for (Index a = 0; a < size(); ++a) {
     const MasterUnknown& one = unknown(a);
-    result(a) += one.task < 0 ? products.row(one.column).sum() : products(one.column, one.task);
+    result(a) += one.task < 0 ? products.row(row(one)).sum() : products(row(one), one.task);
   }
   return result;
 }
@@ -265,12 +318,13 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vecto
                                                                      RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Preconditioner preconditioner,
                           Preconditioner::Make(*this, context));
+  const Restriction restriction = Restrict();
   const double ridge = Ridge();
   const Vector free = (given.array() == kFree).cast<double>();
   Vector step = (given.array() == kFree).select(Vector::Zero(size()), given);
   Vector residual = -gradient_;
   if ((step.array() != 0).any()) {
-    residual -= Times(step) + ridge * step;
+    residual -= Times(restriction, step) + ridge * step;
   }
   residual.array() *= free.array();
   MERCER_ASSIGN_OR_RETURN(Vector direction, preconditioner.Apply(residual, context));
@@ -279,7 +333,7 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vecto
   const double goal = kResidual * kResidual * product;
   for (int iteration = 0; iteration < kMostIterations && product > goal; ++iteration) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Vector moved = Times(direction) + ridge * direction;
+    const Vector moved = Times(restriction, direction) + ridge * direction;
     const double curvature = direction.dot(moved);
     if (!(curvature > 0)) {
       break;
@@ -299,9 +353,10 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vecto
 
 Matrix ProductsWithHessians(const std::vector<std::shared_ptr<const Matrix>>& hessians,
                             const Matrix& weights) {
-  if (std::all_of(hessians.begin(), hessians.end(),
-                  [&](const auto& hessian) { return hessian == hessians.front(); })) {
-    return *hessians.front() * weights;
+  if (weights.cols() > 1 && std::all_of(hessians.begin(), hessians.end(), [&](const auto& hessian) {
+        return hessian == hessians.front();
+      })) {
+    return ProductWithSparseRows(*hessians.front(), weights);
   }
   Matrix products(weights.rows(), weights.cols());
   for (Index t = 0; t < weights.cols(); ++t) {

@@ -56,7 +56,13 @@ class MasterSystem {
   double Ridge() const;
   Vector Diagonal() const;
   Vector LargestPenaltyCurvatures() const;
-  Vector Times(const Vector& values) const;
+  // The second derivatives of the risk by the columns that have unknowns alone.
+  struct Restriction {
+    std::vector<Index> row_of_column;                     // -1: has none
+    std::vector<std::shared_ptr<const Matrix>> hessians;  // by tasks
+  };
+  Restriction Restrict() const;
+  Vector Times(const Restriction& restriction, const Vector& values) const;
   absl::StatusOr<std::optional<Vector>> SolveDense(const Vector& given, RunContext& context) const;
   absl::StatusOr<std::optional<Vector>> SolveByGradients(const Vector& given,
                                                          RunContext& context) const;
