@@ -220,9 +220,16 @@ double MasterSystem::Ridge() const {
   return kRidge / (1 + kRidge) * mean;
 }
 
+bool MasterSystem::HasOneTask() const {
+  return std::all_of(unknowns_.begin(), unknowns_.end(),
+                     [&](const MasterUnknown& one) { return one.task == unknowns_.front().task; });
+}
+
 absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
                                                           RunContext& context) const {
-  return size() <= kMostFactored ? SolveDense(given, context) : SolveByGradients(given, context);
+  // With nothing but one task's weights, the factor of the system costs no more than that of the preconditioner.
+  const Index most = HasOneTask() ? kMostOfTask : kMostFactored;
+  return size() <= most ? SolveDense(given, context) : SolveByGradients(given, context);
 }
 
 absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& given,

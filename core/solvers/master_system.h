@@ -1,8 +1,9 @@
 // The system of one step of Newton's method on the entries along which the penalties of a restricted master are smooth: the second
 // derivatives of the risk by weights of tasks and shared weights, plus those of the penalties, block by block.
 //
-// Small systems are factored. In large ones tasks meet in the blocks of the penalties and in the shared weights only, so conjugate
-// gradients with the factor of each task as preconditioner take few iterations, and never is there a matrix of all unknowns.
+// Small systems are factored, and large ones of one task's weights. In the others tasks meet in the blocks of the penalties and in the
+// shared weights only, so conjugate gradients with the factor of each task as preconditioner take few iterations, and never is there a
+// matrix of all unknowns.
 #pragma once
 
 #include <memory>
@@ -51,6 +52,7 @@ class MasterSystem {
 
   const MasterUnknown& unknown(Index a) const { return unknowns_[static_cast<size_t>(a)]; }
   Index num_tasks() const { return static_cast<Index>(hessians_.size()); }
+  bool HasOneTask() const;
   double RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const;
   // W and w may move against each other without any curvature; this much is added to the diagonal.
   double Ridge() const;

@@ -90,6 +90,28 @@ TEST(MasterSystemTest, FindsTheStepOfNewtonsMethod) {
   }
 }
 
+// 250 groups of two columns.
+TEST(MasterSystemTest, LargeSystemsOfOneTaskAreFactored) {
+  constexpr Index kColumns = 500;
+  const Matrix rows = NormalMatrix(2 * kColumns, kColumns, 3);
+  Matrix matrix = rows.transpose() * rows;
+  const std::vector<std::shared_ptr<const Matrix>> hessians = {
+      std::make_shared<const Matrix>(matrix)};
+  MasterSystem system(hessians);
+  for (Index first = 0; first < kColumns; first += 2) {
+    const Vector x = NormalMatrix(2, 1, 50 + static_cast<uint64_t>(first)).col(0).normalized();
+    const Matrix penalty = 1e4 * (Matrix::Identity(2, 2) - x * x.transpose());
+    system.AddBlock({{first, 0}, {first + 1, 0}}, x, penalty);
+    matrix.block(first, first, 2, 2) += penalty;
+  }
+  system.AddRisk(Matrix::Constant(kColumns, 1, 0.1));
+  RunContext context;
+  const auto step = system.Solve(context);
+  ASSERT_TRUE(step.ok() && step->has_value()) << step.status();
+  const Vector expected = -matrix.ldlt().solve(system.gradient());
+  EXPECT_LE((**step - expected).norm(), 1e-8 * expected.norm());
+}
+
 TEST(MasterSystemTest, FindsTheBestStepWithSomeEntriesGiven) {
   for (const Index columns : {20, 150}) {
     for (const bool shared : {false, true}) {
