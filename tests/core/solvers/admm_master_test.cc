@@ -76,5 +76,48 @@ TEST(AdmmMasterTest, ScaleOfTheColumnsIsNoObstacle) {
   EXPECT_LE(scaled->iterations(), unit->iterations() + 2);
 }
 
+// Pairs of waves on points inside and outside of a ring, lambda a thousandth of the largest useful one: weights of some hundreds.
+OwnedMaster RingMaster(LossKind loss, Index rows, Index groups, double noise) {
+  RandomStream random(3, "admm-master-test");
+  Matrix points(rows, 2);
+  Vector targets(rows);
+  for (Index i = 0; i < rows; ++i) {
+    points.row(i) << random.Normal(), random.Normal();
+    targets(i) = points.row(i).norm() + noise * random.Normal() > 1.2 ? 1 : -1;
+  }
+  Matrix values(rows, 2 * groups);
+  for (Index g = 0; g < groups; ++g) {
+    const Vector arguments = points * Vector{{random.Normal(), random.Normal()}};
+    values.col(2 * g) = arguments.array().cos();
+    values.col(2 * g + 1) = arguments.array().sin();
+  }
+  values.rowwise() -= values.colwise().mean().eval();
+  values.colwise().normalize();
+  OwnedMaster master = RandomMaster({.loss = loss, .groups = groups}, 1);
+  master.columns.clear();
+  master.columns.push_back(MakeColumns(values));
+  master.problem.tasks = {{master.columns.back().get(), targets, Vector::Ones(rows)}};
+  master.problem.specific.lambda = 1e-3 * LargestUsefulLambda(master.problem);
+  return master;
+}
+
+double GapAfter(const MasterProblem& problem, int steps) {
+  RunContext context;
+  const auto solver = MakeMasterSolver(MasterMethod::kAdmm);
+  solver->SetAccuracy({.relative_gap = 1e-6, .relative_decrease = 0});
+  EXPECT_EQ(solver->Start(problem, MasterPoint::Zero(problem.num_columns(), 1), context),
+            absl::OkStatus());
+  for (int step = 0; step < steps && solver->stop() == MasterStop::kRunning; ++step) {
+    EXPECT_EQ(solver->Step(context), absl::OkStatus());
+  }
+  return solver->certificate().RelativeGap();
+}
+
+TEST(AdmmMasterTest, SmallLambdasAreNoObstacle) {
+  EXPECT_LE(GapAfter(RingMaster(LossKind::kSquaredHinge, 400, 30, 0.0).problem, 200), 1e-5);
+  EXPECT_LE(GapAfter(RingMaster(LossKind::kLogistic, 400, 30, 0.0).problem, 300), 1e-5);
+  EXPECT_LE(GapAfter(RingMaster(LossKind::kHinge, 500, 60, 0.05).problem, 600), 1e-4);
+}
+
 }  // namespace
 }  // namespace mercer
