@@ -14,6 +14,7 @@ namespace {
 constexpr Index kPanel = 256;
 constexpr Index kTileRows = 2048;    // a tile update of 2048 x 256 x 256 is about 10 ms
 constexpr Index kRightColumns = 64;  // right-hand sides per task
+constexpr Index kRightRows = 128;    // that are rows
 
 blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
@@ -99,6 +100,28 @@ absl::Status SolveCholesky(const ConstMatrixRef& factor, MatrixRef x, RunContext
   context.parallel().ForBlocks(x.cols(), kRightColumns, [&](Index begin, Index end) {
     Substitute(factor, false, x.middleCols(begin, end - begin), context);
     Substitute(factor, true, x.middleCols(begin, end - begin), context);
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status SubstituteRows(const ConstMatrixRef& factor, MatrixRef x, RunContext& context) {
+  const Index n = factor.rows();
+  const blasint stride = ToInt(factor.outerStride());
+  const blasint x_stride = ToInt(x.outerStride());
+  context.parallel().ForBlocks(x.rows(), kRightRows, [&](Index begin, Index end) {
+    const blasint rows = ToInt(end - begin);
+    for (Index k = 0; k < n && !context.cancelled(); k += kPanel) {
+      const Index width = std::min(kPanel, n - k);
+      const double* diagonal = factor.data() + k * factor.outerStride() + k;
+      double* of_panel = x.data() + k * x.outerStride() + begin;
+      cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows,
+                  ToInt(width), 1.0, diagonal, stride, of_panel, x_stride);
+      if (k + width < n) {
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, rows, ToInt(n - k - width),
+                    ToInt(width), -1.0, of_panel, x_stride, diagonal + width, stride, 1.0,
+                    of_panel + width * x.outerStride(), x_stride);
+      }
+    }
   });
   return context.CheckCancelled();
 }

@@ -18,4 +18,7 @@ absl::Status FactorCholesky(MatrixRef a, RunContext& context);
 // x <- A^{-1} x, columns of n entries, from the factor of FactorCholesky. Errors: kCancelled.
 absl::Status SolveCholesky(const ConstMatrixRef& factor, MatrixRef x, RunContext& context);
 
+// x <- x L^{-T}, rows of n entries, from the factor of FactorCholesky. Errors: kCancelled.
+absl::Status SubstituteRows(const ConstMatrixRef& factor, MatrixRef x, RunContext& context);
+
 }  // namespace mercer

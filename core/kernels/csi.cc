@@ -2,59 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/status_macros.h"
+#include "core/kernels/row_products.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kBlockRows = 2048;
 constexpr double kLeastDiagonal = 1e-12;  // of the mean of the kernel's diagonal
 constexpr double kLeastShare = 1e-12;     // of |c|^2: what is less of q is rounding
 constexpr double kConstant = 1e-24;       // of |Y|^2: targets that vary by less are constant
 
-using RowsBody = std::function<void(Index begin, Index count)>;
-
-absl::Status ForRows(Index rows, RunContext& context, const RowsBody& body) {
-  context.parallel().ForBlocks(rows, kBlockRows, [&](Index begin, Index end) {
-    if (!context.cancelled()) {
-      body(begin, end - begin);
-    }
-  });
-  return context.CheckCancelled();
-}
-
-// a'b, summed in the order of the rows.
-absl::StatusOr<Matrix> TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b,
-                                         RunContext& context) {
-  std::vector<Matrix> parts(static_cast<size_t>((a.rows() + kBlockRows - 1) / kBlockRows));
-  MERCER_RETURN_IF_ERROR(ForRows(a.rows(), context, [&](Index begin, Index count) {
-    parts[static_cast<size_t>(begin / kBlockRows)].noalias() =
-        a.middleRows(begin, count).transpose() * b.middleRows(begin, count);
-  }));
-  Matrix sum = Matrix::Zero(a.cols(), b.cols());
-  for (const Matrix& part : parts) {
-    sum += part;
-  }
-  return sum;
+// Rows of a block whose products with matrices of `columns` columns take so many multiplications at the most.
+Index RowsOfBlock(Index columns) {
+  constexpr Index kMultiplications = Index{1} << 26;  // some 20 ms
+  return std::clamp<Index>(kMultiplications / std::max<Index>(1, columns * columns), 1, kPassRows);
 }
 
 // x -= a coefficients.
 absl::Status Subtract(const ConstMatrixRef& a, const Matrix& coefficients, MatrixRef x,
                       RunContext& context) {
-  return ForRows(a.rows(), context, [&](Index begin, Index count) {
+  return ForRowBlocks(a.rows(), kPassRows, context, [&](Index begin, Index count) {
     x.middleRows(begin, count).noalias() -= a.middleRows(begin, count) * coefficients;
   });
+}
+
+absl::StatusOr<Matrix> SymmetricGram(const ConstMatrixRef& a, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Matrix lower, GramOverRows(a, context));
+  return Matrix(lower.selfadjointView<Eigen::Lower>());
 }
 
 // x <- (I - basis basis')x, twice, for orthogonality up to rounding.
 absl::Status Orthogonalize(const ConstMatrixRef& basis, MatrixRef x, RunContext& context) {
   for (int pass = 0; pass < 2; ++pass) {
-    MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, TransposedProduct(basis, x, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, ProductOverRows(basis, x, context));
     MERCER_RETURN_IF_ERROR(Subtract(basis, coefficients, x, context));
   }
   return absl::OkStatus();
@@ -218,17 +202,18 @@ absl::StatusOr<CsiFactor::Candidate> CsiFactor::FindPivot(RunContext& context) c
   const Index size = progress_.look_ahead;
   const auto ahead = ahead_.leftCols(size);
   const auto projected = projected_.leftCols(size);
-  MERCER_ASSIGN_OR_RETURN(const Matrix inner, TransposedProduct(ahead, ahead, context));
-  MERCER_ASSIGN_OR_RETURN(const Matrix outer, TransposedProduct(projected, projected, context));
-  MERCER_ASSIGN_OR_RETURN(const Matrix with_targets, TransposedProduct(ahead, residual_, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix inner, SymmetricGram(ahead, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix outer, SymmetricGram(projected, context));
+  MERCER_ASSIGN_OR_RETURN(const Matrix with_targets, ProductOverRows(ahead, residual_, context));
   const double unexplained = residual_.squaredNorm();
-  std::vector<Candidate> best(static_cast<size_t>((rows() + kBlockRows - 1) / kBlockRows));
-  MERCER_RETURN_IF_ERROR(ForRows(rows(), context, [&](Index begin, Index count) {
+  const Index block_rows = RowsOfBlock(size);
+  std::vector<Candidate> best(static_cast<size_t>((rows() + block_rows - 1) / block_rows));
+  MERCER_RETURN_IF_ERROR(ForRowBlocks(rows(), block_rows, context, [&](Index begin, Index count) {
     const auto v = ahead.middleRows(begin, count);
     const auto e = ahead_remainder_.segment(begin, count).array();
     const Eigen::ArrayXd length = v.rowwise().squaredNorm().array();
-    const Eigen::ArrayXd along = (v * inner).cwiseProduct(v).rowwise().sum().array();
-    const Eigen::ArrayXd outside = (v * outer).cwiseProduct(v).rowwise().sum().array();
+    const Eigen::ArrayXd along = ProductOfBlock(v, inner).cwiseProduct(v).rowwise().sum().array();
+    const Eigen::ArrayXd outside = ProductOfBlock(v, outer).cwiseProduct(v).rowwise().sum().array();
     const Eigen::ArrayXd own =
         projected.middleRows(begin, count).cwiseProduct(v).rowwise().sum().array();
     const Matrix explained =
@@ -237,7 +222,7 @@ absl::StatusOr<CsiFactor::Candidate> CsiFactor::FindPivot(RunContext& context) c
     const Eigen::ArrayXd share =
         outside + 2 * e * own + e.square() * outside_.segment(begin, count).array();
     const Eigen::ArrayXd predicted = explained.rowwise().squaredNorm().array();
-    Candidate& block = best[static_cast<size_t>(begin / kBlockRows)];
+    Candidate& block = best[static_cast<size_t>(begin / block_rows)];
     for (Index i = 0; i < count; ++i) {
       const double diagonal = cholesky_.diagonal()(begin + i);
       if (!(diagonal > least_diagonal_)) {
@@ -279,7 +264,7 @@ absl::Status CsiFactor::DropFromLookAhead(Index pivot, RunContext& context) {
     return absl::OkStatus();
   }
   const Reflection reflection = ReflectToLast(ahead_.row(pivot).head(size).transpose());
-  MERCER_RETURN_IF_ERROR(ForRows(rows(), context, [&](Index begin, Index count) {
+  MERCER_RETURN_IF_ERROR(ForRowBlocks(rows(), kPassRows, context, [&](Index begin, Index count) {
     for (Matrix* matrix : {&ahead_, &projected_}) {
       auto block = matrix->block(begin, 0, count, size);
       const Vector product = reflection.factor * (block * reflection.direction);
@@ -304,7 +289,7 @@ absl::Status CsiFactor::Project(RunContext& context) {
   q /= left;
   for (Matrix* matrix : {&residual_, &projected_}) {
     auto columns = matrix->leftCols(matrix == &projected_ ? progress_.look_ahead : matrix->cols());
-    MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, TransposedProduct(q, columns, context));
+    MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, ProductOverRows(q, columns, context));
     MERCER_RETURN_IF_ERROR(Subtract(q, coefficients, columns, context));
   }
   outside_ = (outside_ - q.col(0).cwiseAbs2()).cwiseMax(0.0);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -10,54 +9,31 @@
 #include "core/base/status_macros.h"
 #include "core/base/step_count.h"
 #include "core/kernels/blocked_cholesky.h"
+#include "core/kernels/row_products.h"
 #include "core/objectives/dual_ray.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kRidgeBlockRows = 2048;
-constexpr Index kGramParts = 8;    // partial sums of X'DX, each of m x m numbers
-constexpr Index kChunkRows = 256;  // of one product: short enough for cancellation
-constexpr int kMostTrials = 40;    // of the line search
-constexpr double kFlat = 0.1;      // of the first slope along the direction: where the search ends
+constexpr int kMostTrials = 40;  // of the line search
+constexpr double kFlat = 0.1;    // of the first slope along the direction: where the search ends
 // A step that takes less of the gap, and of the objective, is a stall.
 constexpr double kRidgeProgress = 1e-3;
 constexpr double kRidgeRounding = 1e-14;
-
-absl::Status ForRidgeRows(Index rows, Index block, RunContext& context,
-                          const std::function<void(Index begin, Index count)>& body) {
-  context.parallel().ForBlocks(rows, block, [&](Index begin, Index end) {
-    if (!context.cancelled()) {
-      body(begin, end - begin);
-    }
-  });
-  return context.CheckCancelled();
-}
 
 // out = X x.
 absl::Status RidgeScores(const Matrix& features, const Vector& x, Vector& out,
                          RunContext& context) {
   out.resize(features.rows());
-  return ForRidgeRows(features.rows(), kRidgeBlockRows, context, [&](Index begin, Index count) {
+  return ForRowBlocks(features.rows(), kPassRows, context, [&](Index begin, Index count) {
     out.segment(begin, count).noalias() = features.middleRows(begin, count) * x;
   });
 }
 
-// X'x, summed in the order of the rows.
-absl::Status RidgeProducts(const Matrix& features, const Vector& x, Vector& out,
-                           RunContext& context) {
-  std::vector<Vector> parts(
-      static_cast<size_t>((features.rows() + kRidgeBlockRows - 1) / kRidgeBlockRows));
-  MERCER_RETURN_IF_ERROR(
-      ForRidgeRows(features.rows(), kRidgeBlockRows, context, [&](Index begin, Index count) {
-        parts[static_cast<size_t>(begin / kRidgeBlockRows)].noalias() =
-            features.middleRows(begin, count).transpose() * x.segment(begin, count);
-      }));
-  out.setZero(features.cols());
-  for (const Vector& part : parts) {
-    out += part;
-  }
-  return absl::OkStatus();
+// X'x.
+absl::StatusOr<Vector> RidgeProducts(const Matrix& features, const Vector& x, RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const Matrix product, ProductOverRows(features, x, context));
+  return Vector(product.col(0));
 }
 
 void SaveRidgePoint(const FeatureRidge::Point& point, ByteWriter& writer) {
@@ -117,9 +93,8 @@ absl::Status FeatureRidge::Evaluate(State& state, const Vector& scores, RunConte
       0.5 * state.point.weights.squaredNorm() +
       problem_.loss->TotalValue(problem_.targets, problem_.costs, scores, state.point.bias);
   Vector dual;
-  Vector reduced;
   MERCER_RETURN_IF_ERROR(Slopes(state.point, dual, context));
-  MERCER_RETURN_IF_ERROR(RidgeProducts(*problem_.features, dual, reduced, context));
+  MERCER_ASSIGN_OR_RETURN(const Vector reduced, RidgeProducts(*problem_.features, dual, context));
   const DualRay ray = MaximizeOnDualRay(*problem_.loss, problem_.targets, problem_.costs, dual,
                                         reduced.squaredNorm());
   if (ray.value > state.dual_value) {
@@ -141,7 +116,8 @@ absl::Status FeatureRidge::Step(RunContext& context) {
   Vector change;
   MERCER_RETURN_IF_ERROR(RidgeScores(*problem_.features, direction.weights, change, context));
   change.array() += direction.bias;
-  const double length = FindLength(direction, scores, change);
+  const double length = FindLength(direction, scores, change, context);
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   State next = state_;
   next.point.weights += length * direction.weights;
   MERCER_RETURN_IF_ERROR(Scores(next.point, scores, context));
@@ -160,36 +136,16 @@ absl::Status FeatureRidge::Step(RunContext& context) {
   return absl::OkStatus();
 }
 
-// X'DX and X'D1, D >= 0.
-absl::Status FeatureRidge::Curvature(const Vector& curvatures, Matrix& gram, Vector& sums,
-                                     RunContext& context) const {
-  const Matrix& features = *problem_.features;
-  const Index chunks = (features.rows() + kChunkRows - 1) / kChunkRows;
-  const Index chunks_per_part = (chunks + kGramParts - 1) / kGramParts;
-  const Index part_rows = chunks_per_part * kChunkRows;
-  const Vector roots = curvatures.cwiseSqrt();
-  std::vector<Matrix> parts(static_cast<size_t>((features.rows() + part_rows - 1) / part_rows));
-  MERCER_RETURN_IF_ERROR(
-      ForRidgeRows(features.rows(), part_rows, context, [&](Index begin, Index count) {
-        Matrix& part = parts[static_cast<size_t>(begin / part_rows)];
-        part.setZero(features.cols(), features.cols());
-        std::vector<Index> active;
-        for (Index row = begin; row < begin + count && !context.cancelled(); ++row) {
-          if (roots(row) > 0) {
-            active.push_back(row);
-          }
-          if (static_cast<Index>(active.size()) == kChunkRows || row + 1 == begin + count) {
-            const Matrix chunk = roots(active).asDiagonal() * features(active, Eigen::all);
-            part.selfadjointView<Eigen::Lower>().rankUpdate(chunk.transpose());
-            active.clear();
-          }
-        }
-      }));
-  gram.setZero(features.cols(), features.cols());
-  for (const Matrix& part : parts) {
-    gram += part;
+// X'DX, D >= 0.
+absl::StatusOr<Matrix> FeatureRidge::Curvature(const Vector& curvatures,
+                                               RunContext& context) const {
+  std::vector<Index> active;
+  for (Index row = 0; row < curvatures.size(); ++row) {
+    if (curvatures(row) > 0) {
+      active.push_back(row);
+    }
   }
-  return RidgeProducts(features, curvatures, sums, context);
+  return GramOverRows(*problem_.features, active, curvatures.cwiseSqrt(), context);
 }
 
 // With s = 1'D1, m = X'D1, g = w + X'slopes and z = 1'slopes, where the bias is minimised out:
@@ -201,12 +157,11 @@ absl::Status FeatureRidge::FindDirection(const Vector& scores, Direction& direct
   Vector curvatures(scores.size());
   problem_.loss->ValueAndSlopes(problem_.targets, problem_.costs, shifted, slopes);
   problem_.loss->Curvatures(problem_.targets, problem_.costs, shifted, curvatures);
-  Vector gradient;
-  MERCER_RETURN_IF_ERROR(RidgeProducts(*problem_.features, slopes, gradient, context));
+  MERCER_ASSIGN_OR_RETURN(Vector gradient, RidgeProducts(*problem_.features, slopes, context));
   gradient += state_.point.weights;
-  Matrix system;
-  Vector sums;
-  MERCER_RETURN_IF_ERROR(Curvature(curvatures, system, sums, context));
+  MERCER_ASSIGN_OR_RETURN(Matrix system, Curvature(curvatures, context));
+  MERCER_ASSIGN_OR_RETURN(const Vector sums,
+                          RidgeProducts(*problem_.features, curvatures, context));
   const double total = curvatures.sum();
   const double slope_sum = slopes.sum();
   Matrix solved = -gradient;
@@ -232,7 +187,7 @@ absl::Status FeatureRidge::FindDirection(const Vector& scores, Direction& direct
 
 // The whole step, unless the objective rises again before its end: then where it is nearly flat.
 double FeatureRidge::FindLength(const Direction& direction, const Vector& scores,
-                                const Vector& change) const {
+                                const Vector& change, const RunContext& context) const {
   Vector slopes(scores.size());
   const auto slope_at = [&](double length) {
     const Vector moved = scores.array() + state_.point.bias + length * change.array();
@@ -244,7 +199,7 @@ double FeatureRidge::FindLength(const Direction& direction, const Vector& scores
   double low = 0;
   double high = 1;
   double length = 1;
-  for (int trial = 0; trial < kMostTrials; ++trial) {
+  for (int trial = 0; trial < kMostTrials && !context.cancelled(); ++trial) {
     const double slope = slope_at(length);
     if (std::abs(slope) <= flat || (slope < 0 && length == 1)) {
       break;
@@ -293,8 +248,8 @@ bool FeatureRidge::Load(FeatureRidgeProblem problem, ByteReader& reader) {
 size_t FeatureRidgeBytes(Index rows, Index columns) {
   constexpr Index kVectors = 10;
   const ByteCount n(rows);
-  const ByteCount m(columns);
-  return (ByteCount(sizeof(double)) * (n * ByteCount(kVectors) + ByteCount(kGramParts + 2) * m * m))
+  return (ByteCount(sizeof(double)) * n * ByteCount(kVectors) +
+          ByteCount(GramOverRowsBytes(columns)))
       .value();
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "core/base/bytes.h"
 #include "core/base/run_context.h"
@@ -27,7 +28,7 @@ struct FeatureRidgeProblem {
   Vector costs;  // > 0
 };
 
-// Not thread-safe. Cancelled calls leave the state of the call before.
+// Not thread-safe. Errors of all calls: kCancelled; a cancelled Step leaves the state of the call before.
 class FeatureRidge {
  public:
   struct Point {
@@ -35,7 +36,7 @@ class FeatureRidge {
     double bias = 0;
   };
 
-  // Begins at w = 0 with the best bias. Errors of all calls: kCancelled.
+  // Takes the problem, at w = 0 with the best bias for that. When it is cancelled, only Start or Load may follow.
   absl::Status Start(FeatureRidgeProblem problem, RunContext& context);
   // One step; nothing when stuck().
   absl::Status Step(RunContext& context);
@@ -43,7 +44,7 @@ class FeatureRidge {
   const Point& point() const { return state_.point; }
   double primal() const { return state_.primal; }
   double dual_value() const { return state_.dual_value; }
-  // The feasible dual of dual_value(). Errors: kCancelled.
+  // The feasible dual of dual_value().
   absl::Status Dual(Vector& dual, RunContext& context) const;
   // Steps make no progress any more in floating point.
   bool stuck() const { return state_.stalls >= kMostStalls; }
@@ -77,9 +78,9 @@ class FeatureRidge {
   absl::Status Slopes(const Point& point, Vector& slopes, RunContext& context) const;
   absl::Status Evaluate(State& state, const Vector& scores, RunContext& context) const;
   absl::Status FindDirection(const Vector& scores, Direction& direction, RunContext& context) const;
-  absl::Status Curvature(const Vector& curvatures, Matrix& gram, Vector& sums,
-                         RunContext& context) const;
-  double FindLength(const Direction& direction, const Vector& scores, const Vector& change) const;
+  absl::StatusOr<Matrix> Curvature(const Vector& curvatures, RunContext& context) const;
+  double FindLength(const Direction& direction, const Vector& scores, const Vector& change,
+                    const RunContext& context) const;
 
   FeatureRidgeProblem problem_;
   State state_;

@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_source.h"
 #include "core/training/single_task.h"
 
 namespace mercer::csi {
 namespace {
 
 constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
+constexpr Index kPanel = 256;             // pivots whose rows of G are gathered at a time
 constexpr double kFirstGoal = 0.5;        // of the gap asked for
 constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
 constexpr double kLeastGoal = 1e-16;
@@ -247,15 +251,27 @@ StepReport CsiLearner::Report() const {
   return report;
 }
 
-// a = G_I^-T w: pivots x outputs. What rounding leaves where rows beyond the margin have nothing to say is no coefficient.
-Matrix CsiLearner::Coefficients() const {
-  const Matrix of_pivots = (*features_)(feature_pivots_, Eigen::all);
-  Matrix coefficients(of_pivots.rows(), static_cast<Index>(outputs_.size()));
+// a = G_I^-T w: pivots x outputs, panel by panel from the last pivots on. What rounding leaves where rows beyond the margin have nothing
+// to say is no coefficient.
+absl::StatusOr<Matrix> CsiLearner::Coefficients(RunContext& context) const {
+  const auto pivots = static_cast<Index>(feature_pivots_.size());
+  Matrix coefficients(pivots, static_cast<Index>(outputs_.size()));
   for (size_t o = 0; o < outputs_.size(); ++o) {
     coefficients.col(static_cast<Index>(o)) = outputs_[o].point().weights;
   }
-  if (coefficients.rows() > 0) {
-    of_pivots.triangularView<Eigen::Lower>().transpose().solveInPlace(coefficients);
+  for (Index end = pivots; end > 0;) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index width = std::min(kPanel, end);
+    const Index begin = end - width;
+    const std::vector<Index> from_panel_on(feature_pivots_.begin() + begin, feature_pivots_.end());
+    const Matrix factor = (*features_)(from_panel_on, Eigen::seqN(begin, width));
+    auto of_panel = coefficients.middleRows(begin, width);
+    of_panel.noalias() -=
+        factor.bottomRows(pivots - end).transpose() * coefficients.bottomRows(pivots - end);
+    factor.topRows(width).triangularView<Eigen::Lower>().transpose().solveInPlace(of_panel);
+    end = begin;
+  }
+  if (pivots > 0) {
     const double least = kNoCoefficient * coefficients.cwiseAbs().maxCoeff();
     coefficients = (coefficients.array().abs() > least).select(coefficients, 0.0);
   }
@@ -267,7 +283,7 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
     return absl::FailedPreconditionError("the pivots have not been chosen yet");
   }
   const TaskData& task = problem_->tasks[0];
-  const Matrix coefficients = Coefficients();
+  MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, Coefficients(context));
   const Index pivots = coefficients.rows();
   TaskWitness witness{Matrix::Zero(task.targets.rows(), coefficients.cols()),
                       Vector(coefficients.cols())};

@@ -51,12 +51,12 @@ class CsiLearner : public Learner {
   CsiOptions SelectionOptions() const;
   FeatureRidgeProblem ProblemOf(Index output) const;
   const KernelColumns& kept_columns() const;
+  double ColumnOperations() const;
   bool HasKernel() const { return kept_columns().diagonal().sum() > 0; }
-  Matrix Coefficients() const;
+  absl::StatusOr<Matrix> Coefficients(RunContext& context) const;
   StepReport Report() const;
   std::string Serialize() const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
-  absl::Status LoadOutputs(ByteReader& reader);
 
   const CsiLearnerOptions options_;
   const TrainingProblem* problem_ = nullptr;

@@ -9,19 +9,20 @@
 #include <utility>
 #include <vector>
 
-#include <Eigen/Cholesky>
-
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/kernel_columns.h"
+#include "core/kernels/row_products.h"
 #include "core/objectives/loss.h"
 #include "core/training/verification.h"
 
 namespace mercer::csi {
 namespace {
 
-constexpr Index kPanel = 16;        // columns of the kernel at a time
-constexpr Index kBlockRows = 2048;  // of one product
+constexpr Index kKernelColumns = 16;  // at a time
+constexpr Index kPanel = 256;         // columns of a factor at a time
+constexpr Index kProductRows = 256;   // at a time
 
 absl::Status Mismatch(std::string_view what) {
   return WithReason(absl::FailedPreconditionError(std::string(what)), "WITNESS_MISMATCH");
@@ -57,18 +58,46 @@ absl::StatusOr<Expansion> ReadExpansion(const Witness& witness, const TaskData& 
 // that rounding of K_II, which its inverse multiplies, cannot part them.
 struct SpanFactor {
   Matrix rows;      // task rows x pivots
-  Matrix cholesky;  // L
+  Matrix cholesky;  // L: the lower triangle
 };
 
+// K_II: the rows of the pivots.
+absl::StatusOr<Matrix> RowsOfPivots(const Matrix& rows, const std::vector<Index>& pivots,
+                                    RunContext& context) {
+  const Index count = rows.cols();
+  Matrix of_pivots(count, count);
+  MERCER_RETURN_IF_ERROR(ForRowBlocks(count, kPanel, context, [&](Index begin, Index width) {
+    of_pivots.middleCols(begin, width) = rows(pivots, Eigen::seqN(begin, width));
+  }));
+  return of_pivots;
+}
+
+// The lower triangle becomes what the strict upper triangle and `diagonal` say.
+absl::Status RestoreLower(const Vector& diagonal, Matrix& a, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(ForRowBlocks(a.cols(), kPanel, context, [&](Index begin, Index width) {
+    for (Index col = begin; col < begin + width; ++col) {
+      const Index below = a.rows() - col - 1;
+      a.col(col).tail(below) = a.row(col).tail(below).transpose();
+    }
+  }));
+  a.diagonal() = diagonal;
+  return absl::OkStatus();
+}
+
 // Pivots that are nearly dependent may leave a matrix that rounding made indefinite: as much as that is added to its diagonal, which
-// makes norms, and so the primal value, larger by no more.
-absl::StatusOr<Matrix> CholeskyOf(Matrix of_pivots) {
-  const double trace = of_pivots.trace();
+// makes norms, and so the primal value, larger by no more. Only the lower triangle of the result is the factor.
+absl::StatusOr<Matrix> CholeskyOf(Matrix of_pivots, RunContext& context) {
+  Vector diagonal = of_pivots.diagonal();
+  const double trace = diagonal.sum();
   for (const double added : {0.0, 1e-14, 1e-13, 1e-12, 1e-11}) {
-    of_pivots.diagonal().array() += added * trace;
-    const Eigen::LLT<Matrix> factor(of_pivots);
-    if (factor.info() == Eigen::Success) {
-      return Matrix(factor.matrixL());
+    diagonal.array() += added * trace;
+    MERCER_RETURN_IF_ERROR(RestoreLower(diagonal, of_pivots, context));
+    const absl::Status factored = FactorCholesky(of_pivots, context);
+    if (factored.ok()) {
+      return of_pivots;
+    }
+    if (!absl::IsInvalidArgument(factored)) {
+      return factored;
     }
   }
   return Mismatch("the kernel between the pivots of the witness is not positive semidefinite");
@@ -81,22 +110,33 @@ absl::StatusOr<SpanFactor> FactorSpan(const KernelColumns& kernel, const std::ve
   if (count == 0) {
     return span;
   }
-  for (Index begin = 0; begin < count; begin += kPanel) {
-    const Index width = std::min(kPanel, count - begin);
+  for (Index begin = 0; begin < count; begin += kKernelColumns) {
+    const Index width = std::min(kKernelColumns, count - begin);
     auto columns = span.rows.middleCols(begin, width);
     MERCER_RETURN_IF_ERROR(kernel.Columns(
         {&pivots[static_cast<size_t>(begin)], static_cast<size_t>(width)}, columns, context));
   }
-  MERCER_ASSIGN_OR_RETURN(span.cholesky, CholeskyOf(span.rows(pivots, Eigen::all)));
-  context.parallel().ForBlocks(kernel.size(), kBlockRows, [&](Index begin, Index end) {
-    if (!context.cancelled()) {
-      auto block = span.rows.middleRows(begin, end - begin);
-      span.cholesky.triangularView<Eigen::Lower>().transpose().solveInPlace<Eigen::OnTheRight>(
-          block);
-    }
-  });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  MERCER_ASSIGN_OR_RETURN(Matrix of_pivots, RowsOfPivots(span.rows, pivots, context));
+  MERCER_ASSIGN_OR_RETURN(span.cholesky, CholeskyOf(std::move(of_pivots), context));
+  MERCER_RETURN_IF_ERROR(SubstituteRows(span.cholesky, span.rows, context));
   return span;
+}
+
+// w = L'a.
+absl::StatusOr<Matrix> WeightsOf(const Matrix& cholesky, const Matrix& coefficients,
+                                 RunContext& context) {
+  const Index count = cholesky.rows();
+  Matrix weights(count, coefficients.cols());
+  MERCER_RETURN_IF_ERROR(ForRowBlocks(count, kPanel, context, [&](Index begin, Index width) {
+    const Index below = count - begin - width;
+    auto of_panel = weights.middleRows(begin, width);
+    of_panel =
+        cholesky.block(begin, begin, width, width).triangularView<Eigen::Lower>().transpose() *
+        coefficients.middleRows(begin, width);
+    of_panel.noalias() += cholesky.block(begin + width, begin, below, width).transpose() *
+                          coefficients.bottomRows(below);
+  }));
+  return weights;
 }
 
 struct Products {
@@ -106,14 +146,13 @@ struct Products {
 
 absl::StatusOr<Products> MultiplyRows(const Matrix& rows, const Matrix& weights, const Matrix& dual,
                                       RunContext& context) {
-  Products products{Matrix(rows.rows(), weights.cols()), Matrix::Zero(rows.cols(), dual.cols())};
-  for (Index begin = 0; begin < rows.rows(); begin += kBlockRows) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index count = std::min(kBlockRows, rows.rows() - begin);
-    products.values.middleRows(begin, count).noalias() = rows.middleRows(begin, count) * weights;
-    products.reduced.noalias() +=
-        rows.middleRows(begin, count).transpose() * dual.middleRows(begin, count);
-  }
+  Products products{Matrix(rows.rows(), weights.cols()), {}};
+  MERCER_RETURN_IF_ERROR(
+      ForRowBlocks(rows.rows(), kProductRows, context, [&](Index begin, Index count) {
+        products.values.middleRows(begin, count) =
+            ProductOfBlock(rows.middleRows(begin, count), weights);
+      }));
+  MERCER_ASSIGN_OR_RETURN(products.reduced, ProductOverRows(rows, dual, context));
   return products;
 }
 
@@ -138,14 +177,15 @@ absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSumColumns> kernel,
                           KernelSumColumns::Make(task.inputs, task.rows, problem.kernels, context));
   MERCER_ASSIGN_OR_RETURN(const SpanFactor span, FactorSpan(*kernel, expansion.pivots, context));
-  const Matrix weights =
-      span.cholesky.triangularView<Eigen::Lower>().transpose() * expansion.coefficients;
+  MERCER_ASSIGN_OR_RETURN(const Matrix weights,
+                          WeightsOf(span.cholesky, expansion.coefficients, context));
   MERCER_ASSIGN_OR_RETURN(const Products products, MultiplyRows(span.rows, weights, dual, context));
   double primal = 0;
   double lower = 0;
   Verification verification;
   verification.values = products.values;
   for (Index o = 0; o < outputs; ++o) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const double bias = witness.tasks[0].bias(o);
     const Vector targets = task.targets.col(o);
     verification.values.col(o).array() += bias;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/kernels/low_rank_test_data.h"
+#include "tests/support/cancelled_work.h"
 #include "tests/support/json_fixture.h"
 
 namespace mercer {
@@ -300,6 +301,29 @@ TEST(CsiTest, CancelledWorkSaysSo) {
   absl::StatusOr<CsiFactor> factor = CsiFactor::Make(kernel, Signs(x), {});
   RunContext context = CancelledContext();
   EXPECT_TRUE(absl::IsCancelled(factor->Advance(context)));
+}
+
+TEST(CsiTest, ChoiceWithALongLookAheadEndsSoonAfterCancellation) {
+  const Matrix x = UniformMatrix(2500, 6, 1);
+  const DenseKernelColumns kernel(GaussianGram(x, 0.5));
+  const CsiOptions options{.max_columns = 100, .look_ahead = 1000};
+  absl::StatusOr<CsiFactor> begun = CsiFactor::Make(kernel, Signs(x), options);
+  RunContext context;
+  while (begun->progress().look_ahead < options.look_ahead) {
+    ASSERT_TRUE(begun->Advance(context).ok());
+  }
+  for (const double seconds : {0.05, 0.3, 0.5, 0.7, 0.9}) {
+    EXPECT_LE(WorkAfterCancel(seconds,
+                              [&](RunContext& cancelled) {
+                                absl::Status status;
+                                while (status.ok() && !begun->done()) {
+                                  status = begun->Advance(cancelled);
+                                }
+                                return status;
+                              }),
+              kMostWorkAfterCancel)
+        << seconds << " s into the choice";
+  }
 }
 
 }  // namespace

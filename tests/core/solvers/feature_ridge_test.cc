@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/kernels/low_rank_test_data.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 namespace {
@@ -131,6 +132,36 @@ TEST(FeatureRidgeTest, WithoutFeaturesThereIsTheBestBias) {
   const Vector& costs = sample.problem.costs;
   EXPECT_NEAR(solver.point().bias, costs.dot(sample.problem.targets) / costs.sum(), 1e-13);
   EXPECT_NEAR(solver.dual_value(), solver.primal(), 1e-12 * solver.primal());
+}
+
+// Whole blocks of rows, the last ones, lie beyond the margin and bend nothing.
+TEST(FeatureRidgeTest, BlocksOfRowsBeyondTheMarginAreNoObstacle) {
+  for (const Index far : {Index{300}, Index{800}}) {
+    Sample sample;
+    FillSample(LossKind::kSquaredHinge, 1200, 70, 1.0, sample);
+    sample.features.bottomRows(far) +=
+        50 * sample.problem.targets.tail(far) * Eigen::RowVectorXd::Unit(sample.features.cols(), 0);
+    const FeatureRidge solver = Solve(sample.problem, 40);
+    const Vector scores = (sample.features * solver.point().weights).array() + solver.point().bias;
+    EXPECT_GT((sample.problem.targets.cwiseProduct(scores)).tail(far).minCoeff(), 1);
+    EXPECT_LE(solver.primal() - solver.dual_value(), 1e-10 * solver.primal());
+  }
+}
+
+TEST(FeatureRidgeTest, StepOfThousandsOfFeaturesEndsSoonAfterCancellation) {
+  Sample sample;
+  FillSample(LossKind::kSquare, 1500, 5000, 1.0, sample);
+  FeatureRidge solver;
+  RunContext context;
+  ASSERT_TRUE(solver.Start(sample.problem, context).ok());
+  const std::string before = StateOf(solver);
+  for (const double seconds : {0.02, 0.2, 0.8, 1.6}) {
+    EXPECT_LE(
+        WorkAfterCancel(seconds, [&](RunContext& cancelled) { return solver.Step(cancelled); }),
+        kMostWorkAfterCancel)
+        << seconds << " s into the step";
+    EXPECT_EQ(StateOf(solver), before);
+  }
 }
 
 }  // namespace
