@@ -126,6 +126,22 @@ absl::Status CsiLearner::Prepare(RunContext& context) {
   return absl::OkStatus();
 }
 
+// Multiplications for a column of the kernel, about: distances once for each source, then the values of every kernel.
+double CsiLearner::ColumnOperations() const {
+  constexpr double kKernelValue = 10;
+  const TaskData& task = problem_->tasks[0];
+  std::set<std::string> sources;
+  double of_pair = 0;
+  for (const KernelSpec& kernel : problem_->kernels) {
+    const absl::StatusOr<KernelSource> source = ResolveSource(kernel, *task.inputs);
+    if (source.ok() && sources.insert(SourceKey(*source)).second) {
+      of_pair += static_cast<double>(std::max<size_t>(1, source->columns.size()));
+    }
+    of_pair += kKernelValue;
+  }
+  return static_cast<double>(task.rows.size()) * of_pair;
+}
+
 absl::Status CsiLearner::SelectPivots(RunContext& context) {
   if (!HasKernel()) {  // a kernel that is zero has no pivots; the model is a bias
     progress_.done = true;
@@ -141,11 +157,7 @@ absl::Status CsiLearner::SelectPivots(RunContext& context) {
   }
   const auto most = static_cast<double>(
       std::min<int64_t>(options_.max_pivots, static_cast<int64_t>(kept_.size())));
-  const double column =
-      static_cast<double>(kept_.size()) *
-      static_cast<double>(problem_->tasks[0].inputs->blocks.empty()
-                              ? 1
-                              : problem_->tasks[0].inputs->blocks[0].values.cols());
+  const double column = ColumnOperations();
   for (double operations = 0; operations < kSliceOperations && !factor_->done();) {
     context.ReportStage("pivots", static_cast<double>(factor_->cholesky().rank()) / most);
     operations += factor_->NextOperations() + 2 * column;
