@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/row_products.h"
 #include "core/learners/csi/csi.h"
 #include "core/learners/csi/verify.h"
 #include "core/solvers/feature_ridge.h"
@@ -22,24 +23,29 @@ Columns ColumnsOf(const CsiLearnerOptions& options, const ProblemShape& shape) {
           std::min<Index>(options.look_ahead, shape.rows)};
 }
 
-// While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection; then G and the solver; then G and that of the
-// verifier. Rows that are not all rows of the table are copied.
+// While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection, and their products. Then G and the solver; then G
+// and that of the verifier with the factor of its pivots. Rows that are not all rows of the table are copied.
 size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
-  constexpr Index kSquares = 6;  // pivots x pivots
+  constexpr Index kAheadSquares = 3;  // inner products of the look-ahead and of its projection
   // Buffers of matrix products and of kernel values.
-  constexpr ByteCount kBuffers(size_t{2} << 20);
+  constexpr ByteCount kBuffers(size_t{3} << 20);
   const Columns columns = ColumnsOf(options, shape);
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
   const ByteCount pivots(columns.pivots);
-  const ByteCount choice = rows * (pivots + ByteCount(2 * (columns.ahead + 1))) * number;
+  const ByteCount ahead(columns.ahead + 1);
+  const ByteCount factor = rows * pivots * number;
+  const ByteCount choice = factor + rows * ahead * ByteCount(2) * number +
+                           ahead * ahead * ByteCount(kAheadSquares) * number +
+                           ByteCount(GramOverRowsBytes(columns.ahead));
   const ByteCount solver(FeatureRidgeBytes(shape.rows, columns.pivots));
+  const ByteCount verifier = factor + pivots * pivots * number;
   const ByteCount inputs = rows * ByteCount(shape.columns - shape.columns_in_files) * number;
-  return (rows * pivots * number + std::max(choice, solver) + inputs +
+  return (factor + std::max({choice, solver, verifier}) + inputs +
           rows * (outputs * ByteCount(5) + ByteCount(kVectors)) * number +
-          pivots * pivots * ByteCount(kSquares) * number + kBuffers)
+          pivots * outputs * ByteCount(kVectors) * number + kBuffers)
       .value();
 }
 

@@ -184,6 +184,39 @@ TEST(CsiLearnerTest, ManyRowsTakeMemoryInProportion) {
   EXPECT_LE(grown, int64_t{30000} * 8 * 200);
 }
 
+// The narrow kernel has a high rank, so that all columns that may be kept are.
+TEST(CsiLearnerTest, MemoryEstimateHoldsForLongLookAheadsAndManyPivots) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP() << "sanitizers keep freed memory";
+  }
+  struct Sizes {
+    Index rows;
+    int64_t pivots;
+    int64_t look_ahead;
+  };
+  for (const Sizes& sizes :
+       {Sizes{1500, 4, 1000}, Sizes{2500, 2, 990}, Sizes{4000, 12, 300}, Sizes{1300, 500, 40}}) {
+    const TrainingProblem problem = ToyProblem(TargetKind::kClassification, sizes.rows, 6, {0.5});
+    ProblemShape shape;
+    shape.rows = sizes.rows;
+    shape.columns = 6;
+    shape.kernels = 1;
+    shape.sources = 1;
+    shape.source_columns = 6;
+    const csi::CsiLearnerOptions options{.max_pivots = sizes.pivots,
+                                         .look_ahead = sizes.look_ahead};
+    const absl::StatusOr<size_t> estimate =
+        csi::Entry().estimate_memory(csi::CsiLearnerOptions::Fields().Values(options), shape);
+    ASSERT_TRUE(estimate.ok()) << estimate.status();
+    const int64_t grown = PeakGrowth([&] { return Train(problem, options).ok(); });
+    EXPECT_GT(grown, 0);
+    EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown)
+        << sizes.rows << " rows, " << sizes.pivots << " pivots, " << sizes.look_ahead;
+    EXPECT_LE(static_cast<int64_t>(*estimate), 3 * grown)
+        << sizes.rows << " rows, " << sizes.pivots << " pivots, " << sizes.look_ahead;
+  }
+}
+
 // A kernel of rank 1 has one pivot, whatever rounding leaves of the others; many pivots on a line are nearly dependent.
 TEST(CsiLearnerTest, DependentPivotsAreNoObstacle) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
