@@ -108,7 +108,15 @@ class IklLearner : public Learner {
   void Admit(double bandwidth);
   bool IsAccurate() const;
   StepReport Report() const;
+  struct SavedState {
+    State state;
+    std::string solver;  // of the SVM that is being solved; else empty
+  };
   std::string Serialize() const;
+  // None: not a state of this learner.
+  static std::optional<SavedState> ReadSaved(std::string_view bytes);
+  // Whether it can be one of this problem.
+  bool Fits(const State& state) const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   const IklOptions options_;

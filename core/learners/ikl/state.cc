@@ -1,5 +1,6 @@
 // What an interrupted run needs to go on with the same bits.
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "core/base/bytes.h"
@@ -57,10 +58,10 @@ std::string IklLearner::Serialize() const {
   return std::move(writer).Take();
 }
 
-absl::Status IklLearner::Deserialize(std::string_view bytes, RunContext& context) {
-  const absl::Status damaged = absl::DataLossError("not a state of ikl for this problem");
+std::optional<IklLearner::SavedState> IklLearner::ReadSaved(std::string_view bytes) {
   ByteReader reader(bytes);
-  State state;
+  SavedState saved;
+  State& state = saved.state;
   const bool known = reader.ReadUint64() == kStateVersion;
   state.bandwidths = reader.ReadDoubles();
   state.weights = reader.ReadVector();
@@ -87,7 +88,19 @@ absl::Status IklLearner::Deserialize(std::string_view bytes, RunContext& context
   const uint8_t end = reader.ReadUint8();
   const bool stopped = reader.ReadBool();
   const uint8_t reason = reader.ReadUint8();
-  const std::string solver_state = reader.ReadString();
+  saved.solver = reader.ReadString();
+  if (!reader.AtEnd() || !known || !counts || end > static_cast<uint8_t>(SearchEnd::kNoProgress) ||
+      reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
+    return std::nullopt;
+  }
+  state.end = static_cast<SearchEnd>(end);
+  if (stopped) {
+    state.stop = static_cast<StopReason>(reason);
+  }
+  return saved;
+}
+
+bool IklLearner::Fits(const State& state) const {
   const Index rows = svm_.targets.size();
   const bool left = state.last.weights.size() == state.weights.size() &&
                     state.last.dual.size() == rows &&
@@ -95,19 +108,19 @@ absl::Status IklLearner::Deserialize(std::string_view bytes, RunContext& context
   const bool first = state.last.weights.size() + state.last.dual.size() == 0 &&
                      state.last.energies.size() == 0 && state.last.upper == kInfinity;
   const bool has_best = state.best.weights.size() > 0 && state.best.dual.size() == rows;
-  if (!reader.AtEnd() || !known || !counts || !IsList(state.bandwidths, state.weights) ||
-      !IsList(state.best.bandwidths, state.best.weights) || state.dual.size() != rows ||
-      !(left || first) || (std::isfinite(state.best.primal) && !has_best) ||
-      (state.solving && state.bandwidths.empty()) ||
-      end > static_cast<uint8_t>(SearchEnd::kNoProgress) ||
-      reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
+  return IsList(state.bandwidths, state.weights) &&
+         IsList(state.best.bandwidths, state.best.weights) && state.dual.size() == rows &&
+         (left || first) && (has_best || !std::isfinite(state.best.primal)) &&
+         !(state.solving && state.bandwidths.empty());
+}
+
+absl::Status IklLearner::Deserialize(std::string_view bytes, RunContext& context) {
+  const absl::Status damaged = absl::DataLossError("not a state of ikl for this problem");
+  std::optional<SavedState> saved = ReadSaved(bytes);
+  if (!saved.has_value() || !Fits(saved->state)) {
     return damaged;
   }
-  state.end = static_cast<SearchEnd>(end);
-  if (stopped) {
-    state.stop = static_cast<StopReason>(reason);
-  }
-  state_ = std::move(state);
+  state_ = std::move(saved->state);
   solver_ = nullptr;
   if (state_.bandwidths.empty()) {
     return absl::OkStatus();
@@ -119,7 +132,7 @@ absl::Status IklLearner::Deserialize(std::string_view bytes, RunContext& context
   SmoOptions options;
   options.relative_gap = state_.inner_gap;
   solver_ = std::make_unique<SmoSolver>(*kernel_, options);
-  const absl::Status restored = solver_->RestoreState(svm_, solver_state);
+  const absl::Status restored = solver_->RestoreState(svm_, saved->solver);
   return restored.ok() || absl::IsCancelled(restored) ? restored : damaged;
 }
 
