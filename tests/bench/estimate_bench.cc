@@ -1,6 +1,6 @@
 // Estimates of time against trainings.
 //
-//   estimate_bench [LARGEST ROWS]        8000 without an argument
+//   estimate_bench [LARGEST ROWS [LEARNER]]        8000 without an argument; all learners
 //
 // Per setting: the estimate, what the training took, and their ratio; then the least, the median and the
 // largest ratio and the share of them within a factor of 3. One thread; processor time, so that other
@@ -110,7 +110,22 @@ TrainingRecipe MakeRecipe(const Setting& setting) {
   return recipe;
 }
 
-std::vector<Setting> Settings(Index largest) {
+// Classes only, and no list of kernels.
+void AddInfiniteKernels(Index rows, std::vector<Setting>& settings) {
+  settings.push_back({"ikl", rows, 10, 2, 0, 1, 0.5});
+  settings.push_back({"ikl", rows, 10, 2, 0, 10, 0.1});
+  settings.push_back({"ikl", rows, 500, 2, 0, 1, 0.5});
+  if (rows <= 2000) {
+    settings.push_back({"ikl", rows, 10, 2, 0, 100, 0.1});
+    settings.push_back({"ikl", rows, 2, 2, 0, 10, 0.5});
+    settings.push_back({"ikl", rows, 10, 2, 0, 0.01, 0.5});
+    settings.push_back({"ikl", rows, 10, 2, 0, 1000, 0.5});
+    settings.push_back({"ikl", rows, 10, 10, 0, 1, 0.5});
+    settings.push_back({"ikl", rows, 20, 2, 0, 1, 0.5, 2, 5});
+  }
+}
+
+std::vector<Setting> Settings(Index largest, const std::string& wanted) {
   std::vector<Setting> settings;
   for (const Index rows : {Index{500}, Index{2000}, Index{8000}}) {
     for (const std::string learner :
@@ -131,11 +146,14 @@ std::vector<Setting> Settings(Index largest) {
       }
     }
     settings.push_back({"lp_mkl", rows, 10, 2, 20, 10, 0.5, 1});
+    AddInfiniteKernels(rows, settings);
   }
-  settings.erase(
-      std::remove_if(settings.begin(), settings.end(),
-                     [largest](const Setting& setting) { return setting.rows > largest; }),
-      settings.end());
+  settings.erase(std::remove_if(settings.begin(), settings.end(),
+                                [&](const Setting& setting) {
+                                  return setting.rows > largest ||
+                                         (!wanted.empty() && setting.learner != wanted);
+                                }),
+                 settings.end());
   return settings;
 }
 
@@ -164,7 +182,7 @@ double Compare(const Setting& setting, const WorkCount& rates) {
   return *estimate / seconds;
 }
 
-void Run(Index largest) {
+void Run(Index largest, const std::string& learner) {
   const double start = ProcessorSeconds();
   const WorkCount rates = MeasureRates();
   std::printf("rates measured in %.0f ms; ns per operation:", 1e3 * (ProcessorSeconds() - start));
@@ -173,7 +191,7 @@ void Run(Index largest) {
   }
   std::printf("\n");
   std::vector<double> ratios;
-  for (const Setting& setting : Settings(largest)) {
+  for (const Setting& setting : Settings(largest, learner)) {
     ratios.push_back(Compare(setting, rates));
   }
   std::sort(ratios.begin(), ratios.end());
@@ -188,6 +206,6 @@ void Run(Index largest) {
 }  // namespace mercer
 
 int main(int argc, char** argv) {
-  mercer::Run(argc > 1 ? std::atoi(argv[1]) : 8000);
+  mercer::Run(argc > 1 ? std::atoi(argv[1]) : 8000, argc > 2 ? argv[2] : "");
   return 0;
 }

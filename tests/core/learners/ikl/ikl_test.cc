@@ -12,6 +12,7 @@
 #include "tests/support/field_violation.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"
+#include "tests/support/peak_growth.h"
 
 namespace mercer {
 namespace {
@@ -171,6 +172,31 @@ TEST(IklTest, VerifierFindsAWitnessThatDoesNotFit) {
   EXPECT_EQ(reason([](Witness& w) { w.arrays[0].second(0, 0) = -1; }), "WITNESS_MISMATCH");
   EXPECT_EQ(reason([](Witness& w) { w.arrays[1].second(0, 0) = 1e9; }), "WITNESS_MISMATCH");
   EXPECT_EQ(reason([](Witness& w) { w.arrays.pop_back(); }), "WITNESS_MISMATCH");
+}
+
+TEST(IklTest, MemoryEstimateHoldsForThousandsOfRows) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP() << "sanitizers keep freed memory";
+  }
+  struct Sizes {
+    Index rows;
+    Index columns;
+  };
+  for (const Sizes& sizes : {Sizes{3500, 2}, Sizes{3000, 8}, Sizes{2500, 300}}) {
+    const TrainingProblem problem =
+        ToyProblem(TargetKind::kClassification, sizes.rows, sizes.columns, {});
+    ProblemShape shape;
+    shape.rows = sizes.rows;
+    shape.columns = sizes.columns;
+    const absl::StatusOr<size_t> estimate =
+        ikl::Entry().estimate_memory(ikl::IklOptions::Fields().Values({}), shape);
+    ASSERT_TRUE(estimate.ok()) << estimate.status();
+    const int64_t grown = PeakGrowth([&] { return Train(problem).ok(); });
+    EXPECT_GT(grown, 0);
+    EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown)
+        << sizes.rows << " x " << sizes.columns;
+    EXPECT_LE(static_cast<int64_t>(*estimate), 3 * grown) << sizes.rows << " x " << sizes.columns;
+  }
 }
 
 }  // namespace
