@@ -72,8 +72,7 @@ absl::StatusOr<StepReport> IklLearner::Step(RunContext& context) {
   return Report();
 }
 
-// Rows that are all alike have no distance: any bandwidth gives the same
-// kernel.
+// Rows that are all alike have no distance: any bandwidth gives the same kernel.
 absl::Status IklLearner::ResolveInterval(RunContext& context) {
   double median = 1;
   if (!(options_.min_bandwidth > 0) || !(options_.max_bandwidth > 0)) {
@@ -108,8 +107,7 @@ absl::Status IklLearner::ResolveInterval(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Kernels are functions of problem, bandwidths and weights, so they are no part
-// of the state.
+// Kernels are functions of problem, bandwidths and weights, so they are no part of the state.
 absl::Status IklLearner::Prepare(RunContext& context) {
   if (!(interval_.high > 0)) {
     MERCER_RETURN_IF_ERROR(ResolveInterval(context));
@@ -138,8 +136,7 @@ bool IklLearner::IsAccurate() const {
   return state_.end != SearchEnd::kSearching && state_.best.gap <= problem_->relative_gap;
 }
 
-// SVMs, weights and searches until there was about 0.2 s of work or the
-// solution is as good as was asked for.
+// SVMs, weights and searches until there was about 0.2 s of work or the solution is as good as was asked for.
 absl::Status IklLearner::Advance(RunContext& context) {
   const auto rows = static_cast<double>(svm_.targets.size());
   if (IsAccurate()) {
@@ -233,8 +230,7 @@ void IklLearner::Remember(const PointBounds& bounds) {
   }
 }
 
-// The last step of the weights raised the optimum: a shorter one, in the end
-// the closed form, which cannot.
+// The last step of the weights raised the optimum: a shorter one, in the end the closed form, which cannot.
 void IklLearner::RetreatWeights() {
   LastWeights& last = state_.last;
   if (++last.reductions <= kMaxReductions) {
@@ -249,8 +245,7 @@ void IklLearner::RetreatWeights() {
   RescaleDual(state_.weights.dot(last.energies));
 }
 
-// The best multiple of the dual for the SVM of the new weights, whose quadratic
-// form is known.
+// The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
 void IklLearner::RescaleDual(double quadratic) {
   const double scale =
       MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual, quadratic).scale;
@@ -285,8 +280,7 @@ absl::Status IklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& c
   return absl::OkStatus();
 }
 
-// The list is solved: is there a bandwidth outside that would lower the
-// objective?
+// The list is solved: is there a bandwidth outside that would lower the objective?
 absl::Status IklLearner::Search(RunContext& context) {
   context.ReportStage("search");
   MERCER_ASSIGN_OR_RETURN(
@@ -335,8 +329,7 @@ void IklLearner::Admit(double bandwidth) {
   state_.last = {};
   state_.outer = 0;
   state_.inner_gap = std::max(kInnerGapShare * options_.violation, 0.5 * state_.goal);
-  state_.best.gap = kInfinity;  // its primal value stays a bound, its lower one
-                                // was for the list
+  state_.best.gap = kInfinity;  // its primal value stays a bound, its lower one was for the list
 }
 
 StepReport IklLearner::Report() const {

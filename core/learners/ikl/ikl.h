@@ -1,26 +1,17 @@
-// Problem      min over measures d on the bandwidths s of an interval, of mass
-// 1, of max_a sum_i y_i a_i - 1/2 int a'K_s a d(ds),
-//              a_i in its box of size C c_i, sum a = 0; K_s(x, z) = exp(-|x -
-//              z|^2 / (2 s^2)): a support vector machine (hinge loss) on the
-//              best convex combination of infinitely many Gaussian kernels.
-//              Dual: max_a y'a - max_s 1/2 a'K_s a.
-// Source       Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on
-// Kernel Learning (2008), as the baseline of Rakotomamonjy,
-//              Flamary, Yger: Learning with infinitely many features. Machine
-//              Learning 91 (2013) 43-66; the specification of the latter,
+// Problem      min over measures d on the bandwidths s of an interval, of mass 1, of max_a sum_i y_i a_i - 1/2 int a'K_s a d(ds),
+//              a_i in its box of size C c_i, sum a = 0; K_s(x, z) = exp(-|x - z|^2 / (2 s^2)): a support vector machine (hinge loss) on
+//              the best convex combination of infinitely many Gaussian kernels. Dual: max_a y'a - max_s 1/2 a'K_s a.
+// Source       Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008), as the baseline of Rakotomamonjy,
+//              Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the specification of the latter,
 //              section (b.11).
-// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual, 2
-// T(theta; alpha) -> energies. Method       Multiple kernel learning over a
-// list of bandwidths (SVMs of fixed weights, weights by over-relaxed steps and
-// Newton's
-//              method on the optimum as a function of them); then the bandwidth
-//              of largest energy enters the list, until none exceeds those in
-//              it by more than `violation`.
-// Guarantees   The certificate is about the kernels that are listed; its upper
-// bound holds for the whole interval, for which the metrics
+// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual, 2 T(theta; alpha) -> energies.
+// Method       Multiple kernel learning over a list of bandwidths (SVMs of fixed weights, weights by over-relaxed steps and Newton's
+//              method on the optimum as a function of them); then the bandwidth of largest energy enters the list, until none exceeds
+//              those in it by more than `violation`.
+// Guarantees   The certificate is about the kernels that are listed; its upper bound holds for the whole interval, for which the metrics
 //              have a lower bound too, as far as the search is global.
-// Cost         Per SVM and per search a pass over the pairs of rows; n x n
-// memory. Verified by  tests/core/learners/ikl, and the conformance suite.
+// Cost         Per SVM and per search a pass over the pairs of rows; n x n memory.
+// Verified by  tests/core/learners/ikl, and the conformance suite.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +31,7 @@ namespace mercer::ikl {
 
 LearnerEntry Entry();
 
-// Why the search for bandwidths ended. The numbers are those of the metric
-// `ikl.search_end`.
+// Why the search for bandwidths ended. The numbers are those of the metric `ikl.search_end`.
 enum class SearchEnd : uint8_t {
   kSearching = 0,
   kNoViolation = 1,  // no bandwidth exceeds those in the list by more than `violation`

@@ -1,5 +1,4 @@
-// The bandwidth at which a dual vector's energy is largest: the search of
-// infinite kernel learning.
+// The bandwidth at which a dual vector's energy is largest: the search of infinite kernel learning.
 #pragma once
 
 #include <memory>
@@ -20,8 +19,7 @@ struct BandwidthInterval {
 };
 
 KernelSpec GaussianOf(double bandwidth);
-// Gaussian kernels of these bandwidths on all columns of the task. Errors:
-// those of MakeExactKernelFamily.
+// Gaussian kernels of these bandwidths on all columns of the task. Errors: those of MakeExactKernelFamily.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeFamily(const TaskData& task,
                                                          const std::vector<double>& bandwidths,
                                                          RunContext& context);
