@@ -2,6 +2,8 @@
 
 import baselines
 import feature_trainings
+import hold_out
+import kernel_machine_trainings
 import peers
 import splits
 import textures
@@ -16,17 +18,48 @@ LINEAR_SEARCH = baselines.LinearSearch(
 )  # fmt: skip
 # More features take the gamma and C of so many.
 MOST_SEARCHED = 200
+# By method; each takes a client, a split, settings and a number of threads.
+TRAININGS = {
+    "mercer": feature_trainings.train,
+    "csi": kernel_machine_trainings.train_csi,
+    "ikl": kernel_machine_trainings.train_ikl,
+}
 
 
 class FeatureLaboratory(Laboratory):
-    """Its methods are ``"mercer"``, ``"svc"``, ``"nystroem"``, ``"fourier"`` and ``"scikit-learn"``."""
+    """Its methods are those of TRAININGS, ``"svc"``, ``"nystroem"``, ``"fourier"`` and ``"scikit-learn"``."""
 
-    def mercer(self, name, number, settings, share=splits.TRAINING_SHARE):
-        """infinite_features with these settings and this share of the rows; see feature_trainings.train."""
+    def mercer(self, name, number, settings, share=splits.TRAINING_SHARE, rows=None):
+        """infinite_features with these settings and this share of the rows; see feature_trainings.train.
+
+        With `rows`, at most so many of them.
+        """
+        return self.training("mercer", name, number, settings, share, rows)
+
+    def training(self, method, name, number, settings, share=splits.TRAINING_SHARE, rows=None):
+        """One of TRAININGS with these settings, this share of the rows, and with `rows` at most so many of them."""
+        limited = {} if rows is None else {"limited_rows": rows}
         return self._measure(
-            "mercer", name, number, {**settings, "share": share},
-            lambda: feature_trainings.train(self._client, self.split(name, number, share), settings, self._threads),
+            method, name, number, {**settings, "share": share, **limited},
+            lambda: TRAININGS[method](self._client, self._rows_of(name, number, share, rows), settings, self._threads),
         )  # fmt: skip
+
+    def chosen(self, method, name, candidates, rows, share=splits.TRAINING_SHARE):
+        """The settings that are best on the held-out part of at most so many training rows of the first division."""
+
+        def measure(settings):
+            return self._measure(
+                method, name, 0, {**settings, "share": share, "limited_rows": rows, "part": "search"},
+                lambda: TRAININGS[method](
+                    self._client, hold_out.hold_out(self._rows_of(name, 0, share, rows)), settings, self._threads
+                ),
+            )  # fmt: skip
+
+        return hold_out.best(candidates, measure)
+
+    def _rows_of(self, name, number, share, rows):
+        split = self.split(name, number, share)
+        return split if rows is None else splits.first_rows(split, rows)
 
     def textures(self, number, patches, settings):
         """infinite_features on patches of textures; see textures.train."""

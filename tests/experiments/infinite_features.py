@@ -13,7 +13,9 @@ from feature_laboratory import FeatureLaboratory
 from study_budgets import budgets, shares
 from study_continuous import continuous
 from study_equal_budgets import equal_accuracies, equal_budgets
+from study_infinite_kernels import infinite_kernels
 from study_peers import peers
+from study_pivots import pivots
 from study_sparse_columns import solvers, values
 from study_textures import textures
 
@@ -26,8 +28,12 @@ EXPERIMENTS = {
     "sparse_solvers": solvers,
     "peers": peers,
     "continuous": continuous,
+    "infinite_kernels": infinite_kernels,
+    "pivots": pivots,
     "textures": textures,
 }
 
+METHODS = ("mercer", "csi", "ikl", "svc", "nystroem", "fourier", "scikit-learn")
+
 if __name__ == "__main__":
-    command_line.run(__doc__, EXPERIMENTS, FeatureLaboratory, ("mercer", "svc", "nystroem", "fourier", "scikit-learn"))
+    command_line.run(__doc__, EXPERIMENTS, FeatureLaboratory, METHODS)

@@ -1,13 +1,16 @@
 """The experiments on learning with infinitely many features, on tiny data."""
 
 import feature_laboratory
+import hold_out
 import numpy as np
 import peers
 import pytest
 import study_budgets
 import study_continuous
 import study_equal_budgets
+import study_infinite_kernels
 import study_peers
+import study_pivots
 import study_sparse_columns
 import study_textures
 import textures
@@ -19,7 +22,7 @@ from measurements import Measurements
 from sparse_linear import SparseLinearProblem
 from splits import Split
 
-ALL_METHODS = ("mercer", "svc", "nystroem", "fourier", "scikit-learn")
+ALL_METHODS = ("mercer", "csi", "ikl", "svc", "nystroem", "fourier", "scikit-learn")
 FEATURES = 6
 CLASSES = 3
 
@@ -203,6 +206,48 @@ def test_continuous_bandwidths_beside_an_svc(client, folder, small):
     assert [row[1] for row in rows] == ["GrFL, lambda 10", "GrFL, lambda 50", "SVC"]
     assert float(rows[-1][header.index("accuracy %")].split(" ± ")[0]) > 80
     assert int(rows[-1][header.index("groups, or support vectors")]) > 0
+
+
+def test_held_out_rows_are_the_last_training_rows():
+    features, labels = np.arange(20.0).reshape(10, 2), np.arange(10.0)
+    part = hold_out.hold_out(Split("", 0, features, labels, features, labels), 0.3)
+    np.testing.assert_array_equal(part.train_labels, labels[:7])
+    np.testing.assert_array_equal(part.test_labels, labels[7:])
+    np.testing.assert_array_equal(np.concatenate([part.train, part.test]), features)
+
+
+def test_the_first_of_the_best_settings_is_chosen():
+    accuracies = {"a": 70.0, "b": 80.0, "c": 80.0, "d": None}
+    records = {name: value and {"accuracy": value} for name, value in accuracies.items()}
+    assert hold_out.best(["a", "b", "c"], records.get) == "b"
+    assert hold_out.best(["a", "d"], records.get) is None
+
+
+def test_pivots_beside_groups(client, folder, small, monkeypatch):
+    sizes = {"PIVOTS": (2, 20), "SHARES": (0.4,), "SHARE_PIVOTS": 5, "PAPER": {"two": {2: 80.25}}}
+    for name, value in {**sizes, "SQUARED_BANDWIDTHS": (0.01, 4.0), "RIDGES": (1e-4, 10.0)}.items():
+        monkeypatch.setattr(study_pivots, name, value)
+    header, _, *rows = cells(study_pivots.pivots(laboratory(folder, client), ["two"], range(2)))
+    assert [row[1:4] for row in rows] == [["2", "0.70", "2"], ["20", "0.70", "2"], ["5", "0.40", "2"]]
+    assert [row[header.index("paper's CSI, accuracy %")] for row in rows] == ["80.25", "-", "-"]
+    # A narrow kernel knows its pivots alone, and a large ridge nothing.
+    assert rows[1][header.index("bandwidth^2, ridge")] == "4, 1e-04"
+    accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
+    assert accuracies[1] > accuracies[0] and accuracies[1] > 85
+
+
+def test_infinite_kernels_beside_groups(client, folder, small, monkeypatch):
+    for name, value in {"ROWS": {"two": (60, 168)}, "COSTS": (0.01, 100.0), "LAMBDAS": (0.5, 500.0)}.items():
+        monkeypatch.setattr(study_infinite_kernels, name, value)
+    monkeypatch.setattr(study_infinite_kernels, "BANDWIDTHS", (0.5, 10.0))
+    tables = study_infinite_kernels.infinite_kernels(laboratory(folder, client), ["two"], range(2))
+    header, _, *rows = cells(tables)
+    assert [row[1:3] for row in rows] == [["60", "IKL"], ["60", "GrFL"], ["168", "IKL"], ["168", "GrFL"]]
+    assert {row[3] for row in rows[::2]} <= {"0.01", "100"} and rows[3][3] == "0.5"
+    accuracies = [float(row[header.index("accuracy %")].split(" ± ")[0]) for row in rows]
+    assert accuracies[2] > accuracies[0] and accuracies[2] > 85
+    assert all(int(row[header.index("support vectors, or groups")]) > 0 for row in rows)
+    assert all(float(row[header.index("worst gap")]) <= study_infinite_kernels.GAP for row in rows)
 
 
 def test_textures(client, tmp_path, monkeypatch):
