@@ -1,5 +1,6 @@
 // Work whose client has gone, or whose job was cancelled, ends within a quarter of a second of processor time.
-#include <ctime>
+#include "tests/support/cancelled_work.h"
+
 #include <functional>
 #include <thread>
 
@@ -12,20 +13,6 @@ namespace mercer::server {
 namespace {
 
 using grpc::StatusCode;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kWorkFactor = 10;
-#else
-constexpr double kWorkFactor = 1;
-#endif
-constexpr double kMostWork = 0.25 * kWorkFactor;
-
-// Of the whole process, so that a loaded machine does not matter.
-double WorkSoFar() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 class CancelledWorkTest : public ServerTest {
  protected:
@@ -54,20 +41,20 @@ class CancelledWorkTest : public ServerTest {
   // `call` blocks until its context is cancelled, after so much work: that which follows the cancellation.
   double WorkAfterCancel(double seconds,
                          const std::function<grpc::Status(grpc::ClientContext&)>& call) {
-    const double begin = WorkSoFar();
+    const double begin = ProcessorSeconds();
     grpc::ClientContext context;
     grpc::Status status;
     std::thread calling([&] { status = call(context); });
-    while (WorkSoFar() < begin + seconds) {
+    while (ProcessorSeconds() < begin + seconds) {
       absl::SleepFor(absl::Milliseconds(1));  // nobody tells how far it is
     }
     EXPECT_FALSE(HasRoom()) << "the call had ended before it was cancelled";
-    const double at_cancel = WorkSoFar();
+    const double at_cancel = ProcessorSeconds();
     context.TryCancel();
     while (!HasRoom()) {
       absl::SleepFor(absl::Milliseconds(1));
     }
-    const double after = WorkSoFar() - at_cancel;
+    const double after = ProcessorSeconds() - at_cancel;
     calling.join();
     EXPECT_EQ(status.error_code(), StatusCode::CANCELLED) << status.error_message();
     return after;
@@ -87,7 +74,7 @@ TEST_F(CancelledWorkTest, EvaluationWhoseClientHasGoneEnds) {
                                 v1::EvaluateModelResponse response;
                                 return models_->EvaluateModel(&context, request, &response);
                               }),
-              kMostWork)
+              kMostWorkAfterCancel)
         << seconds << " s into the evaluation";
   }
 }
@@ -100,12 +87,13 @@ TEST_F(CancelledWorkTest, VerificationWhoseClientHasGoneEnds) {
     v1::VerifyModelResponse response;
     return models_->VerifyModel(&context, request, &response);
   };
-  const double begin = WorkSoFar();
+  const double begin = ProcessorSeconds();
   grpc::ClientContext whole_context;
   ASSERT_TRUE(verify(whole_context).ok());
-  const double whole = WorkSoFar() - begin;
+  const double whole = ProcessorSeconds() - begin;
   for (const double part : {0.1, 0.3, 0.5}) {
-    EXPECT_LE(WorkAfterCancel(part * whole, verify), kMostWork) << part << " of the verification";
+    EXPECT_LE(WorkAfterCancel(part * whole, verify), kMostWorkAfterCancel)
+        << part << " of the verification";
   }
 }
 
@@ -117,7 +105,7 @@ TEST_F(CancelledWorkTest, PredictionWhoseClientHasGoneEnds) {
                               v1::PredictResponse response;
                               return prediction_->Predict(&context, request, &response);
                             }),
-            kMostWork);
+            kMostWorkAfterCancel);
 }
 
 TEST_F(CancelledWorkTest, JobThatIsCancelledEnds) {
@@ -131,18 +119,18 @@ TEST_F(CancelledWorkTest, JobThatIsCancelledEnds) {
   request.mutable_stopping()->set_relative_gap(1e-10);
   const v1::Job job = TrainOk(request);
   WaitForStart(job.name());
-  const double begin = WorkSoFar();
-  while (WorkSoFar() < begin + 0.3) {
+  const double begin = ProcessorSeconds();
+  while (ProcessorSeconds() < begin + 0.3) {
     absl::SleepFor(absl::Milliseconds(1));
   }
-  const double at_cancel = WorkSoFar();
+  const double at_cancel = ProcessorSeconds();
   grpc::ClientContext context;
   v1::CancelJobRequest cancel;
   cancel.set_name(job.name());
   v1::Job cancelling;
   ASSERT_TRUE(training_->CancelJob(&context, cancel, &cancelling).ok());
   EXPECT_EQ(WaitForEnd(job.name()).state(), v1::JOB_STATE_CANCELLED);
-  EXPECT_LE(WorkSoFar() - at_cancel, kMostWork);
+  EXPECT_LE(ProcessorSeconds() - at_cancel, kMostWorkAfterCancel);
 }
 
 }  // namespace
