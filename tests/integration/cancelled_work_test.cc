@@ -113,7 +113,7 @@ TEST_F(CancelledWorkTest, JobThatIsCancelledEnds) {
   options.workers = 1;
   StartServer(options);
   v1::Dataset dataset;
-  ASSERT_TRUE(Upload(CloudsCsv(2500, 10, 3), "clouds", &dataset).ok());
+  ASSERT_TRUE(Upload(CloudsCsv(8000, 10, 3), "clouds", &dataset).ok());
   v1::TrainRequest request = MakeRequest("datasets/clouds");
   request.mutable_learner()->mutable_lp_mkl()->set_c(10'000);
   request.mutable_stopping()->set_relative_gap(1e-10);
