@@ -53,6 +53,9 @@ PreparedData NumberedRows(const PreparedData& data, const std::vector<Index>& ro
   selected.row_numbers.reserve(rows.size());
   for (const Index row : rows) {
     selected.row_numbers.push_back(data.RowNumber(row));
+    if (!data.tasks.empty()) {
+      selected.tasks.push_back(data.tasks[static_cast<size_t>(row)]);
+    }
   }
   return selected;
 }
@@ -127,6 +130,7 @@ PreparedData ConcatenateRows(absl::Span<const PreparedData* const> parts) {
     for (Index row = 0; row < part->rows; ++row) {
       all.row_numbers.push_back(part->RowNumber(row));
     }
+    all.tasks.insert(all.tasks.end(), part->tasks.begin(), part->tasks.end());
   }
   const PreparedData& first = *parts.front();
   for (size_t b = 0; b < first.blocks.size(); ++b) {

@@ -33,6 +33,8 @@ struct PreparedData {
   // The row of the data set (from 0) that each row was taken from; empty when they are the same.
   // Errors name that row.
   std::vector<Index> row_numbers;
+  // The task of each row, where the rows are of several; else empty.
+  std::vector<int> tasks;
 
   Index RowNumber(Index row) const {
     return row_numbers.empty() ? row : row_numbers[static_cast<size_t>(row)];

@@ -39,7 +39,8 @@ class ColumnMap : public FeatureMap {
 
 }  // namespace
 
-std::vector<FeatureParameters> ColumnFamily::Draw(uint64_t /*seed*/, uint64_t /*round*/) const {
+absl::StatusOr<std::vector<FeatureParameters>> ColumnFamily::Draw(
+    uint64_t /*seed*/, uint64_t /*round*/, const RunContext& /*context*/) const {
   std::vector<FeatureParameters> groups;
   groups.reserve(static_cast<size_t>(num_inputs_));
   for (Index c = 0; c < num_inputs_; ++c) {

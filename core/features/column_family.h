@@ -19,7 +19,8 @@ class ColumnFamily : public FeatureFamily {
   Index num_inputs() const override { return num_inputs_; }
   Index columns_per_group() const override { return 1; }
   std::vector<std::string> parameter_names() const override { return {"column"}; }
-  std::vector<FeatureParameters> Draw(uint64_t seed, uint64_t round) const override;
+  absl::StatusOr<std::vector<FeatureParameters>> Draw(uint64_t seed, uint64_t round,
+                                                      const RunContext& context) const override;
   bool is_finite() const override { return true; }
   bool searches_in_single() const override { return false; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;

@@ -20,7 +20,8 @@ class DictionaryFamily : public FeatureFamily {
   Index num_inputs() const override { return family_->num_inputs(); }
   Index columns_per_group() const override { return family_->columns_per_group(); }
   std::vector<std::string> parameter_names() const override { return family_->parameter_names(); }
-  std::vector<FeatureParameters> Draw(uint64_t /*seed*/, uint64_t /*round*/) const override {
+  absl::StatusOr<std::vector<FeatureParameters>> Draw(
+      uint64_t /*seed*/, uint64_t /*round*/, const RunContext& /*context*/) const override {
     return groups_;
   }
   bool is_finite() const override { return true; }

@@ -2,7 +2,7 @@
 // column of the data. A learner draws candidates from a family, keeps the few that pay, and evaluates those on new rows.
 //
 //   auto family = MakeFeatureFamily(spec, num_inputs);                     // feature_family_spec.h
-//   const std::vector<FeatureParameters> candidates = (*family)->Draw(seed, round);
+//   const std::vector<FeatureParameters> candidates = *(*family)->Draw(seed, round, context);
 //   const std::unique_ptr<const FeatureMap> map = (*family)->Bind(candidates);
 //   map->Evaluate(rows, out);                                              // as often as there are chunks of rows
 #pragma once
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
@@ -57,8 +58,9 @@ class FeatureFamily {
   virtual std::vector<std::string> parameter_names() const = 0;
 
   // The candidates of a round: a function of the seed, the round and the candidate's place alone. More candidates per round do not
-  // change those that were there (with several bandwidths: those of each bandwidth).
-  virtual std::vector<FeatureParameters> Draw(uint64_t seed, uint64_t round) const = 0;
+  // change those that were there (with several bandwidths: those of each bandwidth). Errors: kCancelled.
+  virtual absl::StatusOr<std::vector<FeatureParameters>> Draw(uint64_t seed, uint64_t round,
+                                                              const RunContext& context) const = 0;
   // Whether each round draws the whole family, so that "no candidate is missing" can be proved.
   virtual bool is_finite() const = 0;
   // Whether values rounded to single precision are good enough to search with: not for columns of the data, which may have any

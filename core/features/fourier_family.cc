@@ -1,15 +1,19 @@
 #include "core/features/fourier_family.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/random.h"
+#include "core/base/status_macros.h"
 #include "core/features/projections.h"
 
 namespace mercer {
 namespace {
+
+constexpr Index kPollNumbers = 1 << 18;  // that are drawn, a few milliseconds
 
 // The frequencies of `groups`, inputs x groups.
 Matrix Frequencies(absl::Span<const FeatureParameters> groups, Index num_inputs) {
@@ -71,26 +75,36 @@ std::vector<double> FourierFamily::Bandwidths(uint64_t seed, uint64_t round) con
   return bandwidths;
 }
 
-std::vector<FeatureParameters> FourierFamily::Draw(uint64_t seed, uint64_t round) const {
+absl::StatusOr<std::vector<FeatureParameters>> FourierFamily::Draw(
+    uint64_t seed, uint64_t round, const RunContext& context) const {
   const std::vector<double> bandwidths = Bandwidths(seed, round);
+  const Index poll = std::max<Index>(1, kPollNumbers / (num_inputs_ + 1));
   std::vector<FeatureParameters> candidates;
   candidates.reserve(bandwidths.size() * static_cast<size_t>(spec_.candidates_per_bandwidth));
   for (size_t b = 0; b < bandwidths.size(); ++b) {
     const std::string purpose = absl::StrCat("fourier-frequency/", round, "/", b);
     for (int64_t c = 0; c < spec_.candidates_per_bandwidth; ++c) {
-      RandomStream stream(seed, purpose, static_cast<uint64_t>(c));
-      FeatureParameters& group = candidates.emplace_back();
-      group.reserve(static_cast<size_t>(num_inputs_) + 1);
-      group.push_back(bandwidths[b]);
-      for (Index k = 0; k < num_inputs_; ++k) {
-        const double unit = spec_.kernel == FourierKernel::kGaussian
-                                ? stream.Normal()
-                                : std::tan(std::numbers::pi * (stream.Uniform() - 0.5));
-        group.push_back(unit / bandwidths[b]);
+      if (static_cast<Index>(candidates.size()) % poll == 0) {
+        MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       }
+      candidates.push_back(
+          DrawOne(bandwidths[b], RandomStream(seed, purpose, static_cast<uint64_t>(c))));
     }
   }
   return candidates;
+}
+
+FeatureParameters FourierFamily::DrawOne(double bandwidth, RandomStream stream) const {
+  FeatureParameters group;
+  group.reserve(static_cast<size_t>(num_inputs_) + 1);
+  group.push_back(bandwidth);
+  for (Index k = 0; k < num_inputs_; ++k) {
+    const double unit = spec_.kernel == FourierKernel::kGaussian
+                            ? stream.Normal()
+                            : std::tan(std::numbers::pi * (stream.Uniform() - 0.5));
+    group.push_back(unit / bandwidth);
+  }
+  return group;
 }
 
 absl::Status FourierFamily::CheckParameters(absl::Span<const double> parameters) const {

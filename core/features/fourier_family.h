@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_family_spec.h"
 
@@ -24,7 +25,8 @@ class FourierFamily : public FeatureFamily {
   Index num_inputs() const override { return num_inputs_; }
   Index columns_per_group() const override { return 2; }
   std::vector<std::string> parameter_names() const override;
-  std::vector<FeatureParameters> Draw(uint64_t seed, uint64_t round) const override;
+  absl::StatusOr<std::vector<FeatureParameters>> Draw(uint64_t seed, uint64_t round,
+                                                      const RunContext& context) const override;
   bool is_finite() const override { return false; }
   bool searches_in_single() const override { return true; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;
@@ -33,6 +35,7 @@ class FourierFamily : public FeatureFamily {
 
  private:
   std::vector<double> Bandwidths(uint64_t seed, uint64_t round) const;
+  FeatureParameters DrawOne(double bandwidth, RandomStream stream) const;
 
   FeatureFamilySpec spec_;
   Index num_inputs_;

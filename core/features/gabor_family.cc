@@ -8,12 +8,14 @@
 
 #include "core/base/errors.h"
 #include "core/base/random.h"
+#include "core/base/status_macros.h"
 #include "core/features/projections.h"
 
 namespace mercer {
 namespace {
 
 constexpr size_t kNumParameters = 4;
+constexpr int64_t kPollCandidates = 4096;
 
 struct GaborFilter {
   explicit GaborFilter(absl::Span<const double> parameters)
@@ -150,12 +152,16 @@ std::vector<std::string> GaborFamily::parameter_names() const {
   return {"scale_z", "scale_y", "frequency", "angle"};
 }
 
-std::vector<FeatureParameters> GaborFamily::Draw(uint64_t seed, uint64_t round) const {
+absl::StatusOr<std::vector<FeatureParameters>> GaborFamily::Draw(uint64_t seed, uint64_t round,
+                                                                 const RunContext& context) const {
   const std::string purpose = absl::StrCat("gabor/", round);
   const double ratio = std::log(max_scale_ / spec_.min_scale);
   std::vector<FeatureParameters> candidates;
   candidates.reserve(static_cast<size_t>(spec_.candidates));
   for (int64_t c = 0; c < spec_.candidates; ++c) {
+    if (c % kPollCandidates == 0) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    }
     RandomStream stream(seed, purpose, static_cast<uint64_t>(c));
     const double scale_z = spec_.min_scale * std::exp(ratio * stream.Uniform());
     const double scale_y = spec_.min_scale * std::exp(ratio * stream.Uniform());

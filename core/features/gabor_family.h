@@ -33,7 +33,8 @@ class GaborFamily : public FeatureFamily {
   Index num_inputs() const override { return size_ * size_; }
   Index columns_per_group() const override { return 1; }
   std::vector<std::string> parameter_names() const override;
-  std::vector<FeatureParameters> Draw(uint64_t seed, uint64_t round) const override;
+  absl::StatusOr<std::vector<FeatureParameters>> Draw(uint64_t seed, uint64_t round,
+                                                      const RunContext& context) const override;
   bool is_finite() const override { return false; }
   bool searches_in_single() const override { return true; }
   absl::Status CheckParameters(absl::Span<const double> parameters) const override;

@@ -84,8 +84,9 @@ class Learner {
 // What a verifier finds.
 struct Verification {
   Certificate certificate;
-  Matrix
-      values;  // training rows x outputs, of the function that the witness defines, bias included
+  // Training rows x outputs, of the function that the witness defines, bias included. Of several tasks: the rows of one after those of
+  // the other x 1, each row's value for its own task.
+  Matrix values;
   double scale =
       0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
   // What else it found. Of several outputs the largest value counts, of what was found for every one of them.
@@ -103,7 +104,8 @@ struct LearnerEntry {
   // Learns all outputs of a problem in one run, those of one-vs-one aside, whose rows differ; its witness then has one column per
   // output and no children. Others get one run per output (composite_learner.h).
   bool joint_outputs = false;
-  bool uses_kernels = true;  // takes a list of kernels
+  bool several_tasks = false;  // takes problems of several tasks, one output each
+  bool uses_kernels = true;    // takes a list of kernels
   bool single_kernel_default =
       false;  // without kernels in the request: one Gaussian with the median bandwidth
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;

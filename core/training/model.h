@@ -26,6 +26,7 @@
 #include "core/training/feature_term.h"
 #include "core/training/output_coding.h"
 #include "core/training/stop_reason.h"
+#include "core/training/task_coding.h"
 
 namespace mercer {
 
@@ -81,6 +82,7 @@ struct Model {
   std::string target;    // name of the target column
   Preprocessing preprocessing;
   OutputCoding coding;
+  TaskCoding tasks;  // of several tasks, the function has one output for each
   ModelFunction function;
   ModelSummary summary;
   Certificate certificate;
@@ -95,12 +97,15 @@ struct Model {
   std::string code_version;
 };
 
+// A name for each output of the function: "spam", "3 vs 5", "target"; of several tasks, theirs.
+std::vector<std::string> OutputNames(const Model& model);
+
 // Checks that the parts of a model fit together: shapes, indices, parameter ranges, finite numbers.
 // Errors: kDataLoss.
 absl::Status CheckModel(const Model& model);
 
-// 2 since there are feature terms; a model without them is written in version 1, which earlier programs read.
-inline constexpr int kModelFormatVersion = 2;
+// 2 since there are feature terms, 3 since there are tasks; a model is written in the earliest version that holds what it has.
+inline constexpr int kModelFormatVersion = 3;
 
 std::string SaveModel(const Model& model);
 // Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason NEWER_FORMAT (written

@@ -14,9 +14,15 @@ namespace {
 
 constexpr std::string_view kMagic = "MRCRMODL";
 constexpr uint64_t kVersionWithoutFeatures = 1;
+constexpr uint64_t kVersionWithoutTasks = 2;
 
-bool HasFeatures(const Model& model) {
-  return !model.function.feature_terms.empty() || !model.summary.feature_names.empty();
+uint64_t VersionOf(const Model& model) {
+  if (model.tasks.has_column()) {
+    return kModelFormatVersion;
+  }
+  const bool has_features =
+      !model.function.feature_terms.empty() || !model.summary.feature_names.empty();
+  return has_features ? kVersionWithoutTasks : kVersionWithoutFeatures;
 }
 
 absl::Status Inconsistent(std::string_view what) {
@@ -99,10 +105,24 @@ std::vector<Metric> ReadMetrics(ByteReader& reader) {
 
 }  // namespace
 
+std::vector<std::string> OutputNames(const Model& model) {
+  if (model.tasks.has_column()) {
+    return model.tasks.names();
+  }
+  std::vector<std::string> names;
+  for (Index output = 0; output < model.coding.num_outputs(); ++output) {
+    names.push_back(model.coding.OutputName(output));
+  }
+  return names;
+}
+
 absl::Status CheckModel(const Model& model) {
-  if (model.function.num_outputs() != model.coding.num_outputs() ||
+  if (model.function.num_outputs() != model.coding.num_outputs() * model.tasks.num_tasks() ||
       !model.function.bias.allFinite()) {
     return Inconsistent("the biases do not fit the outputs");
+  }
+  if (model.tasks.has_column() && model.coding.num_outputs() != 1) {
+    return Inconsistent("several tasks have several outputs each");
   }
   for (const Basis& basis : model.function.bases) {
     MERCER_RETURN_IF_ERROR(CheckBasis(basis));
@@ -137,11 +157,14 @@ std::string SaveModel(const Model& model) {
   writer.WriteInt64(model.num_square_columns);
   writer.WriteUint64(model.seed);
   writer.WriteString(model.code_version);
-  if (!HasFeatures(model)) {
-    return FramePayload(kMagic, kVersionWithoutFeatures, writer.bytes());
+  const uint64_t version = VersionOf(model);
+  if (version > kVersionWithoutFeatures) {
+    WriteFeatures(model.function, model.summary, writer);
   }
-  WriteFeatures(model.function, model.summary, writer);
-  return FramePayload(kMagic, kModelFormatVersion, writer.bytes());
+  if (version > kVersionWithoutTasks) {
+    model.tasks.Save(writer);
+  }
+  return FramePayload(kMagic, version, writer.bytes());
 }
 
 absl::StatusOr<Model> LoadModel(std::string_view bytes) {
@@ -169,6 +192,9 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   model.code_version = reader.ReadString();
   if (FormatVersion(bytes) > kVersionWithoutFeatures) {
     ReadFeatures(reader, model.function, model.summary);
+  }
+  if (FormatVersion(bytes) > kVersionWithoutTasks) {
+    model.tasks = TaskCoding::Load(reader);
   }
   if (!reader.AtEnd()) {
     return Inconsistent("its content is inconsistent");

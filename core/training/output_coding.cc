@@ -1,29 +1,15 @@
 #include "core/training/output_coding.h"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <unordered_map>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 #include "core/base/errors.h"
 #include "core/training/encoding.h"
+#include "core/training/label_names.h"
 
 namespace mercer {
 namespace {
-
-// The text of the label in one row; the row must hold one.
-std::string LabelText(const RoleColumn& labels, Index row) {
-  const double value = labels.values(row);
-  if (labels.schema.categorical) {
-    return labels.schema.categories[static_cast<size_t>(value)];
-  }
-  return FormatLabel(value);
-}
 
 absl::Status MissingLabel(const RoleColumn& labels, Index row) {
   return WithReason(
@@ -63,39 +49,16 @@ int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStrid
 
 }  // namespace
 
-std::string FormatLabel(double label) {
-  if (label == std::floor(label) && std::abs(label) < 1e15) {
-    return absl::StrCat(static_cast<int64_t>(label));
-  }
-  for (int digits = 1; digits < 17; ++digits) {
-    const std::string text = absl::StrFormat("%.*g", digits, label);
-    double back = 0;
-    if (absl::SimpleAtod(text, &back) && back == label) {
-      return text;
-    }
-  }
-  return absl::StrFormat("%.17g", label);
-}
-
 absl::StatusOr<OutputCoding> OutputCoding::FromLabels(const RoleColumn& labels,
                                                       const std::vector<Index>& rows,
                                                       CodingChoice choice) {
-  std::set<double> values;  // codes of categories, or the labels themselves
   for (const Index row : rows) {
     if (std::isnan(labels.values(row))) {
       return MissingLabel(labels, row);
     }
-    values.insert(labels.values(row) + 0.0);  // -0 and 0 are one label
   }
   OutputCoding coding;
-  for (const double value : values) {
-    coding.classes_.push_back(labels.schema.categorical
-                                  ? labels.schema.categories[static_cast<size_t>(value)]
-                                  : FormatLabel(value));
-  }
-  if (labels.schema.categorical) {
-    std::sort(coding.classes_.begin(), coding.classes_.end());
-  }
+  coding.classes_ = SortedLabels(labels, rows);
   const absl::Status counted = CheckClassCount(labels, coding.classes_);
   if (!counted.ok()) {
     return counted;
@@ -152,25 +115,7 @@ std::string OutputCoding::OutputName(Index output) const {
 }
 
 std::vector<int> OutputCoding::Classes(const RoleColumn& labels) const {
-  std::unordered_map<std::string, int> by_text;
-  for (size_t i = 0; i < classes_.size(); ++i) {
-    by_text.emplace(classes_[i], static_cast<int>(i));
-  }
-  std::map<double, int> by_value;  // so that each distinct label is formatted once
-  std::vector<int> result(static_cast<size_t>(labels.values.size()), -1);
-  for (Index row = 0; row < labels.values.size(); ++row) {
-    const double value = labels.values(row) + 0.0;
-    if (std::isnan(value)) {
-      continue;
-    }
-    const auto [known, inserted] = by_value.try_emplace(value, -1);
-    if (inserted) {
-      const auto found = by_text.find(LabelText(labels, row));
-      known->second = found == by_text.end() ? -1 : found->second;
-    }
-    result[static_cast<size_t>(row)] = known->second;
-  }
-  return result;
+  return LabelPositions(labels, classes_);
 }
 
 std::vector<int> OutputCoding::Decide(const ConstMatrixRef& values) const {

@@ -61,7 +61,4 @@ class OutputCoding {
   std::vector<std::string> classes_;
 };
 
-// The text of a numeric label: "3", "-1", "0.5" (shortest form that reads back).
-std::string FormatLabel(double label);
-
 }  // namespace mercer

@@ -34,6 +34,9 @@ PreparedData RowRange(const PreparedData& data, Index begin, Index count) {
   for (Index row = begin; row < begin + count; ++row) {
     range.row_numbers.push_back(data.RowNumber(row));
   }
+  if (!data.tasks.empty()) {
+    range.tasks.assign(data.tasks.begin() + begin, data.tasks.begin() + begin + count);
+  }
   for (const PreparedBlock& block : data.blocks) {
     range.blocks.push_back({block.name, block.sources, RowRange(block.values, begin, count)});
   }
@@ -154,6 +157,22 @@ absl::Status CheckSquares(const Model& model, const PreparedData& rows) {
   return absl::OkStatus();
 }
 
+// rows x tasks -> rows x 1: what is said of a row is said by the output of its task.
+Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks) {
+  Matrix own(values.rows(), 1);
+  for (Index row = 0; row < values.rows(); ++row) {
+    own(row, 0) = values(row, tasks[static_cast<size_t>(row)]);
+  }
+  return own;
+}
+
+void KeepOwnTasks(const std::vector<int>& tasks, Prediction& prediction) {
+  prediction.decision_values = OfOwnTasks(prediction.decision_values, tasks);
+  for (Matrix& contribution : prediction.contributions) {
+    contribution = OfOwnTasks(contribution, tasks);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(std::shared_ptr<const Model> model) {
@@ -206,13 +225,15 @@ size_t Predictor::MemoryBytes() const {
 
 absl::StatusOr<Prediction> Predictor::Predict(const Dataset& rows, const PredictOptions& options,
                                               RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, Prepare(rows, context));
+  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, Prepare(rows, options.task, context));
   return PredictPrepared(prepared, options, context);
 }
 
-absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, RunContext& context) const {
+absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const std::string& task,
+                                                RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(PreparedData prepared, model_->preprocessing.Apply(rows, context));
   MERCER_RETURN_IF_ERROR(CheckSquares(*model_, prepared));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, task));
   return prepared;
 }
 
@@ -221,6 +242,9 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
                                                       RunContext& context) const {
   MERCER_RETURN_IF_ERROR(CheckSquares(*model_, rows));
   MERCER_RETURN_IF_ERROR(CheckContributions(model_->function, options));
+  if (model_->tasks.has_column() && static_cast<Index>(rows.tasks.size()) != rows.rows) {
+    return absl::InternalError("rows without their tasks");
+  }
   Prediction prediction;
   prediction.decision_values = model_->function.bias.transpose().replicate(rows.rows, 1);
   for (Index begin = 0; begin < rows.rows; begin += chunk_rows_) {
@@ -242,6 +266,9 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
     MERCER_RETURN_IF_ERROR(ContributeFeatures(rows, prediction, context));
     prediction.contribution_names.emplace_back("bias");
     prediction.contributions.push_back(model_->function.bias.transpose().replicate(rows.rows, 1));
+  }
+  if (model_->tasks.has_column()) {
+    KeepOwnTasks(rows.tasks, prediction);
   }
   prediction.classes = model_->coding.Decide(prediction.decision_values);
   return prediction;

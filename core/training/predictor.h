@@ -19,10 +19,12 @@ struct PredictOptions {
   // Also each kernel's share of each decision value; costs one kernel evaluation per kernel instead
   // of one per term. Not for kernels of low rank, which share one basis.
   bool contributions = false;
+  // Models of several tasks: the task of all rows. Empty: the column of the tasks says it. PredictPrepared takes no notice.
+  std::string task = {};
 };
 
 struct Prediction {
-  Matrix decision_values;    // rows x outputs
+  Matrix decision_values;    // rows x outputs of the coding: of several tasks each row's own
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   std::vector<Matrix>
@@ -40,11 +42,12 @@ class Predictor {
   size_t MemoryBytes() const;
 
   // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
-  // value) or "contributions", kCancelled.
+  // value, unknown task), "contributions" or "task"; kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
-  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of Predict.
-  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, RunContext& context) const;
+  // The preprocessed rows, which fit the model: what PredictPrepared takes; `task` as in PredictOptions. Errors: those of Predict.
+  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, const std::string& task,
+                                       RunContext& context) const;
   // The same for rows that are already preprocessed. What it says of a row depends on that row alone,
   // bit for bit.
   absl::StatusOr<Prediction> PredictPrepared(const PreparedData& rows,

@@ -27,7 +27,8 @@ struct TaskData {
                    // its C
 };
 
-// Single-task learners look at tasks[0] alone.
+// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) have rows of one table each, no row in two
+// of them, and one output.
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;
   std::vector<TaskData> tasks;
@@ -36,6 +37,22 @@ struct TrainingProblem {
   // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
   // is RunTraining's business.
   double relative_gap = 1e-3;
+
+  // Of all tasks together.
+  Index num_rows() const {
+    Index rows = 0;
+    for (const TaskData& task : tasks) {
+      rows += static_cast<Index>(task.rows.size());
+    }
+    return rows;
+  }
+  Index num_outputs() const {
+    Index outputs = 0;
+    for (const TaskData& task : tasks) {
+      outputs += task.targets.cols();
+    }
+    return outputs;
+  }
 };
 
 // Sizes known before any row is read: what estimates of memory and time depend on.
@@ -48,7 +65,8 @@ struct ProblemShape {
   Index kernels = 0;
   Index sources = 0;         // distinct column sets of the kernels whose distances are kept
   Index source_columns = 0;  // columns of all sets together, after preprocessing
-  Index outputs = 1;         // sub-problems: classes, pairs
+  Index outputs = 1;         // sub-problems: classes, pairs, tasks
+  Index tasks = 1;           // that share the rows out among them
   WorkCount
       pair_columns;  // columns of all sets together, by the distance of a pair that they are for
   Index lone_kernels = 0;      // that share their distance with no other

@@ -161,7 +161,7 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
     recipe.validation = {};  // the model itself is trained on all rows
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<Split> splits,
-                          MakeSplits(recipe, *run.dataset, *target, context));
+                          MakeSplits(*run.entry, recipe, *run.dataset, *target, context));
   const std::vector<Index> rows = FinalTrainingRows(*run.recipe, *run.dataset, splits);
   MERCER_ASSIGN_OR_RETURN(const RecipeProblem made, MakeRecipeProblem(run, rows, context));
   if (static_cast<Index>(rows.size()) != model.num_training_rows) {
@@ -170,6 +170,9 @@ absl::StatusOr<Certificate> VerifyModel(const RecipeRun& run, const Model& model
   if (made.coding.kind() != model.coding.kind() ||
       made.coding.classes() != model.coding.classes()) {
     return mismatch("the classes differ");
+  }
+  if (made.tasks.names() != model.tasks.names()) {
+    return mismatch("the tasks differ");
   }
   MERCER_ASSIGN_OR_RETURN(
       VerifiedFunction verified,

@@ -52,6 +52,9 @@ struct TrainingRecipe {
   OptionValues options;
   std::vector<KernelGrid> kernels;
   std::string target;  // name of the target column; empty: the only column with that role
+  // Name of the column that says which task a row is of; empty: all rows are of one. Absent: the only column with that role, for learners
+  // of several tasks.
+  std::optional<std::string> task;
   // Classification unless the target column is numeric and this says regression.
   TargetKind kind = TargetKind::kClassification;
   CodingChoice coding = CodingChoice::kAuto;

@@ -20,6 +20,32 @@
 namespace mercer {
 namespace {
 
+constexpr size_t kMostTasksOfMetrics = 50;
+
+std::vector<int> SelectTasks(const PreparedData& inputs, const std::vector<Index>& rows) {
+  std::vector<int> tasks;
+  for (const Index row : rows) {
+    tasks.push_back(inputs.tasks[static_cast<size_t>(row)]);
+  }
+  return tasks;
+}
+
+// The first metric on the rows of each task that has any: "task.ann.accuracy".
+void AddTaskMetrics(const OutputCoding& coding, const TaskCoding& tasks,
+                    const Prediction& prediction, const RoleColumn& labels,
+                    const std::vector<int>& task_of_row, std::vector<Metric>& metrics) {
+  for (size_t t = 0; t < tasks.names().size(); ++t) {
+    Vector counts(static_cast<Index>(task_of_row.size()));
+    for (Index i = 0; i < counts.size(); ++i) {
+      counts(i) = task_of_row[static_cast<size_t>(i)] == static_cast<int>(t) ? 1.0 : 0.0;
+    }
+    const std::vector<Metric> own = EvaluateWeighted(coding, prediction, labels, &counts);
+    if (!own.empty()) {
+      metrics.push_back({absl::StrCat("task.", tasks.names()[t], ".", own[0].name), own[0].value});
+    }
+  }
+}
+
 // Shows one phase as a part of the whole run.
 class PhaseObserver : public RunObserver {
  public:
@@ -91,7 +117,8 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
     return absl::InvalidArgumentError("the data set has no rows");
   }
   MERCER_RETURN_IF_ERROR(CheckClassWeightLabels());
-  MERCER_ASSIGN_OR_RETURN(splits_, MakeSplits(recipe_, *run_.dataset, *target_, context));
+  MERCER_ASSIGN_OR_RETURN(splits_,
+                          MakeSplits(*run_.entry, recipe_, *run_.dataset, *target_, context));
   num_phases_ = plan_.CountPhases(splits_.size());
   MERCER_RETURN_IF_ERROR(CheckFolds());
   if (!state.empty()) {
@@ -224,11 +251,12 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   model.target = target_->schema.name;
   model.preprocessing = made.preprocessing;
   model.coding = made.coding;
+  model.tasks = made.tasks;
   model.function = outcome.point.function;
   model.summary = outcome.point.summary;
   model.certificate = outcome.certificate;
   model.stop_reason = outcome.stop_reason;
-  model.num_training_rows = static_cast<Index>(made.problem.tasks[0].rows.size());
+  model.num_training_rows = made.problem.num_rows();
   model.num_square_columns = UsesSquares(made.problem.kernels) ? run_.dataset->rows : 0;
   model.seed = recipe_.seed;
   model.code_version = run_.code_version;
@@ -240,11 +268,17 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
                                                            const std::vector<Index>& rows,
                                                            RunContext& context) const {
   const OutputCoding coding = model->coding;
+  const TaskCoding tasks = model->tasks;
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                           Predictor::Make(std::move(model)));
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           PredictRows(*predictor, inputs, rows, context));
-  return EvaluatePrediction(coding, prediction, SelectLabels(*target_, rows));
+  const RoleColumn labels = SelectLabels(*target_, rows);
+  std::vector<Metric> metrics = EvaluatePrediction(coding, prediction, labels);
+  if (tasks.has_column() && tasks.names().size() <= kMostTasksOfMetrics) {
+    AddTaskMetrics(coding, tasks, prediction, labels, SelectTasks(inputs, rows), metrics);
+  }
+  return metrics;
 }
 
 absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {

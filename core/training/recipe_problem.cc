@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -91,7 +92,7 @@ absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
   return weights;
 }
 
-// Targets, coding and costs of the training rows.
+// Targets, coding and costs of the training rows, all in one task.
 absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipeProblem& made) {
   const TrainingRecipe& recipe = *run.recipe;
   TaskData& task = made.problem.tasks[0];
@@ -116,10 +117,80 @@ absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipePr
   return absl::OkStatus();
 }
 
+absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("task '", tasks.names()[task], "' of column '",
+                                              tasks.column(), "' has no training rows")),
+      "EMPTY_TASK", {{"column", tasks.column()}, {"task", tasks.names()[task]}});
+}
+
+// Gives every row of the training its task.
+absl::Status DivideByTasks(const RecipeRun& run, const RoleColumn& column, RecipeProblem& made) {
+  if (made.coding.num_outputs() != 1) {
+    return FieldError("task", absl::StrCat("several tasks are learned for two classes, or for "
+                                           "numbers; the target has ",
+                                           made.coding.classes().size(), " classes"));
+  }
+  std::vector<Index> all(static_cast<size_t>(run.dataset->rows));
+  std::iota(all.begin(), all.end(), Index{0});
+  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromColumn(column, all));
+  const std::vector<int> task_of_row = made.tasks.Tasks(column);
+  const TaskData together = std::move(made.problem.tasks[0]);
+  made.problem.tasks.clear();
+  for (size_t t = 0; t < made.tasks.names().size(); ++t) {
+    std::vector<Index> positions;
+    TaskData& task = made.problem.tasks.emplace_back();
+    task.name = made.tasks.names()[t];
+    for (size_t i = 0; i < together.rows.size(); ++i) {
+      if (task_of_row[static_cast<size_t>(together.rows[i])] == static_cast<int>(t)) {
+        positions.push_back(static_cast<Index>(i));
+        task.rows.push_back(together.rows[i]);
+      }
+    }
+    if (positions.empty()) {
+      return EmptyTaskError(made.tasks, t);
+    }
+    task.targets = together.targets(positions, Eigen::all);
+    task.costs = together.costs(positions);
+  }
+  return absl::OkStatus();
+}
+
+// The column of that role and name, an empty name meaning the only one; null when the data set has none of that role. Violations are of the field that the role is called.
+absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole role,
+                                           const std::string& name) {
+  const std::string field(ColumnRoleName(role));
+  std::string known;
+  const RoleColumn* found = nullptr;
+  int count = 0;
+  for (const RoleColumn& column : dataset.role_columns) {
+    if (column.role != role) {
+      continue;
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", "'", column.schema.name, "'");
+    if (name.empty() || column.schema.name == name) {
+      found = &column;
+      ++count;
+    }
+  }
+  if (known.empty()) {
+    return nullptr;
+  }
+  if (found == nullptr) {
+    return FieldError(field,
+                      absl::StrCat("no ", field, " column '", name, "'; there are: ", known));
+  }
+  if (count > 1) {
+    return FieldError(
+        field, absl::StrCat("the data set has several ", field, " columns, name one of: ", known));
+  }
+  return found;
+}
+
 // Fits on the training rows, applies to all. Rows held out by the recipe may hold categories that
 // training does not know; the model's own rule for them is meant for other rows.
-absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made, RunContext& context) {
-  const std::vector<Index>& rows = made.problem.tasks[0].rows;
+absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
+                       RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       made.preprocessing,
       Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
@@ -133,18 +204,22 @@ absl::Status AddInputs(const RecipeRun& run, RecipeProblem& made, RunContext& co
     applied.Save(writer);
     prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(writer.bytes()));
   }
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, ""));
   made.inputs = std::make_shared<const PreparedData>(std::move(prepared));
-  made.problem.tasks[0].inputs = made.inputs;
+  for (TaskData& task : made.problem.tasks) {
+    task.inputs = made.inputs;
+  }
   return absl::OkStatus();
 }
 
-absl::Status AddKernels(const RecipeRun& run, RecipeProblem& made, RunContext& context) {
+absl::Status AddKernels(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
+                        RunContext& context) {
   if (!run.entry->uses_kernels) {
     return absl::OkStatus();
   }
   const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe);
   absl::StatusOr<std::vector<KernelSpec>> kernels =
-      ExpandKernels(grids, *made.inputs, made.problem.tasks[0].rows, run.recipe->seed, context);
+      ExpandKernels(grids, *made.inputs, rows, run.recipe->seed, context);
   if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
     return FieldError(
         "kernels", absl::StrCat("none given, and the default, one Gaussian kernel with the median "
@@ -161,6 +236,20 @@ absl::Status FieldError(std::string_view field, std::string_view description) {
   FieldViolations violations;
   violations.Add(std::string(field), std::string(description));
   return violations.ToStatus();
+}
+
+absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
+                                                 const TrainingRecipe& recipe,
+                                                 const Dataset& dataset) {
+  if (!entry.several_tasks || (recipe.task.has_value() && recipe.task->empty())) {
+    return nullptr;
+  }
+  const std::string name = recipe.task.value_or("");
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* found, FindRole(dataset, ColumnRole::kTask, name));
+  if (found == nullptr && !name.empty()) {
+    return FieldError("task", "the data set has no task column");
+  }
+  return found;
 }
 
 absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const OptionValues& given) {
@@ -190,29 +279,10 @@ absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const Op
 }
 
 absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset) {
-  std::string known;
-  const RoleColumn* found = nullptr;
-  int count = 0;
-  for (const RoleColumn& column : dataset.role_columns) {
-    if (column.role != ColumnRole::kTarget) {
-      continue;
-    }
-    absl::StrAppend(&known, known.empty() ? "" : ", ", "'", column.schema.name, "'");
-    if (recipe.target.empty() || column.schema.name == recipe.target) {
-      found = &column;
-      ++count;
-    }
-  }
-  if (known.empty()) {
-    return FieldError("target", "the data set has no target column");
-  }
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* found,
+                          FindRole(dataset, ColumnRole::kTarget, recipe.target));
   if (found == nullptr) {
-    return FieldError("target",
-                      absl::StrCat("no target column '", recipe.target, "'; there are: ", known));
-  }
-  if (count > 1) {
-    return FieldError(
-        "target", absl::StrCat("the data set has several target columns, name one of: ", known));
+    return FieldError("target", "the data set has no target column");
   }
   if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
     return FieldError("target", absl::StrCat("column '", found->schema.name,
@@ -242,9 +312,14 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   made.problem.relative_gap = run.recipe->limits.relative_gap;
   made.problem.tasks.emplace_back().rows = rows;
   MERCER_RETURN_IF_ERROR(AddTargets(run, *target, made));
-  MERCER_RETURN_IF_ERROR(AddInputs(run, made, context));
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* task_column,
+                          FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
+  if (task_column != nullptr) {
+    MERCER_RETURN_IF_ERROR(DivideByTasks(run, *task_column, made));
+  }
+  MERCER_RETURN_IF_ERROR(AddInputs(run, rows, made, context));
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  MERCER_RETURN_IF_ERROR(AddKernels(run, made, context));
+  MERCER_RETURN_IF_ERROR(AddKernels(run, rows, made, context));
   return made;
 }
 

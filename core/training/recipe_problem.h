@@ -24,14 +24,21 @@ absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const Op
 // regression).
 absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset);
 
+// The column that says which task a row is of; null when the rows are of one. Errors: kInvalidArgument naming the field "task" (no such
+// column, several).
+absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
+                                                 const TrainingRecipe& recipe,
+                                                 const Dataset& dataset);
+
 // The kernels to expand: the recipe's, or the learner's default.
 std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe);
 
 struct RecipeProblem {
   OutputCoding coding;
+  TaskCoding tasks;
   Preprocessing preprocessing;
   std::shared_ptr<const PreparedData> inputs;  // all rows of the data set
-  TrainingProblem problem;                     // one task: the training rows
+  TrainingProblem problem;                     // the training rows, by tasks
 };
 
 // Everything is learned from `rows` alone: classes, statistics, class weights, median distances.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -129,6 +130,13 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
   }
 }
 
+Index CountValues(const RoleColumn& column) {
+  std::set<double> values;
+  std::copy_if(column.values.begin(), column.values.end(), std::inserter(values, values.end()),
+               [](double value) { return !std::isnan(value); });
+  return static_cast<Index>(values.size());
+}
+
 // Outputs, and rows of the largest sub-problem.
 void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
   if (recipe.kind == TargetKind::kRegression) {
@@ -157,7 +165,8 @@ void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, Proble
 }
 
 // Upper bound on the rows that the model or a fold is trained on.
-Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target) {
+Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
+                   const RoleColumn& target) {
   if (recipe.validation.kind != ValidationKind::kHoldOut) {
     return dataset.rows;
   }
@@ -165,7 +174,7 @@ Index TrainingRows(const TrainingRecipe& recipe, const Dataset& dataset, const R
   if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
       dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
     const absl::StatusOr<std::vector<Split>> splits =
-        MakeSplits(recipe, dataset, target, RunContext());
+        MakeSplits(entry, recipe, dataset, target, RunContext());
     return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
   }
   const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);
@@ -180,13 +189,18 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
   MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
   ProblemShape shape;
-  shape.rows = TrainingRows(recipe, dataset, *target);
+  shape.rows = TrainingRows(entry, recipe, dataset, *target);
   CountColumns(recipe, dataset, scratch, shape);
   shape.relative_gap = recipe.limits.relative_gap;
   if (entry.uses_kernels) {
     CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);
   }
   CountOutputs(recipe, *target, shape);
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
+  if (tasks != nullptr) {
+    shape.tasks = std::max<Index>(1, CountValues(*tasks));
+    shape.outputs = shape.tasks;
+  }
   return shape;
 }
 

@@ -44,9 +44,10 @@ absl::Status InField(std::string_view field, const absl::Status& status) {
 
 class SplitMaker {
  public:
+  // `tasks` may be null.
   SplitMaker(const TrainingRecipe& recipe, const Dataset& dataset, const RoleColumn& target,
-             const RunContext& context)
-      : recipe_(recipe), dataset_(dataset), target_(target), context_(context) {}
+             const RoleColumn* tasks, const RunContext& context)
+      : recipe_(recipe), dataset_(dataset), target_(target), tasks_(tasks), context_(context) {}
 
   absl::StatusOr<std::vector<Split>> Make() {
     MERCER_ASSIGN_OR_RETURN(groups_, OnlyColumn(ColumnRole::kGroup));
@@ -59,6 +60,9 @@ class SplitMaker {
                               OutputCoding::FromLabels(target_, AllRows(dataset_), recipe_.coding));
       classes_ = coding.Classes(target_);
     }
+    if (tasks_ != nullptr) {
+      MERCER_RETURN_IF_ERROR(DivideByTasks());
+    }
     std::vector<int> codes;
     if (groups_ != nullptr) {
       MERCER_ASSIGN_OR_RETURN(codes, GroupCodes(*groups_));
@@ -68,6 +72,18 @@ class SplitMaker {
   }
 
  private:
+  // Classes of the splits: those of each task apart.
+  absl::Status DivideByTasks() {
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding,
+                            TaskCoding::FromColumn(*tasks_, AllRows(dataset_)));
+    const std::vector<int> tasks = coding.Tasks(*tasks_);
+    classes_.resize(tasks.size(), 0);
+    for (size_t row = 0; row < tasks.size(); ++row) {
+      classes_[row] = classes_[row] * static_cast<int>(coding.num_tasks()) + tasks[row];
+    }
+    return absl::OkStatus();
+  }
+
   // Null when the data set has no column of the role.
   absl::StatusOr<const RoleColumn*> OnlyColumn(ColumnRole role) const {
     const RoleColumn* only = nullptr;
@@ -170,6 +186,7 @@ class SplitMaker {
   const TrainingRecipe& recipe_;
   const Dataset& dataset_;
   const RoleColumn& target_;
+  const RoleColumn* tasks_;
   const RunContext& context_;
   const RoleColumn* groups_ = nullptr;
   const RoleColumn* parts_ = nullptr;
@@ -178,7 +195,8 @@ class SplitMaker {
 
 }  // namespace
 
-absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, const Dataset& dataset,
+absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
+                                              const TrainingRecipe& recipe, const Dataset& dataset,
                                               const RoleColumn& target, const RunContext& context) {
   if (recipe.kind == TargetKind::kRegression) {
     MERCER_RETURN_IF_ERROR(CheckRegressionTargets(target));
@@ -186,7 +204,8 @@ absl::StatusOr<std::vector<Split>> MakeSplits(const TrainingRecipe& recipe, cons
   if (recipe.validation.kind == ValidationKind::kNone) {
     return std::vector<Split>();
   }
-  return SplitMaker(recipe, dataset, target, context).Make();
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
+  return SplitMaker(recipe, dataset, target, tasks, context).Make();
 }
 
 absl::Status CheckFoldCount(const TrainingRecipe& recipe, const Dataset& dataset) {

@@ -75,6 +75,10 @@ void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
     violations.Check(recipe.class_weighting == ClassWeighting::kNone, "class_weighting",
                      "is for classification; this is regression");
   }
+  if (!recipe.task.value_or("").empty()) {
+    violations.Check(entry.several_tasks, "task",
+                     absl::StrCat("learner '", entry.name, "' learns one task; leave it out"));
+  }
   if (recipe.class_weighting == ClassWeighting::kExplicit) {
     violations.Check(!recipe.class_weights.empty(), "class_weights",
                      "explicit weights are asked for, none is given");

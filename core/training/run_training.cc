@@ -276,9 +276,12 @@ class TrainingLoop {
 
   // At the floor of a relative gap, or what rounding leaves of targets that a bias alone fits.
   bool IsZero(double primal, Index output) const {
-    const TaskData& task = problem_.tasks[0];
-    const Eigen::ArrayXd size = task.targets.col(output).array().abs();
-    const double of_targets = (task.costs.array() * size * (1.0 + size)).sum();
+    double of_targets = 0;
+    for (const TaskData& task :
+         problem_.tasks) {  // several are one output each, certified together
+      const Eigen::ArrayXd size = task.targets.col(output).array().abs();
+      of_targets += (task.costs.array() * size * (1.0 + size)).sum();
+    }
     return primal <= std::max(1e-300, kRoundingOfZero * of_targets);
   }
 

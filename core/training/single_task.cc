@@ -45,22 +45,46 @@ absl::Status CheckRow(const TaskData& task, Index row, bool classification) {
   return absl::OkStatus();
 }
 
-}  // namespace
+absl::Status NoRows() {
+  return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
+}
 
-absl::Status CheckTaskRows(const TrainingProblem& problem) {
-  if (problem.tasks.empty() || problem.tasks[0].rows.empty()) {
-    return WithReason(absl::InvalidArgumentError("there are no training rows"), "NO_ROWS");
+absl::Status CheckRowsOf(const TaskData& task, TargetKind kind) {
+  if (task.rows.empty()) {
+    return NoRows();
   }
-  const TaskData& task = problem.tasks[0];
   const auto rows = static_cast<Index>(task.rows.size());
   if (task.targets.rows() != rows || task.targets.cols() < 1 || task.costs.size() != rows) {
     return absl::InvalidArgumentError("targets and costs must have one entry per training row");
   }
   for (Index i = 0; i < rows; ++i) {
-    MERCER_RETURN_IF_ERROR(CheckRow(task, i, problem.kind == TargetKind::kClassification));
+    MERCER_RETURN_IF_ERROR(CheckRow(task, i, kind == TargetKind::kClassification));
   }
   if (!(task.costs.array() > 0).any()) {
     return WithReason(absl::InvalidArgumentError("all training rows have weight 0"), "NO_ROWS");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status InTask(const TaskData& task, const absl::Status& status) {
+  if (status.ok() || task.name.empty()) {
+    return status;
+  }
+  ErrorMetadata metadata = GetErrorMetadata(status);
+  metadata.emplace_back("task", task.name);
+  return WithReason(
+      absl::Status(status.code(), absl::StrCat("task '", task.name, "': ", status.message())),
+      GetReason(status), metadata);
+}
+
+absl::Status CheckTaskRows(const TrainingProblem& problem) {
+  if (problem.tasks.empty()) {
+    return NoRows();
+  }
+  for (const TaskData& task : problem.tasks) {
+    MERCER_RETURN_IF_ERROR(InTask(task, CheckRowsOf(task, problem.kind)));
   }
   return absl::OkStatus();
 }

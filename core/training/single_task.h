@@ -17,9 +17,11 @@
 
 namespace mercer {
 
-// One task with rows; targets (of every output) and costs of every row, finite, costs >= 0 and not all 0; classification: targets -1
+// Tasks with rows; targets (of every output) and costs of every row, finite, costs >= 0 and not all 0; classification: targets -1
 // or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or BAD_WEIGHT (with the row).
 absl::Status CheckTaskRows(const TrainingProblem& problem);
+// `status` as one about that task: its name is put before the message, if it has one.
+absl::Status InTask(const TaskData& task, const absl::Status& status);
 // CheckTaskRows of one output, and that there are kernels. Errors: also kInvalidArgument naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
 // That for every output both classes have a row of weight > 0. Errors: kInvalidArgument with reason ONE_CLASS.

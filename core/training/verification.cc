@@ -17,12 +17,12 @@ namespace mercer {
 namespace {
 
 bool FitsProblem(const TrainingProblem& problem, const Witness& witness) {
-  const Index outputs = problem.tasks[0].targets.cols();
   if (!witness.children.empty() || witness.tasks.size() != problem.tasks.size()) {
     return false;
   }
   for (size_t t = 0; t < witness.tasks.size(); ++t) {
     const TaskWitness& task = witness.tasks[t];
+    const Index outputs = problem.tasks[t].targets.cols();
     if (task.dual.rows() != static_cast<Index>(problem.tasks[t].rows.size()) ||
         task.dual.cols() != outputs || task.bias.size() != outputs || !task.dual.allFinite() ||
         !task.bias.allFinite()) {
@@ -38,9 +38,24 @@ absl::Status Mismatch(std::string_view what) {
 
 // The values of a model's function at some training rows.
 struct ComparedValues {
-  std::vector<Index> positions;  // in the rows of the task, ascending
-  Matrix values;                 // positions x outputs
+  std::vector<Index> positions;  // in the rows of the tasks, one after the other, ascending
+  Matrix values;                 // positions x outputs; of several tasks x 1, by each row's own
 };
+
+// A training row, and the task that it is of.
+struct TaskRow {
+  size_t task = 0;
+  Index row = 0;
+};
+
+TaskRow RowAt(const TrainingProblem& problem, Index position) {
+  TaskRow found;
+  for (; position >= static_cast<Index>(problem.tasks[found.task].rows.size()); ++found.task) {
+    position -= static_cast<Index>(problem.tasks[found.task].rows.size());
+  }
+  found.row = problem.tasks[found.task].rows[static_cast<size_t>(position)];
+  return found;
+}
 
 // The compared rows; square blocks as learners read them: symmetric, distances not negative.
 PreparedData ComparedInputs(const PreparedData& inputs, const std::vector<Index>& rows) {
@@ -62,22 +77,31 @@ PreparedData ComparedInputs(const PreparedData& inputs, const std::vector<Index>
 
 absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
                                               const ModelFunction& function, RunContext& context) {
-  const TaskData& task = problem.tasks[0];
-  const auto count = static_cast<Index>(task.rows.size());
+  const Index count = problem.num_rows();
   const Index sampled = std::min(count, kComparedRows);
   ComparedValues compared;
   std::vector<Index> rows;
+  std::vector<Index> tasks;
   for (Index i = 0; i < sampled; ++i) {
     compared.positions.push_back(i * count / sampled);
-    rows.push_back(task.rows[static_cast<size_t>(compared.positions.back())]);
+    const TaskRow one = RowAt(problem, compared.positions.back());
+    rows.push_back(one.row);
+    tasks.push_back(static_cast<Index>(one.task));
   }
-  const PreparedData inputs = ComparedInputs(*task.inputs, rows);
+  const PreparedData inputs = ComparedInputs(*problem.tasks[0].inputs, rows);
   MERCER_ASSIGN_OR_RETURN(compared.values, EvaluateFunction(function, inputs, context));
+  if (problem.tasks.size() > 1) {
+    Matrix own(sampled, 1);
+    for (Index i = 0; i < sampled; ++i) {
+      own(i, 0) = compared.values(i, tasks[static_cast<size_t>(i)]);
+    }
+    compared.values = std::move(own);
+  }
   return compared;
 }
 
 // The outputs of `compared` from `output` on against what the verifier says of them; `kept` are the positions of its rows among
-// those of the task.
+// those of the tasks.
 absl::Status CompareOutputs(const ComparedValues& compared, Index output,
                             const std::vector<Index>& kept, const Verification& verified) {
   if (verified.values.rows() != static_cast<Index>(kept.size()) ||
@@ -148,7 +172,7 @@ std::vector<Index> RowsOfPart(const LearnerEntry& entry, const TrainingProblem& 
   if (HasPartPerOutput(entry, problem)) {
     return RowsOfOutput(problem, output);
   }
-  std::vector<Index> all(problem.tasks[0].rows.size());
+  std::vector<Index> all(static_cast<size_t>(problem.num_rows()));
   std::iota(all.begin(), all.end(), Index{0});
   return all;
 }
@@ -172,9 +196,9 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const TrainingProblem& problem,
                                                 const ModelFunction& function,
                                                 const Witness& witness, RunContext& context) {
-  if (function.num_outputs() != problem.tasks[0].targets.cols()) {
+  if (function.num_outputs() != problem.num_outputs()) {
     return Mismatch(absl::StrCat("the model has ", function.num_outputs(), " outputs, the problem ",
-                                 problem.tasks[0].targets.cols()));
+                                 problem.num_outputs()));
   }
   MERCER_ASSIGN_OR_RETURN(const ComparedValues compared,
                           EvaluateSample(problem, function, context));

@@ -35,7 +35,8 @@ absl::StatusOr<StoredModel> ReadLineage(const v1::Model& model) {
   }
   StoredModel stored;
   stored.request = EncodeTrainRequest(model.lineage().request());
-  stored.dataset_blob = model.lineage().data_digests(0);
+  stored.dataset_blobs = {model.lineage().data_digests().begin(),
+                          model.lineage().data_digests().end()};
   return stored;
 }
 
@@ -59,8 +60,9 @@ absl::StatusOr<v1::EvaluateModelResponse> AssessmentHandlers::EvaluateModel(
   MERCER_ASSIGN_OR_RETURN(const ParseBudget::Share memory,
                           memory_->Take(bytes, context_.limits.dataset_bytes,
                                         [&] { return cancellation.cancelled(); }));
-  MERCER_ASSIGN_OR_RETURN(const Evaluation evaluation,
-                          EvaluateDataset(*loaded->predictor, **dataset, cancellation));
+  MERCER_ASSIGN_OR_RETURN(
+      const Evaluation evaluation,
+      EvaluateDataset(*loaded->predictor, **dataset, request.task(), cancellation));
   v1::EvaluateModelResponse response;
   response.set_model(loaded->name);
   for (const Metric& metric : evaluation.metrics) {

@@ -80,6 +80,7 @@ absl::Status CountFrom(Index begin, const absl::Status& status) {
 
 // Of all rows: the classes and the first decision value.
 absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset& dataset,
+                                      const PredictOptions& options,
                                       const CancellationToken& cancellation) {
   RunContext context(cancellation, 1, nullptr);
   Prediction all;
@@ -91,7 +92,7 @@ absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset&
     std::vector<Index> rows(static_cast<size_t>(std::min(block_rows, dataset.rows - begin)));
     std::iota(rows.begin(), rows.end(), begin);
     const absl::StatusOr<Prediction> block =
-        predictor.Predict(SelectRows(dataset, rows), PredictOptions(), context);
+        predictor.Predict(SelectRows(dataset, rows), options, context);
     if (!block.ok()) {
       return begin > 0 && absl::IsInvalidArgument(block.status()) ? CountFrom(begin, block.status())
                                                                   : block.status();
@@ -127,6 +128,7 @@ int64_t EvaluationBytes(const Model& model, const Dataset& dataset) {
 }
 
 absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dataset& dataset,
+                                           const std::string& task,
                                            const CancellationToken& cancellation) {
   const Model& model = predictor.model();
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(model, dataset));
@@ -147,7 +149,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
         "NO_ROWS", {{"column", model.target}});
   }
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          PredictAll(predictor, dataset, cancellation));
+                          PredictAll(predictor, dataset, {false, task}, cancellation));
   evaluation.metrics = EvaluateWeighted(model.coding, prediction, *target, counts);
   return evaluation;
 }

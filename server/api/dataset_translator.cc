@@ -14,7 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/block_rows.h"
 #include "core/data/dense_scan.h"
-#include "core/training/output_coding.h"
+#include "core/training/label_names.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 

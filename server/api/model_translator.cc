@@ -26,11 +26,12 @@ static_assert(v1::CERTIFICATE_SCOPE_LISTED_FEATURES ==
 static_assert(v1::STOP_REASON_CONVERGED == static_cast<int>(StopReason::kConverged) + 1);
 static_assert(v1::STOP_REASON_OBJECTIVE_ZERO == static_cast<int>(StopReason::kObjectiveZero) + 1);
 
-void WriteCoding(const OutputCoding& coding, v1::OutputCoding* message) {
+void WriteCoding(const Model& model, v1::OutputCoding* message) {
+  const OutputCoding& coding = model.coding;
   message->set_kind(Shift<v1::CodingKind>(coding.kind()));
   message->mutable_classes()->Assign(coding.classes().begin(), coding.classes().end());
-  for (Index o = 0; o < coding.num_outputs(); ++o) {
-    message->add_output_names(coding.OutputName(o));
+  for (std::string& name : OutputNames(model)) {
+    message->add_output_names(std::move(name));
   }
 }
 
@@ -157,7 +158,12 @@ v1::Model SummarizeModel(const Model& model) {
   message.set_learner(model.learner);
   WriteOptions(model.options, message.mutable_options());
   message.set_target(model.target);
-  WriteCoding(model.coding, message.mutable_coding());
+  WriteCoding(model, message.mutable_coding());
+  if (model.tasks.has_column()) {
+    message.mutable_tasks()->set_column(model.tasks.column());
+    message.mutable_tasks()->mutable_names()->Assign(model.tasks.names().begin(),
+                                                     model.tasks.names().end());
+  }
   WriteCertificate(model.certificate, message.mutable_certificate());
   message.set_stop_reason(WriteStopReason(model.stop_reason));
   for (const Metric& metric : model.metrics) {

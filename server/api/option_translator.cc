@@ -198,6 +198,7 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   description.set_regression(entry.regression);
   description.set_uses_kernels(entry.uses_kernels);
   description.set_kernels_optional(entry.single_kernel_default);
+  description.set_several_tasks(entry.several_tasks);
   for (const OptionField& field : entry.fields) {
     v1::OptionDescription& option = *description.add_options();
     option.set_name(field.name);

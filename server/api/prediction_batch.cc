@@ -21,7 +21,7 @@ absl::StatusOr<PreparedData> PrepareCall(const LoadedModel& model, const Pending
   MERCER_ASSIGN_OR_RETURN(const Dataset rows, ReadRows(call.request->rows(), content));
   MERCER_RETURN_IF_ERROR(CheckAnswerSize(content, false, rows.rows, max_message_bytes));
   RunContext context;
-  return model.predictor->Prepare(rows, context);
+  return model.predictor->Prepare(rows, call.request->task(), context);
 }
 
 absl::StatusOr<Prediction> Predict(const LoadedModel& model, const PreparedData& rows) {

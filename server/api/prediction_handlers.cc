@@ -62,6 +62,7 @@ v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
   header.set_dataset(request.dataset());
   header.set_contributions(request.contributions());
   header.set_probabilities(request.probabilities());
+  header.set_task(request.task());
   return header;
 }
 
@@ -124,6 +125,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
   RunContext run(cancellation, 1, nullptr);
   PredictOptions options;
   options.contributions = header.contributions();
+  options.task = header.task();
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
                           model.predictor->Predict(dataset, options, run));
   v1::PredictResponse response;

@@ -11,6 +11,7 @@
 #include "core/base/errors.h"
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
+#include "core/training/label_names.h"
 #include "core/training/output_coding.h"
 #include "server/api/matrix_translator.h"
 
@@ -47,6 +48,9 @@ class RowsReader {
       MERCER_RETURN_IF_ERROR(CountRows(values.rows(), path));
       dataset_.squares.push_back(
           {square.name(), KindOfSquare(square.name()), SharedMatrix(std::move(values))});
+    }
+    if (rows_.tasks_size() > 0) {
+      MERCER_RETURN_IF_ERROR(AddTasks());
     }
     if (!known_rows_ || dataset_.rows == 0) {
       return BadField("rows", "must hold at least one row");
@@ -102,6 +106,10 @@ class RowsReader {
     return block;
   }
 
+  bool IsTaskColumn(const std::string& name) const {
+    return model_.tasks.has_column() && name == model_.tasks.column();
+  }
+
   static ColumnSchema SchemaOf(const ColumnTransform& column) {
     return {column.name, column.categorical, column.categories};
   }
@@ -123,14 +131,24 @@ class RowsReader {
         block.columns.push_back(SchemaOf(column));
       }
     }
+    std::vector<Index> kept;
     for (int c = 0; c < dense.columns_size(); ++c) {
       const ColumnTransform* column = FindColumn(*transform, dense.columns(c));
+      if (column == nullptr && IsTaskColumn(dense.columns(c))) {
+        dataset_.role_columns.push_back(
+            {ColumnRole::kTask, {dense.columns(c), false, {}}, values.col(c)});
+        continue;
+      }
       if (column == nullptr) {
         return BadField(absl::StrCat(path, ".columns[", c, "]"),
                         absl::StrCat("the model's block '", transform->name, "' has no column '",
                                      dense.columns(c), "'"));
       }
       block.columns.push_back(SchemaOf(*column));
+      kept.push_back(c);
+    }
+    if (static_cast<Index>(kept.size()) < static_cast<Index>(dense.columns_size())) {
+      values = RowMatrix(values(Eigen::all, kept));
     }
     block.values = SharedMatrix(std::move(values));
     dataset_.blocks.push_back(std::move(block));
@@ -189,6 +207,10 @@ class RowsReader {
           column.has_texts() ? column.texts().values_size() : column.numbers().values_size(),
           path));
       const auto found = known.find(column.name());
+      if (found == known.end() && IsTaskColumn(column.name())) {
+        MERCER_RETURN_IF_ERROR(AddTaskColumn(column));
+        continue;
+      }
       if (found == known.end()) {
         unknown.Check(column.name() == model_.target, path + ".name",
                       absl::StrCat("the model has no column '", column.name(), "'"));
@@ -213,6 +235,24 @@ class RowsReader {
     }
     block.values = SharedMatrix(std::move(values));
     dataset_.blocks.push_back(std::move(block));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddTasks() {
+    if (!model_.tasks.has_column()) {
+      return BadField("rows.tasks", "is for models of several tasks");
+    }
+    MERCER_RETURN_IF_ERROR(CountRows(rows_.tasks_size(), "rows.tasks"));
+    v1::TypedColumn column;
+    *column.mutable_texts()->mutable_values() = rows_.tasks();
+    return AddTaskColumn(column);
+  }
+
+  absl::Status AddTaskColumn(const v1::TypedColumn& column) {
+    RoleColumn tasks{ColumnRole::kTask, {model_.tasks.column(), true, {}}, {}};
+    MERCER_ASSIGN_OR_RETURN(const std::vector<double> codes, ReadCategories(column, tasks.schema));
+    tasks.values = Eigen::Map<const Vector>(codes.data(), static_cast<Index>(codes.size()));
+    dataset_.role_columns.push_back(std::move(tasks));
     return absl::OkStatus();
   }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/shorten.h"
+#include "core/data/joined_tasks.h"
 #include "server/api/enum_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/option_translator.h"
@@ -162,6 +164,11 @@ void ReadData(const v1::TrainRequest& request, std::vector<std::string>& dataset
   if (request.data().empty()) {
     violations.Add("data", "is missing; name at least one data set");
   }
+  if (static_cast<size_t>(request.data_size()) > TaskCoding::kMaxTasks) {
+    violations.Add("data", absl::StrCat("must be at most ", TaskCoding::kMaxTasks, " data sets"));
+    return;
+  }
+  std::map<std::string, int> seen;
   for (int i = 0; i < request.data_size(); ++i) {
     const std::string path = absl::StrCat("data[", i, "]");
     const absl::StatusOr<std::string> id =
@@ -170,12 +177,33 @@ void ReadData(const v1::TrainRequest& request, std::vector<std::string>& dataset
     if (id.ok()) {
       dataset_ids.push_back(*id);
     }
-    if (request.data(i).role() == v1::DATA_ROLE_TASK) {
-      violations.Add(absl::StrCat(path, ".role"), "no learner of this server takes several tasks");
+    if (i > 0 && request.data(i).role() != v1::DATA_ROLE_TASK) {
+      violations.Add(absl::StrCat(path, ".role"), "must be TASK, for learners of several tasks");
+    }
+    const auto [first, is_new] = seen.emplace(request.data(i).dataset(), i);
+    if (!is_new) {
+      violations.Add(absl::StrCat(path, ".dataset"),
+                     absl::StrCat("is data[", first->second, "] again"));
     }
   }
-  if (request.data_size() > 1) {
-    violations.Add("data", "the learners of this server take one data set");
+}
+
+// Several data sets are tasks, and say so by themselves.
+void ReadTask(const v1::TrainRequest& request, const LearnerEntry* learner, TrainingRecipe& recipe,
+              FieldViolations& violations) {
+  if (request.has_task()) {
+    recipe.task = request.task();
+  }
+  if (request.data_size() < 2) {
+    return;
+  }
+  if (request.has_task()) {
+    violations.Add("task", "is for one data set; several are the tasks");
+  } else if (learner != nullptr && !learner->several_tasks) {
+    violations.Add(
+        "data", absl::StrCat("learner '", learner->name, "' learns one task, from one data set"));
+  } else {
+    recipe.task = kJoinedTaskColumn;
   }
 }
 
@@ -344,6 +372,7 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   TrainingRecipe& recipe = plan.recipe;
   ReadData(request, plan.dataset_ids, violations);
   ReadLearner(request, find_learner, recipe, violations);
+  ReadTask(request, find_learner(recipe.learner), recipe, violations);
   recipe.target = request.target();
   recipe.kind = request.target_kind() == v1::TARGET_KIND_REGRESSION ? TargetKind::kRegression
                                                                     : TargetKind::kClassification;

@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_event.h"
+#include "server/jobs/training_data.h"
 #include "server/storage/refusals.h"
 
 namespace mercer::server {
@@ -19,10 +20,6 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
         absl::InvalidArgumentError(absl::StrCat("there is no learner '", plan.recipe.learner, "'")),
         "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
   }
-  if (plan.dataset_ids.size() != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("a job takes exactly one data set, this one names ", plan.dataset_ids.size()));
-  }
   MERCER_RETURN_IF_ERROR(ValidateRecipe(*entry, plan.recipe));
   return entry;
 }
@@ -31,13 +28,15 @@ absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
                           ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened,
-                          environment.datasets->Open(plan.dataset_ids[0]));
-  if (opened.record.hidden) {
-    return DatasetNotFound(plan.dataset_ids[0]);
+  MERCER_ASSIGN_OR_RETURN(const TrainingData data,
+                          OpenTrainingData(*environment.datasets, plan.dataset_ids, RunContext()));
+  for (size_t i = 0; i < data.records.size(); ++i) {
+    if (data.records[i].hidden) {
+      return DatasetNotFound(plan.dataset_ids[i]);
+    }
   }
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *opened.dataset,
+                          environment.scratch->Choose(*entry, plan.recipe, *data.rows,
                                                       environment.options.memory_budget_bytes));
   return JobEstimate{choice.memory_bytes};
 }
@@ -46,9 +45,10 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner
                                                DatasetCache& datasets, const JobPlan& plan,
                                                const RunningConditions& conditions) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedDataset opened, datasets.Open(plan.dataset_ids[0]));
+  MERCER_ASSIGN_OR_RETURN(const TrainingData data,
+                          OpenTrainingData(datasets, plan.dataset_ids, RunContext()));
   MERCER_ASSIGN_OR_RETURN(const double seconds,
-                          EstimateRecipeSeconds(*entry, plan.recipe, *opened.dataset, conditions));
+                          EstimateRecipeSeconds(*entry, plan.recipe, *data.rows, conditions));
   return absl::Seconds(seconds);
 }
 

@@ -13,7 +13,7 @@
 
 namespace mercer::server {
 
-// What can be checked without data. Errors: kInvalidArgument, kUnimplemented.
+// What can be checked without data. Errors: kInvalidArgument.
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
                                                  const JobPlan& plan);
 

@@ -134,14 +134,15 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
                                                       prepared.plan.recipe.learner, "'"));
   }
-  MERCER_ASSIGN_OR_RETURN(prepared.dataset, KeepTrying("cannot open the data set", kReadTries, [&] {
-                            return environment_.datasets->Open(prepared.plan.dataset_ids.at(0));
+  const RunContext context(interruption_->token(), 1, nullptr);
+  MERCER_ASSIGN_OR_RETURN(prepared.data, KeepTrying("cannot open the data set", kReadTries, [&] {
+                            return OpenTrainingData(*environment_.datasets,
+                                                    prepared.plan.dataset_ids, context);
                           }));
   const TrainingRecipe& recipe = prepared.plan.recipe;
-  MERCER_ASSIGN_OR_RETURN(
-      const ScratchChoice choice,
-      environment_.scratch->Choose(*prepared.entry, recipe, *prepared.dataset.dataset,
-                                   job_.memory_bytes));
+  MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
+                          environment_.scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,
+                                                       job_.memory_bytes));
   prepared.scratch = choice.space;
   return prepared;
 }
@@ -194,8 +195,8 @@ void JobAttempt::TellResumed(int64_t iteration, std::string why) {
 }
 
 absl::StatusOr<TrainedModel> JobAttempt::Train(const Prepared& prepared) {
-  const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.dataset.dataset.get(),
-                      prepared.dataset.record.blob, environment_.options.code_version};
+  const RecipeRun run{prepared.entry, &prepared.plan.recipe, prepared.data.rows.get(),
+                      prepared.data.digest, environment_.options.code_version};
   MERCER_ASSIGN_OR_RETURN(const std::string state, LoadState());
   RunContext context(interruption_->token(), prepared.plan.num_threads, environment_.cache);
   context.set_clock(dependencies_.clock);
@@ -301,7 +302,7 @@ absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepa
   success.version.witness_blob = witness.digest();
   success.version.witness_bytes = witness.size();
   success.version.summary = dependencies_.planner->SummarizeModel(
-      {&job_, &prepared.plan, {prepared.dataset.record}}, trained.model);
+      {&job_, &prepared.plan, prepared.data.records}, trained.model);
   success.version.labels = job_.labels;
   success.blobs.push_back(std::move(model));
   success.blobs.push_back(std::move(witness));

@@ -23,6 +23,7 @@
 #include "server/jobs/job_manager.h"
 #include "server/jobs/job_scratch.h"
 #include "server/jobs/progress_recorder.h"
+#include "server/jobs/training_data.h"
 
 namespace mercer::server {
 
@@ -78,7 +79,7 @@ class JobAttempt final : public RunObserver {
   struct Prepared {
     JobPlan plan;
     const LearnerEntry* entry = nullptr;
-    OpenedDataset dataset;
+    TrainingData data;
     const ScratchSpace* scratch = nullptr;
   };
 

@@ -17,7 +17,7 @@ namespace mercer::server {
 // What a request means.
 struct JobPlan {
   TrainingRecipe recipe;
-  std::vector<std::string> dataset_ids;  // at least one; the first holds the rows and the target
+  std::vector<std::string> dataset_ids;  // at least one; several are tasks of one problem
   int num_threads = 1;                   // of one job's parallel loops
 };
 

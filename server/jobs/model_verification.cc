@@ -1,12 +1,15 @@
 #include "server/jobs/model_verification.h"
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/job_admission.h"
+#include "server/jobs/training_data.h"
 
 namespace mercer::server {
 namespace {
@@ -44,17 +47,22 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
                           "this version of the server has no learner '", plan.recipe.learner, "'")),
                       "UNKNOWN_LEARNER", {{"learner", plan.recipe.learner}});
   }
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenData(environment, stored.dataset_blob));
+  RunContext context(cancellation, plan.num_threads, environment.cache);
+  std::vector<NamedContent> contents;
+  for (size_t i = 0; i < std::min(plan.dataset_ids.size(), stored.dataset_blobs.size()); ++i) {
+    const BlobDigest& blob = stored.dataset_blobs[i];
+    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows, OpenData(environment, blob));
+    contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
+  }
+  MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));
   // A training verifies what it has found, so its estimate holds for that alone.
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *dataset,
+                          environment.scratch->Choose(*entry, plan.recipe, *data.rows,
                                                       environment.options.memory_budget_bytes));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
                           take_memory(choice.memory_bytes));
-  RunContext context(cancellation, plan.num_threads, environment.cache);
   context.set_scratch(choice.space);
-  const RecipeRun run{entry, &plan.recipe, dataset.get(), stored.dataset_blob,
+  const RecipeRun run{entry, &plan.recipe, data.rows.get(), data.digest,
                       environment.options.code_version};
   return VerifyModel(run, *stored.model, *stored.witness, context);
 }

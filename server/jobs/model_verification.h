@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -16,8 +17,9 @@ namespace mercer::server {
 
 // What is verified.
 struct StoredModel {
-  std::string request;      // that was trained, as JobPlanner::Plan reads it
-  BlobDigest dataset_blob;  // of the data set that it was trained on
+  std::string request;  // that was trained, as JobPlanner::Plan reads it
+  std::vector<BlobDigest>
+      dataset_blobs;  // of the data sets that it was trained on, in the order of the request
   const Model* model = nullptr;
   const Witness* witness = nullptr;
 };

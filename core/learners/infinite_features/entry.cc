@@ -53,6 +53,11 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
          (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
 }
 
+// Several tasks share the rows out among them.
+Index OutputsOfRow(const ProblemShape& shape) {
+  return std::max<Index>(1, shape.outputs / shape.tasks);
+}
+
 // Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
 // with their sums; distances for the median; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
@@ -68,26 +73,31 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount number(sizeof(double));
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
+  const ByteCount tasks(shape.tasks);
+  const ByteCount outputs_of_row(OutputsOfRow(shape));
   const Index groups = MostGroups(options, shape.columns);
   const Index columns = groups * ColumnsPerGroup(options);
   const ByteCount width(columns);
   const Index drawn = Candidates(options, shape);
   const ByteCount given(NumbersOfGroup(options, shape.columns));
-  const ByteCount candidates = ByteCount(drawn) * (ByteCount(kCandidateCopies) * given +
-                                                   ByteCount(ColumnsPerGroup(options)) *
-                                                       (ByteCount(4) * outputs + ByteCount(16)));
-  const ByteCount listed = ByteCount(groups) * ByteCount(kGroupCopies) * given;
+  const ByteCount candidates =
+      ByteCount(drawn) *
+      (ByteCount(kCandidateCopies) * given +
+       ByteCount(ColumnsPerGroup(options)) * (ByteCount(4) * outputs + ByteCount(16) * tasks));
+  const ByteCount listed =
+      ByteCount(groups) * ByteCount(kGroupCopies) *
+      (given + ByteCount(2) * ByteCount(ColumnsPerGroup(options)) * ByteCount(shape.tasks - 1));
   const ByteCount maps = ByteCount(groups + std::min(drawn, kGroupsOfTile)) *
                          ByteCount(NumbersOfMap(options, shape.columns)) * ByteCount(2);
   // Of each candidate column, for every few thousand rows: sums with the slopes and of the column itself.
   const ByteCount sums = ByteCount(shape.rows / kRowsOfSums + 1) *
-                         ByteCount(drawn * ColumnsPerGroup(options)) * (outputs + ByteCount(4)) *
-                         ByteCount(2) * number;
+                         ByteCount(drawn * ColumnsPerGroup(options)) *
+                         (outputs_of_row + ByteCount(4)) * ByteCount(2) * number;
   const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
   const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
                                           PrecisionFor(shape.relative_gap, shape.rows, columns))) +
-          rows * (outputs + ByteCount(1)) * ByteCount(kVectors) * number +
+          rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
           ByteCount(kGramCopies) * outputs * width * width * number +
           (candidates + listed + maps) * number + kTile + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
@@ -98,6 +108,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);
+  const auto outputs_of_row = static_cast<double>(OutputsOfRow(shape));
   const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
   const auto groups = static_cast<double>(MostGroups(options, shape.columns));
   const auto candidates = static_cast<double>(Candidates(options, shape));
@@ -109,16 +120,17 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   const double mean_columns = columns / 2;
   LearnerWork work;
   work.training[WorkKind::kProductColumns] =
-      rounds * candidates * rows * (inputs + per_group * outputs) +
-      rows * outputs * columns * columns;
+      rounds * candidates * rows * (inputs + per_group * outputs_of_row) +
+      rows * outputs_of_row * columns * columns;
   const double sines = options.family == FamilyChoice::kFourier ? rows * per_group : 0;
   work.training[WorkKind::kKernelValues] = rounds * candidates * sines;
-  work.training[WorkKind::kEntries] = rounds * 9 * rows * outputs * mean_columns;
+  work.training[WorkKind::kEntries] = rounds * 9 * rows * outputs_of_row * mean_columns;
   work.training[WorkKind::kFactorOperations] =
       rounds * 6 * outputs * mean_columns * mean_columns * mean_columns / 3;
-  work.verification[WorkKind::kProductColumns] = rows * groups * (inputs + per_group * outputs);
+  work.verification[WorkKind::kProductColumns] =
+      rows * groups * (inputs + per_group * outputs_of_row);
   work.verification[WorkKind::kKernelValues] = groups * sines;
-  work.verification[WorkKind::kEntries] = rows * outputs * (columns + 200);
+  work.verification[WorkKind::kEntries] = rows * outputs_of_row * (columns + 200);
   return work;
 }
 
@@ -140,6 +152,7 @@ LearnerEntry Entry() {
   entry.classification = true;
   entry.regression = true;
   entry.joint_outputs = true;
+  entry.several_tasks = true;
   entry.uses_kernels = false;
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,

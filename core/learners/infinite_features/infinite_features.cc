@@ -38,30 +38,6 @@ constexpr double kLeastGoal = 1e-16;
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kRoundingOfSum = 1e-9;
 
-double LargestCurvature(LossKind kind) {
-  return kind == LossKind::kLogistic ? 0.25 : kind == LossKind::kHinge ? kInfinity : 2.0;
-}
-
-Matrix SlopesOf(const MasterEvaluation& evaluation) {
-  Matrix slopes(evaluation.slopes.front().size(), static_cast<Index>(evaluation.slopes.size()));
-  for (size_t t = 0; t < evaluation.slopes.size(); ++t) {
-    slopes.col(static_cast<Index>(t)) = evaluation.slopes[t];
-  }
-  return slopes;
-}
-
-std::vector<ColumnSums> SumColumns(const Matrix& raw) {
-  std::vector<ColumnSums> sums(static_cast<size_t>(raw.cols()));
-  for (Index c = 0; c < raw.cols(); ++c) {
-    ColumnSums& one = sums[static_cast<size_t>(c)];
-    one.sum = raw.col(c).sum();
-    one.squares = raw.col(c).squaredNorm();
-    one.largest = raw.col(c).lpNorm<Eigen::Infinity>();
-    one.finite = raw.col(c).allFinite();
-  }
-  return sums;
-}
-
 }  // namespace
 
 absl::Status InfiniteFeaturesLearner::Start(const TrainingProblem& problem,
@@ -71,18 +47,19 @@ absl::Status InfiniteFeaturesLearner::Start(const TrainingProblem& problem,
   MERCER_ASSIGN_OR_RETURN(loss_, MakeChosenLoss(options_, problem.kind));
   MERCER_ASSIGN_OR_RETURN(norm_, MakeChosenNorm(options_));
   MERCER_RETURN_IF_ERROR(CheckOptionsFor(options_, CountInputs(problem.tasks[0])));
-  if (loss_->is_margin_loss()) {
-    MERCER_RETURN_IF_ERROR(CheckBothClasses(problem.tasks[0].targets, problem.tasks[0].costs));
+  tables_.clear();
+  for (const TaskData& task : problem.tasks) {
+    if (loss_->is_margin_loss()) {
+      MERCER_RETURN_IF_ERROR(InTask(task, CheckBothClasses(task.targets, task.costs)));
+    }
+    tables_.push_back({RowsThatCount(task), nullptr, nullptr});
   }
   problem_ = &problem;
-  task_ = RowsThatCount(problem.tasks[0]);
   state_ = {};
   state_.goal = kFirstGoal * problem.relative_gap;
   state_.master_decrease = kMasterDecrease;
-  state_.start = MasterPoint::Zero(0, task_.targets.cols());
+  state_.start = MasterPoint::Zero(0, num_outputs());
   family_ = nullptr;
-  rows_ = nullptr;
-  columns_ = nullptr;
   master_ = nullptr;
   interrupted_ = false;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
@@ -106,7 +83,7 @@ absl::StatusOr<StepReport> InfiniteFeaturesLearner::Step(RunContext& context) {
 
 absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
   MERCER_RETURN_IF_ERROR(PrepareFamily(context));
-  return columns_ == nullptr ? BuildColumns(context) : absl::OkStatus();
+  return tables_[0].columns == nullptr ? BuildColumns(context) : absl::OkStatus();
 }
 
 // A function of the problem alone, so it is no part of the state.
@@ -115,36 +92,26 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
     return absl::OkStatus();
   }
   context.ReportStage("features");
-  MERCER_ASSIGN_OR_RETURN(spec_, ResolveSpec(options_, task_, problem_->seed, context));
+  MERCER_ASSIGN_OR_RETURN(spec_, ResolveSpec(options_, *problem_, context));
   std::shared_ptr<const FeatureFamily> family = given_family_;
   if (family == nullptr) {
-    MERCER_ASSIGN_OR_RETURN(family, MakeFeatureFamily(spec_, CountInputs(task_)));
+    MERCER_ASSIGN_OR_RETURN(family, MakeFeatureFamily(spec_, CountInputs(problem_->tasks[0])));
   }
-  MERCER_ASSIGN_OR_RETURN(family_,
-                          MakeSearchFamily(options_, spec_, std::move(family), problem_->seed));
-  rows_ = std::make_unique<FeatureRows>(task_.inputs, task_.rows);
-  return absl::OkStatus();
-}
-
-absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
-  const Index most = MostGroups(options_, family_->num_inputs()) * family_->columns_per_group();
-  auto columns = std::make_unique<FeatureColumns>(
-      rows_->size(), PrecisionFor(problem_->relative_gap, rows_->size(), most));
-  Matrix raw(rows_->size(), family_->columns_per_group());
-  for (ScaledGroup& group : state_.groups) {
-    MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, group.parameters, raw, context));
-    group.means = raw.colwise().mean().transpose();
-    MERCER_RETURN_IF_ERROR(columns->Append(raw, group.means, group.scales, context));
+  for (Table& table : tables_) {
+    table.rows = std::make_unique<FeatureRows>(table.task.inputs, table.task.rows);
   }
-  columns_ = std::move(columns);
+  MERCER_ASSIGN_OR_RETURN(
+      family_, MakeSearchFamily(options_, spec_, std::move(family), problem_->seed, context));
   return absl::OkStatus();
 }
 
 MasterProblem InfiniteFeaturesLearner::MakeMaster(const Lambdas& lambdas) const {
   MasterProblem master;
   master.loss = loss_;
-  for (Index t = 0; t < task_.targets.cols(); ++t) {
-    master.tasks.push_back({columns_.get(), task_.targets.col(t), task_.costs});
+  for (const Table& table : tables_) {
+    for (Index t = 0; t < table.task.targets.cols(); ++t) {
+      master.tasks.push_back({table.columns.get(), table.task.targets.col(t), table.task.costs});
+    }
   }
   const auto groups = static_cast<Index>(state_.groups.size());
   for (Index g = 1; g <= groups; ++g) {
@@ -161,18 +128,29 @@ MasterProblem InfiniteFeaturesLearner::MakeMaster(const Lambdas& lambdas) const 
 }
 
 SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
-  return {family_.get(), rows_.get(), ChosenNormalization(options_), norm_,
+  std::vector<const FeatureRows*> rows;
+  for (const Table& table : tables_) {
+    rows.push_back(table.rows.get());
+  }
+  return {family_.get(),
+          std::move(rows),
+          ChosenNormalization(options_),
+          ChosenScope(options_),
+          norm_,
           [this](const FeatureParameters& group) { return GroupWeight(options_, group); }};
 }
 
 // What a round finds where the model is constant: it says what lambda is.
 absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
-  const FeatureColumns none(rows_->size(), ColumnPrecision::kSingle);
   MasterProblem constant = MakeMaster({1.0, kInfinity});
   constant.group_begin = {0};
   constant.group_weights.resize(0);
-  for (MasterTask& task : constant.tasks) {
-    task.columns = &none;
+  std::vector<std::unique_ptr<FeatureColumns>> none;
+  for (const Table& table : tables_) {
+    none.push_back(std::make_unique<FeatureColumns>(table.rows->size(), ColumnPrecision::kSingle));
+  }
+  for (size_t t = 0; t < constant.tasks.size(); ++t) {
+    constant.tasks[t].columns = none[TableOf(static_cast<Index>(t))].get();
   }
   const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(ChosenMethod(options_));
   MERCER_RETURN_IF_ERROR(
@@ -191,7 +169,7 @@ absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
   master->SetAccuracy(WantedAccuracy());
   MERCER_RETURN_IF_ERROR(master->Start(MakeMaster(state_.lambdas), StartWeights(), context));
   master_ = std::move(master);
-  state_.start = MasterPoint::Zero(0, task_.targets.cols());
+  state_.start = MasterPoint::Zero(0, num_outputs());
   if (LossIsZero()) {
     EndSearch(SearchEnd::kZeroSlopes);
     return absl::OkStatus();
@@ -223,9 +201,12 @@ Lambdas InfiniteFeaturesLearner::ResolveLambdas() const {
 
 // The risk is 0, or what rounding leaves of it.
 bool InfiniteFeaturesLearner::LossIsZero() const {
-  const Eigen::ArrayXd size = task_.targets.array().abs().rowwise().maxCoeff();
-  return master_->evaluation().risk <=
-         kRoundingOfZero * (task_.costs.array() * size * (1.0 + size)).sum();
+  double of_targets = 0;
+  for (const Table& table : tables_) {
+    const Eigen::ArrayXd size = table.task.targets.array().abs().rowwise().maxCoeff();
+    of_targets += (table.task.costs.array() * size * (1.0 + size)).sum();
+  }
+  return master_->evaluation().risk <= kRoundingOfZero * of_targets;
 }
 
 // Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
@@ -257,14 +238,14 @@ absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
 
 // Multiplications, about: passes over the rows, sweeps over the matrices of products, a few factorisations.
 double InfiniteFeaturesLearner::SolveOperations() const {
-  const auto rows = static_cast<double>(rows_->size());
-  const auto columns = static_cast<double>(columns_->cols());
-  const auto outputs = static_cast<double>(task_.targets.cols());
-  return outputs * (4 * rows * (columns + 8) + columns * columns * (100 + 3 * columns)) + 1e5;
+  const auto columns = static_cast<double>(tables_[0].columns->cols());
+  const auto outputs = static_cast<double>(num_outputs());
+  const auto scores = static_cast<double>(num_rows()) * (tables_.size() > 1 ? 1.0 : outputs);
+  return 4 * scores * (columns + 8) + outputs * columns * columns * (100 + 3 * columns) + 1e5;
 }
 
 double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
-  const auto rows = static_cast<double>(rows_->size());
+  const auto rows = static_cast<double>(num_rows());
   const auto inputs = static_cast<double>(family_->num_inputs());
   return static_cast<double>(candidates) *
              (rows * static_cast<double>(family_->work_per_row() + 8) + 100 * inputs + 1000) +
@@ -356,43 +337,6 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   MasterProblem extended = MakeMaster(state_.lambdas);
   return master_->Extend(std::move(extended.group_begin), std::move(extended.group_weights),
                          context);
-}
-
-// The scales are those of columns in double precision, which a verifier finds again. False when they are none.
-absl::StatusOr<bool> InfiniteFeaturesLearner::Append(const FoundGroup& found, RunContext& context) {
-  Matrix raw(rows_->size(), family_->columns_per_group());
-  MERCER_RETURN_IF_ERROR(EvaluateColumns(*family_, *rows_, found.parameters, raw, context));
-  const std::vector<ColumnSums> sums = SumColumns(raw);
-  const TaskColumns of_task{sums, rows_->size()};
-  const std::optional<Matrix> scales =
-      GroupScales(ChosenNormalization(options_), ScaleScope::kPerTask, {&of_task, 1});
-  if (!scales.has_value()) {
-    return false;
-  }
-  ScaledGroup group{found.parameters, raw.colwise().mean().transpose(), scales->col(0)};
-  const double squared_norms =
-      (raw.colwise().squaredNorm().transpose().array() / group.scales.array().square()).sum();
-  state_.promised = master_->evaluation().objective() - GainOfGroup(found, squared_norms);
-  MERCER_RETURN_IF_ERROR(columns_->Append(raw, group.means, group.scales, context));
-  state_.groups.push_back(std::move(group));
-  return true;
-}
-
-// How much the objective falls at least when the group enters, in either part: (weight (dual norm - lambda))^2 / (2 L), L a bound of the curvature along its
-// weights (section (b.3) of the specification).
-double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found, double squared_norms) const {
-  const auto outputs = static_cast<double>(task_.targets.cols());
-  const double shape = options_.penalty_q > 2
-                           ? std::pow(outputs * static_cast<double>(family_->columns_per_group()),
-                                      1.0 - 2.0 / options_.penalty_q)
-                           : 1.0;
-  const double curvature =
-      LargestCurvature(loss_->kind()) * task_.costs.maxCoeff() * squared_norms * shape;
-  const double weight = GroupWeight(options_, found.parameters);
-  const double excess = weight * std::max(0.0, found.specific_norm - state_.lambdas.specific);
-  const double shared_excess = weight * std::max(0.0, found.shared_norm - state_.lambdas.shared);
-  return std::max(excess * excess / (2 * curvature),
-                  shared_excess * shared_excess / (2 * curvature * outputs));
 }
 
 StepReport InfiniteFeaturesLearner::Report() const {

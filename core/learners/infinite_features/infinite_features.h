@@ -1,8 +1,9 @@
 // Problem      min over groups of features g of a continuous family, weights W_g and biases b of
 //              sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g) + lambda_shared sum_g N(w_g),
 //              f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
-//              with one output t per class (or one alone), w a part that all outputs share (left out by default), phi_g the columns of group g divided by their scales, l the squared
-//              hinge, logistic or square loss, N a norm of the block of weights of a group (core/objectives/block_penalty.h).
+//              with one output t per class (or one alone), or per task, whose sum is then over the rows of that task; w a part that all
+//              outputs share (left out by default), phi_g the columns of group g divided by their scales, which each task may have of
+//              its own, l the squared hinge, logistic or square loss, N a norm of the block of weights of a group (core/objectives/block_penalty.h).
 // Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the
 //              specification of learning with infinitely many features corrects it.
 // Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of column j -> ScaledGroup::scales.
@@ -91,6 +92,8 @@ class InfiniteFeaturesLearner : public Learner {
   absl::Status Search(RunContext& context);
   absl::Status Admit(const SearchRound& found, RunContext& context);
   absl::StatusOr<bool> Append(const FoundGroup& found, RunContext& context);
+  absl::Status AppendColumns(const std::vector<Matrix>& raw, const ScaledGroup& group,
+                             RunContext& context);
   void EndSearch(SearchEnd end);
   bool LossIsZero() const;
   bool CanGrow() const;
@@ -98,16 +101,30 @@ class InfiniteFeaturesLearner : public Learner {
   MasterAccuracy WantedAccuracy() const;
   double SolveOperations() const;
   double SearchOperations(int64_t candidates) const;
-  double GainOfGroup(const FoundGroup& found, double squared_norms) const;
+  double GainOfGroup(const FoundGroup& found, const Vector& squared_norms) const;
   StepReport Report() const;
   TrainedPoint MakePoint() const;
   std::string Serialize() const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
+  // Rows with the features at them: those of all outputs, or of one of several tasks.
+  struct Table {
+    TaskData task;  // its rows that count
+    std::unique_ptr<FeatureRows> rows;
+    std::unique_ptr<FeatureColumns> columns;
+  };
+  Index num_outputs() const { return problem_->num_outputs(); }
+  Index num_rows() const;
+  // The table of each output.
+  size_t TableOf(Index output) const {
+    return tables_.size() > 1 ? static_cast<size_t>(output) : 0;
+  }
+  // The slopes of the loss by tables, rows x outputs.
+  std::vector<Matrix> SlopesOf(const MasterEvaluation& evaluation) const;
+
   const InfiniteFeaturesOptions options_;
   const std::shared_ptr<const FeatureFamily> given_family_;
   const TrainingProblem* problem_ = nullptr;
-  TaskData task_;  // its rows that count
   std::shared_ptr<const Loss> loss_;
   BlockNorm norm_;
   State state_;
@@ -116,8 +133,7 @@ class InfiniteFeaturesLearner : public Learner {
   // Functions of the problem, the options and the groups.
   FeatureFamilySpec spec_;
   std::shared_ptr<const FeatureFamily> family_;
-  std::unique_ptr<FeatureRows> rows_;
-  std::unique_ptr<FeatureColumns> columns_;
+  std::vector<Table> tables_;
   std::unique_ptr<MasterSolver> master_;
 };
 

@@ -122,6 +122,14 @@ void AddFamily(Schema& schema) {
            "each column over the training rows; group: one number for the columns of a group, "
            "which keeps the result independent of the phase of a pair; none.",
        .source = kNormalization});
+  schema.Choice(
+      "normalization_scope", &InfiniteFeaturesOptions::normalization_scope,
+      {{"task", ScopeChoice::kTask}, {"pooled", ScopeChoice::kPooled}},
+      {.meaning =
+           "Several tasks: whose rows a feature is normalised over. task: those of each task, "
+           "so that every task has a scale of its own; pooled: one scale for all, the root "
+           "mean square of theirs, so that the part that the tasks share is one function.",
+       .source = kNormalization});
 }
 
 void AddGabor(Schema& schema) {

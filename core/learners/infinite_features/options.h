@@ -14,6 +14,7 @@ enum class FamilyChoice : uint8_t { kFourier, kColumns, kGabor };
 enum class KernelChoice : uint8_t { kGaussian, kLaplacian };
 enum class BandwidthChoice : uint8_t { kList, kLinear, kLogarithmic };
 enum class NormalizationChoice : uint8_t { kColumn, kGroup, kNone };
+enum class ScopeChoice : uint8_t { kTask, kPooled };
 enum class ShapeChoice : uint8_t { kNested, kFlat };
 enum class SolverChoice : uint8_t { kAuto, kNewton, kAdmm, kFista };
 enum class SelectionChoice : uint8_t { kGenerated, kSelected, kFixed };
@@ -37,6 +38,7 @@ struct InfiniteFeaturesOptions {
   double min_frequency = 0.02;
   double max_frequency = 0.5;
   NormalizationChoice normalization = NormalizationChoice::kColumn;
+  ScopeChoice normalization_scope = ScopeChoice::kTask;
 
   SelectionChoice selection = SelectionChoice::kGenerated;
   int64_t dictionary_size = 3000;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,13 +50,14 @@ void CheckGabor(const InfiniteFeaturesOptions& options, FieldViolations& violati
 }
 
 // The first `count` that are drawn.
-std::vector<FeatureParameters> DrawGroups(const FeatureFamily& family, int64_t count,
-                                          uint64_t seed) {
+absl::StatusOr<std::vector<FeatureParameters>> DrawGroups(const FeatureFamily& family,
+                                                          int64_t count, uint64_t seed,
+                                                          const RunContext& context) {
   std::vector<FeatureParameters> groups;
   for (uint64_t round = 0; static_cast<int64_t>(groups.size()) < count; ++round) {
-    for (FeatureParameters& group : family.Draw(seed, round)) {
-      groups.push_back(std::move(group));
-    }
+    MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> drawn,
+                            family.Draw(seed, round, context));
+    std::move(drawn.begin(), drawn.end(), std::back_inserter(groups));
   }
   groups.resize(static_cast<size_t>(count));
   return groups;
@@ -70,6 +72,17 @@ void SetMedianBandwidths(double median, FeatureFamilySpec& spec) {
   spec.bandwidths = {};
   spec.min_bandwidth = median / kMedianRange;
   spec.max_bandwidth = median * kMedianRange;
+}
+
+// The rows that count, of all tasks, ascending.
+std::vector<Index> RowsOfTasks(const TrainingProblem& problem) {
+  std::vector<Index> rows;
+  for (const TaskData& task : problem.tasks) {
+    const TaskData counting = RowsThatCount(task);
+    rows.insert(rows.end(), counting.rows.begin(), counting.rows.end());
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
 }
 
 absl::Status FieldError(std::string_view field, std::string_view description) {
@@ -220,10 +233,15 @@ FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options, Index nu
   return spec;
 }
 
+ScaleScope ChosenScope(const InfiniteFeaturesOptions& options) {
+  return options.normalization_scope == ScopeChoice::kPooled ? ScaleScope::kPooled
+                                                             : ScaleScope::kPerTask;
+}
+
 absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
-                                              const TaskData& task, uint64_t seed,
-                                              RunContext& context) {
-  FeatureFamilySpec spec = SpecOfOptions(options, CountInputs(task));
+                                              const TrainingProblem& problem, RunContext& context) {
+  const TaskData& first = problem.tasks[0];
+  FeatureFamilySpec spec = SpecOfOptions(options, CountInputs(first));
   if (spec.kind != FeatureFamilyKind::kFourier || !options.bandwidths.empty()) {
     return spec;
   }
@@ -233,7 +251,7 @@ absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& opt
   grid.rule = BandwidthRule::kMedianMultiples;
   grid.bandwidths = {1.0};
   absl::StatusOr<std::vector<KernelSpec>> kernels =
-      ExpandKernels({grid}, *task.inputs, task.rows, seed, context);
+      ExpandKernels({grid}, *first.inputs, RowsOfTasks(problem), problem.seed, context);
   if (absl::IsInvalidArgument(kernels.status())) {
     return spec;  // most rows are equal
   }
@@ -261,17 +279,22 @@ TaskData RowsThatCount(const TaskData& task) {
 
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
     const InfiniteFeaturesOptions& options, const FeatureFamilySpec& spec,
-    std::shared_ptr<const FeatureFamily> family, uint64_t seed) {
+    std::shared_ptr<const FeatureFamily> family, uint64_t seed, const RunContext& context) {
   if (options.selection == SelectionChoice::kGenerated || family->is_finite()) {
     return family;
   }
   if (options.selection == SelectionChoice::kSelected) {
-    return MakeDictionary(family, DrawGroups(*family, options.dictionary_size, seed));
+    MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> drawn,
+                            DrawGroups(*family, options.dictionary_size, seed, context));
+    return MakeDictionary(family, std::move(drawn));
   }
-  return MakeDictionary(
-      family, options.family == FamilyChoice::kGabor
-                  ? GaborFamily(spec, family->num_inputs()).Grid(options.values_per_parameter)
-                  : DrawGroups(*family, options.max_groups, seed));
+  if (options.family == FamilyChoice::kGabor) {
+    return MakeDictionary(
+        family, GaborFamily(spec, family->num_inputs()).Grid(options.values_per_parameter));
+  }
+  MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> drawn,
+                          DrawGroups(*family, options.max_groups, seed, context));
+  return MakeDictionary(family, std::move(drawn));
 }
 
 Index ColumnsPerGroup(const InfiniteFeaturesOptions& options) {

@@ -34,13 +34,13 @@ absl::StatusOr<std::shared_ptr<const Loss>> MakeChosenLoss(const InfiniteFeature
 absl::StatusOr<BlockNorm> MakeChosenNorm(const InfiniteFeaturesOptions& options);
 MasterMethod ChosenMethod(const InfiniteFeaturesOptions& options);
 FeatureNormalization ChosenNormalization(const InfiniteFeaturesOptions& options);
+ScaleScope ChosenScope(const InfiniteFeaturesOptions& options);
 
 // The family as the options say for rows of so many columns; bandwidths that are to be found in the data are those of a median distance of 1.
 FeatureFamilySpec SpecOfOptions(const InfiniteFeaturesOptions& options, Index num_inputs);
-// The same with the median distance of the task's rows; with 1 where that is 0. Errors: kCancelled.
+// The same with the median distance of the rows of all tasks; with 1 where that is 0. Errors: kCancelled.
 absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& options,
-                                              const TaskData& task, uint64_t seed,
-                                              RunContext& context);
+                                              const TrainingProblem& problem, RunContext& context);
 
 Index ColumnsPerGroup(const InfiniteFeaturesOptions& options);
 // Features that are given in advance: of a grid of filters, else the most that a model may have.
@@ -51,10 +51,10 @@ Index MostGroups(const InfiniteFeaturesOptions& options, Index num_inputs);
 ColumnPrecision PrecisionFor(double relative_gap, Index rows, Index columns);
 
 // What is searched: `family` as it is, or as many of its features as the option selection says, as a family of their own. Errors: those
-// of MakeDictionary.
+// of MakeDictionary; kCancelled.
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeSearchFamily(
     const InfiniteFeaturesOptions& options, const FeatureFamilySpec& spec,
-    std::shared_ptr<const FeatureFamily> family, uint64_t seed);
+    std::shared_ptr<const FeatureFamily> family, uint64_t seed, const RunContext& context);
 
 // The factor of a group's penalty.
 double GroupWeight(const InfiniteFeaturesOptions& options, const FeatureParameters& group);

@@ -12,26 +12,43 @@ namespace {
 
 constexpr size_t kPollCandidates = 4096;
 
+// What a scan of one table says of all candidates.
+struct TableSums {
+  CandidateSums sums;
+  Index rows = 0;
+  Vector slope_sums;  // by outputs of the table
+};
+
 // The candidate whose columns begin with `first`; nothing when it must not be used. `products` is for its own use.
-std::optional<FoundGroup> Judge(const SearchProblem& problem, const CandidateSums& sums,
-                                Index first, double weight, const Vector& slope_sums,
-                                Matrix& products) {
+std::optional<FoundGroup> Judge(const SearchProblem& problem, const std::vector<TableSums>& tables,
+                                Index first, double weight, Matrix& products) {
   const Index columns = problem.family->columns_per_group();
-  const auto of_group = absl::MakeConstSpan(sums.columns)
-                            .subspan(static_cast<size_t>(first), static_cast<size_t>(columns));
-  const TaskColumns task{of_group, problem.rows->size()};
-  const std::optional<Matrix> scales =
-      GroupScales(problem.normalization, ScaleScope::kPerTask, {&task, 1});
+  std::vector<TaskColumns> of_group;
+  Index outputs = 0;
+  for (const TableSums& table : tables) {
+    of_group.push_back({absl::MakeConstSpan(table.sums.columns)
+                            .subspan(static_cast<size_t>(first), static_cast<size_t>(columns)),
+                        table.rows});
+    outputs += table.slope_sums.size();
+  }
+  const std::optional<Matrix> scales = GroupScales(problem.normalization, problem.scope, of_group);
   if (!scales.has_value()) {
     return std::nullopt;
   }
-  products = sums.products.middleRows(first, columns);
-  for (Index c = 0; c < columns; ++c) {
-    // Slopes sum to 0 up to the accuracy of the bias; what is left must not look like a product with the column.
-    const double mean =
-        of_group[static_cast<size_t>(c)].sum / static_cast<double>(problem.rows->size());
-    products.row(c) -= mean * slope_sums.transpose();
-    products.row(c) /= (*scales)(c, 0);
+  products.resize(columns, outputs);
+  Index begin = 0;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const TableSums& table = tables[t];
+    auto of_table = products.middleCols(begin, table.slope_sums.size());
+    of_table = table.sums.products.middleRows(first, columns);
+    for (Index c = 0; c < columns; ++c) {
+      // Slopes sum to 0 up to the accuracy of the bias; what is left must not look like a product with the column.
+      const double mean =
+          of_group[t].columns[static_cast<size_t>(c)].sum / static_cast<double>(table.rows);
+      of_table.row(c) -= mean * table.slope_sums.transpose();
+      of_table.row(c) /= (*scales)(c, static_cast<Index>(t));
+    }
+    begin += table.slope_sums.size();
   }
   FoundGroup found;
   found.specific_norm = problem.norm.DualNorm(products) / weight;
@@ -80,23 +97,28 @@ std::vector<FoundGroup> SearchRound::Best(const Lambdas& lambdas, double least, 
 }
 
 absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
-                                             uint64_t round, ConstMatrixRef slopes,
+                                             uint64_t round, const std::vector<Matrix>& slopes,
                                              const std::vector<ScaledGroup>& known,
                                              const RunContext& context) {
   std::set<FeatureParameters> present;
   for (const ScaledGroup& group : known) {
     present.insert(group.parameters);
   }
-  std::vector<FeatureParameters> candidates = problem.family->Draw(seed, round);
+  MERCER_ASSIGN_OR_RETURN(std::vector<FeatureParameters> candidates,
+                          problem.family->Draw(seed, round, context));
   SearchRound round_found;
   round_found.candidates = static_cast<Index>(candidates.size());
   std::erase_if(candidates, [&](const FeatureParameters& one) { return present.count(one) > 0; });
   const FeaturePrecision precision =
       problem.family->searches_in_single() ? FeaturePrecision::kSingle : FeaturePrecision::kDouble;
-  MERCER_ASSIGN_OR_RETURN(
-      const CandidateSums sums,
-      ScanCandidates(*problem.family, *problem.rows, candidates, slopes, precision, context));
-  const Vector slope_sums = slopes.colwise().sum().transpose();
+  std::vector<TableSums> tables;
+  for (size_t t = 0; t < problem.tables.size(); ++t) {
+    MERCER_ASSIGN_OR_RETURN(CandidateSums sums,
+                            ScanCandidates(*problem.family, *problem.tables[t], candidates,
+                                           slopes[t], precision, context));
+    tables.push_back(
+        {std::move(sums), problem.tables[t]->size(), slopes[t].colwise().sum().transpose()});
+  }
   Matrix products;
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (i % kPollCandidates == 0) {
@@ -104,7 +126,7 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
     }
     const Index first = static_cast<Index>(i) * problem.family->columns_per_group();
     std::optional<FoundGroup> one =
-        Judge(problem, sums, first, problem.weight(candidates[i]), slope_sums, products);
+        Judge(problem, tables, first, problem.weight(candidates[i]), products);
     if (one.has_value()) {
       one->parameters = std::move(candidates[i]);
       round_found.found.push_back(*std::move(one));

@@ -16,17 +16,19 @@
 
 namespace mercer::infinite_features {
 
-// A group of features with what its columns are made by: (raw column - mean) / scale.
+// A group of features with what its columns are made by: (raw column - mean) / scale. Both are columns x tables of rows: one for all
+// outputs, or one for each task.
 struct ScaledGroup {
   FeatureParameters parameters;
-  Vector means;
-  Vector scales;
+  Matrix means;
+  Matrix scales;
 };
 
 struct SearchProblem {
   const FeatureFamily* family = nullptr;
-  const FeatureRows* rows = nullptr;
+  std::vector<const FeatureRows*> tables;
   FeatureNormalization normalization = FeatureNormalization::kColumn;
+  ScaleScope scope = ScaleScope::kPerTask;
   BlockNorm norm;
   std::function<double(const FeatureParameters&)> weight;  // of a group's penalty; > 0
 };
@@ -60,10 +62,10 @@ struct SearchRound {
   std::vector<FoundGroup> Best(const Lambdas& lambdas, double least, Index count) const;
 };
 
-// The candidates of a round that are not in `known`. slopes: rows x outputs, the derivatives of the loss in the
+// The candidates of a round that are not in `known`. slopes: of each table rows x its outputs, the derivatives of the loss in the
 // scores. Errors: kCancelled.
 absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
-                                             uint64_t round, ConstMatrixRef slopes,
+                                             uint64_t round, const std::vector<Matrix>& slopes,
                                              const std::vector<ScaledGroup>& known,
                                              const RunContext& context);
 

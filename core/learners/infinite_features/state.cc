@@ -12,13 +12,14 @@
 namespace mercer::infinite_features {
 namespace {
 
-constexpr uint64_t kStateVersion = 1;
+constexpr uint64_t kStateVersion = 2;
+
 bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
 
 // The means follow from the parameters.
 void WriteGroup(const ScaledGroup& group, ByteWriter& writer) {
   writer.WriteDoubles(group.parameters);
-  writer.WriteVector(group.scales);
+  writer.WriteMatrix(group.scales);
 }
 
 bool StartFits(const MasterPoint& start, Index columns, Index outputs) {
@@ -26,10 +27,11 @@ bool StartFits(const MasterPoint& start, Index columns, Index outputs) {
          start.shared.size() == columns && start.specific.allFinite() && start.shared.allFinite();
 }
 
-bool GroupFits(const ScaledGroup& group, const FeatureFamily& family) {
-  const Index columns = family.columns_per_group();
-  return family.CheckParameters(group.parameters).ok() && group.scales.size() == columns &&
-         group.scales.allFinite() && (group.scales.array() > 0).all();
+bool GroupFits(const ScaledGroup& group, const FeatureFamily& family, size_t tables) {
+  return family.CheckParameters(group.parameters).ok() &&
+         group.scales.rows() == family.columns_per_group() &&
+         group.scales.cols() == static_cast<Index>(tables) && group.scales.allFinite() &&
+         (group.scales.array() > 0).all();
 }
 
 // The groups whose weights are not all 0.
@@ -44,16 +46,12 @@ std::vector<size_t> ActiveGroups(const Matrix& weights, Index columns) {
 }
 
 // The dual is 0 where a row does not count; the others stand in their order.
-Matrix DualOfAllRows(const TaskData& task, const MasterEvaluation& evaluation) {
-  const auto outputs = static_cast<Index>(evaluation.slopes.size());
-  const Index counting = evaluation.slopes.front().size();
-  Matrix dual = Matrix::Zero(task.costs.size(), outputs);
+Matrix DualOfAllRows(const TaskData& task, const Matrix& slopes) {
+  Matrix dual = Matrix::Zero(task.costs.size(), slopes.cols());
   Index next = 0;
   for (Index i = 0; i < task.costs.size(); ++i) {
-    if (task.costs(i) > 0 || counting == task.costs.size()) {
-      for (Index t = 0; t < outputs; ++t) {
-        dual(i, t) = -evaluation.slopes[static_cast<size_t>(t)](next);
-      }
+    if (task.costs(i) > 0 || slopes.rows() == task.costs.size()) {
+      dual.row(i) = -slopes.row(next);
       ++next;
     }
   }
@@ -105,7 +103,7 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   for (uint64_t g = 0; g < num_groups && reader.ok(); ++g) {
     ScaledGroup& group = state.groups.emplace_back();
     group.parameters = reader.ReadDoubles();
-    group.scales = reader.ReadVector();
+    group.scales = reader.ReadMatrix();
   }
   state.rounds = reader.ReadInt64();
   state.empty_rounds = reader.ReadInt64();
@@ -116,7 +114,7 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   state.master_decrease = reader.ReadDouble();
   state.goal = reader.ReadDouble();
   state.stuck = reader.ReadBool();
-  state.start = MasterPoint::Zero(0, task_.targets.cols());
+  state.start = MasterPoint::Zero(0, num_outputs());
   state.start.specific = reader.ReadMatrix();
   state.start.shared = reader.ReadVector();
   const bool begun = reader.ReadBool();
@@ -131,18 +129,20 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   state.end = static_cast<SearchEnd>(end);
   state_ = std::move(state);
   master_ = nullptr;
-  columns_ = nullptr;
+  for (Table& table : tables_) {
+    table.columns = nullptr;
+  }
   if (!begun && num_groups == 0) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(PrepareFamily(context));
   for (const ScaledGroup& group : state_.groups) {
-    if (!GroupFits(group, *family_)) {
+    if (!GroupFits(group, *family_, tables_.size())) {
       return damaged;
     }
   }
   const Index columns = begun ? 0 : static_cast<Index>(num_groups) * family_->columns_per_group();
-  if (!StartFits(state_.start, columns, task_.targets.cols())) {
+  if (!StartFits(state_.start, columns, num_outputs())) {
     return damaged;
   }
   if (!begun) {
@@ -171,23 +171,28 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
   const Matrix weights = master_->point().Weights();
   const Index columns = family_->columns_per_group();
   const Index outputs = master_->problem().num_tasks();
+  const auto tables = static_cast<Index>(tables_.size());
   // A step that was cut short may have left groups that the solver does not know yet.
   const Index groups = weights.rows() / columns;
   Matrix parameters(groups,
                     groups > 0 ? static_cast<Index>(state_.groups[0].parameters.size()) : 0);
-  Vector scales(groups * columns);
-  Vector means(groups * columns);
+  Matrix scales(groups * columns, tables);
+  Matrix means(groups * columns, tables);
   for (Index g = 0; g < groups; ++g) {
     const ScaledGroup& group = state_.groups[static_cast<size_t>(g)];
     parameters.row(g) = Eigen::Map<const Vector>(group.parameters.data(), parameters.cols());
-    scales.segment(g * columns, columns) = group.scales;
-    means.segment(g * columns, columns) = group.means;
+    scales.middleRows(g * columns, columns) = group.scales;
+    means.middleRows(g * columns, columns) = group.means;
   }
-  const Matrix coefficients = weights.array().colwise() / scales.array();
-
   TrainedPoint point;
-  // The columns that the weights were found for are centred.
-  point.function.bias = master_->point().bias - coefficients.transpose() * means;
+  Matrix coefficients(weights.rows(), outputs);
+  point.function.bias = master_->point().bias;
+  for (Index o = 0; o < outputs; ++o) {
+    const auto table = static_cast<Index>(TableOf(o));
+    coefficients.col(o) = weights.col(o).array() / scales.col(table).array();
+    // The columns that the weights were found for are centred.
+    point.function.bias(o) -= coefficients.col(o).dot(means.col(table));
+  }
   FeatureTerm term;
   term.family = spec_;
   term.num_inputs = family_->num_inputs();
@@ -210,10 +215,13 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
     point.function.feature_terms.push_back(std::move(term));
   }
 
-  TaskWitness task;
-  task.dual = DualOfAllRows(problem_->tasks[0], master_->evaluation());
-  task.bias = point.function.bias;
-  point.witness.tasks.push_back(std::move(task));
+  const std::vector<Matrix> slopes = SlopesOf(master_->evaluation());
+  Index first = 0;
+  for (size_t t = 0; t < slopes.size(); ++t) {
+    point.witness.tasks.push_back({DualOfAllRows(problem_->tasks[t], slopes[t]),
+                                   point.function.bias.segment(first, slopes[t].cols())});
+    first += slopes[t].cols();
+  }
   point.witness.arrays = {{"parameters", std::move(parameters)},
                           {"scales", std::move(scales)},
                           {"specific", master_->point().specific},

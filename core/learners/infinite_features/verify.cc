@@ -23,7 +23,7 @@ absl::Status Mismatch(std::string_view what) {
 // What the witness says.
 struct ListedFeatures {
   std::vector<FeatureParameters> groups;
-  Vector scales;    // of the columns
+  Matrix scales;    // columns x tables of rows: one, or one for each task
   Matrix specific;  // columns x outputs
   Vector shared;
   double lambda = 0;
@@ -33,7 +33,7 @@ struct ListedFeatures {
 };
 
 absl::StatusOr<ListedFeatures> ReadWitness(const Witness& witness, const FeatureFamily& family,
-                                           Index outputs) {
+                                           Index tables, Index outputs) {
   const Matrix* parameters = witness.FindArray("parameters");
   const Matrix* scales = witness.FindArray("scales");
   const Matrix* specific = witness.FindArray("specific");
@@ -45,7 +45,7 @@ absl::StatusOr<ListedFeatures> ReadWitness(const Witness& witness, const Feature
     return Mismatch("the witness lists no features");
   }
   const Index columns = parameters->rows() * family.columns_per_group();
-  if (scales->size() != columns || scales->cols() != 1 || specific->rows() != columns ||
+  if (scales->rows() != columns || scales->cols() != tables || specific->rows() != columns ||
       specific->cols() != outputs || shared->size() != columns || shared->cols() != 1 ||
       !specific->allFinite() || !shared->allFinite()) {
     return Mismatch("the weights of the witness do not fit its features");
@@ -56,7 +56,7 @@ absl::StatusOr<ListedFeatures> ReadWitness(const Witness& witness, const Feature
       (std::isinf(*lambda_shared) && (shared->array() != 0).any())) {
     return Mismatch("the penalties of the witness do not fit its weights");
   }
-  ListedFeatures listed{{}, scales->col(0), *specific, shared->col(0), *lambda, *lambda_shared};
+  ListedFeatures listed{{}, *scales, *specific, shared->col(0), *lambda, *lambda_shared};
   for (Index g = 0; g < parameters->rows(); ++g) {
     FeatureParameters group(static_cast<size_t>(parameters->cols()));
     Eigen::Map<Vector>(group.data(), parameters->cols()) = parameters->row(g).transpose();
@@ -166,20 +166,24 @@ class Pass {
   const Vector& counts_;
 };
 
-// The scale that the options ask for.
-Vector ExpectedScales(const InfiniteFeaturesOptions& options, const Vector& squares,
-                      Index columns) {
+// The scales that the options ask for; squares: columns x tables.
+Matrix ExpectedScales(const InfiniteFeaturesOptions& options, Matrix squares, Index columns) {
   if (options.normalization == NormalizationChoice::kNone) {
-    return Vector::Ones(squares.size());
+    return Matrix::Ones(squares.rows(), squares.cols());
   }
-  if (options.normalization == NormalizationChoice::kColumn) {
-    return squares.cwiseSqrt();
+  if (options.normalization == NormalizationChoice::kGroup) {
+    for (Index first = 0; first < squares.rows(); first += columns) {
+      for (Index t = 0; t < squares.cols(); ++t) {
+        squares.col(t)
+            .segment(first, columns)
+            .setConstant(squares.col(t).segment(first, columns).mean());
+      }
+    }
   }
-  Vector scales(squares.size());
-  for (Index first = 0; first < squares.size(); first += columns) {
-    scales.segment(first, columns).setConstant(std::sqrt(squares.segment(first, columns).mean()));
+  if (options.normalization_scope == ScopeChoice::kPooled) {
+    squares = Vector(squares.rowwise().mean()).replicate(1, squares.cols()).eval();
   }
-  return scales;
+  return squares.cwiseSqrt();
 }
 
 struct Penalties {
@@ -189,16 +193,15 @@ struct Penalties {
 };
 
 Penalties SumPenalties(const InfiniteFeaturesOptions& options, const ListedFeatures& listed,
-                       const Matrix& products, Index columns) {
+                       const Matrix& scaled_products, Index columns) {
   const ShapeChoice shape = options.penalty_shape;
   const double conjugate = Conjugate(options.penalty_q);
   Penalties sum;
   double largest = 0;
-  for (Index first = 0; first < listed.scales.size(); first += columns) {
+  for (Index first = 0; first < listed.scales.rows(); first += columns) {
     const Matrix specific = listed.specific.middleRows(first, columns);
     const Matrix shared = listed.shared.segment(first, columns);
-    const Matrix scaled = products.middleRows(first, columns).array().colwise() /
-                          listed.scales.segment(first, columns).array();
+    const Matrix scaled = scaled_products.middleRows(first, columns);
     const double weight = GroupWeight(options, listed.groups[static_cast<size_t>(first / columns)]);
     if (std::isfinite(listed.lambda)) {
       const double lambda = weight * listed.lambda;
@@ -215,19 +218,30 @@ Penalties SumPenalties(const InfiniteFeaturesOptions& options, const ListedFeatu
   return sum;
 }
 
-Certificate MakeCertificate(const Loss& loss, const TaskData& task, const Penalties& penalties,
-                            const Matrix& values, const Matrix& dual) {
+// What a task says of the point.
+struct TaskPoint {
+  const TaskData* task = nullptr;
+  Matrix dual;    // rows x outputs of the task
+  Matrix values;  // the same
+};
+
+Certificate MakeCertificate(const Loss& loss, const std::vector<TaskPoint>& points,
+                            const Penalties& penalties) {
   double primal = penalties.value;
   double largest_scale = penalties.largest_scale;
-  for (Index o = 0; o < dual.cols(); ++o) {
-    primal += loss.TotalValue(task.targets.col(o), task.costs, values.col(o), 0.0);
-    largest_scale = std::min(largest_scale,
-                             LargestScaleInBox(loss, task.targets.col(o), task.costs, dual.col(o)));
+  for (const auto& [task, dual, values] : points) {
+    for (Index o = 0; o < dual.cols(); ++o) {
+      primal += loss.TotalValue(task->targets.col(o), task->costs, values.col(o), 0.0);
+      largest_scale = std::min(
+          largest_scale, LargestScaleInBox(loss, task->targets.col(o), task->costs, dual.col(o)));
+    }
   }
   const auto dual_value = [&](double scale) {
     double value = 0;
-    for (Index o = 0; o < dual.cols(); ++o) {
-      value += loss.DualValue(task.targets.col(o), task.costs, scale * dual.col(o));
+    for (const auto& [task, dual, values] : points) {
+      for (Index o = 0; o < dual.cols(); ++o) {
+        value += loss.DualValue(task->targets.col(o), task->costs, scale * dual.col(o));
+      }
     }
     return value;
   };
@@ -237,48 +251,110 @@ Certificate MakeCertificate(const Loss& loss, const TaskData& task, const Penalt
   return certificate;
 }
 
+// 1 for rows that count: those of cost > 0, or all when there is none.
+Vector RowCounts(const TaskData& task) {
+  const bool some_count = (task.costs.array() > 0).any();
+  return some_count ? Vector((task.costs.array() > 0).cast<double>())
+                    : Vector::Ones(task.costs.size());
+}
+
+// One pass for each task, and what they make together.
+class TaskPasses {
+ public:
+  TaskPasses(const Loss& loss, const ListedFeatures& listed, const FeatureMap& map,
+             const Witness& witness)
+      : loss_(loss), listed_(listed), map_(map), witness_(witness) {
+    squares_.resize(listed.scales.rows(), listed.scales.cols());
+    products_.resize(listed.specific.rows(), listed.specific.cols());
+  }
+
+  absl::Status Add(const TaskData& task, RunContext& context) {
+    const auto t = static_cast<Index>(points_.size());
+    const Index outputs = task.targets.cols();
+    const TaskWitness& of_task = witness_.tasks[points_.size()];
+    TaskPoint& point = points_.emplace_back();
+    point.task = &task;
+    point.dual = of_task.dual;
+    for (Index o = 0; o < outputs; ++o) {
+      loss_.RepairDual(task.targets.col(o), task.costs, true, point.dual.col(o));
+    }
+    point.values.resize(task.costs.size(), outputs);
+    const Matrix coefficients = listed_.Weights().middleCols(next_, outputs).array().colwise() /
+                                listed_.scales.col(t).array();
+    const FeatureRows rows(task.inputs, task.rows);
+    const Vector counts = RowCounts(task);
+    MERCER_ASSIGN_OR_RETURN(const Sums sums,
+                            Pass(rows, map_, coefficients, of_task.bias, point.dual, counts)
+                                .Run(point.values, context));
+    squares_.col(t) = sums.squares;
+    products_.middleCols(next_, outputs) =
+        sums.products.array().colwise() / listed_.scales.col(t).array();
+    scale_ = std::max(scale_, of_task.bias.cwiseAbs().sum() + sums.magnitudes.sum());
+    next_ += outputs;
+    return absl::OkStatus();
+  }
+
+  const std::vector<TaskPoint>& points() const { return points_; }
+  const Matrix& squares() const { return squares_; }    // columns x tasks
+  const Matrix& products() const { return products_; }  // of the scaled columns, x outputs
+  double scale() const { return scale_; }
+  // One task below the other.
+  Matrix Values() const {
+    Index rows = 0;
+    for (const TaskPoint& point : points_) {
+      rows += point.values.rows();
+    }
+    Matrix values(rows, points_.front().values.cols());
+    Index begin = 0;
+    for (const TaskPoint& point : points_) {
+      values.middleRows(begin, point.values.rows()) = point.values;
+      begin += point.values.rows();
+    }
+    return values;
+  }
+
+ private:
+  const Loss& loss_;
+  const ListedFeatures& listed_;
+  const FeatureMap& map_;
+  const Witness& witness_;
+  std::vector<TaskPoint> points_;
+  Matrix squares_;
+  Matrix products_;
+  double scale_ = 0;
+  Index next_ = 0;  // output
+};
+
 }  // namespace
 
 absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
                                     const TrainingProblem& problem, const Witness& witness,
                                     RunContext& context) {
-  const TaskData& task = problem.tasks[0];
-  const Index outputs = task.targets.cols();
-  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options, CountInputs(problem.tasks[0])));
+  const Index inputs = CountInputs(problem.tasks[0]);
+  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options, inputs));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Loss> loss,
                           MakeChosenLoss(options, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const FeatureFamily> family,
-      MakeFeatureFamily(SpecOfOptions(options, CountInputs(task)), CountInputs(task)));
-  MERCER_ASSIGN_OR_RETURN(const ListedFeatures listed, ReadWitness(witness, *family, outputs));
-
-  Matrix dual = witness.tasks[0].dual;
-  for (Index o = 0; o < outputs; ++o) {
-    loss->RepairDual(task.targets.col(o), task.costs, true, dual.col(o));
-  }
-  const Vector& bias = witness.tasks[0].bias;
-  const FeatureRows rows(task.inputs, task.rows);
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const FeatureFamily> family,
+                          MakeFeatureFamily(SpecOfOptions(options, inputs), inputs));
+  MERCER_ASSIGN_OR_RETURN(const ListedFeatures listed,
+                          ReadWitness(witness, *family, static_cast<Index>(problem.tasks.size()),
+                                      problem.num_outputs()));
   const std::unique_ptr<const FeatureMap> map = family->Bind(listed.groups);
-  // Rows of cost 0 do not count, unless all are.
-  const bool some_count = (task.costs.array() > 0).any();
-  const Vector counts =
-      some_count ? Vector((task.costs.array() > 0).cast<double>()) : Vector::Ones(rows.size());
-  const Matrix coefficients = listed.Weights().array().colwise() / listed.scales.array();
-  Verification verification;
-  verification.values.resize(rows.size(), outputs);
-  MERCER_ASSIGN_OR_RETURN(
-      const Sums sums,
-      Pass(rows, *map, coefficients, bias, dual, counts).Run(verification.values, context));
+  TaskPasses passes(*loss, listed, *map, witness);
+  for (const TaskData& task : problem.tasks) {
+    MERCER_RETURN_IF_ERROR(passes.Add(task, context));
+  }
   const Index columns = family->columns_per_group();
-  const Vector expected = ExpectedScales(options, sums.squares, columns);
+  const Matrix expected = ExpectedScales(options, passes.squares(), columns);
   if (!((expected - listed.scales).cwiseAbs().array() <= kScaleTolerance * expected.array())
            .all()) {
     return Mismatch("the scales of the witness are not those of its features");
   }
-  verification.certificate =
-      MakeCertificate(*loss, task, SumPenalties(options, listed, sums.products, columns),
-                      verification.values, dual);
-  verification.scale = bias.cwiseAbs().sum() + sums.magnitudes.sum();
+  Verification verification;
+  verification.values = passes.Values();
+  verification.certificate = MakeCertificate(
+      *loss, passes.points(), SumPenalties(options, listed, passes.products(), columns));
+  verification.scale = passes.scale();
   verification.metrics = {{"features.listed", static_cast<double>(listed.groups.size())}};
   for (const auto& [name, value] : witness.values) {
     if (std::isfinite(value)) {

@@ -19,31 +19,36 @@ struct Listed {
         specific(witness.FindArray("specific")),
         shared(witness.FindArray("shared")) {}
 
-  bool Fits(Index outputs) const {
+  bool Fits(Index outputs, Index tables) const {
     if (parameters == nullptr || scales == nullptr || specific == nullptr || shared == nullptr) {
       return false;
     }
-    return parameters->rows() > 0 && scales->size() % parameters->rows() == 0 &&
-           scales->cols() == 1 && specific->rows() == scales->size() &&
-           specific->cols() == outputs && shared->size() == scales->size() && shared->cols() == 1;
+    return parameters->rows() > 0 && scales->rows() % parameters->rows() == 0 &&
+           scales->cols() == tables && specific->rows() == scales->rows() &&
+           specific->cols() == outputs && shared->size() == scales->rows() && shared->cols() == 1;
   }
 };
+
+bool SameRows(const std::vector<TaskData>& before, const std::vector<TaskData>& now) {
+  return std::equal(before.begin(), before.end(), now.begin(), now.end(),
+                    [](const TaskData& a, const TaskData& b) {
+                      return a.inputs == b.inputs && a.rows == b.rows && a.costs == b.costs;
+                    });
+}
 
 }  // namespace
 
 // The features that a solution on the same rows has weights for, as many as there is room for. On other rows the scales of the columns
 // would differ; features that are given in advance enter anyway; and filters may lie outside of the range that is searched now.
 void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
-  const TaskData& task = problem_->tasks[0];
-  const std::vector<TaskData>& before = warm_start.problem->tasks;
-  const Index outputs = task.targets.cols();
+  const Index outputs = num_outputs();
+  const auto tables = static_cast<Index>(tables_.size());
   const Listed listed(warm_start.point->witness);
   if (options_.selection == SelectionChoice::kFixed || options_.family == FamilyChoice::kGabor ||
-      before.size() != 1 || before[0].inputs != task.inputs || before[0].rows != task.rows ||
-      before[0].costs != task.costs || !listed.Fits(outputs)) {
+      !SameRows(warm_start.problem->tasks, problem_->tasks) || !listed.Fits(outputs, tables)) {
     return;
   }
-  const Index columns = listed.scales->size() / listed.parameters->rows();
+  const Index columns = listed.scales->rows() / listed.parameters->rows();
   std::vector<Index> kept;
   for (Index g = 0; g < listed.parameters->rows(); ++g) {
     const bool active = (listed.specific->middleRows(g * columns, columns).array() != 0).any() ||
@@ -61,7 +66,7 @@ void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
     const Vector parameters = listed.parameters->row(g).transpose();
     state_.groups.push_back({{parameters.begin(), parameters.end()},
                              {},
-                             listed.scales->col(0).segment(g * columns, columns)});
+                             listed.scales->middleRows(g * columns, columns)});
   }
 }
 

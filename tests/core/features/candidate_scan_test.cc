@@ -46,7 +46,7 @@ void ExpectSumsOfColumns(const CandidateSums& sums, const Matrix& columns, const
 TEST(CandidateScanTest, FindsTheSumsOfEveryColumnInBothPrecisions) {
   const FeatureRows rows = AllRows(NormalRows(9001, 3, 1));
   const auto family = Fourier(3);
-  const std::vector<FeatureParameters> candidates = family->Draw(7, 0);
+  const std::vector<FeatureParameters> candidates = Drawn(*family, 7, 0);
   Matrix columns(rows.size(), 2 * static_cast<Index>(candidates.size()));
   for (size_t g = 0; g < candidates.size(); ++g) {
     ASSERT_TRUE(EvaluateColumns(*family, rows, candidates[g],
@@ -68,7 +68,7 @@ TEST(CandidateScanTest, FindsTheSumsOfEveryColumnInBothPrecisions) {
 TEST(CandidateScanTest, HasTheSameBitsForEveryNumberOfThreadsAndWhateverIsBeside) {
   const FeatureRows rows = AllRows(NormalRows(13000, 5, 3));
   const auto family = Fourier(5, 2.0);
-  const std::vector<FeatureParameters> candidates = family->Draw(1, 4);
+  const std::vector<FeatureParameters> candidates = Drawn(*family, 1, 4);
   const Matrix slopes = NormalRows(rows.size(), 3, 4);
   for (const auto precision : {FeaturePrecision::kDouble, FeaturePrecision::kSingle}) {
     const auto one = ScanCandidates(*family, rows, candidates, slopes, precision, Threads(1));
@@ -113,7 +113,7 @@ TEST(CandidateScanTest, NoCandidatesAndNoRowsAreNothing) {
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(none->products.rows(), 0);
   const FeatureRows empty = AllRows(RowMatrix(0, 2));
-  const auto zeros = ScanCandidates(*family, empty, family->Draw(1, 1), Matrix(0, 1),
+  const auto zeros = ScanCandidates(*family, empty, Drawn(*family, 1, 1), Matrix(0, 1),
                                     FeaturePrecision::kSingle, RunContext());
   ASSERT_TRUE(zeros.ok());
   EXPECT_EQ(zeros->products, Matrix(Matrix::Zero(100, 1)));
@@ -128,7 +128,7 @@ TEST(CandidateScanTest, CancelledWorkIsRefused) {
   const CancellationToken token;
   token.Cancel();
   const RunContext context(token, 2, nullptr);
-  const auto sums = ScanCandidates(*family, rows, family->Draw(1, 1), Matrix::Ones(100, 1),
+  const auto sums = ScanCandidates(*family, rows, Drawn(*family, 1, 1), Matrix::Ones(100, 1),
                                    FeaturePrecision::kSingle, context);
   EXPECT_EQ(sums.status().code(), absl::StatusCode::kCancelled);
   SingleMatrix out(100, 2);
@@ -144,7 +144,7 @@ TEST(CandidateScanTest, ColumnsOfDataAreSummedWithTheirFullRange) {
   Matrix slopes(3, 1);
   slopes << 1, 1, -2;
   EXPECT_FALSE(family->searches_in_single());
-  const auto sums = ScanCandidates(*family, rows, family->Draw(3, 9), slopes,
+  const auto sums = ScanCandidates(*family, rows, Drawn(*family, 3, 9), slopes,
                                    FeaturePrecision::kDouble, RunContext());
   ASSERT_TRUE(sums.ok());
   EXPECT_DOUBLE_EQ(sums->products(0, 0), -4e60);

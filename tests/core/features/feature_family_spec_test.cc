@@ -126,8 +126,8 @@ TEST(ColumnFamilyTest, DrawsEachColumnOfTheDataInEveryRound) {
   const auto family = Columns(3);
   EXPECT_TRUE(family->is_finite());
   const std::vector<FeatureParameters> expected = {{0.0}, {1.0}, {2.0}};
-  EXPECT_EQ(family->Draw(1, 0), expected);
-  EXPECT_EQ(family->Draw(2, 5), expected);
+  EXPECT_EQ(Drawn(*family, 1, 0), expected);
+  EXPECT_EQ(Drawn(*family, 2, 5), expected);
   const RowMatrix rows = NormalRows(4, 3, 1);
   Matrix out(4, 2);
   family->Bind({{2.0}, {0.0}})->Evaluate(rows, out);
@@ -154,8 +154,8 @@ TEST(DictionaryFamilyTest, DrawsItsGroupsAndNothingElse) {
   ASSERT_TRUE(family.ok());
   EXPECT_TRUE((*family)->is_finite());
   EXPECT_EQ((*family)->name(), "fourier");
-  EXPECT_EQ((*family)->Draw(1, 1), groups);
-  EXPECT_EQ((*family)->Draw(9, 7), groups);
+  EXPECT_EQ(Drawn(**family, 1, 1), groups);
+  EXPECT_EQ(Drawn(**family, 9, 7), groups);
   Matrix out(1, 4);
   (*family)->Bind(groups)->Evaluate(RowMatrix::Constant(1, 1, 2.0), out);
   EXPECT_NEAR(out(0, 0), std::cos(1.0), 1e-15);

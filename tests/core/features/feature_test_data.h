@@ -43,6 +43,12 @@ inline FeatureRows AllRows(RowMatrix values) {
   return FeatureRows(Prepared(std::move(blocks)));
 }
 
+// The candidates of a round.
+inline std::vector<FeatureParameters> Drawn(const FeatureFamily& family, uint64_t seed,
+                                            uint64_t round) {
+  return family.Draw(seed, round, RunContext()).value();
+}
+
 // A family that the spec allows.
 inline std::shared_ptr<const FeatureFamily> Family(const FeatureFamilySpec& spec,
                                                    Index num_inputs) {

@@ -28,11 +28,11 @@ TEST(FourierFamilyTest, DrawsDependOnSeedRoundAndPlaceAlone) {
   spec.bandwidths = {1.0, 3.0};
   spec.candidates_per_bandwidth = 4;
   const auto family = Family(spec, 3);
-  const auto first = family->Draw(5, 2);
-  family->Draw(5, 3);
-  EXPECT_EQ(family->Draw(5, 2), first);
-  EXPECT_NE(family->Draw(6, 2), first);
-  EXPECT_NE(family->Draw(5, 3), first);
+  const auto first = Drawn(*family, 5, 2);
+  Drawn(*family, 5, 3);
+  EXPECT_EQ(Drawn(*family, 5, 2), first);
+  EXPECT_NE(Drawn(*family, 6, 2), first);
+  EXPECT_NE(Drawn(*family, 5, 3), first);
   // No two candidates share their numbers.
   std::set<double> entries;
   for (const FeatureParameters& group : first) {
@@ -42,7 +42,7 @@ TEST(FourierFamilyTest, DrawsDependOnSeedRoundAndPlaceAlone) {
   EXPECT_EQ(entries.size(), 24U);
   // More candidates leave those that were there.
   spec.candidates_per_bandwidth = 6;
-  const auto more = Family(spec, 3)->Draw(5, 2);
+  const auto more = Drawn(*Family(spec, 3), 5, 2);
   ASSERT_EQ(more.size(), 12U);
   for (size_t c = 0; c < 4; ++c) {
     EXPECT_EQ(more[c], first[c]);
@@ -62,10 +62,10 @@ TEST(FourierFamilyTest, ARangeDrawsBandwidthsAnewInEachRound) {
     spec.bandwidth_draw = draw;
     const auto family = Family(spec, 1);
     std::vector<double> bandwidths;
-    for (const FeatureParameters& group : family->Draw(3, 0)) {
+    for (const FeatureParameters& group : Drawn(*family, 3, 0)) {
       bandwidths.push_back(group[0]);
     }
-    EXPECT_NE(bandwidths[0], family->Draw(3, 1)[0][0]);
+    EXPECT_NE(bandwidths[0], Drawn(*family, 3, 1)[0][0]);
     std::sort(bandwidths.begin(), bandwidths.end());
     EXPECT_GE(bandwidths.front(), 2.0);
     EXPECT_LE(bandwidths.back(), 200.0);
@@ -86,7 +86,7 @@ double MeanProduct(FourierKernel kernel, double bandwidth, const RowMatrix& pair
   spec.bandwidths = {bandwidth};
   spec.candidates_per_bandwidth = 40000;
   const auto family = Family(spec, pair.cols());
-  const auto groups = family->Draw(11, 0);
+  const auto groups = Drawn(*family, 11, 0);
   Matrix out(2, 2 * static_cast<Index>(groups.size()));
   family->Bind(groups)->Evaluate(pair, out);
   return out.row(0).dot(out.row(1)) / static_cast<double>(groups.size());
@@ -123,7 +123,7 @@ TEST(FourierFamilyTest, EvaluatesCosineAndSineSideBySide) {
 
 TEST(FourierFamilyTest, ValuesDependOnTheRowAndTheGroupAlone) {
   const auto family = Fourier(7, 0.3);
-  const auto groups = family->Draw(2, 0);
+  const auto groups = Drawn(*family, 2, 0);
   const RowMatrix rows = NormalRows(301, 7, 9);
   Matrix whole(rows.rows(), 2 * static_cast<Index>(groups.size()));
   SingleMatrix single(whole.rows(), whole.cols());

@@ -84,7 +84,7 @@ TEST(GaborFamilyTest, TheGridAndTheMeanAreAsDescribed) {
   for (const bool subtract : {false, true}) {
     spec.subtract_patch_mean = subtract;
     const auto family = Family(spec, 49);
-    const auto groups = family->Draw(4, 0);
+    const auto groups = Drawn(*family, 4, 0);
     Matrix values(3, static_cast<Index>(groups.size()));
     family->Bind(groups)->Evaluate(rows, values);
     for (Index i = 0; i < 3; ++i) {
@@ -102,7 +102,7 @@ TEST(GaborFamilyTest, BrightnessChangesNothingOnceTheMeanIsSubtracted) {
   FeatureFamilySpec spec = Gabor();
   spec.subtract_patch_mean = true;
   const auto family = Family(spec, 64);
-  const auto map = family->Bind(family->Draw(1, 0));
+  const auto map = family->Bind(Drawn(*family, 1, 0));
   const RowMatrix rows = NormalRows(4, 64, 2);
   Matrix values(4, map->num_columns());
   Matrix brighter(4, map->num_columns());
@@ -117,7 +117,7 @@ TEST(GaborFamilyTest, ValuesDependOnTheRowAndTheGroupAlone) {
   FeatureFamilySpec spec = Gabor();
   spec.subtract_patch_mean = true;
   const auto family = Family(spec, 121);
-  const auto groups = family->Draw(2, 0);
+  const auto groups = Drawn(*family, 2, 0);
   const RowMatrix rows = NormalRows(70, 121, 5).array() + 3.0;
   Matrix whole(70, static_cast<Index>(groups.size()));
   SingleMatrix single(70, whole.cols());
@@ -138,7 +138,7 @@ TEST(GaborFamilyTest, DrawsLieInTheirRanges) {
   FeatureFamilySpec spec = Gabor();
   spec.candidates = 500;
   const auto family = Family(spec, 256);
-  const auto groups = family->Draw(3, 8);
+  const auto groups = Drawn(*family, 3, 8);
   ASSERT_EQ(groups.size(), 500U);
   std::vector<double> log_scales;
   for (const FeatureParameters& group : groups) {
@@ -156,10 +156,10 @@ TEST(GaborFamilyTest, DrawsLieInTheirRanges) {
   // Uniform logarithms in [0, log 8]: the mean of 1000, within four standard errors.
   const Eigen::Map<const Vector> logs(log_scales.data(), 1000);
   EXPECT_NEAR(logs.mean(), std::log(8.0) / 2, 4 * std::log(8.0) / std::sqrt(12000.0));
-  EXPECT_EQ(family->Draw(3, 8), groups);
-  EXPECT_NE(family->Draw(3, 9), groups);
+  EXPECT_EQ(Drawn(*family, 3, 8), groups);
+  EXPECT_NE(Drawn(*family, 3, 9), groups);
   spec.candidates = 501;
-  const auto more = Family(spec, 256)->Draw(3, 8);
+  const auto more = Drawn(*Family(spec, 256), 3, 8);
   EXPECT_EQ(std::vector<FeatureParameters>(more.begin(), more.end() - 1), groups);
 }
 
@@ -203,7 +203,7 @@ TEST(GaborFamilyTest, APictureShowsTheFilterAroundItsMiddle) {
 
 TEST(GaborFamilyTest, SearchingInSinglePrecisionFindsTheSameSums) {
   const auto family = Family(Gabor(), 64);
-  const auto candidates = family->Draw(1, 0);
+  const auto candidates = Drawn(*family, 1, 0);
   const FeatureRows rows = AllRows(NormalRows(5000, 64, 3));
   const Matrix slopes = NormalRows(5000, 2, 4);
   const auto twice =

@@ -24,7 +24,7 @@ TEST(ScanLimitsTest, ColumnsOfCandidatesAreNeverKept) {
   FeatureFamilySpec spec;
   spec.candidates_per_bandwidth = 2000;
   const auto family = Family(spec, 4);
-  const auto candidates = family->Draw(1, 0);
+  const auto candidates = Drawn(*family, 1, 0);
   const Matrix slopes = Matrix::Ones(60000, 1);
   const int64_t grown = PeakGrowth([&] {
     return ScanCandidates(*family, rows, candidates, slopes, FeaturePrecision::kSingle,
@@ -65,7 +65,7 @@ TEST(ScanLimitsTest, LongWorkAsksWhetherItMustEnd) {
   constexpr int64_t kWorkPerPoll = 1 << 24;  // multiplications: a few milliseconds
   const FeatureRows rows = AllRows(NormalRows(20000, 100, 2));
   const auto family = Fourier(100);
-  const auto candidates = family->Draw(1, 0);
+  const auto candidates = Drawn(*family, 1, 0);
   const int64_t work = rows.size() * 100 * static_cast<int64_t>(candidates.size());
   const Polls scan = CountPolls([&](RunContext& context) {
     return ScanCandidates(*family, rows, candidates, Matrix::Ones(20000, 1),
@@ -78,7 +78,7 @@ TEST(ScanLimitsTest, LongWorkAsksWhetherItMustEnd) {
   FeatureFamilySpec spec;
   spec.kind = FeatureFamilyKind::kGabor;
   const auto gabor = Family(spec, 100);
-  const auto filters = gabor->Draw(1, 0);
+  const auto filters = Drawn(*gabor, 1, 0);
   const Polls filtered = CountPolls([&](RunContext& context) {
     return ScanCandidates(*gabor, rows, absl::MakeConstSpan(filters).first(10),
                           Matrix::Ones(20000, 1), FeaturePrecision::kSingle, context)

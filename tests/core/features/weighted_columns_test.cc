@@ -15,7 +15,7 @@ TEST(WeightedColumnsTest, AddsTheProductOfColumnsAndWeights) {
     for (const Index rows : {1, 31, 300}) {
       const RowMatrix table = NormalRows(rows, 6, 1);
       const auto family = Fourier(6);
-      const auto map = family->Bind(family->Draw(1, 0));
+      const auto map = family->Bind(Drawn(*family, 1, 0));
       const Matrix weights = NormalRows(map->num_columns(), outputs, 2);
       Matrix columns(rows, map->num_columns());
       map->Evaluate(table, columns);
@@ -31,7 +31,7 @@ TEST(WeightedColumnsTest, ARowsBitsDependOnTheRowAlone) {
   const auto data = Prepared({NormalRows(9000, 5, 3)});
   const FeatureRows rows(data);
   const auto family = Fourier(5);
-  const auto map = family->Bind(family->Draw(1, 0));
+  const auto map = family->Bind(Drawn(*family, 1, 0));
   const Matrix weights = NormalRows(map->num_columns(), 3, 4);
   Matrix whole = Matrix::Zero(9000, 3);
   AddWeightedColumns(*map, data->blocks[0].values.view(), weights, whole);
@@ -72,7 +72,7 @@ TEST(WeightedColumnsTest, NoColumnsAddNothing) {
 TEST(WeightedColumnsTest, CancelledWorkIsRefused) {
   const FeatureRows rows = AllRows(NormalRows(100, 2, 7));
   const auto family = Fourier(2);
-  const auto map = family->Bind(family->Draw(1, 0));
+  const auto map = family->Bind(Drawn(*family, 1, 0));
   const CancellationToken token;
   token.Cancel();
   Matrix out = Matrix::Zero(100, 1);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/errors.h"
+#include "core/training/label_names.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

@@ -55,7 +55,8 @@ TEST(RecipeSplitsTest, GroupsStayTogether) {
   const Dataset data = GroupedData();
   for (const ValidationKind kind : {ValidationKind::kHoldOut, ValidationKind::kFolds}) {
     const TrainingRecipe recipe = WithValidation(kind);
-    const auto splits = MakeSplits(recipe, data, data.role_columns[0], RunContext());
+    const auto splits =
+        MakeSplits(ExampleEntry(), recipe, data, data.role_columns[0], RunContext());
     ASSERT_TRUE(splits.ok()) << splits.status();
     EXPECT_EQ(splits->size(), kind == ValidationKind::kFolds ? 5u : 1u);
     for (const Split& split : *splits) {

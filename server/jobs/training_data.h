@@ -1,0 +1,43 @@
+// The rows of a job: those of its data set, or of several, which are the tasks of one problem.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
+#include "core/data/dataset.h"
+#include "server/jobs/dataset_cache.h"
+#include "server/storage/records.h"
+
+namespace mercer::server {
+
+struct TrainingData {
+  std::vector<DatasetRecord>
+      records;  // in the order of the plan; empty when they were opened by content
+  std::shared_ptr<const Dataset> rows;
+  std::string digest;  // equal ones mean equal rows
+};
+
+// Data sets that are joined in memory take no more.
+inline constexpr size_t kMaxJoinedBytes = size_t{1} << 30;
+
+// Errors: those of DatasetCache::Open and JoinTasks.
+absl::StatusOr<TrainingData> OpenTrainingData(DatasetCache& datasets,
+                                              const std::vector<std::string>& ids,
+                                              const RunContext& context);
+
+// A data set with the name that it has as a task.
+struct NamedContent {
+  std::string name;
+  BlobDigest blob;
+  std::shared_ptr<const Dataset> rows;
+};
+
+// What OpenTrainingData makes of opened data sets. Errors: those of JoinTasks.
+absl::StatusOr<TrainingData> JoinContents(const std::vector<NamedContent>& contents,
+                                          const RunContext& context);
+
+}  // namespace mercer::server

@@ -1,0 +1,78 @@
+#include "core/training/task_coding.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "core/base/errors.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+namespace {
+
+RoleColumn TextColumn(const std::vector<std::string>& categories, const Vector& codes) {
+  return {ColumnRole::kTask, {"subject", true, categories}, codes};
+}
+
+TEST(TaskCodingTest, TasksAreSortedAsClassesAre) {
+  const RoleColumn texts = TextColumn({"zoe", "adam", "unused"}, Vector{{0, 1, 0}});
+  const absl::StatusOr<TaskCoding> coding = TaskCoding::FromColumn(texts, {0, 1, 2});
+  ASSERT_TRUE(coding.ok()) << coding.status();
+  EXPECT_EQ(coding->names(), (std::vector<std::string>{"adam", "zoe"}));
+  EXPECT_EQ(coding->column(), "subject");
+  EXPECT_EQ(coding->num_tasks(), 2);
+  EXPECT_EQ(coding->Tasks(texts), (std::vector<int>{1, 0, 1}));
+  const RoleColumn numbers = NumericColumn(ColumnRole::kTask, "day", Vector{{10, 9, 10}});
+  EXPECT_EQ(TaskCoding::FromColumn(numbers, {0, 1, 2})->names(),
+            (std::vector<std::string>{"9", "10"}));
+  EXPECT_EQ(TaskCoding().num_tasks(), 1);
+  EXPECT_FALSE(TaskCoding().has_column());
+}
+
+TEST(TaskCodingTest, ReadsTheTaskOfEveryRowOrOneForAll) {
+  const TaskCoding coding = *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1});
+  Dataset rows;
+  rows.rows = 3;
+  EXPECT_EQ(*coding.ReadTasks(rows, "b"), (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(GetReason(coding.ReadTasks(rows, "").status()), "BAD_TASK");
+  ASSERT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c").status()).size(), 1u);
+  EXPECT_EQ(GetFieldViolations(coding.ReadTasks(rows, "c").status())[0].field, "task");
+  EXPECT_EQ(GetFieldViolations(TaskCoding().ReadTasks(rows, "a").status()).size(), 1u);
+  EXPECT_TRUE(TaskCoding().ReadTasks(rows, "")->empty());
+
+  rows.role_columns = {TextColumn({"b", "a"}, Vector{{0, 0, 1}})};
+  EXPECT_EQ(*coding.ReadTasks(rows, ""), (std::vector<int>{1, 1, 0}));
+  rows.role_columns = {TextColumn({"b", "other"}, Vector{{0, 1, 0}})};
+  const absl::Status unknown = coding.ReadTasks(rows, "").status();
+  EXPECT_EQ(GetReason(unknown), "BAD_TASK");
+  EXPECT_NE(unknown.message().find("row 2"), absl::string_view::npos) << unknown;
+  rows.role_columns = {TextColumn({"b"}, Vector{{0, 0, std::nan("")}})};
+  EXPECT_NE(coding.ReadTasks(rows, "").status().message().find("row 3"), absl::string_view::npos);
+}
+
+TEST(TaskCodingTest, TooManyTasksAreRefused) {
+  const Index count = TaskCoding::kMaxTasks + 1;
+  const RoleColumn column = NumericColumn(ColumnRole::kTask, "row",
+                                          Vector::LinSpaced(count, 1, static_cast<double>(count)));
+  std::vector<Index> rows;
+  for (Index i = 0; i < count; ++i) {
+    rows.push_back(i);
+  }
+  EXPECT_EQ(GetReason(TaskCoding::FromColumn(column, rows).status()), "TOO_MANY_TASKS");
+  rows.pop_back();
+  EXPECT_TRUE(TaskCoding::FromColumn(column, rows).ok());
+}
+
+TEST(TaskCodingTest, TheStoredFormIsReadBack) {
+  const TaskCoding coding = *TaskCoding::FromColumn(TextColumn({"a", "b"}, Vector{{0, 1}}), {0, 1});
+  ByteWriter writer;
+  coding.Save(writer);
+  ByteReader reader(writer.bytes());
+  const TaskCoding read = TaskCoding::Load(reader);
+  EXPECT_TRUE(reader.AtEnd());
+  EXPECT_EQ(read.names(), coding.names());
+  EXPECT_EQ(read.column(), "subject");
+}
+
+}  // namespace
+}  // namespace mercer
