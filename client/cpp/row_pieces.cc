@@ -97,6 +97,9 @@ int64_t CountRows(const v1::Rows& rows) {
   for (const v1::SquareRows& square : rows.squares()) {
     count(CountMatrixRows(square.values()));
   }
+  if (rows.tasks_size() > 0) {
+    count(rows.tasks_size());
+  }
   return agree ? all.value_or(0) : 0;
 }
 
@@ -118,6 +121,9 @@ v1::Rows SliceRows(const v1::Rows& rows, int64_t begin, int64_t count) {
     v1::SquareRows& part = *slice.add_squares();
     part.set_name(square.name());
     SliceMatrix(square.values(), begin, count, *part.mutable_values());
+  }
+  if (rows.tasks_size() > 0) {
+    SliceField(rows.tasks(), begin, count, *slice.mutable_tasks());
   }
   return slice;
 }

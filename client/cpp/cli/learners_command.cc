@@ -41,7 +41,9 @@ std::string FormatLearner(const v1::LearnerDescription& learner, int width) {
                                   Paragraph(learner.summary(), width, 2));
   absl::StrAppend(&text, "  learns ", learner.classification() ? "classes" : "",
                   learner.classification() && learner.regression() ? " and " : "",
-                  learner.regression() ? "numbers (--regression)" : "", "\n\nOptions:\n");
+                  learner.regression() ? "numbers (--regression)" : "",
+                  learner.several_tasks() ? ", of several tasks too (--task, --with-task)" : "",
+                  "\n\nOptions:\n");
   for (const v1::OptionDescription& option : learner.options()) {
     text += FormatOption(option, width);
   }

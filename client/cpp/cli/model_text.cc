@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -22,7 +24,7 @@ namespace {
 constexpr int kLabelWidth = 16;
 constexpr int kMaxBarWidth = 30;
 constexpr int kMinNameWidth = 20;
-constexpr size_t kMaxShownClasses = 12;
+constexpr size_t kMaxShownNames = 12;
 constexpr int kBesideName = 28;  // cells of a line that a kernel's name leaves for bar and number
 
 std::string Line(const std::string& label, const std::string& text) {
@@ -71,16 +73,26 @@ std::string ScopeText(v1::CertificateScope scope) {
   }
 }
 
+// The first of them.
+std::string NamesText(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  const size_t shown = std::min(static_cast<size_t>(names.size()), kMaxShownNames);
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + static_cast<int>(shown), ", "),
+                      shown < static_cast<size_t>(names.size()) ? ", ..." : "");
+}
+
 std::string ClassesText(const google::protobuf::RepeatedPtrField<std::string>& classes) {
-  if (classes.empty()) {
+  return classes.empty() ? ""
+                         : absl::StrCat(", ", classes.size(), " classes: ", NamesText(classes));
+}
+
+// "a, b, c (column subject)"; of many also how many they are.
+std::string TasksText(const v1::TaskCoding& tasks) {
+  if (tasks.names().empty()) {
     return "";
   }
-  const auto count = static_cast<size_t>(classes.size());
-  const size_t shown = std::min(count, kMaxShownClasses);
-  return absl::StrCat(
-      ", ", count,
-      " classes: ", absl::StrJoin(classes.begin(), classes.begin() + static_cast<int>(shown), ", "),
-      shown < count ? ", ..." : "");
+  const bool many = static_cast<size_t>(tasks.names_size()) > kMaxShownNames;
+  return absl::StrCat(many ? absl::StrCat(tasks.names_size(), " tasks: ") : "",
+                      NamesText(tasks.names()), " (column ", tasks.column(), ")");
 }
 
 // What is weighed, kernels or features, and by how much: rows of `weights` are theirs, columns the outputs'.
@@ -177,6 +189,26 @@ std::string FormatWeights(const WeighedNames& weighed, const Terminal& terminal,
   return text + RestText(means, order, shown);
 }
 
+// Metrics of a path: "path.2.accuracy".
+constexpr char kPathPrefix[] = "path.";
+// Metrics of a single task, behind those of all rows: "folds.task.ann.rmse".
+constexpr char kTaskPrefix[] = "task.";
+
+// A line for each task. `metrics`: "task.ann.rmse"; a task's name may have dots.
+std::string FormatTaskMetrics(const std::vector<std::pair<std::string, double>>& metrics) {
+  if (metrics.empty()) {
+    return "";
+  }
+  constexpr size_t kBegin = std::size(kTaskPrefix) - 1;
+  const std::string& first = metrics[0].first;
+  Table table({"", "task", first.substr(first.rfind('.') + 1)});
+  for (const auto& [name, value] : metrics) {
+    table.AddRow({"", Printable(name.substr(kBegin, name.rfind('.') - kBegin)),
+                  absl::StrFormat("%.4g", value)});
+  }
+  return table.ToString();
+}
+
 std::string LabelsText(const v1::Model& model) {
   const std::map<std::string, std::string> sorted(model.labels().begin(), model.labels().end());
   return absl::StrJoin(sorted, ", ", absl::PairFormatter("="));
@@ -204,11 +236,9 @@ std::string FormatCertificate(const v1::Certificate& certificate) {
              : "certificate  none: the method solves no optimisation problem\n";
 }
 
-// Metrics of a path: "path.2.accuracy".
-constexpr char kPathPrefix[] = "path.";
-
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
   std::map<std::string, std::vector<std::string>> groups;
+  std::map<std::string, std::vector<std::pair<std::string, double>>> of_tasks;
   for (const v1::Metric& metric : metrics) {
     if (absl::StartsWith(metric.name(), kPathPrefix)) {
       continue;  // FormatPath
@@ -217,12 +247,17 @@ std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& 
     const std::string group = dot == std::string::npos ? "metrics" : metric.name().substr(0, dot);
     const std::string name =
         dot == std::string::npos ? metric.name() : metric.name().substr(dot + 1);
+    if (absl::StartsWith(name, kTaskPrefix) && name.rfind('.') >= std::size(kTaskPrefix)) {
+      of_tasks[group].emplace_back(name, metric.value());
+      continue;
+    }
     groups[group].push_back(absl::StrFormat("%s %.4g", name, metric.value()));
   }
   std::string text;
   for (const auto& [group, values] : groups) {
     const std::string label = group == "held_out" ? "held-out rows" : group;
-    absl::StrAppend(&text, Pad(label, 13), " ", absl::StrJoin(values, "  "), "\n");
+    absl::StrAppend(&text, Pad(label, 13), " ", absl::StrJoin(values, "  "), "\n",
+                    FormatTaskMetrics(of_tasks[group]));
   }
   return text;
 }
@@ -271,6 +306,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       &text, Line("trained by", absl::StrCat(model.lineage().job(), " on ", data)),
       Line("created", FormatTime(model.create_time())),
       Line("target", Wrapped(model.target() + ClassesText(model.coding().classes()), terminal)),
+      Line("tasks", Wrapped(TasksText(model.tasks()), terminal)),
       Line("options", Wrapped(OptionsText(model), terminal)),
       Line("rows", absl::StrCat(model.num_training_rows(), " trained on, ",
                                 model.num_support_vectors(), " support vectors")),

@@ -19,6 +19,7 @@ struct PredictFlags {
   std::string model;
   std::string input;
   std::string output;
+  std::string task;
   bool values = false;
   bool contributions = false;
   std::optional<std::string> delimiter;
@@ -108,6 +109,7 @@ absl::Status PredictAll(Session& session, const PredictFlags& flags, const Predi
   v1::PredictHeader header;
   header.set_model(FullName("models", flags.model));
   header.set_contributions(flags.contributions);
+  header.set_task(flags.task);
   if (IsDataset(flags)) {
     header.set_dataset(flags.input);
     return session.client().PredictDataset(header, sink, stop);
@@ -170,6 +172,9 @@ void AddPredictCommand(CommandLine& line) {
                       "data set, datasets/ID");
   command->add_option("--output", flags->output,
                       "Write the predictions to this file, which is left alone unless all succeed");
+  command->add_option(
+      "--task", flags->task,
+      "Models of several tasks: that of all rows; default: the column of the tasks says it");
   command->add_flag("--values", flags->values, "Also the decision values, one column per output");
   command->add_flag("--contributions", flags->contributions,
                     "Also each kernel's share of each decision value");

@@ -27,6 +27,7 @@ struct RetentionFlags {
 struct AssessFlags {
   std::string model;
   std::string dataset;
+  std::string task;
 };
 
 absl::StatusOr<ExitCode> Update(Session& session, const UpdateFlags& flags) {
@@ -101,6 +102,7 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
   v1::EvaluateModelRequest request;
   request.set_name(FullName("models", flags.model));
   request.set_dataset(FullName("datasets", flags.dataset));
+  request.set_task(flags.task);
   const std::stop_token interrupt = session.CatchInterrupts();
   const absl::StatusOr<v1::EvaluateModelResponse> response =
       session.client().EvaluateModel(request, interrupt);
@@ -194,6 +196,9 @@ void AddRegistryCommands(CommandLine& line) {
   evaluate->add_option("MODEL", evaluated->model, "NAME, NAME/versions/N or NAME@ALIAS")
       ->required();
   evaluate->add_option("DATA", evaluated->dataset, "Name of the data set")->required();
+  evaluate->add_option(
+      "--task", evaluated->task,
+      "Models of several tasks: that of all rows; default: the column of the tasks says it");
   auto verified = std::make_shared<AssessFlags>();
   line.Add(line.app, "verify", "Recompute the certificate of a model from data and witness",
            verified, &Verify)

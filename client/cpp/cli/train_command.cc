@@ -86,6 +86,20 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--class-weights", flags.class_weights, "balanced, none, or CLASS=FACTOR,...");
 }
 
+void AddTaskFlags(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* task = command.add_option("--task", flags.task,
+                                         "Learners of several tasks: the column that says which "
+                                         "task a row is of; default: the one uploaded as task");
+  CLI::Option* one_task =
+      command.add_flag("--one-task", flags.one_task, "All rows are of one task")->excludes(task);
+  command
+      .add_option("--with-task", flags.further_tasks,
+                  "A further data set; it and DATA are tasks, named after them (repeatable)")
+      ->allow_extra_args(false)
+      ->excludes(task)
+      ->excludes(one_task);
+}
+
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   CLI::Option* hold_out = command.add_option(
       "--hold-out", flags.hold_out,
@@ -151,6 +165,7 @@ void AddTrainCommand(CommandLine& line) {
   CLI::App* command = line.app.add_subcommand(kName, "Queue a training");
   line.AddCommonFlags(*command);
   AddDataFlags(*command, *flags);
+  AddTaskFlags(*command, *flags);
   AddRunFlags(*command, *flags);
   command->footer(absl::StrCat(kLearnerHelp, kKernelSyntaxHelp));
   command->callback([&line, flags] {

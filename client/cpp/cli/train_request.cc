@@ -141,6 +141,24 @@ absl::Status SetPath(const std::string& text, v1::OptionPath& path) {
   return absl::OkStatus();
 }
 
+// Which rows are of which task.
+void SetTasks(const TrainFlags& flags, v1::TrainRequest& request) {
+  if (flags.task.has_value()) {
+    request.set_task(*flags.task);
+  }
+  if (flags.one_task) {
+    request.set_task("");
+  }
+  for (const std::string& dataset : flags.further_tasks) {
+    request.add_data()->set_dataset(FullName("datasets", dataset));
+  }
+  if (!flags.further_tasks.empty()) {
+    for (v1::DataInput& input : *request.mutable_data()) {
+      input.set_role(v1::DATA_ROLE_TASK);
+    }
+  }
+}
+
 absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
   if (flags.gap.has_value()) {
     stopping.set_relative_gap(*flags.gap);
@@ -156,6 +174,7 @@ absl::Status SetStopping(const TrainFlags& flags, v1::Stopping& stopping) {
 absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   v1::TrainRequest request;
   request.add_data()->set_dataset(FullName("datasets", flags.data));
+  SetTasks(flags, request);
   request.set_target(flags.target);
   request.set_target_kind(flags.regression ? v1::TARGET_KIND_REGRESSION
                                            : v1::TARGET_KIND_CLASSIFICATION);

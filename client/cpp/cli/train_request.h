@@ -16,6 +16,9 @@ struct TrainFlags {
   std::string data;
   std::string learner;
   std::vector<std::string> kernels;
+  std::optional<std::string> task;         // column of the tasks
+  bool one_task = false;                   // whatever columns of tasks there are
+  std::vector<std::string> further_tasks;  // data sets, each a task as `data` then is
   std::string target;
   bool regression = false;
   bool one_vs_one = false;

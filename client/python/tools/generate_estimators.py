@@ -27,6 +27,7 @@ NAMES = {
 }
 ONLY = {"classification": "Regression only", "regression": "Classification only"}  # what the other kind leaves out
 BASES = {"classification": "KernelClassifier", "regression": "KernelRegressor"}
+TASK_BASES = {"classification": "TaskClassifier", "regression": "TaskRegressor"}
 KEYWORDS = {"lambda": "lambda_"}
 
 MADE_BY = """Made by ``tools/generate_estimators.py`` from the descriptions of the server's learners.
@@ -110,6 +111,11 @@ def class_name(learner, kind):
     """Of the estimator of a learner, for ``"classification"`` or ``"regression"``."""
     suffix = {"classification": "Classifier", "regression": "Regressor"}[kind]
     return NAMES.get((learner, kind), "".join(word.capitalize() for word in learner.split("_")) + suffix)
+
+
+def bases_of(learner):
+    """The class that an estimator of each kind is made from."""
+    return TASK_BASES if learner.several_tasks else BASES
 
 
 def default_of(option):
@@ -200,18 +206,19 @@ def estimator(learner, kind):
         "    ) -> None:",
         *(f"        self.{n} = {n}" for n, *_ in parameters),
     ]
-    return name, "\n".join([f"class {name}({BASES[kind]}):", *doc, "", *body])
+    return name, "\n".join([f"class {name}({bases_of(learner)[kind]}):", *doc, "", *body])
 
 
 def module(learner):
     """(names of the classes, source) of the module of a learner."""
     made = [estimator(learner, kind) for kind in ONLY if getattr(learner, kind)]
-    bases = [base for kind, base in BASES.items() if getattr(learner, kind)]
+    bases = [base for kind, base in bases_of(learner).items() if getattr(learner, kind)]
+    home = "_task_estimator" if learner.several_tasks else "_estimator"
     head = [
         f'"""{learner.title}.\n\n{MADE_BY}\n"""\n',
         "from __future__ import annotations\n",
         "from typing import Any\n",
-        f"from mercer._estimator import {', '.join(bases)}",
+        f"from mercer.{home} import {', '.join(bases)}",
     ]
     return [name for name, _ in made], "\n\n\n".join(["\n".join(head), *(source for _, source in made)]) + "\n"
 

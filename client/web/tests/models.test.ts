@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mainMetric, metricSource, pathOf, plainMetrics, validationMetrics } from '../src/lib/models.ts';
+import { mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics } from '../src/lib/models.ts';
 import type { Metric, Model } from '../src/api/model_types.ts';
 
 const rank: Metric = { name: 'low_rank.joint_rank', value: 312 };
@@ -15,6 +15,23 @@ test('what the verifier measured is no metric of the validation', () => {
   assert.equal(metricSource(accuracy), 'on held-out rows');
   assert.equal(metricSource(rank), '');
   assert.equal(mainMetric(modelWith([rank])), '–');
+});
+
+test('tasks are named, many of them are counted', () => {
+  assert.equal(tasksText({ column: 'subject', names: ['ann', 'bob'] }), 'tasks ann, bob (column subject)');
+  const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
+  assert.equal(tasksText({ column: 'subject', names }), '20 tasks: s0, s1, s2, s3, s4, s5, … (column subject)');
+});
+
+test('metrics of single tasks stand apart', () => {
+  const accuracy = { name: 'folds.accuracy', value: 0.9 };
+  const model = modelWith([accuracy, { name: 'folds.task.a.b.accuracy', value: 0.875 }, { name: 'folds.task.c.accuracy', value: 1 }]);
+  assert.deepEqual(plainMetrics(model), [accuracy]);
+  assert.deepEqual(taskMetrics(model), [
+    { task: 'a.b', metric: 'accuracy', text: '87.50 %' },
+    { task: 'c', metric: 'accuracy', text: '100.00 %' },
+  ]);
+  assert.deepEqual(taskMetrics(modelWith([accuracy, { name: 'path.1.task.c.accuracy', value: 1 }])), []);
 });
 
 test('the values of a path, and the best of them', () => {

@@ -29,7 +29,7 @@ test('recorded requests come through the form unchanged', () => {
 
 test('a request with every field comes through the form unchanged', () => {
   const request: TrainRequest = {
-    data: [{ dataset: 'datasets/a' }, { dataset: 'datasets/b', role: 'DATA_ROLE_VIEW' }],
+    data: [{ dataset: 'datasets/a' }],
     target: 'y',
     targetKind: 'TARGET_KIND_CLASSIFICATION',
     coding: 'CODING_CHOICE_ONE_VS_ONE',
@@ -61,6 +61,25 @@ test('a request with every field comes through the form unchanged', () => {
   const again = toRequest(fromRequest(request), lpMkl);
   assert.deepEqual(again.violations, []);
   assert.deepEqual(again.request, request);
+});
+
+test('tasks are data sets, a column or none, for learners that take several', () => {
+  const features: LearnerDescription = { name: 'infinite_features', classification: true, regression: true, severalTasks: true };
+  const form = withLearner({ ...emptyForm(), dataset: 'datasets/a', tasks: ['datasets/b', 'datasets/c'] }, features);
+  const { request } = toRequest(form, features);
+  assert.deepEqual(request.data, ['a', 'b', 'c'].map((id) => ({ dataset: `datasets/${id}`, role: 'DATA_ROLE_TASK' })));
+  assert.equal('task' in request, false);
+  assert.deepEqual(fromRequest(request).tasks, form.tasks);
+  assert.deepEqual(toRequest(withLearner(form, svm), svm).request.data, [{ dataset: 'datasets/a' }]);
+  for (const task of [undefined, '', 'subject']) {
+    const single = toRequest({ ...form, tasks: [], task }, features).request;
+    assert.deepEqual(single.data, [{ dataset: 'datasets/a' }]);
+    assert.equal(single.task, task);
+    assert.equal('task' in single, task !== undefined);
+    assert.equal(fromRequest(single).task, task);
+  }
+  const wrong = [{ field: 'data[2].dataset', description: 'is data[1] again' }, { field: 'task', description: 'is for one data set' }];
+  assert.deepEqual([...assignViolations(wrong, pathsOf(form, features)).byPath.keys()], ['data[2]', 'task']);
 });
 
 test('what is empty is left to the server', () => {

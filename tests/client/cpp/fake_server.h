@@ -46,6 +46,7 @@ struct FakeState {
   std::vector<v1::WatchJobsRequest> job_watches;
   std::vector<grpc::Status> watch_ends;  // of WatchJobs, one after the other; then ABORTED
   std::vector<v1::PredictHeader> predictions;
+  std::vector<v1::EvaluateModelRequest> evaluations;
   std::vector<v1::Rows> batches;  // of all predictions
   int events_per_stream = 2;      // StreamProgress breaks after this many
   int last_event = 5;
@@ -307,8 +308,10 @@ class FakeModels : public v1::ModelService::Service {
     return state_.NextStatus();
   }
 
-  grpc::Status EvaluateModel(grpc::ServerContext*, const v1::EvaluateModelRequest*,
+  grpc::Status EvaluateModel(grpc::ServerContext*, const v1::EvaluateModelRequest* request,
                              v1::EvaluateModelResponse*) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.evaluations.push_back(*request);
     return state_.NextStatus();
   }
 

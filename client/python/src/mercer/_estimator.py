@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mercer import errors
 from mercer._content import Part
-from mercer._tables import Column, dense_part, is_sparse, matrix_column, sparse_part
+from mercer._tables import Column, dense_part, encode_categories, is_sparse, matrix_column, sparse_part, task_texts
 from mercer._upload import Upload
 from mercer.client import Client, connect
 from mercer.jobs import Job, Progress
@@ -33,7 +33,7 @@ Server = Union[None, str, Client]
 # Of learners that must be given kernels.
 DEFAULT_KERNELS = ("linear", "gaussian median=0.25,0.5,1,2,4")
 _LONGEST_LABEL = 200
-# A sparse matrix with weights is sent dense, because its format has no place for them.
+# A sparse matrix with weights or tasks is sent dense, because its format has no place for them.
 _MOST_DENSE_NUMBERS = 1 << 27
 
 
@@ -80,9 +80,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------------------------------------------ training
 
-    def _fit(self, features: Any, target: Column, weight: Optional[Array], class_weight: Any) -> Any:
+    def _fit(self, features: Any, target: Column, weight: Any, class_weight: Any, tasks: Any) -> Any:
         client = find_client(self.server)
-        upload = Upload(client.connection, self._parts(features, target, weight))
+        roles = [target]
+        if weight is not None:
+            roles.append(Column((self._free_name("weight"),), _weights(weight, features), "weight"))
+        if tasks is not None:
+            codes, names = encode_categories(np.asarray(task_texts(tasks, features.shape[0]), dtype=object))
+            roles.append(Column((self._free_name("task"),), codes, "task", names))
+        upload = Upload(client.connection, self._parts(features, roles))
         dataset = upload.run(labels={"client": "python"})
         try:
             self._follow(self._start(client, dataset.name, target.names[0], class_weight))
@@ -127,18 +133,16 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _parts(self, features: Any, target: Column, weight: Optional[Array]) -> list[Part]:
-        if is_sparse(features) and weight is None and not target.categories:
-            return [sparse_part(features, target.values, target.names[0])]
+    def _parts(self, features: Any, roles: list[Column]) -> list[Part]:
+        if is_sparse(features) and len(roles) == 1 and not roles[0].categories:
+            return [sparse_part(features, roles[0].values, roles[0].names[0])]
         if is_sparse(features):
             if features.shape[0] * features.shape[1] > _MOST_DENSE_NUMBERS:
                 raise ValueError(
-                    "sparse features with labels or weights are sent dense, and these are too large for that"
+                    "sparse features with labels, weights or tasks are sent dense, and these are too large for that"
                 )
             features = features.toarray()
-        columns = [matrix_column(features, list(self.get_feature_names_out())), target]
-        if weight is not None:
-            columns.append(Column((self._free_name("weight"),), weight, "weight"))
+        columns = [matrix_column(features, list(self.get_feature_names_out())), *roles]
         return [dense_part(columns, allow_missing=self.imputation != "refuse")]
 
     def _free_name(self, name: str) -> str:
@@ -179,10 +183,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     # ---------------------------------------------------------------------------------------------------- prediction
 
-    def _decision_values(self, X: Any) -> Array:
+    def _decision_values(self, X: Any, tasks: Any = None) -> Array:
         check_is_fitted(self)
         features = validate_data(self, X, reset=False, **self._checks())
-        return self.model_.decision_values(features)
+        return self.model_.decision_values(features, tasks=tasks)
 
     def _checks(self) -> dict[str, Any]:
         finite: Any = True if self.imputation == "refuse" else "allow-nan"
@@ -232,16 +236,18 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         self : object
         """
+        return self._fit_classes(X, y, sample_weight)
+
+    def _fit_classes(self, X: Any, y: Any, sample_weight: Any, tasks: Any = None) -> Any:
         features, y = validate_data(self, X, y, ensure_min_samples=2, **self._checks())
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}; a classifier needs two or more")
         labels = _label_texts(self.classes_)
-        weight = None if sample_weight is None else _weights(sample_weight, features)
         target = Column((self._free_name("target"),), codes.astype(np.float64), "target", labels)
         self._labels = labels
-        return self._fit(features, target, weight, self._class_weight(labels))
+        return self._fit(features, target, sample_weight, self._class_weight(labels), tasks)
 
     def _class_weight(self, labels: tuple[str, ...]) -> Any:
         if self.class_weight is None or isinstance(self.class_weight, str):
@@ -266,7 +272,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             Two classes: positive for ``classes_[1]``. More: the largest is that of the predicted class; one against
             one, votes and bounded sums of the pairs' values.
         """
-        values = self._decision_values(X)
+        return self._class_values(self._decision_values(X))
+
+    def _class_values(self, values: Array) -> Array:
         positions = self._positions()
         if len(positions) == 2 and values.shape[1] == 1:
             return values[:, 0] if positions == [0, 1] else -values[:, 0]
@@ -289,7 +297,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         -------
         y : ndarray of shape (n_samples,)
         """
-        values = self._decision_values(X)
+        return self._decide(self._decision_values(X))
+
+    def _decide(self, values: Array) -> npt.NDArray[Any]:
         return np.asarray(self.classes_[np.asarray(self._positions())[self.model_.class_indices(values)]])
 
     @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
@@ -333,10 +343,12 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         -------
         self : object
         """
+        return self._fit_numbers(X, y, sample_weight)
+
+    def _fit_numbers(self, X: Any, y: Any, sample_weight: Any, tasks: Any = None) -> Any:
         features, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **self._checks())
-        weight = None if sample_weight is None else _weights(sample_weight, features)
         target = Column((self._free_name("target"),), np.asarray(y, dtype=np.float64), "target")
-        return self._fit(features, target, weight, None)
+        return self._fit(features, target, sample_weight, None, tasks)
 
     def predict(self, X: Any) -> Array:
         """Numbers of rows.

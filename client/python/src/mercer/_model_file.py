@@ -17,8 +17,9 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
-_VERSION = 2
+_VERSION = 3
 _VERSION_WITHOUT_FEATURES = 1
+_VERSION_WITHOUT_TASKS = 2
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 _FRAME_BYTES = 24
 _CHECKSUM_BYTES = 8
@@ -144,6 +145,8 @@ class ModelFile:
     feature_terms: tuple[FeatureTerm, ...] = ()
     feature_names: tuple[str, ...] = ()
     feature_weights: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
+    task_column: str = ""
+    tasks: tuple[str, ...] = ()
 
 
 class _Reader:
@@ -326,6 +329,8 @@ def _certificate(reader: _Reader) -> dict[str, float]:
 
 
 def _check(model: ModelFile) -> None:
+    if model.tasks and len(model.tasks) != len(model.bias):
+        raise ModelFileError("the model file is inconsistent: its tasks are not its outputs")
     for term in model.terms:
         fits = (
             0 <= term.basis < len(model.bases)
@@ -374,6 +379,8 @@ def read_model_file(content: bytes) -> ModelFile:
         )
         if version > _VERSION_WITHOUT_FEATURES:
             model = _with_features(model, reader)
+        if version > _VERSION_WITHOUT_TASKS:
+            model = dataclasses.replace(model, task_column=reader.string(), tasks=reader.strings())
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
 from mercer._proto import v1
-from mercer._tables import is_frame, is_sparse
+from mercer._tables import is_frame, is_sparse, task_texts
 
 # Rows of a message: at most so many numbers, of 8 bytes, well below the server's limit of 64 MiB.
 _NUMBERS_OF_A_MESSAGE = 1 << 20
@@ -76,9 +76,9 @@ def _add_block(rows: Any, block: str, data: Any) -> None:
         rows.dense.add(name=block, values=_raw(array))
 
 
-def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Any:
+def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Sequence[str] = ()) -> Any:
     """The message Rows of a matrix, a DataFrame, or a mapping of block names to those."""
-    rows = v1.Rows()
+    rows = v1.Rows(tasks=tasks)
     for name, block in data.items() if isinstance(data, Mapping) else (("", data),):
         _add_block(rows, name, block)
     for name, matrix in (squares or {}).items():
@@ -86,12 +86,13 @@ def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Any:
     return rows
 
 
-def batches(data: Any, squares: Optional[Mapping[str, Any]] = None) -> Iterator[Any]:
+def batches(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any = None) -> Iterator[Any]:
     """Messages Rows of at most some megabytes each, in order."""
     total = num_rows(data)
+    texts = [] if tasks is None else task_texts(tasks, total)
     width = _width(data) + sum(np.asarray(m).shape[1] for m in (squares or {}).values())
     step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))
     for begin in range(0, total, step):
         end = min(begin + step, total)
         parts = {name: np.asarray(m)[begin:end] for name, m in (squares or {}).items()}
-        yield make_rows(slice_rows(data, begin, end), parts)
+        yield make_rows(slice_rows(data, begin, end), parts, texts[begin:end])

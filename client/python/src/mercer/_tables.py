@@ -51,6 +51,17 @@ def category_text(value: Any) -> str:
     return str(value)
 
 
+def task_texts(tasks: Any, rows: int) -> list[str]:
+    """The name of the task of each row."""
+    values = np.asarray(tasks, dtype=object)
+    if values.shape != (rows,):
+        raise ValueError(f"tasks must name one for each of the {rows} rows, has the shape {values.shape}")
+    for row, value in enumerate(values):
+        if value is None or value != value or value == "":
+            raise ValueError(f"tasks: row {row} has none")
+    return [category_text(value) for value in values.tolist()]
+
+
 def encode_categories(values: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
     """Positions in a sorted list of categories; None and NaN become NaN."""
     texts = [None if value is None or value != value else category_text(value) for value in values.tolist()]

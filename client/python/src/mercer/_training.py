@@ -134,7 +134,10 @@ def train_request(
         request_id=settings.pop("request_id") or uuid.uuid4().hex,
     )
     for name in datasets:
-        request.data.add(dataset=name)
+        request.data.add(dataset=name, role=v1.DATA_ROLE_TASK if len(datasets) > 1 else 0)
+    task = settings.pop("task")
+    if task is not None:
+        request.task = task
     model = settings.pop("model")
     if model:
         request.model = model if model.startswith("models/") else f"models/{model}"

@@ -169,6 +169,7 @@ class Client:
         *,
         kernels: Kernels = None,
         target: Optional[str] = None,
+        task: Optional[str] = None,
         regression: bool = False,
         coding: Optional[str] = None,
         validation: Validation = None,
@@ -194,7 +195,7 @@ class Client:
         Parameters
         ----------
         data : Dataset, str, or a sequence of those
-            Further data sets are views: the same rows with further blocks.
+            More than one: each is a task of its own, named after it, of a learner of several tasks.
         learner : str
             ``"lp_mkl"``, ``"svm"``, ``"kernel_ridge"``; :meth:`learners` describes them.
         options : mapping, optional
@@ -203,6 +204,9 @@ class Client:
             See :mod:`mercer.kernels`: ``["linear", "gaussian median=0.5,1,2"]``.
         target : str, optional
             Name of the target column; not needed when there is only one.
+        task : str, optional
+            Name of the column that says which task a row is of. None: the only column with the role ``task``, for
+            learners of several tasks. Empty: all rows are of one task.
         regression : bool
             True: the target is a number. False: its values are names of classes.
         coding : str, optional

@@ -14,12 +14,14 @@ from mercer._features import Features, prepare
 from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, KernelSpec, read_model_file
 from mercer._rows import num_rows, slice_rows
+from mercer._tables import is_frame, task_texts
 
 Array = npt.NDArray[np.float64]
 
 _REGRESSION, _BINARY, _ONE_VS_ALL, _ONE_VS_ONE = range(4)
 # Values of a kernel that are computed at a time: they stay in the processor's cache.
 _VALUES_AT_A_TIME = 1 << 18
+_NAMES_IN_ERRORS = 10
 
 
 class LocalModel:
@@ -45,6 +47,10 @@ class LocalModel:
     feature_weights : ndarray of shape (groups, outputs)
         Euclidean norms of the weights of the groups, as the learner defines them.
     bias : ndarray of shape (outputs,)
+    tasks : tuple of str
+        Of a model of several tasks their names, one for each output; else empty.
+    task_column : str
+        Name of the column that says which task a row is of; else empty.
     certificate, metrics : dict of str to float
     num_support_vectors, num_training_rows : int
     """
@@ -62,6 +68,8 @@ class LocalModel:
         self.feature_names = file.feature_names
         self.feature_weights = file.feature_weights
         self.bias = file.bias
+        self.tasks = file.tasks
+        self.task_column = file.task_column
         self.certificate = file.certificate
         self.metrics = file.metrics
         self.num_support_vectors = file.num_support_vectors
@@ -86,8 +94,10 @@ class LocalModel:
         """Writes the file that the model was read from."""
         pathlib.Path(path).write_bytes(self.content)
 
-    def decision_values(self, rows: Any, squares: Optional[Mapping[str, Any]] = None) -> Array:
-        """Values rows x outputs; of a regression the predictions.
+    def decision_values(
+        self, rows: Any, squares: Optional[Mapping[str, Any]] = None, *, task: str = "", tasks: Any = None
+    ) -> Array:
+        """Values rows x outputs; of a regression the predictions; of several tasks rows x 1, each row's by its task.
 
         Parameters
         ----------
@@ -95,9 +105,44 @@ class LocalModel:
             A matrix has the model's columns in their order; those of a DataFrame are found by name.
         squares : mapping of str to array, optional
             For precomputed kernels and distances: rows x training rows.
+        task : str
+            Models of several tasks: that of all rows. Empty: `tasks` says it, or a DataFrame's column `task_column`.
+        tasks : sequence, optional
+            The name of the task of each row.
         """
-        matrices = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in (squares or {}).items()}
         total = num_rows(rows)
+        own = self._own_outputs(rows, total, task, tasks)
+        values = self._all_values(rows, total, squares)
+        return values if own is None else values[np.arange(total), own][:, None]
+
+    def _own_outputs(self, rows: Any, total: int, task: str, tasks: Any) -> Optional[npt.NDArray[np.intp]]:
+        """For each row the output of its task; None for models of a single task."""
+        if task and tasks is not None:
+            raise ValueError("task and tasks exclude each other")
+        if not self.tasks:
+            if task or tasks is not None:
+                raise ValueError("the model is of a single task")
+            return None
+        if tasks is None and not task:
+            if not is_frame(rows) or self.task_column not in rows.columns:
+                raise ValueError(
+                    f"the model is of several tasks: say which one each row is of ({self._listed_tasks()})"
+                )
+            tasks = rows[self.task_column]
+        place = {name: output for output, name in enumerate(self.tasks)}
+        names = [task] * total if task else task_texts(tasks, total)
+        for row, name in enumerate(names):
+            if name not in place:
+                where = "" if task else f"row {row}: "
+                raise ValueError(f"{where}the model knows no task {name!r}; its tasks are {self._listed_tasks()}")
+        return np.array([place[name] for name in names], dtype=np.intp)
+
+    def _listed_tasks(self) -> str:
+        more = ", ..." if len(self.tasks) > _NAMES_IN_ERRORS else ""
+        return ", ".join(self.tasks[:_NAMES_IN_ERRORS]) + more
+
+    def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]]) -> Array:
+        matrices = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in (squares or {}).items()}
         for name, matrix in matrices.items():
             if matrix.shape != (total, self._file.num_square_columns):
                 shape = (total, self._file.num_square_columns)
@@ -111,9 +156,11 @@ class LocalModel:
             values[begin:end] = self._evaluate(features, part)
         return values
 
-    def predict(self, rows: Any, squares: Optional[Mapping[str, Any]] = None) -> npt.NDArray[Any]:
+    def predict(
+        self, rows: Any, squares: Optional[Mapping[str, Any]] = None, *, task: str = "", tasks: Any = None
+    ) -> npt.NDArray[Any]:
         """Labels; of a regression numbers."""
-        values = self.decision_values(rows, squares)
+        values = self.decision_values(rows, squares, task=task, tasks=tasks)
         if self._file.coding == _REGRESSION:
             return values[:, 0]
         return np.asarray(self.classes)[self.class_indices(values)]
@@ -145,7 +192,7 @@ class LocalModel:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the model gives probabilities. Files of the formats 1 and 2, all so far, hold no calibration."""
+        """Whether the model gives probabilities. Files of the formats so far, 1 to 3, hold no calibration."""
         return False
 
     @property

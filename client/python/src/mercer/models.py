@@ -122,6 +122,11 @@ class Model:
         weights = self.get().feature_weights
         return dict(zip(weights.features, _matrix(weights.weights)))
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The names of the tasks, in the order of the outputs; empty for models of a single task. Asks the server."""
+        return tuple(self.get().tasks.names)
+
     def versions(self) -> Iterator["Model"]:
         """All versions of the model, newest first."""
         request = v1.ListModelsRequest(model=self.model)
@@ -155,10 +160,18 @@ class Model:
         request.as_of_time.FromDatetime(when.astimezone(datetime.timezone.utc).replace(tzinfo=None))
         return Model(self._client, self._client.connection.call("GetModel", request).name)
 
-    def evaluate(self, dataset: Union[Dataset, str]) -> dict[str, float]:
-        """Metrics on a stored data set that has the target column."""
+    def evaluate(self, dataset: Union[Dataset, str], task: str = "") -> dict[str, float]:
+        """Metrics on a stored data set that has the target column.
+
+        Parameters
+        ----------
+        dataset : Dataset or str
+            ``"datasets/{id}"``.
+        task : str
+            Of all rows, for models of several tasks. Empty: the data set's column of the tasks says it.
+        """
         name = dataset if isinstance(dataset, str) else dataset.name
-        request = v1.EvaluateModelRequest(name=self.name, dataset=name)
+        request = v1.EvaluateModelRequest(name=self.name, dataset=name, task=task)
         response = self._client.connection.call("EvaluateModel", request, timeout=None)
         return {metric.name: metric.value for metric in response.metrics}
 
@@ -178,8 +191,12 @@ class Model:
         contributions: bool = False,
         probabilities: bool = False,
         squares: Optional[Mapping[str, Any]] = None,
+        task: str = "",
+        tasks: Any = None,
     ) -> Prediction:
         """Decision values, labels and shares of the kernels, from one version of the model.
+
+        A model of several tasks answers for each row with one value, that of its task.
 
         Parameters
         ----------
@@ -191,17 +208,27 @@ class Model:
             Also probabilities of the classes; the model must be calibrated.
         squares : mapping of str to array, optional
             For precomputed kernels and distances: rows x training rows.
+        task : str
+            Models of several tasks: that of all rows. Empty: `tasks` says it, or the column of the tasks of a data
+            set or a DataFrame.
+        tasks : sequence, optional
+            The name of the task of each row.
         """
         header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
+        header.task = task
+        if task and tasks is not None:
+            raise ValueError("task and tasks exclude each other")
         if isinstance(rows, Dataset):
+            if tasks is not None:
+                raise ValueError("tasks are those of rows that are sent; a stored data set has a column of them")
             header.dataset = rows.name
-        return call_with_retries(lambda: self._predict_once(header, rows, squares))
+        return call_with_retries(lambda: self._predict_once(header, rows, squares, tasks))
 
-    def _predict_once(self, header: Any, rows: Any, squares: Optional[Mapping[str, Any]]) -> Prediction:
+    def _predict_once(self, header: Any, rows: Any, squares: Optional[Mapping[str, Any]], tasks: Any) -> Prediction:
         def requests() -> Iterator[Any]:
             yield v1.PredictStreamRequest(header=header)
             if not isinstance(rows, Dataset):
-                for batch in batches(rows, squares):
+                for batch in batches(rows, squares, tasks):
                     yield v1.PredictStreamRequest(rows=batch)
 
         if not header.dataset and num_rows(rows) == 0:

@@ -57,12 +57,13 @@ export const getFullModel = (client: Client, name: string, signal?: AbortSignal)
   client.get<Model>(`/v1/${name}`, { view: 'MODEL_VIEW_FULL' }, signal);
 /** "models/spam/versions/2": that version; "models/spam": all of them. */
 export const deleteModel = (client: Client, name: string) => client.send<object>('DELETE', `/v1/${name}`);
-export const evaluateModel = (client: Client, name: string, dataset: string) =>
-  client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset });
+/** `task`: that of all rows, of models of several tasks; empty: the data set says it. */
+export const evaluateModel = (client: Client, name: string, dataset: string, task = '') =>
+  client.send<Evaluation>('POST', `/v1/${name}:evaluate`, { dataset, ...(task ? { task } : {}) });
 export const verifyModel = (client: Client, name: string) => client.send<Verification>('POST', `/v1/${name}:verify`);
 export const exportModel = (client: Client, name: string) => client.download(`/v1/${name}:export`);
-export const predict = (client: Client, name: string, columns: TypedColumn[]) =>
-  client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true });
+export const predict = (client: Client, name: string, columns: TypedColumn[], task = '') =>
+  client.send<Prediction>('POST', `/v1/${name}:predict`, { rows: { columns }, contributions: true, ...(task ? { task } : {}) });
 
 /** `etag`: the one that the alias is known to have, "none" for a new one; the server refuses when somebody else has moved it. */
 export const setAlias = (client: Client, model: string, alias: string, version: string, etag: string) =>

@@ -60,6 +60,7 @@ export interface Model {
   learner?: string;
   options?: OptionSetting[];
   target?: string;
+  tasks?: { column?: string; names?: string[] };
   coding?: { kind?: string; classes?: string[]; outputNames?: string[] };
   certificate?: Certificate;
   stopReason?: string;

@@ -104,6 +104,7 @@ export type Learner = Record<string, LearnerOptions>;
 
 export interface TrainRequest {
   data?: { dataset?: string; role?: string }[];
+  task?: string;
   target?: string;
   targetKind?: string;
   coding?: string;
@@ -168,6 +169,7 @@ export interface LearnerDescription {
   regression?: boolean;
   usesKernels?: boolean;
   kernelsOptional?: boolean;
+  severalTasks?: boolean;
 }
 
 export interface CostEstimate {

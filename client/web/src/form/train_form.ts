@@ -8,8 +8,10 @@ import { Reader, withoutEmpty } from './reader.ts';
 
 export interface TrainForm {
   dataset: string;
-  /** Further data sets with the same rows. */
-  views: string[];
+  /** Further data sets, each a task of its own as `dataset` then is. */
+  tasks: string[];
+  /** The column that says the tasks; empty: one task, undefined: as the data set says. */
+  task: string | undefined;
   target: string;
   kind: 'CLASSIFICATION' | 'REGRESSION';
   learner: string;
@@ -41,7 +43,8 @@ export interface TrainForm {
 export function emptyForm(): TrainForm {
   return {
     dataset: '',
-    views: [],
+    tasks: [],
+    task: undefined,
     target: '',
     kind: 'CLASSIFICATION',
     learner: '',
@@ -119,14 +122,20 @@ function validationMessage(form: TrainForm, reader: Reader): TrainRequest['valid
   return undefined;
 }
 
+function dataMessages(form: TrainForm, learner: LearnerDescription): TrainRequest['data'] {
+  if (!form.dataset) return [];
+  const further = learner.severalTasks ? form.tasks.filter(Boolean) : [];
+  if (further.length === 0) return [{ dataset: form.dataset }];
+  return [form.dataset, ...further].map((dataset) => ({ dataset, role: 'DATA_ROLE_TASK' }));
+}
+
 const withPrefix = (prefix: string, value: string) => (value ? prefix + value : undefined);
 
 /** The request, and what in the form cannot be read. */
 export function toRequest(form: TrainForm, learner: LearnerDescription): { request: TrainRequest; violations: FieldViolation[] } {
   const reader = new Reader();
-  const views = form.views.filter(Boolean).map((dataset) => ({ dataset, role: 'DATA_ROLE_VIEW' }));
   const message: TrainRequest = {
-    data: form.dataset ? [{ dataset: form.dataset }, ...views] : [],
+    data: dataMessages(form, learner),
     target: form.target,
     targetKind: `TARGET_KIND_${form.kind}`,
     coding: form.kind === 'CLASSIFICATION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
@@ -151,17 +160,20 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     threads: reader.integer('threads', form.threads),
     priority: reader.integer('priority', form.priority),
   };
-  return { request: withoutEmpty(message) ?? {}, violations: reader.violations };
+  const request = withoutEmpty(message) ?? {};
+  if (form.task !== undefined && learner.severalTasks && message.data?.length === 1) request.task = form.task;
+  return { request, violations: reader.violations };
 }
 
 /** Every path that the form has a field for, by which violations find it. */
 export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<string> {
   const path = `learner.${learner.name}`;
   return new Set([
-    'data', 'target', 'target_kind', 'learner', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
+    'data', 'task', 'target', 'target_kind', 'learner', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
     'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
+    ...form.tasks.map((_, index) => `data[${index + 1}]`),
     ...(learner.options ?? []).map((option) => `${path}.${option.name}`),
     `${path}.kernels`,
     ...form.kernels.flatMap((_, index) => kernelPaths(`${path}.kernels[${index}]`)),
@@ -187,7 +199,8 @@ export function fromRequest(request: TrainRequest): TrainForm {
   return {
     ...emptyForm(),
     dataset: request.data?.[0]?.dataset ?? '',
-    views: (request.data ?? []).slice(1).map((input) => input.dataset ?? ''),
+    tasks: (request.data ?? []).slice(1).map((input) => input.dataset ?? ''),
+    task: request.task,
     target: request.target ?? '',
     kind: request.targetKind === 'TARGET_KIND_REGRESSION' ? 'REGRESSION' : 'CLASSIFICATION',
     learner: snakeCase(camel),

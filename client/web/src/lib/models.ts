@@ -18,6 +18,14 @@ export function aliasOf(name: string): string {
   return name.split('@')[1] ?? '';
 }
 
+const TASKS_SHOWN = 6;
+
+/** "tasks ann, bob (column subject)"; of many the first and how many they are. */
+export function tasksText({ column = '', names = [] }: { column?: string; names?: string[] }): string {
+  const count = names.length > TASKS_SHOWN ? `${names.length} tasks: ` : 'tasks ';
+  return `${count}${names.slice(0, TASKS_SHOWN).join(', ')}${names.length > TASKS_SHOWN ? ', …' : ''} (column ${column})`;
+}
+
 export function optionText(option: OptionSetting): string {
   if (option.textValue !== undefined) return option.textValue.replaceAll('_', ' ');
   if (option.boolValue !== undefined) return option.boolValue ? 'yes' : 'no';
@@ -57,9 +65,19 @@ export function pathOf(model: Model): { score: string; values: PathValue[] } {
   return { score, values };
 }
 
-/** Metrics but for those of a path. */
+const OF_TASK = /^(?:held_out|folds)\.task\.(.*)\.([^.]+)$/s;
+
+/** Metrics but for those of a path, and of single tasks. */
 export function plainMetrics(model: Model): Metric[] {
-  return (model.metrics ?? []).filter(({ name }) => !name?.startsWith('path.'));
+  return (model.metrics ?? []).filter(({ name }) => !name?.startsWith('path.') && !OF_TASK.test(name ?? ''));
+}
+
+/** What "folds.task.ann.rmse" says of each task that was measured. */
+export function taskMetrics(model: Model): { task: string; metric: string; text: string }[] {
+  return (model.metrics ?? []).flatMap(({ name, value }) => {
+    const [, task, metric] = OF_TASK.exec(name ?? '') ?? [];
+    return task === undefined || metric === undefined ? [] : [{ task, metric, text: metricText(metric, value) }];
+  });
 }
 
 /** "folds.accuracy" -> "over the folds"; "held_out.accuracy" -> "on held-out rows". */

@@ -64,6 +64,8 @@ export function describeRequest(request: TrainRequest): [string, string][] {
     ['learner', name],
   ];
   if (request.target) items.push(['target', request.target]);
+  if ((request.data ?? []).length > 1) items.push(['tasks', 'one for each data set']);
+  else if (request.task !== undefined) items.push(['tasks', request.task || 'one']);
   items.push(['kind', wordsOf(request.targetKind ?? 'TARGET_KIND_CLASSIFICATION', 'TARGET_KIND_')]);
   for (const [camel, value] of Object.entries(options)) {
     if (camel !== 'kernels') items.push([snakeCase(camel), optionText(snakeCase(camel), value)]);

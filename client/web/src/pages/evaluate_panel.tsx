@@ -11,12 +11,14 @@ export function EvaluatePanel({ model }: { model: Model }) {
   const { client } = useServices();
   const datasets = useLoad((signal) => listDatasets(client, signal), []);
   const [dataset, setDataset] = useState('');
+  const [task, setTask] = useState('');
+  const tasks = model.tasks?.names ?? [];
   const [state, setState] = useState<{ running?: boolean; value?: Evaluation; error?: unknown }>({});
   const evaluate = async (event: Event) => {
     event.preventDefault();
     setState({ running: true });
     try {
-      setState({ value: await evaluateModel(client, model.name, dataset) });
+      setState({ value: await evaluateModel(client, model.name, dataset, task) });
     } catch (error) {
       setState({ error });
     }
@@ -35,6 +37,19 @@ export function EvaluatePanel({ model }: { model: Model }) {
             ))}
           </select>
         </label>
+        {tasks.length > 0 ? (
+          <label>
+            <span class="hidden-label">Task of all rows</span>
+            <select value={task} onChange={(event) => setTask(event.currentTarget.value)}>
+              <option value="">tasks by column {model.tasks?.column}</option>
+              {tasks.map((name) => (
+                <option key={name} value={name}>
+                  all of {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        ) : null}
         <button type="submit" class="button small" disabled={!dataset || state.running}>
           {state.running ? 'Evaluating…' : 'Evaluate'}
         </button>

@@ -5,7 +5,7 @@ import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
-import { aliasOf, metricSource, metricText, optionText, partsOf, plainMetrics, stopWords, validationMetrics } from '../lib/models.ts';
+import { aliasOf, metricSource, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
@@ -32,6 +32,7 @@ export function ModelPage({ name }: { name: string }) {
         <div class="stack">
           <WeightsPanel model={model} />
           <PathPanel model={model} />
+          <TaskMetricsPanel model={model} />
           <PredictPanel key={model.name} model={model} />
         </div>
         <div class="stack">
@@ -75,7 +76,8 @@ function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }
               <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
             </span>
           ))}
-          , target {model.target} · {stopWords(model.stopReason)} · {formatAgo(model.createTime, now)}
+          , target {model.target}
+          {model.tasks ? ` · ${tasksText(model.tasks)}` : ''} · {stopWords(model.stopReason)} · {formatAgo(model.createTime, now)}
           {model.lineage?.job ? (
             <>
               {' '}
@@ -127,6 +129,32 @@ function DownloadButton({ model }: { model: Model }) {
         Download
       </button>
     </>
+  );
+}
+
+function TaskMetricsPanel({ model }: { model: Model }) {
+  const metrics = taskMetrics(model);
+  const [first] = metrics;
+  if (!first) return null;
+  return (
+    <Panel title="Quality by task">
+      <table class="table dense">
+        <thead>
+          <tr>
+            <th scope="col">{model.tasks?.column ?? 'Task'}</th>
+            <th scope="col" class="number">{metricWords(first.metric)}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {metrics.map(({ task, text }) => (
+            <tr key={task}>
+              <th scope="row">{task}</th>
+              <td class="number">{text}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
   );
 }
 

@@ -18,7 +18,9 @@ export function PredictPanel({ model }: { model: Model }) {
   const loaded = useLoad(
     async (signal) => {
       try {
-        const datasets = await Promise.all(datasetsOf(model.lineage?.request).map((name) => getDataset(client, name, signal)));
+        // Further ones are tasks, with the same columns.
+        const [first] = datasetsOf(model.lineage?.request);
+        const datasets = first ? [await getDataset(client, first, signal)] : [];
         return { inputs: inputsFromDatasets(datasets, model) };
       } catch {
         return { inputs: inputsFromModel(await getFullModel(client, model.name, signal)) };
@@ -49,6 +51,8 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
   const { client } = useServices();
   const [values, setValues] = useState<Record<string, string>>({});
   const [all, setAll] = useState(false);
+  const tasks = model.tasks?.names ?? [];
+  const [task, setTask] = useState(tasks[0] ?? '');
   const [state, setState] = useState<{ running?: boolean; value?: Prediction; error?: unknown }>({});
   const { columns, errors } = useMemo(() => rowToColumns(inputs, values), [inputs, values]);
   const ordered = useMemo(() => byImportance(inputs, model), [inputs, model]);
@@ -59,7 +63,7 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
     if (errors.size > 0) return setAll(true);
     setState({ running: true });
     try {
-      setState({ value: await predict(client, model.name, columns) });
+      setState({ value: await predict(client, model.name, columns, task) });
     } catch (error) {
       setState({ error });
     }
@@ -70,6 +74,7 @@ function PredictForm({ model, inputs }: { model: Model; inputs: PredictInput[] }
       <form class="form" onSubmit={(event) => void submit(event)} noValidate>
         <PasteRow inputs={inputs} onValues={setValues} />
         <div class="fields narrow">
+          {tasks.length > 0 ? <SelectField path="task" label="Task" value={task} choices={tasks.map((name) => ({ value: name, text: name }))} onChange={setTask} /> : null}
           {shown.map((input) => (
             <InputField key={input.name} input={input} value={values[input.name] ?? input.typical} onChange={(value) => setValues({ ...values, [input.name]: value })} />
           ))}

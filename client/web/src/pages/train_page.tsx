@@ -15,6 +15,7 @@ import { Empty, Failure, Loading, PageHeader, Panel } from '../ui/parts.tsx';
 import { EstimatePanel, useEstimate } from './estimate_panel.tsx';
 import { DataSection, LearnerSection, MoreSection, OptionsSection, ValidationSection } from './train_sections.tsx';
 import { KernelsEditor } from './kernels_editor.tsx';
+import { TasksSection } from './tasks_section.tsx';
 
 export function TrainPage({ route }: { route: Route }) {
   useTitle('New training');
@@ -115,10 +116,11 @@ function TrainFormView({ learners, datasets, initial, repeated }: ViewProps) {
         <div class="form">
           <DataSection form={form} change={change} datasets={datasets} dataset={dataset.value} />
           <LearnerSection learners={learners} learner={learner} choose={(next) => setForm(withLearner(form, next))} />
+          {learner.severalTasks ? <TasksSection form={form} change={change} datasets={datasets} dataset={dataset.value} /> : null}
           <OptionsSection form={form} change={change} learner={learner} />
           {learner.usesKernels ? <KernelsEditor form={form} change={change} learner={learner} dataset={dataset.value} /> : null}
           <ValidationSection form={form} change={change} />
-          <MoreSection form={form} change={change} datasets={datasets} open={[...byPath.keys()].some((path) => !path.startsWith('learner'))} />
+          <MoreSection form={form} change={change} open={[...byPath.keys()].some((path) => !path.startsWith('learner'))} />
         </div>
         <div class="form-side">
           <EstimatePanel estimate={estimate} ready={Boolean(form.dataset)} />

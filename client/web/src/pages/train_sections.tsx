@@ -27,7 +27,7 @@ export function DataSection({ form, change, datasets, dataset }: SectionProps & 
           label="Data set"
           value={form.dataset}
           choices={[{ value: '', text: 'Choose…' }, ...datasets.map((each) => ({ value: each.name, text: datasetText(each) }))]}
-          onChange={(value) => change({ dataset: value, target: '', kind: 'CLASSIFICATION' })}
+          onChange={(value) => change({ dataset: value, target: '', kind: 'CLASSIFICATION', task: undefined, tasks: form.tasks.filter((each) => each !== value) })}
           help={chosen ? <Link href={`/${chosen.name}`}>Schema, quality and classes</Link> : undefined}
         />
         <SelectField
@@ -53,7 +53,7 @@ export function DataSection({ form, change, datasets, dataset }: SectionProps & 
   );
 }
 
-function datasetText(dataset: Dataset): string {
+export function datasetText(dataset: Dataset): string {
   return `${idOf(dataset.name)}: ${formatInteger(dataset.rows)} rows, ${formatInteger(dataset.numColumns)} columns`;
 }
 
@@ -190,8 +190,7 @@ const WEIGHTINGS = [
   { value: 'BALANCED', text: 'balanced: all classes alike' },
 ];
 
-export function MoreSection({ form, change, datasets, open }: SectionProps & { datasets: Dataset[]; open: boolean }) {
-  const views = datasets.filter((each) => each.name !== form.dataset);
+export function MoreSection({ form, change, open }: SectionProps & { open: boolean }) {
   return (
     <Panel>
       <details class="more-options" open={open || undefined}>
@@ -213,15 +212,6 @@ export function MoreSection({ form, change, datasets, open }: SectionProps & { d
           <TextField path="seed" label="Seed" numeric placeholder="default: 0" help="The same data, request and seed give the same model." value={form.seed} onChange={(seed) => change({ seed })} />
           <TextField path="priority" label={ranged('Priority', '[−100, 100]')} numeric placeholder="default: 0" value={form.priority} onChange={(priority) => change({ priority })} />
           <TextField path="threads" label="Threads" numeric placeholder="as the server has it" value={form.threads} onChange={(threads) => change({ threads })} />
-          {views.length > 0 ? (
-            <SelectField
-              path="views"
-              label="Further data set with the same rows"
-              choices={[{ value: '', text: 'none' }, ...views.map((each) => ({ value: each.name, text: datasetText(each) }))]}
-              value={form.views[0] ?? ''}
-              onChange={(view) => change({ views: view ? [view, ...form.views.slice(1)] : [] })}
-            />
-          ) : null}
         </div>
       </details>
     </Panel>

@@ -122,6 +122,23 @@ TEST(ModelTextTest, ManyClassesAndOptionsDoNotFloodTheScreen) {
   }
 }
 
+TEST(ModelTextTest, TasksAreNamedAndManyAreCounted) {
+  v1::Model model;
+  EXPECT_EQ(FormatModel(model, {.width = 80}, 20).find("tasks"), std::string::npos);
+  model.mutable_tasks()->set_column("subject");
+  for (const char* name : {"ann", "bob"}) {
+    model.mutable_tasks()->add_names(name);
+  }
+  const std::string few = FormatModel(model, {.width = 80}, 20);
+  EXPECT_NE(few.find("  tasks           ann, bob (column subject)\n"), std::string::npos) << few;
+  for (int t = 0; t < 98; ++t) {
+    model.mutable_tasks()->add_names("s" + std::to_string(t));
+  }
+  const std::string many = FormatModel(model, {.width = 1000}, 20);
+  EXPECT_NE(many.find("100 tasks: ann, bob, s0, "), std::string::npos) << many;
+  EXPECT_NE(many.find("s9, ... (column subject)\n"), std::string::npos) << many;
+}
+
 TEST(ModelTextTest, APathHasALineForEachValue) {
   v1::Model model;
   model.mutable_lineage()->mutable_request()->mutable_path()->set_option("lambda");
@@ -176,6 +193,24 @@ TEST(ModelTextTest, MetricsOfOneKindShareALine) {
   EXPECT_EQ(FormatMetrics(model.metrics()),
             "folds         accuracy 0.9\n"
             "held-out rows accuracy 0.9421  auc 0.98\n");
+}
+
+TEST(ModelTextTest, MetricsOfTasksHaveALineEach) {
+  v1::Model model;
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, double>>{{"folds.rmse", 0.14},
+                                                   {"folds.task.ann.rmse", 0.113},
+                                                   {"folds.task.b.2.rmse", 0.2},
+                                                   {"path.1.task.ann.rmse", 0.3}}) {
+    v1::Metric& metric = *model.add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+  }
+  EXPECT_EQ(FormatMetrics(model.metrics()),
+            "folds         rmse 0.14\n"
+            "  task   rmse\n"
+            "  ann   0.113\n"
+            "  b.2     0.2\n");
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ TEST_F(CommandLineTest, PredictTurnsCsvIntoCsv) {
   std::ofstream(path) << "x,id\n1,7\n2,8\n";
   EXPECT_EQ(Run({"predict", "m", path, "--values"}), 0) << err_.str();
   EXPECT_EQ(out_.str(), "label,value spam\nlabel 1,0.5\nlabel 2,0.5\n");
+  EXPECT_EQ(server_.state.predictions.back().task(), "");
+  EXPECT_EQ(Run({"predict", "m", path, "--task", "ann"}), 0) << err_.str();
+  EXPECT_EQ(server_.state.predictions.back().task(), "ann");
   EXPECT_EQ(Run({"predict", "m", path + ".none"}), 4);
   EXPECT_EQ(err_.str(), "error: there is no file '" + path + ".none'\n");
   std::filesystem::remove(path);

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer._estimator import KernelClassifier, KernelRegressor
+from mercer._task_estimator import TaskClassifier, TaskRegressor
 
 
-class InfiniteFeaturesClassifier(KernelClassifier):
+class InfiniteFeaturesClassifier(TaskClassifier):
     """Learning with infinitely many features, for classes.
 
     Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of
@@ -60,6 +60,10 @@ class InfiniteFeaturesClassifier(KernelClassifier):
         What the features are divided by before they are penalised. column: the norm of each column over the
         training rows; group: one number for the columns of a group, which keeps the result independent of the phase
         of a pair; none.
+    normalization_scope : {'task', 'pooled'}, default='task'
+        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a
+        scale of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks
+        share is one function.
     positions_per_side : int, default=4
         Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at
         most as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
@@ -159,7 +163,7 @@ class InfiniteFeaturesClassifier(KernelClassifier):
     """
 
     _learner = "infinite_features"
-    _options = ("loss", "lambda_", "lambda_shared", "lambda_unit", "family", "kernel", "bandwidths", "bandwidth_rule", "bandwidths_per_round", "candidates", "normalization", "positions_per_side", "subtract_patch_mean", "min_scale", "max_scale", "min_frequency", "max_frequency", "selection", "values_per_parameter", "dictionary_size", "max_groups", "groups_per_round", "patience", "violation", "penalty_shape", "penalty_q", "group_weights", "solver",)
+    _options = ("loss", "lambda_", "lambda_shared", "lambda_unit", "family", "kernel", "bandwidths", "bandwidth_rule", "bandwidths_per_round", "candidates", "normalization", "normalization_scope", "positions_per_side", "subtract_patch_mean", "min_scale", "max_scale", "min_frequency", "max_frequency", "selection", "values_per_parameter", "dictionary_size", "max_groups", "groups_per_round", "patience", "violation", "penalty_shape", "penalty_q", "group_weights", "solver",)
     _uses_kernels = False
 
     def __init__(
@@ -176,6 +180,7 @@ class InfiniteFeaturesClassifier(KernelClassifier):
         bandwidths_per_round: int = 20,
         candidates: int = 50,
         normalization: str = "column",
+        normalization_scope: str = "task",
         positions_per_side: int = 4,
         subtract_patch_mean: bool = True,
         min_scale: float = 1.0,
@@ -216,6 +221,7 @@ class InfiniteFeaturesClassifier(KernelClassifier):
         self.bandwidths_per_round = bandwidths_per_round
         self.candidates = candidates
         self.normalization = normalization
+        self.normalization_scope = normalization_scope
         self.positions_per_side = positions_per_side
         self.subtract_patch_mean = subtract_patch_mean
         self.min_scale = min_scale
@@ -246,7 +252,7 @@ class InfiniteFeaturesClassifier(KernelClassifier):
         self.verbose = verbose
 
 
-class InfiniteFeaturesRegressor(KernelRegressor):
+class InfiniteFeaturesRegressor(TaskRegressor):
     """Learning with infinitely many features, for numbers.
 
     Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of
@@ -295,6 +301,10 @@ class InfiniteFeaturesRegressor(KernelRegressor):
         What the features are divided by before they are penalised. column: the norm of each column over the
         training rows; group: one number for the columns of a group, which keeps the result independent of the phase
         of a pair; none.
+    normalization_scope : {'task', 'pooled'}, default='task'
+        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a
+        scale of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks
+        share is one function.
     positions_per_side : int, default=4
         Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at
         most as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
@@ -388,7 +398,7 @@ class InfiniteFeaturesRegressor(KernelRegressor):
     """
 
     _learner = "infinite_features"
-    _options = ("loss", "lambda_", "lambda_shared", "lambda_unit", "family", "kernel", "bandwidths", "bandwidth_rule", "bandwidths_per_round", "candidates", "normalization", "positions_per_side", "subtract_patch_mean", "min_scale", "max_scale", "min_frequency", "max_frequency", "selection", "values_per_parameter", "dictionary_size", "max_groups", "groups_per_round", "patience", "violation", "penalty_shape", "penalty_q", "group_weights", "solver",)
+    _options = ("loss", "lambda_", "lambda_shared", "lambda_unit", "family", "kernel", "bandwidths", "bandwidth_rule", "bandwidths_per_round", "candidates", "normalization", "normalization_scope", "positions_per_side", "subtract_patch_mean", "min_scale", "max_scale", "min_frequency", "max_frequency", "selection", "values_per_parameter", "dictionary_size", "max_groups", "groups_per_round", "patience", "violation", "penalty_shape", "penalty_q", "group_weights", "solver",)
     _uses_kernels = False
 
     def __init__(
@@ -405,6 +415,7 @@ class InfiniteFeaturesRegressor(KernelRegressor):
         bandwidths_per_round: int = 20,
         candidates: int = 50,
         normalization: str = "column",
+        normalization_scope: str = "task",
         positions_per_side: int = 4,
         subtract_patch_mean: bool = True,
         min_scale: float = 1.0,
@@ -443,6 +454,7 @@ class InfiniteFeaturesRegressor(KernelRegressor):
         self.bandwidths_per_round = bandwidths_per_round
         self.candidates = candidates
         self.normalization = normalization
+        self.normalization_scope = normalization_scope
         self.positions_per_side = positions_per_side
         self.subtract_patch_mean = subtract_patch_mean
         self.min_scale = min_scale
