@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -48,10 +50,19 @@ double Recoded(double value, const std::vector<double>& codes) {
   return codes.empty() || std::isnan(value) ? value : codes[static_cast<size_t>(value)];
 }
 
+bool HasColumnNamed(std::string_view name, const Dataset& dataset) {
+  const auto is_it = [&](const ColumnSchema& column) { return column.name == name; };
+  return std::any_of(dataset.role_columns.begin(), dataset.role_columns.end(),
+                     [&](const RoleColumn& column) { return is_it(column.schema); }) ||
+         std::any_of(dataset.blocks.begin(), dataset.blocks.end(), [&](const FeatureBlock& block) {
+           return std::any_of(block.columns.begin(), block.columns.end(), is_it);
+         });
+}
+
 class TaskJoiner {
  public:
-  TaskJoiner(const std::vector<NamedTask>& tasks, const RunContext& context)
-      : tasks_(tasks), first_(*tasks.front().rows), context_(context) {
+  TaskJoiner(const std::vector<NamedTask>& tasks, bool with_values, const RunContext& context)
+      : tasks_(tasks), with_values_(with_values), first_(*tasks.front().rows), context_(context) {
     for (const NamedTask& task : tasks) {
       joined_.rows += task.rows->rows;
     }
@@ -82,6 +93,10 @@ class TaskJoiner {
       if (const RoleColumn* own = task.rows->FindColumn(ColumnRole::kTask); own != nullptr) {
         return Differs(task, absl::StrCat("has the task column '", own->schema.name,
                                           "'; a data set that is a task has none"));
+      }
+      if (HasColumnNamed(kJoinedTaskColumn, *task.rows)) {
+        return Differs(task, absl::StrCat("has a column '", kJoinedTaskColumn,
+                                          "', as the column of the tasks is called"));
       }
       MERCER_RETURN_IF_ERROR(CheckBlocks(task));
       MERCER_RETURN_IF_ERROR(CheckRoles(task));
@@ -122,10 +137,27 @@ class TaskJoiner {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<Index>> PositionsWithoutNames(const FeatureBlock& block,
+                                                           const FeatureBlock& own,
+                                                           const NamedTask& task) const {
+    if (!block.columns.empty() || !own.columns.empty() ||
+        own.num_columns() != block.num_columns()) {
+      return Differs(task, absl::StrCat("block '", block.name, "' has ", own.num_columns(),
+                                        " columns, that of task '", tasks_[0].name, "' ",
+                                        block.num_columns(), ", and they have no names"));
+    }
+    std::vector<Index> positions(static_cast<size_t>(block.num_columns()));
+    std::iota(positions.begin(), positions.end(), Index{0});
+    return positions;
+  }
+
   // Where the columns of the first task stand in the block of another.
   absl::StatusOr<std::vector<Index>> Positions(const FeatureBlock& block,
                                                const NamedTask& task) const {
     const FeatureBlock& own = *task.rows->FindBlock(block.name);
+    if (block.columns.empty() || own.columns.empty()) {
+      return PositionsWithoutNames(block, own, task);
+    }
     absl::flat_hash_map<std::string, Index> known;
     for (size_t c = 0; c < own.columns.size(); ++c) {
       known.emplace(own.columns[c].name, static_cast<Index>(c));
@@ -155,17 +187,21 @@ class TaskJoiner {
   }
 
   absl::Status JoinDense(const FeatureBlock& block) {
-    RowMatrix values(joined_.rows, block.num_columns());
+    RowMatrix values(with_values_ ? joined_.rows : 0, block.num_columns());
     std::vector<CategoryUnion> categories(block.columns.size());
     Index begin = 0;
     for (const NamedTask& task : tasks_) {
       MERCER_ASSIGN_OR_RETURN(const std::vector<Index> positions, Positions(block, task));
       const FeatureBlock& own = *task.rows->FindBlock(block.name);
       std::vector<std::vector<double>> codes(positions.size());
-      for (size_t c = 0; c < positions.size(); ++c) {
+      for (size_t c = 0; c < block.columns.size(); ++c) {
         const ColumnSchema& column = own.columns[static_cast<size_t>(positions[c])];
-        codes[c] =
-            column.categorical ? categories[c].Add(column.categories) : std::vector<double>();
+        if (column.categorical) {
+          codes[c] = categories[c].Add(column.categories);
+        }
+      }
+      if (!with_values_) {
+        continue;
       }
       const auto from = own.values.view();
       for (Index row = 0; row < from.rows(); ++row) {
@@ -184,7 +220,9 @@ class TaskJoiner {
     for (size_t c = 0; c < joined.columns.size(); ++c) {
       joined.columns[c].categories = categories[c].names();
     }
-    joined.values = SharedMatrix(std::move(values));
+    joined.values = with_values_
+                        ? SharedMatrix(std::move(values))
+                        : SharedMatrix(nullptr, nullptr, joined_.rows, block.num_columns());
     return absl::OkStatus();
   }
 
@@ -193,6 +231,13 @@ class TaskJoiner {
     joined.name = name;
     joined.is_sparse = true;
     SparseRows& all = joined.sparse;
+    size_t entries = 0;
+    for (const NamedTask& task : tasks_) {
+      entries += task.rows->FindBlock(name)->sparse.values.size();
+    }
+    all.row_starts.reserve(static_cast<size_t>(joined_.rows) + 1);
+    all.column_indices.reserve(entries);
+    all.values.reserve(entries);
     for (const NamedTask& task : tasks_) {
       MERCER_RETURN_IF_ERROR(context_.CheckCancelled());
       const SparseRows& own = task.rows->FindBlock(name)->sparse;
@@ -250,6 +295,7 @@ class TaskJoiner {
   }
 
   const std::vector<NamedTask>& tasks_;
+  const bool with_values_;
   const Dataset& first_;
   const RunContext& context_;
   Dataset joined_;
@@ -271,10 +317,10 @@ size_t JoinedBytes(const std::vector<NamedTask>& tasks) {
   return bytes.value();
 }
 
-}  // namespace
-
-absl::StatusOr<Dataset> JoinTasks(const std::vector<NamedTask>& tasks, size_t limit_bytes,
-                                  const RunContext& context) {
+absl::Status CheckSize(const std::vector<NamedTask>& tasks, size_t limit_bytes) {
+  if (tasks.empty()) {
+    return absl::InvalidArgumentError("there are no tasks");
+  }
   if (const size_t bytes = JoinedBytes(tasks); bytes > limit_bytes) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat(
@@ -283,7 +329,21 @@ absl::StatusOr<Dataset> JoinTasks(const std::vector<NamedTask>& tasks, size_t li
         "JOINED_TASKS_TOO_LARGE",
         {{"limit_bytes", absl::StrCat(limit_bytes)}, {"got_bytes", absl::StrCat(bytes)}});
   }
-  return TaskJoiner(tasks, context).Join();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Dataset> JoinTasks(const std::vector<NamedTask>& tasks, size_t limit_bytes,
+                                  const RunContext& context) {
+  MERCER_RETURN_IF_ERROR(CheckSize(tasks, limit_bytes));
+  return TaskJoiner(tasks, true, context).Join();
+}
+
+absl::StatusOr<Dataset> ShapeOfJoinedTasks(const std::vector<NamedTask>& tasks,
+                                           size_t limit_bytes) {
+  MERCER_RETURN_IF_ERROR(CheckSize(tasks, limit_bytes));
+  return TaskJoiner(tasks, false, RunContext()).Join();
 }
 
 }  // namespace mercer

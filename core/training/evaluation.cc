@@ -10,9 +10,9 @@ namespace mercer {
 namespace {
 
 // How many rows of such data take about 16 MiB.
-Index RowsOfEvaluation(const PreparedData& data) {
+Index RowsOfEvaluation(const PreparedData& data, Index outputs) {
   constexpr Index kNumbers = Index{2} << 20;
-  Index width = 1;
+  Index width = outputs;
   for (const PreparedBlock& block : data.blocks) {
     width += block.values.cols();
   }
@@ -27,7 +27,7 @@ Index RowsOfEvaluation(const PreparedData& data) {
 absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const PreparedData& inputs,
                                        const std::vector<Index>& rows, RunContext& context) {
   const auto count = static_cast<Index>(rows.size());
-  const Index most = RowsOfEvaluation(inputs);
+  const Index most = RowsOfEvaluation(inputs, predictor.model().function.num_outputs());
   Prediction all;
   all.decision_values.resize(count, predictor.model().coding.num_outputs());
   for (Index begin = 0; begin < count; begin += most) {

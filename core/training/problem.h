@@ -27,7 +27,7 @@ struct TaskData {
                    // its C
 };
 
-// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) have rows of one table each, no row in two
+// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share one table of inputs, no row in two
 // of them, and one output.
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;

@@ -16,35 +16,10 @@
 #include "core/training/no_model.h"
 #include "core/training/predictor.h"
 #include "core/training/recipe_splits.h"
+#include "core/training/task_rows.h"
 
 namespace mercer {
 namespace {
-
-constexpr size_t kMostTasksOfMetrics = 50;
-
-std::vector<int> SelectTasks(const PreparedData& inputs, const std::vector<Index>& rows) {
-  std::vector<int> tasks;
-  for (const Index row : rows) {
-    tasks.push_back(inputs.tasks[static_cast<size_t>(row)]);
-  }
-  return tasks;
-}
-
-// The first metric on the rows of each task that has any: "task.ann.accuracy".
-void AddTaskMetrics(const OutputCoding& coding, const TaskCoding& tasks,
-                    const Prediction& prediction, const RoleColumn& labels,
-                    const std::vector<int>& task_of_row, std::vector<Metric>& metrics) {
-  for (size_t t = 0; t < tasks.names().size(); ++t) {
-    Vector counts(static_cast<Index>(task_of_row.size()));
-    for (Index i = 0; i < counts.size(); ++i) {
-      counts(i) = task_of_row[static_cast<size_t>(i)] == static_cast<int>(t) ? 1.0 : 0.0;
-    }
-    const std::vector<Metric> own = EvaluateWeighted(coding, prediction, labels, &counts);
-    if (!own.empty()) {
-      metrics.push_back({absl::StrCat("task.", tasks.names()[t], ".", own[0].name), own[0].value});
-    }
-  }
-}
 
 // Shows one phase as a part of the whole run.
 class PhaseObserver : public RunObserver {
@@ -156,8 +131,11 @@ absl::Status RecipePhases::CheckClassWeightLabels() const {
 // A fold whose training rows hold one class is refused before any training; a fold that lacks one
 // of several classes is not.
 absl::Status RecipePhases::CheckFolds() const {
-  if (recipe_.validation.kind != ValidationKind::kFolds ||
-      recipe_.kind != TargetKind::kClassification) {
+  if (recipe_.validation.kind != ValidationKind::kFolds) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(CheckTasksOfFolds());
+  if (recipe_.kind != TargetKind::kClassification) {
     return absl::OkStatus();
   }
   LabelCounts counts(*target_);
@@ -169,6 +147,23 @@ absl::Status RecipePhases::CheckFolds() const {
         OutputCoding::FromLabels(*target_, splits_[fold].training, recipe_.coding).status();
     if (!coded.ok()) {
       return InFold(fold + 1, coded);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RecipePhases::CheckTasksOfFolds() const {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* column,
+                          FindTaskColumn(*run_.entry, recipe_, *run_.dataset));
+  if (column == nullptr) {
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(const TaskCoding tasks, TaskCoding::FromAllRows(*column));
+  const TaskCounts counts(tasks, *column, *target_, recipe_.kind == TargetKind::kClassification);
+  for (size_t fold = 0; fold < splits_.size(); ++fold) {
+    const absl::Status status = counts.CheckWithout(splits_[fold].held_out);
+    if (!status.ok()) {
+      return InFold(fold + 1, status);
     }
   }
   return absl::OkStatus();
@@ -275,9 +270,8 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
                           PredictRows(*predictor, inputs, rows, context));
   const RoleColumn labels = SelectLabels(*target_, rows);
   std::vector<Metric> metrics = EvaluatePrediction(coding, prediction, labels);
-  if (tasks.has_column() && tasks.names().size() <= kMostTasksOfMetrics) {
-    AddTaskMetrics(coding, tasks, prediction, labels, SelectTasks(inputs, rows), metrics);
-  }
+  MERCER_RETURN_IF_ERROR(
+      AddTaskMetrics({coding, tasks}, prediction, labels, inputs, rows, context, metrics));
   return metrics;
 }
 

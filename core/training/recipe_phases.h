@@ -72,6 +72,7 @@ class RecipePhases {
  private:
   absl::Status CheckClassWeightLabels() const;
   absl::Status CheckFolds() const;
+  absl::Status CheckTasksOfFolds() const;
   double SecondsUsed() const;
   bool TimeLimited() const;
   std::string EncodeNow(std::string_view run_state) const;

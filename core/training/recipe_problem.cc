@@ -125,38 +125,33 @@ absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
 }
 
 // Gives every row of the training its task.
-absl::Status DivideByTasks(const RecipeRun& run, const RoleColumn& column, RecipeProblem& made) {
-  if (made.coding.num_outputs() != 1) {
-    return FieldError("task", absl::StrCat("several tasks are learned for two classes, or for "
-                                           "numbers; the target has ",
-                                           made.coding.classes().size(), " classes"));
-  }
-  std::vector<Index> all(static_cast<size_t>(run.dataset->rows));
-  std::iota(all.begin(), all.end(), Index{0});
-  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromColumn(column, all));
+absl::Status DivideByTasks(const RoleColumn& column, RecipeProblem& made) {
+  MERCER_RETURN_IF_ERROR(CheckOneOutput(made.coding.num_outputs()));
+  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column));
   const std::vector<int> task_of_row = made.tasks.Tasks(column);
   const TaskData together = std::move(made.problem.tasks[0]);
   made.problem.tasks.clear();
-  for (size_t t = 0; t < made.tasks.names().size(); ++t) {
-    std::vector<Index> positions;
-    TaskData& task = made.problem.tasks.emplace_back();
-    task.name = made.tasks.names()[t];
-    for (size_t i = 0; i < together.rows.size(); ++i) {
-      if (task_of_row[static_cast<size_t>(together.rows[i])] == static_cast<int>(t)) {
-        positions.push_back(static_cast<Index>(i));
-        task.rows.push_back(together.rows[i]);
-      }
-    }
-    if (positions.empty()) {
+  made.problem.tasks.resize(made.tasks.names().size());
+  std::vector<std::vector<Index>> positions(made.problem.tasks.size());
+  for (size_t i = 0; i < together.rows.size(); ++i) {
+    const auto t = static_cast<size_t>(task_of_row[static_cast<size_t>(together.rows[i])]);
+    positions[t].push_back(static_cast<Index>(i));
+    made.problem.tasks[t].rows.push_back(together.rows[i]);
+  }
+  for (size_t t = 0; t < positions.size(); ++t) {
+    TaskData& task = made.problem.tasks[t];
+    if (positions[t].empty()) {
       return EmptyTaskError(made.tasks, t);
     }
-    task.targets = together.targets(positions, Eigen::all);
-    task.costs = together.costs(positions);
+    task.name = made.tasks.names()[t];
+    task.targets = together.targets(positions[t], Eigen::all);
+    task.costs = together.costs(positions[t]);
   }
   return absl::OkStatus();
 }
 
-// The column of that role and name, an empty name meaning the only one; null when the data set has none of that role. Violations are of the field that the role is called.
+// The column of that role and name, an empty name meaning the only one; null when the data set has none of that role. Violations are of
+// the field that the role is called.
 absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole role,
                                            const std::string& name) {
   const std::string field(ColumnRoleName(role));
@@ -238,6 +233,14 @@ absl::Status FieldError(std::string_view field, std::string_view description) {
   return violations.ToStatus();
 }
 
+absl::Status CheckOneOutput(Index outputs) {
+  FieldViolations violations;
+  violations.Check(outputs == 1, "task",
+                   "several tasks are learned for two classes or for numbers; the target has more "
+                   "classes");
+  return violations.ToStatus();
+}
+
 absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
                                                  const TrainingRecipe& recipe,
                                                  const Dataset& dataset) {
@@ -315,7 +318,7 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* task_column,
                           FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
   if (task_column != nullptr) {
-    MERCER_RETURN_IF_ERROR(DivideByTasks(run, *task_column, made));
+    MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, made));
   }
   MERCER_RETURN_IF_ERROR(AddInputs(run, rows, made, context));
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -130,13 +129,6 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
   }
 }
 
-Index CountValues(const RoleColumn& column) {
-  std::set<double> values;
-  std::copy_if(column.values.begin(), column.values.end(), std::inserter(values, values.end()),
-               [](double value) { return !std::isnan(value); });
-  return static_cast<Index>(values.size());
-}
-
 // Outputs, and rows of the largest sub-problem.
 void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
   if (recipe.kind == TargetKind::kRegression) {
@@ -198,7 +190,9 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   CountOutputs(recipe, *target, shape);
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
   if (tasks != nullptr) {
-    shape.tasks = std::max<Index>(1, CountValues(*tasks));
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks));
+    MERCER_RETURN_IF_ERROR(CheckOneOutput(shape.outputs));
+    shape.tasks = coding.num_tasks();
     shape.outputs = shape.tasks;
   }
   return shape;

@@ -74,8 +74,7 @@ class SplitMaker {
  private:
   // Classes of the splits: those of each task apart.
   absl::Status DivideByTasks() {
-    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding,
-                            TaskCoding::FromColumn(*tasks_, AllRows(dataset_)));
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks_));
     const std::vector<int> tasks = coding.Tasks(*tasks_);
     classes_.resize(tasks.size(), 0);
     for (size_t row = 0; row < tasks.size(); ++row) {

@@ -85,6 +85,11 @@ absl::Status CheckTaskRows(const TrainingProblem& problem) {
   }
   for (const TaskData& task : problem.tasks) {
     MERCER_RETURN_IF_ERROR(InTask(task, CheckRowsOf(task, problem.kind)));
+    if (problem.tasks.size() > 1 &&
+        (task.inputs != problem.tasks[0].inputs || task.targets.cols() != 1)) {
+      return InTask(task, absl::InvalidArgumentError(
+                              "several tasks must have rows of one table and one output each"));
+    }
   }
   return absl::OkStatus();
 }

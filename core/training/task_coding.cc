@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -49,6 +50,12 @@ absl::StatusOr<TaskCoding> TaskCoding::FromColumn(const RoleColumn& column,
   return coding;
 }
 
+absl::StatusOr<TaskCoding> TaskCoding::FromAllRows(const RoleColumn& column) {
+  std::vector<Index> all(static_cast<size_t>(column.values.size()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return FromColumn(column, all);
+}
+
 std::vector<int> TaskCoding::Tasks(const RoleColumn& column) const {
   return LabelPositions(column, names_);
 }
@@ -94,7 +101,12 @@ TaskCoding TaskCoding::Load(ByteReader& reader) {
   TaskCoding coding;
   coding.column_ = reader.ReadString();
   coding.names_ = reader.ReadStrings();
-  if (coding.names_.size() > kMaxTasks) {
+  // Each once; without a column there are none.
+  std::vector<std::string> sorted = coding.names_;
+  std::sort(sorted.begin(), sorted.end());
+  const bool distinct = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  if (coding.names_.size() > kMaxTasks || coding.names_.empty() != coding.column_.empty() ||
+      !distinct) {
     reader.Fail();
     return {};
   }

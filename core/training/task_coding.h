@@ -23,6 +23,7 @@ class TaskCoding {
   // TOO_MANY_TASKS).
   static absl::StatusOr<TaskCoding> FromColumn(const RoleColumn& column,
                                                const std::vector<Index>& rows);
+  static absl::StatusOr<TaskCoding> FromAllRows(const RoleColumn& column);
 
   static constexpr size_t kMaxTasks = 1000;
 

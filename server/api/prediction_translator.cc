@@ -242,6 +242,9 @@ class RowsReader {
     if (!model_.tasks.has_column()) {
       return BadField("rows.tasks", "is for models of several tasks");
     }
+    if (!dataset_.role_columns.empty()) {
+      return BadField("rows.tasks", "a column of the rows says their tasks already");
+    }
     MERCER_RETURN_IF_ERROR(CountRows(rows_.tasks_size(), "rows.tasks"));
     v1::TypedColumn column;
     *column.mutable_texts()->mutable_values() = rows_.tasks();

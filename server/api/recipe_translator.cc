@@ -195,6 +195,11 @@ void ReadTask(const v1::TrainRequest& request, const LearnerEntry* learner, Trai
     recipe.task = request.task();
   }
   if (request.data_size() < 2) {
+    violations.Check(request.data().empty() || request.data(0).role() != v1::DATA_ROLE_TASK ||
+                         learner == nullptr || learner->several_tasks,
+                     "data[0].role",
+                     absl::StrCat("learner '", learner == nullptr ? "" : learner->name,
+                                  "' learns one task; leave it out"));
     return;
   }
   if (request.has_task()) {

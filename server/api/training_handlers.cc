@@ -36,7 +36,10 @@ absl::Status AboutDataset(const absl::Status& status, const v1::TrainRequest& re
   if (status.code() != absl::StatusCode::kNotFound) {
     return status;
   }
-  const std::string name = request.data().empty() ? "" : request.data(0).dataset();
+  std::string name = request.data().empty() ? "" : request.data(0).dataset();
+  for (const auto& [key, value] : GetErrorMetadata(status)) {
+    name = key == "dataset" ? DatasetName(value) : name;
+  }
   return WithReason(absl::NotFoundError(absl::StrCat("there is no data set '", name, "'")),
                     "DATASET_NOT_FOUND", {{"resource_type", "data set"}, {"resource_name", name}});
 }

@@ -28,15 +28,16 @@ absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
                           ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const TrainingData data,
-                          OpenTrainingData(*environment.datasets, plan.dataset_ids, RunContext()));
+  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
   for (size_t i = 0; i < data.records.size(); ++i) {
     if (data.records[i].hidden) {
       return DatasetNotFound(plan.dataset_ids[i]);
     }
   }
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
+                          ShapeOfContents(data.contents));
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *data.rows,
+                          environment.scratch->Choose(*entry, plan.recipe, *shape,
                                                       environment.options.memory_budget_bytes));
   return JobEstimate{choice.memory_bytes};
 }
@@ -45,10 +46,11 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner
                                                DatasetCache& datasets, const JobPlan& plan,
                                                const RunningConditions& conditions) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry, ValidatePlan(find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const TrainingData data,
-                          OpenTrainingData(datasets, plan.dataset_ids, RunContext()));
+  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(datasets, plan.dataset_ids));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
+                          ShapeOfContents(data.contents));
   MERCER_ASSIGN_OR_RETURN(const double seconds,
-                          EstimateRecipeSeconds(*entry, plan.recipe, *data.rows, conditions));
+                          EstimateRecipeSeconds(*entry, plan.recipe, *shape, conditions));
   return absl::Seconds(seconds);
 }
 

@@ -134,11 +134,13 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
                                                       prepared.plan.recipe.learner, "'"));
   }
-  const RunContext context(interruption_->token(), 1, nullptr);
-  MERCER_ASSIGN_OR_RETURN(prepared.data, KeepTrying("cannot open the data set", kReadTries, [&] {
-                            return OpenTrainingData(*environment_.datasets,
-                                                    prepared.plan.dataset_ids, context);
+  MERCER_ASSIGN_OR_RETURN(OpenedData opened,
+                          KeepTrying("cannot open the data set", kReadTries, [&] {
+                            return OpenData(*environment_.datasets, prepared.plan.dataset_ids);
                           }));
+  const RunContext context(interruption_->token(), 1, nullptr);
+  MERCER_ASSIGN_OR_RETURN(prepared.data, JoinContents(opened.contents, context));
+  prepared.data.records = std::move(opened.records);
   const TrainingRecipe& recipe = prepared.plan.recipe;
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
                           environment_.scratch->Choose(*prepared.entry, recipe, *prepared.data.rows,

@@ -1,6 +1,5 @@
 #include "server/jobs/model_verification.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -14,7 +13,7 @@
 namespace mercer::server {
 namespace {
 
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenData(const AttemptEnvironment& environment,
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenBlob(const AttemptEnvironment& environment,
                                                         const BlobDigest& blob) {
   absl::StatusOr<std::shared_ptr<const Dataset>> dataset = environment.datasets->OpenContent(blob);
   if (!absl::IsNotFound(dataset.status())) {
@@ -49,18 +48,22 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   }
   RunContext context(cancellation, plan.num_threads, environment.cache);
   std::vector<NamedContent> contents;
-  for (size_t i = 0; i < std::min(plan.dataset_ids.size(), stored.dataset_blobs.size()); ++i) {
+  if (stored.dataset_blobs.size() != plan.dataset_ids.size()) {
+    return absl::DataLossError("the model's lineage does not name the data of its request");
+  }
+  for (size_t i = 0; i < stored.dataset_blobs.size(); ++i) {
     const BlobDigest& blob = stored.dataset_blobs[i];
-    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows, OpenData(environment, blob));
+    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows, OpenBlob(environment, blob));
     contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
   }
-  MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, ShapeOfContents(contents));
   // A training verifies what it has found, so its estimate holds for that alone.
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
-                          environment.scratch->Choose(*entry, plan.recipe, *data.rows,
+                          environment.scratch->Choose(*entry, plan.recipe, *shape,
                                                       environment.options.memory_budget_bytes));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const void> memory,
                           take_memory(choice.memory_bytes));
+  MERCER_ASSIGN_OR_RETURN(const TrainingData data, JoinContents(contents, context));
   context.set_scratch(choice.space);
   const RecipeRun run{entry, &plan.recipe, data.rows.get(), data.digest,
                       environment.options.code_version};

@@ -9,19 +9,35 @@
 
 namespace mercer::server {
 
-absl::StatusOr<TrainingData> OpenTrainingData(DatasetCache& datasets,
-                                              const std::vector<std::string>& ids,
-                                              const RunContext& context) {
-  std::vector<DatasetRecord> records;
-  std::vector<NamedContent> contents;
+namespace {
+
+std::vector<NamedTask> TasksOf(const std::vector<NamedContent>& contents) {
+  std::vector<NamedTask> tasks;
+  for (const NamedContent& content : contents) {
+    tasks.push_back({content.name, content.rows.get()});
+  }
+  return tasks;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedData> OpenData(DatasetCache& datasets, const std::vector<std::string>& ids) {
+  OpenedData data;
   for (const std::string& id : ids) {
     MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, datasets.Open(id));
-    contents.push_back({id, opened.record.blob, std::move(opened.dataset)});
-    records.push_back(std::move(opened.record));
+    data.contents.push_back({id, opened.record.blob, std::move(opened.dataset)});
+    data.records.push_back(std::move(opened.record));
   }
-  MERCER_ASSIGN_OR_RETURN(TrainingData data, JoinContents(contents, context));
-  data.records = std::move(records);
   return data;
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> ShapeOfContents(
+    const std::vector<NamedContent>& contents) {
+  if (contents.size() == 1) {
+    return contents[0].rows;
+  }
+  MERCER_ASSIGN_OR_RETURN(Dataset shape, ShapeOfJoinedTasks(TasksOf(contents), kMaxJoinedBytes));
+  return std::make_shared<const Dataset>(std::move(shape));
 }
 
 absl::StatusOr<TrainingData> JoinContents(const std::vector<NamedContent>& contents,
@@ -32,12 +48,10 @@ absl::StatusOr<TrainingData> JoinContents(const std::vector<NamedContent>& conte
     data.digest = contents[0].blob;
     return data;
   }
-  std::vector<NamedTask> tasks;
   for (const NamedContent& content : contents) {
-    tasks.push_back({content.name, content.rows.get()});
     absl::StrAppend(&data.digest, content.name, "=", content.blob, ";");
   }
-  MERCER_ASSIGN_OR_RETURN(Dataset joined, JoinTasks(tasks, kMaxJoinedBytes, context));
+  MERCER_ASSIGN_OR_RETURN(Dataset joined, JoinTasks(TasksOf(contents), kMaxJoinedBytes, context));
   data.rows = std::make_shared<const Dataset>(std::move(joined));
   return data;
 }

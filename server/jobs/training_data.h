@@ -24,11 +24,6 @@ struct TrainingData {
 // Data sets that are joined in memory take no more.
 inline constexpr size_t kMaxJoinedBytes = size_t{1} << 30;
 
-// Errors: those of DatasetCache::Open and JoinTasks.
-absl::StatusOr<TrainingData> OpenTrainingData(DatasetCache& datasets,
-                                              const std::vector<std::string>& ids,
-                                              const RunContext& context);
-
 // A data set with the name that it has as a task.
 struct NamedContent {
   std::string name;
@@ -36,8 +31,19 @@ struct NamedContent {
   std::shared_ptr<const Dataset> rows;
 };
 
-// What OpenTrainingData makes of opened data sets. Errors: those of JoinTasks.
+// The data sets of a plan, opened.
+struct OpenedData {
+  std::vector<DatasetRecord> records;
+  std::vector<NamedContent> contents;
+};
+// Errors: those of DatasetCache::Open.
+absl::StatusOr<OpenedData> OpenData(DatasetCache& datasets, const std::vector<std::string>& ids);
+
+// At least one data set; the records are left out. Errors: those of JoinTasks.
 absl::StatusOr<TrainingData> JoinContents(const std::vector<NamedContent>& contents,
                                           const RunContext& context);
+// The same for estimates: a table that is joined has its shape, but no values of dense blocks.
+absl::StatusOr<std::shared_ptr<const Dataset>> ShapeOfContents(
+    const std::vector<NamedContent>& contents);
 
 }  // namespace mercer::server

@@ -84,7 +84,7 @@ class ImagesTest(unittest.TestCase):
         self.assertIn(f"600 rows, {PATCH * PATCH} feature columns", shown)
         self.assertIn("lying (300), rising (300)", shown)
         self.run_ok(*upload, self.path("new"), "--stride", "8", "--id", "new")
-        self.run_ok("train", "known", "infinite_features", "--family", "fourier", "--hold-out", "0.25", "--model", "textures",
+        self.run_ok("train", "known", "infinite_features", "--family", "gabor", "--hold-out", "0.25", "--model", "textures",
                     "--watch")  # fmt: skip
         evaluated = json.loads(self.run_ok("evaluate", "textures", "new", "--json"))
         accuracy = {metric["name"]: metric["value"] for metric in evaluated["metrics"]}["accuracy"]
@@ -95,6 +95,9 @@ class ImagesTest(unittest.TestCase):
         self.assertEqual(len(predicted), 1 + 2 * places)
         right = predicted[1:].count("lying")
         self.assertLess(abs(right - places), 0.1 * places)
+        picture = self.path("filters.png")
+        self.run_ok("show", "textures", "--picture", picture)
+        self.assertTrue(pathlib.Path(picture).read_bytes().startswith(b"\x89PNG"))
 
     def test_whole_images_and_regions(self):
         shown = self.run_ok("data", "upload-images", self.path("known"), "--region", "0,0,4,3", "--target", "texture")

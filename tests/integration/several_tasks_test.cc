@@ -156,7 +156,9 @@ TEST_F(SeveralTasksTest, WhatIsNoTaskIsSaidBeforeAJobIsQueued) {
   EXPECT_EQ(wide.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(ReasonOf(wide), "DIFFERENT_COLUMNS");
   EXPECT_THAT(wide.error_message(), HasSubstr("'x3'"));
-  EXPECT_EQ(Train(TasksRequest({"ann", "none"})).error_code(), grpc::StatusCode::NOT_FOUND);
+  const grpc::Status none = Train(TasksRequest({"ann", "none"}));
+  EXPECT_EQ(none.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(none.error_message(), HasSubstr("'datasets/none'"));
   EXPECT_THAT(ViolationsOf(Train(TasksRequest({"ann", "ann"}))),
               Contains(HasSubstr("data[1].dataset: ")));
   v1::TrainRequest view = TasksRequest({"ann", "bob"});
@@ -170,12 +172,13 @@ TEST_F(SeveralTasksTest, WhatIsNoTaskIsSaidBeforeAJobIsQueued) {
   EXPECT_THAT(ViolationsOf(Train(of_one)), Contains(HasSubstr("data: ")));
   v1::TrainRequest named = TasksRequest({"ann"});
   named.mutable_learner()->mutable_svm();
+  EXPECT_THAT(ViolationsOf(Train(named)), Contains(HasSubstr("data[0].role: ")));
+  named.mutable_data(0)->set_role(v1::DATA_ROLE_UNSPECIFIED);
   named.set_task("label");
   EXPECT_THAT(ViolationsOf(Train(named)), Contains(HasSubstr("task: ")));
 }
 
-// The tasks of a model are what its lineage says, whatever becomes of the data sets' names.
-TEST_F(SeveralTasksTest, AnInterruptedJobGoesOnAfterARestart) {
+TEST_F(SeveralTasksTest, AModelOfTasksSurvivesARestart) {
   v1::TrainRequest request = TasksRequest({"ann", "bob"});
   ASSERT_EQ(WaitForEnd(TrainOk(request).name()).state(), v1::JOB_STATE_SUCCEEDED);
   const std::string digest = GetModel().digest();

@@ -247,8 +247,9 @@ double InfiniteFeaturesLearner::SolveOperations() const {
 double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
   const auto rows = static_cast<double>(num_rows());
   const auto inputs = static_cast<double>(family_->num_inputs());
+  const double per_table = static_cast<double>(tables_.size()) * (100 * inputs + 1000);
   return static_cast<double>(candidates) *
-             (rows * static_cast<double>(family_->work_per_row() + 8) + 100 * inputs + 1000) +
+             (rows * static_cast<double>(family_->work_per_row() + 8) + per_table) +
          1e5;
 }
 

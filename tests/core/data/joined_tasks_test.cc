@@ -100,6 +100,7 @@ TEST(JoinedTasksTest, WhatDiffersIsNamed) {
           "'more'");
   refused([](Dataset& data) { data.role_columns[0].schema.name = "other"; }, "'other'");
   refused([](Dataset& data) { data.role_columns.clear(); }, "'label'");
+  refused([](Dataset& data) { data.blocks[0].columns[2].name = "task"; }, "a column 'task'");
   refused(
       [](Dataset& data) {
         data.role_columns.push_back(NumericColumn(ColumnRole::kWeight, "weight", Vector::Ones(6)));
@@ -115,6 +116,32 @@ TEST(JoinedTasksTest, WhatDiffersIsNamed) {
         data.squares.push_back({"gram", SquareKind::kKernel, SharedMatrix(RowMatrix::Ones(6, 6))});
       },
       "'gram'");
+}
+
+TEST(JoinedTasksTest, TheShapeIsThatOfTheRowsWithoutTheirMemory) {
+  const Dataset first = ClassificationData(6, 3, 2, 1);
+  const Dataset second = ClassificationData(8, 3, 2, 2);
+  const absl::StatusOr<Dataset> joined = Join(first, second);
+  const absl::StatusOr<Dataset> shape = ShapeOfJoinedTasks({{"a", &first}, {"b", &second}}, kLimit);
+  ASSERT_TRUE(joined.ok() && shape.ok());
+  EXPECT_EQ(shape->rows, 14);
+  EXPECT_EQ(shape->blocks[0].num_columns(), 3);
+  EXPECT_EQ(shape->MemoryBytes(), joined->MemoryBytes());
+  EXPECT_EQ(shape->role_columns[0].values, joined->role_columns[0].values);
+  EXPECT_EQ(GetReason(ShapeOfJoinedTasks({{"a", &first}, {"b", &second}}, 10).status()),
+            "JOINED_TASKS_TOO_LARGE");
+}
+
+TEST(JoinedTasksTest, ColumnsWithoutNamesAreThoseOfTheSamePlace) {
+  Dataset first = ClassificationData(4, 2, 2, 1);
+  first.blocks[0].columns.clear();
+  Dataset second = first;
+  const absl::StatusOr<Dataset> joined = Join(first, second);
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(RowMatrix(joined->blocks[0].values.view().bottomRows(4)),
+            RowMatrix(first.blocks[0].values.view()));
+  second.blocks[0].values = SharedMatrix(RowMatrix::Ones(4, 3));
+  EXPECT_EQ(GetReason(Join(first, second).status()), "DIFFERENT_COLUMNS");
 }
 
 TEST(JoinedTasksTest, TooLargeTablesAreRefusedBeforeTheyAreMade) {

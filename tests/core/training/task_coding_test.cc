@@ -72,6 +72,15 @@ TEST(TaskCodingTest, TheStoredFormIsReadBack) {
   EXPECT_TRUE(reader.AtEnd());
   EXPECT_EQ(read.names(), coding.names());
   EXPECT_EQ(read.column(), "subject");
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"a", "a"}, std::vector<std::string>{}}) {
+    ByteWriter damaged;
+    damaged.WriteString("subject");
+    damaged.WriteStrings(names);
+    ByteReader of_damaged(damaged.bytes());
+    TaskCoding::Load(of_damaged);
+    EXPECT_FALSE(of_damaged.ok()) << names.size();
+  }
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ TEST(SeveralTasksTest, DrawnFeaturesServeAllTasks) {
 
 TEST(SeveralTasksTest, EveryStateLeadsToTheSameBits) {
   const TrainingProblem problem =
-      ProblemOfTasks(TargetKind::kRegression, {NoisyTask(40, 1), NoisyTask(30, 2)});
+      ProblemOfTasks(TargetKind::kRegression, {NoisyTask(5000, 1), NoisyTask(30, 2)});
   const OptionValues options = {{"lambda_shared", 0.01}, {"max_groups", int64_t{8}}};
   RunContext one_thread;
   RunContext two_threads(CancellationToken(), 2, nullptr);
@@ -204,6 +204,29 @@ TEST(SeveralTasksTest, EveryStateLeadsToTheSameBits) {
     ASSERT_TRUE((*restored)->Step(two_threads).ok());
     EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
   }
+}
+
+TEST(SeveralTasksTest, ScalesOfAnotherTaskAreNoWitness) {
+  TaskRows wide = NoisyTask(60, 3);
+  wide.values *= 3;
+  const TrainingProblem problem = ProblemOfTasks(TargetKind::kRegression, {NoisyTask(60, 1), wide});
+  const OptionValues options = Merge(kColumns, {{"lambda", 1.0}});
+  const TrainingOutcome outcome = MustTrain(options, problem);
+  RunContext context;
+  ASSERT_TRUE(Entry().verify(options, problem, outcome.point.witness, context).ok());
+  Witness swapped = outcome.point.witness;
+  for (auto& [name, values] : swapped.arrays) {
+    if (name == "scales") {
+      values = values.rowwise().reverse().eval();
+    }
+  }
+  EXPECT_EQ(GetReason(Entry().verify(options, problem, swapped, context).status()),
+            "WITNESS_MISMATCH");
+  Witness other_dual = outcome.point.witness;
+  std::swap(other_dual.tasks[0], other_dual.tasks[1]);
+  const auto verified = Entry().verify(options, problem, other_dual, context);
+  ASSERT_TRUE(verified.ok()) << verified.status();
+  EXPECT_GT(verified->certificate.accuracy, 0.1);
 }
 
 TEST(SeveralTasksTest, BadTasksAreNamed) {

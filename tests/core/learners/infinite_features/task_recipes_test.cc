@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/training/encoding.h"
 #include "core/training/recipe_splits.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/core/training/trained_models.h"
@@ -128,6 +129,7 @@ TEST(TaskRecipesTest, TheStoredModelPredictsTheSame) {
   const absl::StatusOr<Model> read = LoadModel(SaveModel(trained->model));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->tasks.names(), trained->model.tasks.names());
+  EXPECT_EQ(FormatVersion(SaveModel(trained->model)), 3u);
   const Dataset rows = SubjectData(40, 2);
   RunContext context;
   EXPECT_EQ(PredictorOf(*read)->Predict(rows, {}, context)->decision_values,
@@ -213,6 +215,17 @@ TEST(TaskRecipesTest, WhatCannotBeLearnedIsSaid) {
   Dataset three = data;
   three.role_columns[0].values(0) = 2;
   EXPECT_NE(Violation(Train(ColumnsRecipe(), three).status(), "task"), "");
+
+  // One row of one class of eve: some fold holds it out.
+  Dataset rare = data;
+  for (Index i = 2; i < 60; i += 3) {
+    rare.role_columns[0].values(i) = i == 2 ? 1 : 0;
+  }
+  TrainingRecipe folds = ColumnsRecipe();
+  folds.validation = {ValidationKind::kFolds, {}, 3};
+  const absl::Status lonely = Train(folds, rare).status();
+  EXPECT_EQ(GetReason(lonely), "EMPTY_TASK");
+  EXPECT_NE(Violation(lonely, "validation.folds"), "") << lonely;
 
   // The rows that are kept for training are of two subjects.
   Dataset split = data;
