@@ -61,7 +61,7 @@ class VerificationMemoryTest : public JobManagerFixture {
     ASSERT_TRUE(model_file.ok() && witness_file.ok());
     model_ = *LoadModel((*model_file)->contents());
     witness_ = *LoadWitness((*witness_file)->contents());
-    stored_ = {"2 data", storage_->datasets().GetDataset("data")->blob, &model_, &witness_};
+    stored_ = {"2 data", {storage_->datasets().GetDataset("data")->blob}, &model_, &witness_};
     control_.memory_bytes = kLarge;
     options_.memory_budget_bytes = manager_->Estimate("2 data")->memory_bytes;
     control_.memory_bytes = kSmall;
