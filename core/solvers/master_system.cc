@@ -284,6 +284,10 @@ MasterSystem::Restriction MasterSystem::Restrict() const {
       used.push_back(static_cast<Index>(column));
     }
   }
+  if (used.size() == restriction.row_of_column.size()) {
+    restriction.hessians = hessians_;
+    return restriction;
+  }
   for (const auto& hessian : hessians_) {
     const auto& last = restriction.hessians;
     const auto& before = hessians_[last.size() - (last.empty() ? 0 : 1)];
