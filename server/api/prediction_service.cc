@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include <grpcpp/support/server_callback.h>
 
@@ -17,6 +19,21 @@
 
 namespace mercer::server {
 namespace {
+
+// Fields of the header, said as those of the message that holds it; those of the rows are fields of that message anyway.
+absl::Status InHeader(const absl::Status& status) {
+  const std::vector<FieldViolation> given = GetFieldViolations(status);
+  if (given.empty()) {
+    return status;
+  }
+  FieldViolations violations;
+  for (const FieldViolation& violation : given) {
+    const bool of_rows = absl::StartsWith(violation.field, "rows");
+    violations.Add(of_rows ? violation.field : absl::StrCat("header.", violation.field),
+                   violation.description);
+  }
+  return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
+}
 
 // One unary call. The model is looked up on the I/O pool unless it is in memory. Few rows join the
 // calls that predict with the same model at that moment; many go to the pool of predictions, where they
@@ -244,7 +261,10 @@ class PredictStreamReactor final
   }
 
   absl::StatusOr<Next> Respond(absl::StatusOr<v1::PredictResponse> response) {
-    MERCER_ASSIGN_OR_RETURN(response_, std::move(response));
+    if (!response.ok()) {
+      return InHeader(response.status());
+    }
+    response_ = *std::move(response);
     MERCER_RETURN_IF_ERROR(call_.CheckSize(response_));
     return Next::kWrite;
   }

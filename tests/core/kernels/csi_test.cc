@@ -308,16 +308,18 @@ TEST(CsiTest, ChoiceWithALongLookAheadEndsSoonAfterCancellation) {
   const DenseKernelColumns kernel(GaussianGram(x, 0.5));
   const CsiOptions options{.max_columns = 100, .look_ahead = 1000};
   absl::StatusOr<CsiFactor> begun = CsiFactor::Make(kernel, Signs(x), options);
+  ASSERT_TRUE(begun.ok()) << begun.status();
   RunContext context;
   while (begun->progress().look_ahead < options.look_ahead) {
     ASSERT_TRUE(begun->Advance(context).ok());
   }
   for (const double seconds : {0.05, 0.3, 0.5, 0.7, 0.9}) {
+    CsiFactor factor = *begun;  // of no use after the cancellation
     EXPECT_LE(WorkAfterCancel(seconds,
                               [&](RunContext& cancelled) {
                                 absl::Status status;
-                                while (status.ok() && !begun->done()) {
-                                  status = begun->Advance(cancelled);
+                                while (status.ok() && !factor.done()) {
+                                  status = factor.Advance(cancelled);
                                 }
                                 return status;
                               }),
