@@ -21,7 +21,7 @@ constexpr int kMaxModelHalvings = 25;
 constexpr int kMaxBends = 10;
 constexpr double kSufficientModelDecrease = 1e-4;
 // Of the penalties: by a step that is the last one, and by one that is not worth another kind of step when it is refused.
-constexpr double kLeastDecrease = 1e-15;
+constexpr double kLeastModelDecrease = 1e-15;
 constexpr double kNoDecrease = 1e-13;
 
 double LargestEigenvalue(const Matrix& block) {
@@ -357,7 +357,7 @@ absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext&
   if (!moved) {
     MERCER_ASSIGN_OR_RETURN(moved, GuardedStep(begin, end, context));
   }
-  return moved && decrease > kLeastDecrease * Penalty(specific_, shared_);
+  return moved && decrease > kLeastModelDecrease * Penalty(specific_, shared_);
 }
 
 }  // namespace mercer

@@ -17,7 +17,7 @@ constexpr double kRidge = 1e-12;
 constexpr double kResidual = 1e-5;  // that conjugate gradients leave, as a share
 constexpr int kMostIterations = 500;
 
-blasint ToBlas(Index value) { return static_cast<blasint>(value); }
+blasint BlasSize(Index value) { return static_cast<blasint>(value); }
 
 // hessian weights, where many rows of `weights` may be 0.
 Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
@@ -34,10 +34,10 @@ Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
   const Matrix& right = sparse ? some : weights;
   Matrix products = Matrix::Zero(hessian.rows(), weights.cols());
   if (right.size() > 0) {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToBlas(left.rows()),
-                ToBlas(right.cols()), ToBlas(left.cols()), 1.0, left.data(),
-                ToBlas(left.outerStride()), right.data(), ToBlas(right.outerStride()), 0.0,
-                products.data(), ToBlas(products.outerStride()));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasSize(left.rows()),
+                BlasSize(right.cols()), BlasSize(left.cols()), 1.0, left.data(),
+                BlasSize(left.outerStride()), right.data(), BlasSize(right.outerStride()), 0.0,
+                products.data(), BlasSize(products.outerStride()));
   }
   return products;
 }

@@ -20,9 +20,9 @@
 namespace mercer::csi {
 namespace {
 
-constexpr Index kKernelColumns = 16;  // at a time
-constexpr Index kPanel = 256;         // columns of a factor at a time
-constexpr Index kProductRows = 256;   // at a time
+constexpr Index kKernelColumns = 16;   // at a time
+constexpr Index kSolvedColumns = 256;  // columns of a factor at a time
+constexpr Index kProductRows = 256;    // at a time
 
 absl::Status Mismatch(std::string_view what) {
   return WithReason(absl::FailedPreconditionError(std::string(what)), "WITNESS_MISMATCH");
@@ -66,20 +66,22 @@ absl::StatusOr<Matrix> RowsOfPivots(const Matrix& rows, const std::vector<Index>
                                     RunContext& context) {
   const Index count = rows.cols();
   Matrix of_pivots(count, count);
-  MERCER_RETURN_IF_ERROR(ForRowBlocks(count, kPanel, context, [&](Index begin, Index width) {
-    of_pivots.middleCols(begin, width) = rows(pivots, Eigen::seqN(begin, width));
-  }));
+  MERCER_RETURN_IF_ERROR(
+      ForRowBlocks(count, kSolvedColumns, context, [&](Index begin, Index width) {
+        of_pivots.middleCols(begin, width) = rows(pivots, Eigen::seqN(begin, width));
+      }));
   return of_pivots;
 }
 
 // The lower triangle becomes what the strict upper triangle and `diagonal` say.
 absl::Status RestoreLower(const Vector& diagonal, Matrix& a, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(ForRowBlocks(a.cols(), kPanel, context, [&](Index begin, Index width) {
-    for (Index col = begin; col < begin + width; ++col) {
-      const Index below = a.rows() - col - 1;
-      a.col(col).tail(below) = a.row(col).tail(below).transpose();
-    }
-  }));
+  MERCER_RETURN_IF_ERROR(
+      ForRowBlocks(a.cols(), kSolvedColumns, context, [&](Index begin, Index width) {
+        for (Index col = begin; col < begin + width; ++col) {
+          const Index below = a.rows() - col - 1;
+          a.col(col).tail(below) = a.row(col).tail(below).transpose();
+        }
+      }));
   a.diagonal() = diagonal;
   return absl::OkStatus();
 }
@@ -127,15 +129,16 @@ absl::StatusOr<Matrix> WeightsOf(const Matrix& cholesky, const Matrix& coefficie
                                  RunContext& context) {
   const Index count = cholesky.rows();
   Matrix weights(count, coefficients.cols());
-  MERCER_RETURN_IF_ERROR(ForRowBlocks(count, kPanel, context, [&](Index begin, Index width) {
-    const Index below = count - begin - width;
-    auto of_panel = weights.middleRows(begin, width);
-    of_panel =
-        cholesky.block(begin, begin, width, width).triangularView<Eigen::Lower>().transpose() *
-        coefficients.middleRows(begin, width);
-    of_panel.noalias() += cholesky.block(begin + width, begin, below, width).transpose() *
-                          coefficients.bottomRows(below);
-  }));
+  MERCER_RETURN_IF_ERROR(
+      ForRowBlocks(count, kSolvedColumns, context, [&](Index begin, Index width) {
+        const Index below = count - begin - width;
+        auto of_panel = weights.middleRows(begin, width);
+        of_panel =
+            cholesky.block(begin, begin, width, width).triangularView<Eigen::Lower>().transpose() *
+            coefficients.middleRows(begin, width);
+        of_panel.noalias() += cholesky.block(begin + width, begin, below, width).transpose() *
+                              coefficients.bottomRows(below);
+      }));
   return weights;
 }
 
