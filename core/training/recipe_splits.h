@@ -11,8 +11,9 @@ namespace mercer {
 
 // The splits of the recipe: none, one, or one per fold. A column with the role split says which
 // they are; else they are drawn with the recipe's seed, and the rows of one group of a column with
-// the role group stay together. Tasks and classes are divided in the same proportions, as far as groups let them be. Errors: kInvalidArgument (a row without a target, group or part;
-// fields "validation", "validation.*"); kCancelled.
+// the role group stay together. Tasks and classes are divided in the same proportions, as far as
+// groups let them be. Errors: kInvalidArgument (a row without a target, group or part; fields
+// "validation", "validation.*"); kCancelled.
 absl::StatusOr<std::vector<Split>> MakeSplits(const LearnerEntry& entry,
                                               const TrainingRecipe& recipe, const Dataset& dataset,
                                               const RoleColumn& target, const RunContext& context);

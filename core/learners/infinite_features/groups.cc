@@ -119,8 +119,8 @@ absl::Status InfiniteFeaturesLearner::AppendColumns(const std::vector<Matrix>& r
   return absl::OkStatus();
 }
 
-// How much the objective falls at least when the group enters, in either part: (weight (dual norm - lambda))^2 / (2 L), L a bound of the curvature along its
-// weights (section (b.3) of the specification).
+// How much the objective falls at least when the group enters, in either part: (weight (dual norm - lambda))^2 / (2 L), L a bound of
+// the curvature along its weights (section (b.3) of the specification).
 double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found,
                                             const Vector& squared_norms) const {
   const auto outputs = static_cast<double>(num_outputs());

@@ -3,7 +3,8 @@
 //              f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
 //              with one output t per class (or one alone), or per task, whose sum is then over the rows of that task; w a part that all
 //              outputs share (left out by default), phi_g the columns of group g divided by their scales, which each task may have of
-//              its own, l the squared hinge, logistic or square loss, N a norm of the block of weights of a group (core/objectives/block_penalty.h).
+//              its own, l the squared hinge, logistic, square or hinge loss, N a norm of the block of weights of a group
+//              (core/objectives/block_penalty.h).
 // Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the
 //              specification of learning with infinitely many features corrects it.
 // Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of column j -> ScaledGroup::scales.
