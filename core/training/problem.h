@@ -71,6 +71,9 @@ struct ProblemShape {
       pair_columns;  // columns of all sets together, by the distance of a pair that they are for
   Index lone_kernels = 0;      // that share their distance with no other
   double relative_gap = 1e-3;  // asked for
+
+  // That a row has targets of: several tasks share the rows out among them.
+  Index outputs_of_row() const { return tasks < outputs ? outputs / tasks : 1; }
 };
 
 }  // namespace mercer

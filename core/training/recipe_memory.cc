@@ -73,8 +73,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   // Targets, decision values, coefficients and witness of the merged model; and the outputs at rest.
   const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
   const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
-  // Several tasks share the rows out among them.
-  const ByteCount outputs_of_row(std::max<Index>(1, shape.outputs / shape.tasks));
+  const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
                              basis_rows * ByteCount(shape.columns) * number;
   const ByteCount output_bytes = ByteCount(8) * rows * outputs_of_row * number +

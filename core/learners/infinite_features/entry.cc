@@ -53,11 +53,6 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
          (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
 }
 
-// Several tasks share the rows out among them.
-Index OutputsOfRow(const ProblemShape& shape) {
-  return std::max<Index>(1, shape.outputs / shape.tasks);
-}
-
 // Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
 // with their sums; distances for the median; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
@@ -74,7 +69,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount rows(shape.rows);
   const ByteCount outputs(shape.outputs);
   const ByteCount tasks(shape.tasks);
-  const ByteCount outputs_of_row(OutputsOfRow(shape));
+  const ByteCount outputs_of_row(shape.outputs_of_row());
   const Index groups = MostGroups(options, shape.columns);
   const Index columns = groups * ColumnsPerGroup(options);
   const ByteCount width(columns);
@@ -108,7 +103,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);
-  const auto outputs_of_row = static_cast<double>(OutputsOfRow(shape));
+  const auto outputs_of_row = static_cast<double>(shape.outputs_of_row());
   const auto inputs = static_cast<double>(NumbersOfMap(options, shape.columns));
   const auto groups = static_cast<double>(MostGroups(options, shape.columns));
   const auto candidates = static_cast<double>(Candidates(options, shape));
