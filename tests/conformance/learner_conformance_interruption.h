@@ -69,6 +69,9 @@ inline InterruptedLearner InterruptAt(const LearnerEntry& entry, const OptionVal
 TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
   TrainingProblem problem = Problem(90, 4);
   problem.relative_gap = 1e-5;
+  const auto next = [](int64_t polls) {
+    return kSanitizerFactor > 1 ? 4 * polls : 1 + polls + polls / 2;
+  };
   for (const OptionValues& options : OptionVariants(entry(), kind())) {
     const absl::StatusOr<TrainingOutcome> exact =
         Train(problem, {.options = options, .relative_gap = problem.relative_gap});
@@ -77,7 +80,7 @@ TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
     const std::unique_ptr<Learner> whole = *entry().create(options);
     ASSERT_TRUE(whole->Start(problem, nullptr).ok());
     const std::string straight = FinishByHand(*whole, problem, context);
-    for (int64_t polls = 1; polls < (int64_t{1} << 40); polls += 1 + polls / 2) {
+    for (int64_t polls = 1; polls < (int64_t{1} << 40); polls = next(polls)) {
       SCOPED_TRACE(OptionText(options) + ", poll " + std::to_string(polls));
       const InterruptedLearner interrupted = InterruptAt(entry(), options, problem, polls);
       Learner* const learner = interrupted.learner.get();

@@ -128,7 +128,7 @@ TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
 }
 
 TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
-  TrainingProblem problem = Problem(300, 4);
+  TrainingProblem problem = Problem(kSanitizerFactor > 1 ? 120 : 300, 4);
   PreparedData named = *problem.tasks[0].inputs;
   named.cache_key = "toy rows";
   problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
@@ -174,12 +174,13 @@ TEST_P(LearnerConformance, ResumedRunIsBitIdenticalUnderAnyOptions) {
 TEST_P(LearnerConformance, LimitsAtTheirBoundsGiveAFiniteModelOrSayThatThereIsNone) {
   const TrainingProblem problem = Problem(40, 2);
   const double most_exact = std::nextafter(0.0, 1.0);
+  const int64_t many = kSanitizerFactor > 1 ? 60 : 300;
   const std::vector<RunSettings> bounds = {
-      {.relative_gap = most_exact, .max_iterations = 300},
+      {.relative_gap = most_exact, .max_iterations = many},
       {.relative_gap = std::nextafter(1.0, 0.0)},
       {.max_iterations = 1},
       {.max_iterations = std::numeric_limits<int64_t>::max()},
-      {.relative_gap = most_exact, .max_iterations = 300, .max_time = absl::Seconds(1e300)}};
+      {.relative_gap = most_exact, .max_iterations = many, .max_time = absl::Seconds(1e300)}};
   for (size_t b = 0; b < bounds.size(); ++b) {
     const absl::StatusOr<TrainingOutcome> outcome = Train(problem, bounds[b]);
     if (outcome.ok()) {

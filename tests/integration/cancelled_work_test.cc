@@ -69,7 +69,7 @@ TEST_F(CancelledWorkTest, EvaluationWhoseClientHasGoneEnds) {
   request.set_name("models/clouds");
   request.set_dataset("datasets/many");
   for (const double seconds : {0.05, 0.2, 0.4}) {
-    EXPECT_LE(WorkAfterCancel(seconds * kWorkFactor,
+    EXPECT_LE(WorkAfterCancel(seconds,
                               [&](grpc::ClientContext& context) {
                                 v1::EvaluateModelResponse response;
                                 return models_->EvaluateModel(&context, request, &response);
@@ -100,7 +100,7 @@ TEST_F(CancelledWorkTest, VerificationWhoseClientHasGoneEnds) {
 TEST_F(CancelledWorkTest, PredictionWhoseClientHasGoneEnds) {
   ServeModel(2000);
   const v1::PredictRequest request = MakePrediction("models/clouds", 150'000, 3);
-  EXPECT_LE(WorkAfterCancel(0.2 * kWorkFactor,
+  EXPECT_LE(WorkAfterCancel(0.2,
                             [&](grpc::ClientContext& context) {
                               v1::PredictResponse response;
                               return prediction_->Predict(&context, request, &response);

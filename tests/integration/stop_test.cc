@@ -1,10 +1,9 @@
 // StopJob and the quotas, as a client sees them.
-#include <ctime>
-
 #include <gmock/gmock.h>
 
 #include "google/rpc/error_details.pb.h"
 #include "tests/integration/test_server.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer::server {
 namespace {
@@ -14,19 +13,6 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Property;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSanitizerFactor = 10;
-#else
-constexpr double kSanitizerFactor = 1;
-#endif
-
-// Of the whole process, so that a loaded machine does not matter.
-double ProcessorSeconds() {
-  timespec time = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 class StopTest : public ServerTest {
  protected:
@@ -88,7 +74,7 @@ TEST_F(StopTest, EndsTheWorkAtOnceAndKeepsTheModel) {
   ASSERT_TRUE(ReadUntil(*reader, [](const auto& event) {
     return event.state_change().state() == v1::JOB_STATE_VERIFYING;
   }));
-  EXPECT_LE(ProcessorSeconds() - begin, 0.25 * kSanitizerFactor);
+  EXPECT_LE(ProcessorSeconds() - begin, kMostWorkAfterCancel);
   const v1::Job ended = WaitForEnd(job.name());
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(ModelOf(ended).stop_reason(), v1::STOP_REASON_STOP_REQUESTED);

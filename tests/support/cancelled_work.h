@@ -1,4 +1,4 @@
-// The processor time that work takes after it was cancelled.
+// The processor time that work takes, and that it takes after it was cancelled.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,10 @@
 namespace mercer {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr double kWorkFactor = 10;
+inline constexpr double kMostWorkAfterCancel = 2.5;  // seconds
 #else
-inline constexpr double kWorkFactor = 1;
+inline constexpr double kMostWorkAfterCancel = 0.25;  // seconds
 #endif
-inline constexpr double kMostWorkAfterCancel = 0.25 * kWorkFactor;  // seconds
 
 // Of the whole process, so that a loaded machine does not matter.
 inline double ProcessorSeconds() {
@@ -27,7 +26,16 @@ inline double ProcessorSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Seconds that `work` goes on for when it is cancelled after `seconds`; it has more to do than that.
+// Of work that nobody cancels: the machine decides at which moments it can be cancelled.
+inline double WholeWork(const std::function<absl::Status(RunContext&)>& work) {
+  RunContext context;
+  const double begin = ProcessorSeconds();
+  const absl::Status status = work(context);
+  EXPECT_TRUE(status.ok()) << status;
+  return ProcessorSeconds() - begin;
+}
+
+// Seconds that `work` goes on for when it is cancelled after `seconds`, which must be fewer than it takes.
 inline double WorkAfterCancel(double seconds,
                               const std::function<absl::Status(RunContext&)>& work) {
   RunContext context;
@@ -38,7 +46,7 @@ inline double WorkAfterCancel(double seconds,
     status = work(context);
     ended = true;
   });
-  while (!ended && ProcessorSeconds() < begin + seconds * kWorkFactor) {
+  while (!ended && ProcessorSeconds() < begin + seconds) {
     absl::SleepFor(absl::Milliseconds(1));  // nobody tells how far it is
   }
   const double at_cancel = ProcessorSeconds();

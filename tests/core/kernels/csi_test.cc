@@ -313,18 +313,19 @@ TEST(CsiTest, ChoiceWithALongLookAheadEndsSoonAfterCancellation) {
   while (begun->progress().look_ahead < options.look_ahead) {
     ASSERT_TRUE(begun->Advance(context).ok());
   }
-  for (const double seconds : {0.05, 0.3, 0.5, 0.7, 0.9}) {
-    CsiFactor factor = *begun;  // of no use after the cancellation
-    EXPECT_LE(WorkAfterCancel(seconds,
-                              [&](RunContext& cancelled) {
-                                absl::Status status;
-                                while (status.ok() && !factor.done()) {
-                                  status = factor.Advance(cancelled);
-                                }
-                                return status;
-                              }),
-              kMostWorkAfterCancel)
-        << seconds << " s into the choice";
+  CsiFactor factor = *begun;
+  const auto choose = [&](RunContext& chosen) {
+    factor = *begun;  // of no use after a cancellation
+    absl::Status status;
+    while (status.ok() && !factor.done()) {
+      status = factor.Advance(chosen);
+    }
+    return status;
+  };
+  const double whole = WholeWork(choose);
+  for (const double part : {0.03, 0.2, 0.35, 0.5, 0.65}) {
+    EXPECT_LE(WorkAfterCancel(part * whole, choose), kMostWorkAfterCancel)
+        << part << " of the choice";
   }
 }
 
