@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/objectives/concave_maximum.h"
 #include "core/training/composite_learner.h"
 #include "core/training/predictor.h"
 
@@ -225,19 +226,8 @@ double BestValueOnRay(double linear, double quadratic, double largest) {
 }
 
 double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest) {
-  double low = 0;
-  double high = std::min(4.0, largest);
-  // Thirds never reach the end, where the value may still grow.
-  double best = std::max({0.0, value_at(high), largest >= 1 ? value_at(1.0) : 0.0});
-  for (int trial = 0; trial < 45; ++trial) {
-    const double first = low + (high - low) / 3;
-    const double second = high - (high - low) / 3;
-    const double first_value = value_at(first);
-    const double second_value = value_at(second);
-    best = std::max({best, first_value, second_value});
-    (first_value < second_value ? low : high) = first_value < second_value ? first : second;
-  }
-  return best;
+  const double high = std::min(4.0, largest);
+  return std::max(0.0, MaximizeConcave(0, std::min(1.0, high), high, value_at).value);
 }
 
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
