@@ -150,27 +150,6 @@ class Scan {
   Index num_columns_ = 0;
 };
 
-template <typename Out>
-absl::Status EvaluateInto(const FeatureFamily& family, const FeatureRows& rows,
-                          const FeatureParameters& group, Out& out, const RunContext& context) {
-  const std::unique_ptr<const FeatureMap> map = family.Bind({group});
-  const Index chunk_rows = rows.chunk_rows();
-  context.parallel().ForBlocks(rows.size(), kBlockRows, [&](Index block_begin, Index block_end) {
-    RowMatrix buffer;
-    Matrix values(chunk_rows, out.cols());
-    Poll poll(context, family.work_per_row());
-    for (Index begin = block_begin; begin < block_end; begin += chunk_rows) {
-      const Index count = std::min(chunk_rows, block_end - begin);
-      if (poll.Cancelled(count)) {
-        return;
-      }
-      map->Evaluate(rows.Read(begin, begin + count, buffer), values.topRows(count));
-      out.middleRows(begin, count) = values.topRows(count).template cast<typename Out::Scalar>();
-    }
-  });
-  return context.CheckCancelled();
-}
-
 }  // namespace
 
 absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const FeatureRows& rows,
@@ -183,15 +162,30 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
 }
 
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
-                             const FeatureParameters& group, MatrixRef out,
+                             absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context) {
-  return EvaluateInto(family, rows, group, out, context);
-}
-
-absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
-                             const FeatureParameters& group, SingleMatrixRef out,
-                             const RunContext& context) {
-  return EvaluateInto(family, rows, group, out, context);
+  std::vector<std::unique_ptr<const FeatureMap>>
+      maps;  // one by one: values may depend on those beside them
+  for (const FeatureParameters& group : groups) {
+    maps.push_back(family.Bind({group}));
+  }
+  const Index columns = family.columns_per_group();
+  const Index chunk_rows = rows.chunk_rows();
+  context.parallel().ForBlocks(rows.size(), kBlockRows, [&](Index block_begin, Index block_end) {
+    RowMatrix buffer;
+    Poll poll(context, family.work_per_row() * static_cast<Index>(groups.size()));
+    for (Index begin = block_begin; begin < block_end; begin += chunk_rows) {
+      const Index count = std::min(chunk_rows, block_end - begin);
+      if (poll.Cancelled(count)) {
+        return;
+      }
+      const FeatureRows::Chunk chunk = rows.Read(begin, begin + count, buffer);
+      for (size_t g = 0; g < maps.size(); ++g) {
+        maps[g]->Evaluate(chunk, out.block(begin, static_cast<Index>(g) * columns, count, columns));
+      }
+    }
+  });
+  return context.CheckCancelled();
 }
 
 }  // namespace mercer

@@ -33,12 +33,10 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
                                              ConstMatrixRef slopes, FeaturePrecision precision,
                                              const RunContext& context);
 
-// out = the columns of one group, rows.size() x columns_per_group(), computed in double precision. Errors: kCancelled.
+// out = the columns of the groups side by side, rows.size() x columns_per_group() for each, computed in double precision. Those of a group
+// do not depend on the others. Errors: kCancelled.
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
-                             const FeatureParameters& group, MatrixRef out,
-                             const RunContext& context);
-absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
-                             const FeatureParameters& group, SingleMatrixRef out,
+                             absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context);
 
 }  // namespace mercer

@@ -1,5 +1,6 @@
 #include "core/features/column_family.h"
 
+#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -18,17 +19,38 @@ class ColumnMap : public FeatureMap {
 
   Index num_inputs() const override { return num_inputs_; }
   Index num_columns() const override { return static_cast<Index>(columns_.size()); }
-  void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const override { Copy<double>(rows, out); }
-  void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const override {
-    Copy<float>(rows, out);
-  }
+  void Evaluate(ConstRowMatrixRef rows, MatrixRef out) const override { Copy(rows, out); }
+  void Evaluate(ConstRowMatrixRef rows, SingleMatrixRef out) const override { Copy(rows, out); }
 
  private:
-  template <typename Scalar, typename Out>
+  template <typename Out>
   void Copy(ConstRowMatrixRef rows, Out& out) const {
+    Index first = 0;
+    for (; first + kTogether <= num_columns(); first += kTogether) {
+      CopySome<kTogether>(rows, first, out);
+    }
+    for (; first < num_columns(); ++first) {
+      CopySome<1>(rows, first, out);
+    }
+  }
+
+  // More places to write to than a few are not kept in the first cache.
+  static constexpr Index kTogether = 8;
+
+  template <Index count, typename Out>
+  void CopySome(ConstRowMatrixRef rows, Index first, Out& out) const {
+    using Scalar = typename Out::Scalar;
+    std::array<Index, count> from;
+    std::array<Scalar*, count> to;
+    for (Index c = 0; c < count; ++c) {
+      const auto at = static_cast<size_t>(c);
+      from[at] = columns_[static_cast<size_t>(first + c)];
+      to[at] = out.col(first + c).data();
+    }
     for (Index i = 0; i < rows.rows(); ++i) {
-      for (Index c = 0; c < num_columns(); ++c) {
-        out(i, c) = static_cast<Scalar>(rows(i, columns_[static_cast<size_t>(c)]));
+      const double* const row = rows.data() + i * rows.outerStride();
+      for (size_t c = 0; c < static_cast<size_t>(count); ++c) {
+        to[c][i] = static_cast<Scalar>(row[from[c]]);
       }
     }
   }

@@ -73,49 +73,62 @@ size_t FeatureColumns::Bytes(Index rows, Index cols, ColumnPrecision precision) 
   return (ByteCount(rows) * ByteCount(GrownStride(cols)) * value).value();
 }
 
-// Rows move apart within the tile, the last one first, so that it never exists twice.
+// Within the tile, the last row first, so that it never exists twice.
 template <typename Value>
-absl::Status FeatureColumns::AppendTo(Tile& tile, const ConstMatrixRef& raw,
-                                      const ConstVectorRef& offsets,
-                                      const ConstVectorRef& scales) const {
-  if (cols_ + raw.cols() > tile.stride) {
-    const Index stride = GrownStride(cols_ + raw.cols());
-    const size_t bytes = static_cast<size_t>(tile.rows * stride) * sizeof(Value);
-    MERCER_RETURN_IF_ERROR(tile.pages.Reserve(bytes));
-    tile.pages.ShrinkToFit(bytes);
-    auto* const values = reinterpret_cast<Value*>(tile.pages.data());
-    for (Index i = tile.rows - 1; i >= 0; --i) {
-      std::memmove(values + i * stride, values + i * tile.stride,
-                   static_cast<size_t>(tile.stride) * sizeof(Value));
-      std::fill(values + i * stride + tile.stride, values + (i + 1) * stride, Value{0});
-    }
-    tile.stride = stride;
-  }
+absl::Status FeatureColumns::MoveApart(Tile& tile, Index stride) {
+  const size_t bytes = static_cast<size_t>(tile.rows * stride) * sizeof(Value);
+  MERCER_RETURN_IF_ERROR(tile.pages.Reserve(bytes));
+  tile.pages.ShrinkToFit(bytes);
   auto* const values = reinterpret_cast<Value*>(tile.pages.data());
-  for (Index j = 0; j < raw.cols(); ++j) {
-    for (Index i = 0; i < tile.rows; ++i) {
-      values[i * tile.stride + cols_ + j] =
-          static_cast<Value>((raw(tile.begin + i, j) - offsets(j)) / scales(j));
-    }
+  for (Index i = tile.rows - 1; i >= 0 && tile.stride > 0; --i) {
+    std::memmove(values + i * stride, values + i * tile.stride,
+                 static_cast<size_t>(tile.stride) * sizeof(Value));
+    std::fill(values + i * stride + tile.stride, values + (i + 1) * stride, Value{0});
   }
+  tile.stride = stride;
   return absl::OkStatus();
 }
 
-absl::Status FeatureColumns::Append(const ConstMatrixRef& raw, const ConstVectorRef& offsets,
-                                    const ConstVectorRef& scales, RunContext& context) {
+absl::Status FeatureColumns::Reserve(Index cols, RunContext& context) {
   std::vector<absl::Status> statuses(tiles_.size());
   context.parallel().ForBlocks(static_cast<Index>(tiles_.size()), 1, [&](Index t, Index /*end*/) {
-    if (!context.cancelled()) {
-      Tile& tile = tiles_[static_cast<size_t>(t)];
+    Tile& tile = tiles_[static_cast<size_t>(t)];
+    if (cols > tile.stride && !context.cancelled()) {
       statuses[static_cast<size_t>(t)] = precision_ == ColumnPrecision::kSingle
-                                             ? AppendTo<float>(tile, raw, offsets, scales)
-                                             : AppendTo<double>(tile, raw, offsets, scales);
+                                             ? MoveApart<float>(tile, GrownStride(cols))
+                                             : MoveApart<double>(tile, GrownStride(cols));
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   for (const absl::Status& status : statuses) {
     MERCER_RETURN_IF_ERROR(status);
   }
+  return absl::OkStatus();
+}
+
+template <typename Value>
+void FeatureColumns::AppendTo(Tile& tile, const ConstMatrixRef& raw, const ConstVectorRef& offsets,
+                              const ConstVectorRef& scales) const {
+  auto* const values = reinterpret_cast<Value*>(tile.pages.data());
+  for (Index i = 0; i < tile.rows; ++i) {
+    for (Index j = 0; j < raw.cols(); ++j) {
+      values[i * tile.stride + cols_ + j] =
+          static_cast<Value>((raw(tile.begin + i, j) - offsets(j)) / scales(j));
+    }
+  }
+}
+
+absl::Status FeatureColumns::Append(const ConstMatrixRef& raw, const ConstVectorRef& offsets,
+                                    const ConstVectorRef& scales, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Reserve(cols_ + raw.cols(), context));
+  context.parallel().ForBlocks(static_cast<Index>(tiles_.size()), 1, [&](Index t, Index /*end*/) {
+    Tile& tile = tiles_[static_cast<size_t>(t)];
+    if (precision_ == ColumnPrecision::kSingle) {
+      AppendTo<float>(tile, raw, offsets, scales);
+    } else {
+      AppendTo<double>(tile, raw, offsets, scales);
+    }
+  });
   cols_ += raw.cols();
   return absl::OkStatus();
 }

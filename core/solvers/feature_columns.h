@@ -46,6 +46,8 @@ class FeatureColumns {
   // indefinite.
   absl::Status Append(const ConstMatrixRef& raw, const ConstVectorRef& offsets,
                       const ConstVectorRef& scales, RunContext& context);
+  // Makes room for so many columns, those that are there included: until there are more, appending moves nothing.
+  absl::Status Reserve(Index cols, RunContext& context);
   // Columns [begin, end) as they are stored, rows() x (end - begin).
   Matrix Columns(Index begin, Index end) const;
 
@@ -82,8 +84,10 @@ class FeatureColumns {
   };
 
   template <typename Value>
-  absl::Status AppendTo(Tile& tile, const ConstMatrixRef& raw, const ConstVectorRef& offsets,
-                        const ConstVectorRef& scales) const;
+  static absl::Status MoveApart(Tile& tile, Index stride);
+  template <typename Value>
+  void AppendTo(Tile& tile, const ConstMatrixRef& raw, const ConstVectorRef& offsets,
+                const ConstVectorRef& scales) const;
   const Tile& TileOf(Index row) const { return tiles_[static_cast<size_t>(row / kTileRows)]; }
   Index MaxStride() const;
   Matrix Padded(const ConstMatrixRef& x) const;

@@ -62,7 +62,8 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
   constexpr Index kRowsOfSums = 4096;
-  constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
+  constexpr Index kColumnsOfBatch = 8;  // that are appended together
+  constexpr Index kMedianRows = 2000;   // whose distances the default bandwidth is the median of
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
   constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
   const ByteCount number(sizeof(double));
@@ -93,6 +94,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
                                           PrecisionFor(shape.relative_gap, shape.rows, columns))) +
           rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
+          rows * ByteCount(std::min(columns, kColumnsOfBatch)) * number +
           ByteCount(kGramCopies) * outputs * width * width * number +
           (candidates + listed + maps) * number + kTile + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))

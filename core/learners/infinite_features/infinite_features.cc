@@ -310,16 +310,12 @@ absl::Status InfiniteFeaturesLearner::Admit(const SearchRound& found, RunContext
   state_.best_ratio = found.BestRatio(state_.lambdas);
   state_.promised = kInfinity;
   state_.round_iterations = 0;
-  Index admitted = 0;
   const bool fixed = options_.selection == SelectionChoice::kFixed;
-  for (const FoundGroup& one :
-       fixed ? found.Best(state_.lambdas, -1, found.candidates)
-             : found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round)) {
-    if (CanGrow()) {
-      MERCER_ASSIGN_OR_RETURN(const bool appended, Append(one, context));
-      admitted += appended ? 1 : 0;
-    }
-  }
+  MERCER_ASSIGN_OR_RETURN(
+      const Index admitted,
+      Append(fixed ? found.Best(state_.lambdas, -1, found.candidates)
+                   : found.Best(state_.lambdas, 1 + options_.violation, options_.groups_per_round),
+             context));
   if (fixed) {
     EndSearch(SearchEnd::kFixed);
   }

@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
+
 #include "core/features/feature_rows.h"
 #include "core/learners/infinite_features/options.h"
 #include "core/learners/infinite_features/search.h"
@@ -92,9 +94,10 @@ class InfiniteFeaturesLearner : public Learner {
   absl::Status Solve(RunContext& context);
   absl::Status Search(RunContext& context);
   absl::Status Admit(const SearchRound& found, RunContext& context);
-  absl::StatusOr<bool> Append(const FoundGroup& found, RunContext& context);
-  absl::Status AppendColumns(const std::vector<Matrix>& raw, const ScaledGroup& group,
-                             RunContext& context);
+  absl::StatusOr<Index> Append(absl::Span<const FoundGroup> found, RunContext& context);
+  absl::StatusOr<Index> AppendBatch(absl::Span<const FoundGroup> found, RunContext& context);
+  std::optional<ScaledGroup> ScaleGroup(const FoundGroup& found, const std::vector<Matrix>& values,
+                                        Index first);
   void EndSearch(SearchEnd end);
   bool LossIsZero() const;
   bool CanGrow() const;

@@ -49,7 +49,7 @@ TEST(CandidateScanTest, FindsTheSumsOfEveryColumnInBothPrecisions) {
   const std::vector<FeatureParameters> candidates = Drawn(*family, 7, 0);
   Matrix columns(rows.size(), 2 * static_cast<Index>(candidates.size()));
   for (size_t g = 0; g < candidates.size(); ++g) {
-    ASSERT_TRUE(EvaluateColumns(*family, rows, candidates[g],
+    ASSERT_TRUE(EvaluateColumns(*family, rows, {candidates[g]},
                                 columns.middleCols(2 * static_cast<Index>(g), 2), RunContext())
                     .ok());
   }
@@ -122,6 +122,21 @@ TEST(CandidateScanTest, NoCandidatesAndNoRowsAreNothing) {
                    .has_value());
 }
 
+TEST(CandidateScanTest, ColumnsOfAGroupDoNotDependOnThoseBesideIt) {
+  const FeatureRows rows = AllRows(NormalRows(5001, 3, 1));
+  const auto family = Fourier(3);
+  const std::vector<FeatureParameters> groups = Drawn(*family, 7, 0);
+  const auto count = static_cast<Index>(groups.size());
+  Matrix together(rows.size(), 2 * count);
+  ASSERT_TRUE(EvaluateColumns(*family, rows, groups, together, RunContext()).ok());
+  for (Index g = 0; g < count; ++g) {
+    Matrix alone(rows.size(), 2);
+    ASSERT_TRUE(
+        EvaluateColumns(*family, rows, {groups[static_cast<size_t>(g)]}, alone, RunContext()).ok());
+    EXPECT_EQ(alone, together.middleCols(2 * g, 2)) << g;
+  }
+}
+
 TEST(CandidateScanTest, CancelledWorkIsRefused) {
   const FeatureRows rows = AllRows(NormalRows(100, 2, 5));
   const auto family = Fourier(2);
@@ -131,8 +146,8 @@ TEST(CandidateScanTest, CancelledWorkIsRefused) {
   const auto sums = ScanCandidates(*family, rows, Drawn(*family, 1, 1), Matrix::Ones(100, 1),
                                    FeaturePrecision::kSingle, context);
   EXPECT_EQ(sums.status().code(), absl::StatusCode::kCancelled);
-  SingleMatrix out(100, 2);
-  EXPECT_EQ(EvaluateColumns(*family, rows, {1.0, 0.5, 0.5}, out, context).code(),
+  Matrix out(100, 2);
+  EXPECT_EQ(EvaluateColumns(*family, rows, {FeatureParameters{1.0, 0.5, 0.5}}, out, context).code(),
             absl::StatusCode::kCancelled);
 }
 

@@ -219,7 +219,7 @@ TEST(GaborFamilyTest, SearchingInSinglePrecisionFindsTheSameSums) {
               1e-6 * std::sqrt(exact.squares) * slopes.norm());
   }
   Matrix column(5000, 1);
-  ASSERT_TRUE(EvaluateColumns(*family, rows, candidates[7], column, RunContext()).ok());
+  ASSERT_TRUE(EvaluateColumns(*family, rows, {candidates[7]}, column, RunContext()).ok());
   EXPECT_NEAR(column.squaredNorm(), twice->columns[7].squares, 1e-9 * column.squaredNorm());
 }
 

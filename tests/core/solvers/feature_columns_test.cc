@@ -148,6 +148,28 @@ TEST_P(FeatureColumnsTest, PortionsAndThreadsDoNotChangeBits) {
   }
 }
 
+TEST_P(FeatureColumnsTest, RoomThatIsMadeBeforeDoesNotChangeBits) {
+  RunContext context;
+  const Matrix values = RandomValues(3000, 40, 12);
+  const auto grown = Build(values, 3, GetParam(), context);
+  for (const Index room : {5, 40, 200}) {
+    FeatureColumns reserved(values.rows(), GetParam());
+    ASSERT_EQ(reserved.Append(values.leftCols(2), Vector::Zero(2), Vector::Ones(2), context),
+              absl::OkStatus());
+    ASSERT_EQ(reserved.Reserve(room, context), absl::OkStatus());
+    EXPECT_EQ(reserved.cols(), 2);
+    ASSERT_EQ(reserved.Append(values.rightCols(38), Vector::Zero(38), Vector::Ones(38), context),
+              absl::OkStatus());
+    EXPECT_EQ(reserved.Columns(0, 40), grown->Columns(0, 40));
+    const Matrix x = RandomValues(40, 2, 13);
+    Matrix scores(values.rows(), 2);
+    Matrix expected(values.rows(), 2);
+    ASSERT_EQ(reserved.Multiply(x, scores, context), absl::OkStatus());
+    ASSERT_EQ(grown->Multiply(x, expected, context), absl::OkStatus());
+    EXPECT_EQ(scores, expected);
+  }
+}
+
 TEST_P(FeatureColumnsTest, CancellationLeavesTheColumnsAsTheyWere) {
   const Matrix values = RandomValues(5000, 4, 12);
   RunContext context;
