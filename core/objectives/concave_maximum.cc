@@ -9,9 +9,10 @@
 namespace mercer {
 namespace {
 
-constexpr double kGolden = 0.3819660112501051;  // of the longer part
-constexpr double kTolerance = 1e-8;
-constexpr int kMostEvaluations = 80;
+constexpr double kGoldenPart = 0.3819660112501051;  // of the longer part
+constexpr double kTolerance = 1e-8;                 // of the argument
+constexpr double kToleranceOfRange = 1e-16;         // where that is about 0
+constexpr int kMostEvaluations = 100;
 
 // Brent's names: `best`, `second` and `third` are the points of the largest values so far, the maximum is between `low` and `high`.
 class BrentSearch {
@@ -19,13 +20,13 @@ class BrentSearch {
   BrentSearch(double low, ConcaveMaximum first, double high)
       : low_(low),
         high_(high),
-        tolerance_(kTolerance * (high - low)),
+        least_(kToleranceOfRange * (high - low)),
         best_(first),
         second_(first),
         third_(first) {}
 
   // Known to within twice the tolerance.
-  bool Ended() const { return std::max(best_.at - low_, high_ - best_.at) <= 2 * tolerance_; }
+  bool Ended() const { return std::max(best_.at - low_, high_ - best_.at) <= 2 * Tolerance(); }
 
   double Next() {
     const double longer = 2 * best_.at < low_ + high_ ? high_ - best_.at : low_ - best_.at;
@@ -34,14 +35,20 @@ class BrentSearch {
     if (!(std::abs(step) < 0.5 * std::abs(before_last)) || best_.at + step <= low_ ||
         best_.at + step >= high_) {
       before_last_step_ = longer;
-      step = kGolden * longer;
+      step = kGoldenPart * longer;
     }
-    // At the vertex: a look to each side, the longer one first, shows that the maximum is between.
-    step_ = std::abs(step) >= tolerance_ ? step : std::copysign(tolerance_, longer);
+    // At the vertex a look to each side, the longer one first, shows that the maximum is between. (Brent's own look goes to the side
+    // of the parabola's vertex, and the other end of the bracket stays far away.)
+    step_ = std::abs(step) >= Tolerance() ? step : std::copysign(Tolerance(), longer);
     return best_.at + step_;
   }
 
   void Take(ConcaveMaximum point) {
+    if (point.value == -kInfinity && best_.value == -kInfinity) {
+      high_ = std::min(point.at, best_.at);  // it is finite below
+      best_.at = high_;
+      return;
+    }
     if (point.value >= best_.value) {
       (point.at >= best_.at ? low_ : high_) = best_.at;
       third_ = second_;
@@ -61,6 +68,8 @@ class BrentSearch {
   const ConcaveMaximum& best() const { return best_; }
 
  private:
+  double Tolerance() const { return kTolerance * std::abs(best_.at) + least_; }
+
   // To the vertex of the parabola through the three points.
   double ParabolaStep() const {
     const double r = (best_.at - second_.at) * (best_.value - third_.value);
@@ -72,7 +81,7 @@ class BrentSearch {
 
   double low_;
   double high_;
-  const double tolerance_;
+  const double least_;
   ConcaveMaximum best_;
   ConcaveMaximum second_;
   ConcaveMaximum third_;

@@ -43,8 +43,8 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
 // scale^2/2 quadratic  over 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be
 // infinite when `quadratic` is positive or `linear` is 0.
 double BestValueOnRay(double linear, double quadratic, double largest);
-// The same of any concave function that is 0 at 0, over scales up to `largest` and at most 4. Never less than the value at 1, when that
-// is inside.
+// The same of any concave function that is 0 at 0, over scales up to `largest` and at most 4. To rounding never less than the value at 1,
+// when that is inside.
 double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest);
 // The largest multiple of `dual` inside the boxes of `loss`; infinite for the zero vector.
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
