@@ -31,9 +31,6 @@ std::vector<ColumnSums> SumColumns(const ConstColumns& raw) {
   return sums;
 }
 
-// Evaluated and appended together: wider rows are moved seldom.
-constexpr Index kColumnsOfBatch = 8;
-
 size_t GroupsOfBatch(const FeatureFamily& family) {
   return static_cast<size_t>(std::max<Index>(1, kColumnsOfBatch / family.columns_per_group()));
 }

@@ -43,6 +43,8 @@ absl::StatusOr<FeatureFamilySpec> ResolveSpec(const InfiniteFeaturesOptions& opt
                                               const TrainingProblem& problem, RunContext& context);
 
 Index ColumnsPerGroup(const InfiniteFeaturesOptions& options);
+// So many columns are evaluated and appended together, or those of one group: wider rows are moved seldom.
+inline constexpr Index kColumnsOfBatch = 8;
 // Features that are given in advance: of a grid of filters, else the most that a model may have.
 Index FixedGroups(const InfiniteFeaturesOptions& options);
 // The most groups that a model on rows of so many columns may have.

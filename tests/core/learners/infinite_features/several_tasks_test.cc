@@ -188,22 +188,41 @@ TEST(SeveralTasksTest, DrawnFeaturesServeAllTasks) {
   }
 }
 
-TEST(SeveralTasksTest, EveryStateLeadsToTheSameBits) {
-  const TrainingProblem problem =
-      ProblemOfTasks(TargetKind::kRegression, {NoisyTask(5000, 1), NoisyTask(30, 2)});
-  const OptionValues options = {{"lambda_shared", 0.01}, {"max_groups", int64_t{8}}};
+// Steps of a run on one thread, and on two from the state before.
+void ExpectSameBitsFromEveryState(const OptionValues& options, const TrainingProblem& problem,
+                                  int steps) {
   RunContext one_thread;
   RunContext two_threads(CancellationToken(), 2, nullptr);
   const auto straight = Entry().create(options);
   ASSERT_TRUE(straight.ok());
   ASSERT_TRUE((*straight)->Start(problem, nullptr).ok());
-  for (int step = 0; step < 4; ++step) {
+  for (int step = 0; step < steps; ++step) {
     const auto restored = Entry().create(options);
     ASSERT_TRUE((*restored)->RestoreState(problem, (*straight)->SaveState(), two_threads).ok());
     ASSERT_TRUE((*straight)->Step(one_thread).ok());
     ASSERT_TRUE((*restored)->Step(two_threads).ok());
     EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
   }
+}
+
+TEST(SeveralTasksTest, EveryStateLeadsToTheSameBits) {
+  ExpectSameBitsFromEveryState(
+      {{"lambda_shared", 0.01}, {"max_groups", int64_t{8}}},
+      ProblemOfTasks(TargetKind::kRegression, {NoisyTask(5000, 1), NoisyTask(30, 2)}), 4);
+}
+
+// A restored run evaluates groups together that entered apart.
+TEST(SeveralTasksTest, EveryStateLeadsToTheSameBitsWhenManyGroupsEnterAtOnce) {
+  const TrainingProblem problem =
+      ProblemOfTasks(TargetKind::kRegression, {NoisyTask(1001, 1), NoisyTask(333, 2)});
+  for (const int64_t at_once : {3, 7}) {
+    ExpectSameBitsFromEveryState({{"lambda", 0.001},
+                                  {"lambda_shared", 0.01},
+                                  {"max_groups", int64_t{40}},
+                                  {"groups_per_round", at_once}},
+                                 problem, 5);
+  }
+  ExpectSameBitsFromEveryState(Merge(kColumns, {{"lambda", 0.01}}), problem, 3);
 }
 
 TEST(SeveralTasksTest, ScalesOfAnotherTaskAreNoWitness) {
