@@ -42,8 +42,8 @@ target_compile_options(
             $<$<BOOL:${MERCER_WERROR}>:-Werror>
 )
 
-# CMAKE_UNITY_BUILD (presets asan, tsan and clang) compiles several files of a target as one, which halves the time of files whose
-# headers are most of them. Two files of a folder then may not define one name, not even in an anonymous namespace.
+# CMAKE_UNITY_BUILD (all presets but debug) compiles several files of a target as one, which halves the time of files whose headers are
+# most of them. Two files of a folder then may not define one name, not even in an anonymous namespace.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # The file that defines a class within an anonymous namespace is no longer the one that GCC is asked to compile.
   target_compile_options(mercer_warnings INTERFACE -Wno-subobject-linkage)
