@@ -119,6 +119,8 @@ struct LearnerEntry {
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
   // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
   std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows;
+  // Upper bound on the numbers by which model and witness together tell the features of a model; empty: it has none.
+  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers;
   // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before it; counts of iterations are
   // those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>

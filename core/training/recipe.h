@@ -43,6 +43,7 @@ struct ValidationOptions {
 struct OptionPath {
   std::string option;          // that takes real numbers
   std::vector<double> values;  // 1 to 1000, in the order of the run
+  bool keep_all = false;       // the models of the others too; at most 100 values
 };
 
 enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };
@@ -79,9 +80,18 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
                                             const Dataset& dataset,
                                             const ScratchSpace* scratch = nullptr);
 
+// A model of a path that is not its best.
+struct PathModel {
+  double value = 0;     // of the path's option
+  std::string model;    // as SaveModel gives it
+  std::string witness;  // as SaveWitness gives it
+};
+
 struct TrainedModel {
   Model model;
   Witness witness;
+  std::vector<PathModel>
+      others;  // of a path that keeps all, in the order of its values; a run that was ended early may lack some
 };
 
 // The machine that a recipe is to run on.

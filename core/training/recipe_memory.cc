@@ -46,6 +46,44 @@ absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRec
 
 // A path keeps the last solution, as a point and encoded, and the best model and its witness, encoded.
 constexpr Index kPathCopies = 4;
+// Of each model that is kept beside the best, encoded: as the checkpoint that the run began with has it, as the recipe has it, and twice
+// while a checkpoint is made.
+constexpr Index kKeptCopies = 4;
+
+// Model and witness of the training that needs most, but for rows and basis: features, kernels, columns, metrics of the path.
+absl::StatusOr<ByteCount> SummaryBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                       const ProblemShape& shape) {
+  constexpr ByteCount kColumnBytes(192);  // name and statistics, or name of a category
+  constexpr ByteCount kMetricBytes(64);
+  constexpr Index kMetrics = 10;  // of a value of the path; of each task
+  size_t most = 0;
+  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
+    if (entry.feature_numbers) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
+      MERCER_ASSIGN_OR_RETURN(const size_t numbers, entry.feature_numbers(options, shape));
+      most = std::max(most, numbers);
+    }
+  }
+  const ByteCount number(sizeof(double));
+  const ByteCount kernel =
+      ByteCount(sizeof(KernelSpec)) + ByteCount(2) * ByteCount(shape.outputs) * number;
+  const ByteCount metrics =
+      ByteCount(recipe.path->values.size()) * ByteCount(kMetrics) * ByteCount(1 + shape.tasks);
+  return ByteCount(most) * number + ByteCount(shape.kernels) * kernel +
+         ByteCount(shape.columns) * kColumnBytes + metrics * kMetricBytes;
+}
+
+// What a path keeps of trainings that are done; `solution`: rows and basis of one.
+absl::StatusOr<ByteCount> PathBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                    const ProblemShape& shape, ByteCount solution) {
+  if (!recipe.path.has_value()) {
+    return ByteCount(0);
+  }
+  MERCER_ASSIGN_OR_RETURN(const ByteCount summary, SummaryBytes(entry, recipe, shape));
+  const auto values = static_cast<Index>(recipe.path->values.size());
+  const Index copies = kPathCopies + (recipe.path->keep_all ? kKeptCopies * values : 0);
+  return (solution + summary) * ByteCount(copies);
+}
 
 }  // namespace
 
@@ -76,9 +114,9 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount outputs_of_row(shape.outputs_of_row());
   const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
                              basis_rows * ByteCount(shape.columns) * number;
-  const ByteCount output_bytes = ByteCount(8) * rows * outputs_of_row * number +
-                                 resting * ByteCount(kStateCopies) +
-                                 solution * ByteCount(recipe.path.has_value() ? kPathCopies : 0);
+  const ByteCount output_bytes =
+      ByteCount(8) * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
+  MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
   // Rows on their way to the scratch space.
@@ -86,7 +124,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
   const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
   return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
-          kernel_bytes + SplitBytes(recipe, dataset) + fixed_bytes)
+          path_bytes + kernel_bytes + SplitBytes(recipe, dataset) + fixed_bytes)
       .value();
 }
 

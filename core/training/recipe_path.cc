@@ -18,33 +18,47 @@ namespace mercer {
 namespace {
 
 constexpr size_t kMaxPathValues = 1000;
+constexpr size_t kMaxKeptValues = 100;
 
-// Fold by fold, and in each value by value; with folds the model comes last.
+// Fold by fold, and in each value by value; with folds the model comes last, or the models.
 class PathOrder : public PhasePlan {
  public:
   explicit PathOrder(const TrainingRecipe& recipe)
       : has_folds_(recipe.validation.kind == ValidationKind::kFolds),
+        keeps_all_(recipe.path->keep_all),
         num_values_(static_cast<int64_t>(recipe.path->values.size())) {}
 
   int64_t CountPhases(size_t num_splits) const override {
-    return static_cast<int64_t>(num_splits) * num_values_ + (has_folds_ ? 1 : 0);
+    const int64_t after_folds = has_folds_ ? (keeps_all_ ? num_values_ : 1) : 0;
+    return static_cast<int64_t>(num_splits) * num_values_ + after_folds;
   }
   std::string PhaseName(int64_t phase, size_t num_splits) const override {
     const size_t split = SplitOf(phase);
-    if (split == num_splits) {
+    if (split == num_splits && !keeps_all_) {
       return "train";
     }
-    const std::string value = absl::StrCat("value ", ValueOf(phase) + 1, " of ", num_values_);
+    const std::string place = absl::StrCat(ValueOf(phase) + 1, " of ", num_values_);
+    if (split == num_splits) {
+      return absl::StrCat("train, model ", place);
+    }
+    const std::string value = absl::StrCat("value ", place);
     return has_folds_ ? absl::StrCat("fold ", split + 1, " of ", num_splits, ", ", value) : value;
   }
 
   bool has_folds() const { return has_folds_; }
+  bool keeps_all() const { return keeps_all_; }
   size_t num_values() const { return static_cast<size_t>(num_values_); }
   size_t SplitOf(int64_t phase) const { return static_cast<size_t>(phase / num_values_); }
   size_t ValueOf(int64_t phase) const { return static_cast<size_t>(phase % num_values_); }
+  // After the folds the best comes first.
+  size_t ValueAfterFolds(int64_t phase, size_t best) const {
+    const size_t place = ValueOf(phase);
+    return place == 0 ? best : place <= best ? place - 1 : place;
+  }
 
  private:
   const bool has_folds_;
+  const bool keeps_all_;
   const int64_t num_values_;
 };
 
@@ -80,7 +94,7 @@ class PathRunner {
   absl::StatusOr<TrainedModel> Run(std::string_view state, RunContext& context) {
     MERCER_RETURN_IF_ERROR(phases_.Begin(state, context));
     progress_.metrics.resize(order_.num_values());
-    if (progress_.best >= static_cast<int64_t>(order_.num_values())) {
+    if (!IsConsistent()) {
       return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
     }
     bool more = true;
@@ -97,6 +111,18 @@ class PathRunner {
   }
 
  private:
+  bool IsConsistent() const {
+    const auto num_values = static_cast<int64_t>(order_.num_values());
+    int64_t last = -1;
+    for (const ModelOfValue& other : progress_.others) {
+      if (!order_.keeps_all() || other.value <= last || other.value == progress_.best) {
+        return false;
+      }
+      last = other.value;
+    }
+    return progress_.best >= -1 && progress_.best < num_values && last < num_values;
+  }
+
   // One value on the rows of one split. False when the run must end with what there is.
   absl::StatusOr<bool> TrainValue(RunContext& context) {
     const size_t number = order_.SplitOf(progress_.phase);
@@ -140,20 +166,32 @@ class PathRunner {
     return !WasInterrupted(*outcome);
   }
 
-  // With the best value, on all rows.
+  // On all rows, with the best value, or one of the others.
   absl::StatusOr<bool> TrainModel(RunContext& context) {
+    const bool has_best = HasModel();
+    if (has_best && phases_.StopRequested()) {
+      return false;
+    }
     const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, phases_.splits());
-    MERCER_RETURN_IF_ERROR(Prepare(phases_.splits().size(), rows, context));
     progress_.best = static_cast<int64_t>(BestValue());
-    const OptionValues options = ValueOptions(static_cast<size_t>(progress_.best));
-    MERCER_ASSIGN_OR_RETURN(const TrainingOutcome outcome,
-                            phases_.Train(*made_, options, nullptr, context));
-    Model model = phases_.Assemble(*made_, options, outcome);
-    AppendMetrics("folds.", progress_.MeanMetrics(static_cast<size_t>(progress_.best)), model);
-    AppendMetrics("", outcome.metrics, model);
-    Keep(model, outcome.point.witness);
-    phases_.EndPhase(outcome.iterations);
-    return true;
+    const size_t value = order_.ValueAfterFolds(progress_.phase, BestValue());
+    const OptionValues options = ValueOptions(value);
+    absl::StatusOr<TrainingOutcome> outcome = absl::UnknownError("not trained");
+    const absl::Status prepared = Prepare(phases_.splits().size(), rows, context);
+    if (prepared.ok()) {
+      outcome = phases_.Train(*made_, options, nullptr, context);
+    }
+    const absl::Status& status = prepared.ok() ? outcome.status() : prepared;
+    if (has_best && GetReason(status) == "NO_MODEL") {
+      return false;
+    }
+    MERCER_RETURN_IF_ERROR(status);
+    Model model = phases_.Assemble(*made_, options, *outcome);
+    AppendMetrics("folds.", progress_.MeanMetrics(value), model);
+    AppendMetrics("", outcome->metrics, model);
+    Keep(value, model, outcome->point.witness);
+    phases_.EndPhase(outcome->iterations);
+    return !WasInterrupted(*outcome);
   }
 
   // Values of one split have its rows in common.
@@ -214,16 +252,39 @@ class PathRunner {
     return best;
   }
 
+  // Of rows held out: the best so far takes the place of the one before.
   void KeepIfBest(size_t value, const Model& model, const Witness& witness) {
-    if (progress_.best < 0 || Score(value) > Score(static_cast<size_t>(progress_.best))) {
+    if (progress_.best < 0) {
       progress_.best = static_cast<int64_t>(value);
-      Keep(model, witness);
+    } else if (Score(value) > Score(static_cast<size_t>(progress_.best))) {
+      KeepAmongOthers({progress_.best, std::move(progress_.model), std::move(progress_.witness)});
+      progress_.best = static_cast<int64_t>(value);
+    }
+    Keep(value, model, witness);
+  }
+
+  void Keep(size_t value, const Model& model, const Witness& witness) {
+    if (static_cast<int64_t>(value) != progress_.best && !order_.keeps_all()) {
+      return;
+    }
+    ModelOfValue kept{static_cast<int64_t>(value), SaveModel(model), SaveWitness(witness)};
+    if (kept.value == progress_.best) {
+      progress_.model = std::move(kept.model);
+      progress_.witness = std::move(kept.witness);
+    } else {
+      KeepAmongOthers(std::move(kept));
     }
   }
 
-  void Keep(const Model& model, const Witness& witness) {
-    progress_.model = SaveModel(model);
-    progress_.witness = SaveWitness(witness);
+  // In the order of the path.
+  void KeepAmongOthers(ModelOfValue kept) {
+    std::vector<ModelOfValue>& others = progress_.others;
+    const auto place = std::find_if(others.begin(), others.end(), [&](const ModelOfValue& other) {
+      return other.value > kept.value;
+    });
+    if (order_.keeps_all()) {
+      others.insert(place, std::move(kept));
+    }
   }
 
   absl::StatusOr<TrainedModel> Finish() const {
@@ -234,17 +295,30 @@ class PathRunner {
     TrainedModel trained;
     MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
     MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
-    std::vector<Metric>& metrics = trained.model.metrics;
+    AppendPath(progress_.best, trained.model);
+    for (const ModelOfValue& other : progress_.others) {
+      MERCER_ASSIGN_OR_RETURN(Model model, LoadModel(other.model));
+      AppendPath(other.value, model);
+      trained.others.push_back({recipe_.path->values[static_cast<size_t>(other.value)],
+                                SaveModel(model), other.witness});
+    }
+    return trained;
+  }
+
+  void AppendPath(int64_t number, Model& model) const {
+    std::vector<Metric>& metrics = model.metrics;
     metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
+    if (order_.keeps_all()) {
+      metrics.push_back({"path.number", static_cast<double>(number + 1)});
+    }
     for (size_t value = 0; value < order_.num_values(); ++value) {
       if (progress_.metrics[value].empty()) {
         continue;  // the run ended before it
       }
       const std::string prefix = absl::StrCat("path.", value + 1, ".");
       metrics.push_back({prefix + "value", recipe_.path->values[value]});
-      AppendMetrics(prefix, progress_.MeanMetrics(value), trained.model);
+      AppendMetrics(prefix, progress_.MeanMetrics(value), model);
     }
-    return trained;
   }
 
   const RecipeRun& run_;
@@ -286,9 +360,11 @@ void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
   }
   violations.Check(recipe.options.count(path.option) == 0, "path.option",
                    absl::StrCat("'", path.option, "' is given among the options too"));
+  const size_t most = path.keep_all ? kMaxKeptValues : kMaxPathValues;
   if (violations.Check(
-          !path.values.empty() && path.values.size() <= kMaxPathValues, "path.values",
-          absl::StrCat("must be 1 to ", kMaxPathValues, ", are ", path.values.size()))) {
+          !path.values.empty() && path.values.size() <= most, "path.values",
+          absl::StrCat("must be 1 to ", most, path.keep_all ? " when all models are kept" : "",
+                       ", are ", path.values.size()))) {
     CheckValues(entry, recipe, violations);
   }
   violations.Check(recipe.validation.kind != ValidationKind::kNone, "validation",

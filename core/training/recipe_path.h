@@ -28,6 +28,9 @@ void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
 // of equal ones the first counts. Metrics of the model: "path.best" (from 1) and of each value "path.2.value", "path.2.accuracy",
 // "path.2.active_terms" (kernels or features with a weight), "path.2.relative_gap". A run that is stopped or out of time ends with the
 // best so far, with folds only when they are through: NO_MODEL otherwise.
+//
+// A path that keeps all answers the models of the other values too, each with the metrics of the path and "path.number", which value it
+// is; with folds all of them are trained on all rows, after the best.
 absl::StatusOr<TrainedModel> RunRecipePath(const RecipeRun& run, std::string_view state,
                                            RunContext& context, RunObserver& observer);
 

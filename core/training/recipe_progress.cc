@@ -13,7 +13,7 @@ namespace mercer {
 namespace {
 
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 3;
+constexpr uint64_t kCheckpointVersion = 4;
 
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
@@ -60,6 +60,12 @@ std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_
   }
   writer.WriteInt64(progress.best);
   writer.WriteString(progress.last_point);
+  writer.WriteUint64(progress.others.size());
+  for (const ModelOfValue& other : progress.others) {
+    writer.WriteInt64(other.value);
+    writer.WriteString(other.model);
+    writer.WriteString(other.witness);
+  }
   writer.WriteString(run_state);
   return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
 }
@@ -97,6 +103,13 @@ absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
   }
   progress.best = reader.ReadInt64();
   progress.last_point = reader.ReadString();
+  const uint64_t others = reader.ReadUint64();
+  for (uint64_t i = 0; i < others && reader.ok(); ++i) {
+    ModelOfValue& other = progress.others.emplace_back();
+    other.value = reader.ReadInt64();
+    other.model = reader.ReadString();
+    other.witness = reader.ReadString();
+  }
   progress.run_state = reader.ReadString();
   if (!reader.AtEnd() || progress.phase < 0 || progress.phase >= num_phases) {
     return absl::DataLossError("not a readable checkpoint: its content is inconsistent");

@@ -19,6 +19,13 @@ struct MetricSum {
   int64_t count = 0;
 };
 
+// Of a path, encoded.
+struct ModelOfValue {
+  int64_t value = 0;  // from 0
+  std::string model;
+  std::string witness;
+};
+
 struct RecipeProgress {
   int64_t phase = 0;        // that is to be trained, or is being trained
   int64_t iterations = 0;   // of the phases before
@@ -29,7 +36,8 @@ struct RecipeProgress {
   std::vector<std::map<std::string, MetricSum>> metrics;
   int64_t best = -1;       // of a path, the value of `model`; -1: none yet
   std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
-  std::string run_state;   // of the current phase; empty: at its start
+  std::vector<ModelOfValue> others;  // of a path that keeps all: those that are not the best
+  std::string run_state;             // of the current phase; empty: at its start
 
   void AddMetrics(size_t value, const std::vector<Metric>& found);
   std::vector<Metric> MeanMetrics(size_t value) const;

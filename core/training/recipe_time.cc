@@ -154,7 +154,8 @@ absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
   MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
   PhaseEstimate model(entry, recipe, dataset, conditions);
   const double count = static_cast<double>(CountFolds(recipe, dataset));
-  MERCER_RETURN_IF_ERROR(count > 0 ? model.AddLargest(shape) : model.AddAll(shape));
+  const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
+  MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
   PhaseEstimate folds(entry, recipe, dataset, conditions);
   if (count > 0) {
     const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);

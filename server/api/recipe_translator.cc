@@ -112,8 +112,23 @@ void ReadValidation(const v1::TrainRequest& request, ValidationOptions& options,
 void ReadPath(const v1::TrainRequest& request, std::optional<OptionPath>& path) {
   if (request.has_path()) {
     path = {request.path().option(),
-            {request.path().values().begin(), request.path().values().end()}};
+            {request.path().values().begin(), request.path().values().end()},
+            request.path().keep_all()};
   }
+}
+
+// A path that keeps all has labels of its own for the versions that it makes.
+void CheckLabelsOfPath(const v1::TrainRequest& request, FieldViolations& violations) {
+  if (!request.path().keep_all()) {
+    return;
+  }
+  for (const char* const label : {kPathValueLabel, kPathBestLabel}) {
+    violations.Check(request.labels().count(label) == 0, absl::StrCat("labels['", label, "']"),
+                     "is a label that path.keep_all sets");
+  }
+  violations.Check(request.labels().size() + 2 <= kMaxLabels, "labels",
+                   absl::StrCat("must be at most ", kMaxLabels - 2,
+                                " when path.keep_all adds two, are ", request.labels_size()));
 }
 
 void ReadClassWeights(const v1::ClassWeights& message, TrainingRecipe& recipe,
@@ -232,6 +247,7 @@ void CheckScalars(const v1::TrainRequest& request, FieldViolations& violations) 
     violations.Add("priority", absl::StrCat("must be in [-100, 100], is ", request.priority()));
   }
   CheckLabels(request.labels(), violations);
+  CheckLabelsOfPath(request, violations);
   CheckRequestId(request.request_id(), violations);
   CheckDisplayName(request.display_name(), violations);
   CheckModel(request, violations);

@@ -73,7 +73,7 @@ void JobAttempt::Run() {
 absl::StatusOr<JobAttempt::Success> JobAttempt::Work() {
   MERCER_ASSIGN_OR_RETURN(const Prepared prepared, Prepare());
   MERCER_ASSIGN_OR_RETURN(const TrainedModel trained, Train(prepared));
-  return StoreModel(prepared, trained);
+  return StoreModels(prepared, trained);
 }
 
 template <typename Operation>
@@ -289,26 +289,47 @@ void JobAttempt::OnVerifying() {
   }
 }
 
-absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModel(const Prepared& prepared,
-                                                           const TrainedModel& trained) {
+absl::StatusOr<JobAttempt::Success> JobAttempt::StoreModels(const Prepared& prepared,
+                                                            const TrainedModel& trained) {
+  Success success;
+  for (const PathModel& other : trained.others) {
+    MERCER_ASSIGN_OR_RETURN(const Model model, LoadModel(other.model));
+    MERCER_RETURN_IF_ERROR(StoreModel(prepared, model, other.witness,
+                                      {{kPathValueLabel, FormatOptionValue(other.value)}},
+                                      success));
+  }
+  Labels labels;
+  const std::optional<OptionPath>& path = prepared.plan.recipe.path;
+  if (path.has_value() && path->keep_all) {
+    labels = {{kPathValueLabel, FormatOptionValue(trained.model.options.at(path->option))},
+              {kPathBestLabel, "true"}};
+  }
+  MERCER_RETURN_IF_ERROR(StoreModel(prepared, trained.model, SaveWitness(trained.witness),
+                                    std::move(labels), success));
+  return success;
+}
+
+absl::Status JobAttempt::StoreModel(const Prepared& prepared, const Model& model,
+                                    const std::string& witness, Labels labels, Success& success) {
   const auto put = [this](const std::string& bytes) {
     return KeepTrying("cannot store the model yet", kEndlessTries,
                       [&] { return dependencies_.blobs->Put(bytes); });
   };
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob model, put(SaveModel(trained.model)));
-  MERCER_ASSIGN_OR_RETURN(PinnedBlob witness, put(SaveWitness(trained.witness)));
-  Success success;
-  success.version.learner = prepared.plan.recipe.learner;
-  success.version.model_blob = model.digest();
-  success.version.model_bytes = model.size();
-  success.version.witness_blob = witness.digest();
-  success.version.witness_bytes = witness.size();
-  success.version.summary = dependencies_.planner->SummarizeModel(
-      {&job_, &prepared.plan, prepared.data.records}, trained.model);
-  success.version.labels = job_.labels;
-  success.blobs.push_back(std::move(model));
-  success.blobs.push_back(std::move(witness));
-  return success;
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob model_blob, put(SaveModel(model)));
+  MERCER_ASSIGN_OR_RETURN(PinnedBlob witness_blob, put(witness));
+  NewVersion& version = success.versions.emplace_back();
+  version.learner = prepared.plan.recipe.learner;
+  version.model_blob = model_blob.digest();
+  version.model_bytes = model_blob.size();
+  version.witness_blob = witness_blob.digest();
+  version.witness_bytes = witness_blob.size();
+  version.summary =
+      dependencies_.planner->SummarizeModel({&job_, &prepared.plan, prepared.data.records}, model);
+  labels.insert(job_.labels.begin(), job_.labels.end());
+  version.labels = std::move(labels);
+  success.blobs.push_back(std::move(model_blob));
+  success.blobs.push_back(std::move(witness_blob));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<AttemptEnd> JobAttempt::MakeErrorEnd(const absl::Status& status) const {
@@ -346,7 +367,7 @@ absl::StatusOr<AttemptEnd> JobAttempt::MakeEnd() {
   if (outcome_.ok()) {
     end.state = JobState::kSucceeded;
     end.reason = AttemptReason::kSucceeded;
-    end.version = outcome_->version;
+    end.versions = outcome_->versions;
     end.events = {StateEvent(JobState::kSucceeded)};
   } else {
     MERCER_ASSIGN_OR_RETURN(end, MakeErrorEnd(outcome_.status()));
@@ -390,7 +411,7 @@ absl::Status JobAttempt::StoreEnd() {
     end_->state = JobState::kCancelled;
     end_->reason = AttemptReason::kCancelled;
     end_->error.reset();
-    end_->version.reset();
+    end_->versions.clear();
     end_->not_before = absl::InfinitePast();
     end_->events.back().payload = StateEvent(JobState::kCancelled).payload;
     ended = jobs.EndAttempt(*end_);

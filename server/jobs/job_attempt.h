@@ -85,8 +85,8 @@ class JobAttempt final : public RunObserver {
 
   // What a trained model leaves for the attempt's end.
   struct Success {
-    NewVersion version;
-    std::vector<PinnedBlob> blobs;  // that it names; not collected while they are here
+    std::vector<NewVersion> versions;  // the last is the best
+    std::vector<PinnedBlob> blobs;     // that they name; not collected while they are here
   };
 
   void Interrupt(Interruption interruption) { interruption_->Request(interruption); }
@@ -107,7 +107,10 @@ class JobAttempt final : public RunObserver {
 
   // The attempt from plan to model.
   absl::StatusOr<Success> Work();
-  absl::StatusOr<Success> StoreModel(const Prepared& prepared, const TrainedModel& trained);
+  absl::StatusOr<Success> StoreModels(const Prepared& prepared, const TrainedModel& trained);
+  // `labels`: beside those of the job.
+  absl::Status StoreModel(const Prepared& prepared, const Model& model, const std::string& witness,
+                          Labels labels, Success& success);
 
   // How the attempt ends, from what Work has answered. Errors: those of the storage, which is asked for earlier attempts.
   absl::StatusOr<AttemptEnd> MakeEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(end_mutex_);

@@ -14,6 +14,10 @@
 
 namespace mercer::server {
 
+// Labels of the versions that a path makes which keeps the models of all values.
+inline constexpr char kPathValueLabel[] = "path.value";
+inline constexpr char kPathBestLabel[] = "path.best";
+
 // What a request means.
 struct JobPlan {
   TrainingRecipe recipe;

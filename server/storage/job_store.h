@@ -107,8 +107,8 @@ struct AttemptEnd {
   JobState state = JobState::kQueued;  // kQueued, or a final state
   AttemptReason reason = AttemptReason::kWorkerLost;
   std::optional<StoredError> error;
-  std::optional<NewVersion>
-      version;  // kSucceeded only: becomes the next version of the job's model
+  // kSucceeded only, and then at least one: become the next versions of the job's model, in this order; the last is the job's own.
+  std::vector<NewVersion> versions;
   absl::Time not_before = absl::InfinitePast();  // kQueued only
   absl::Time now;
   std::vector<EventDraft> events;  // the last one tells the new state

@@ -74,6 +74,10 @@ class CliTest(unittest.TestCase):
         self.assertRegex(shown, r"path\n +C +accuracy +in use +gap\n")
         self.assertEqual(len(re.findall(r"^(best)? +\S+ +0\.\d+ +1 ", shown, re.MULTILINE)), 4, shown)
         self.assertEqual(shown.count("best "), 1)
+        self.run_ok("train", "small", "svm", "--path", "C=0.01:10:4", "--keep-path", "--hold-out", "0.25", "--model", "kept", "--watch")
+        for version in range(1, 5):
+            self.assertIn("path.value", self.run_ok("show", f"kept/versions/{version}"))
+        self.expect(2, "--path", "train", "small", "svm", "--keep-path", "--hold-out", "0.25")
         self.expect(3, "path.option", "train", "small", "svm", "--path", "D=1,2", "--folds", "3")
         self.expect(3, "--path", "train", "small", "svm", "--path", "C=1:2", "--folds", "3")
 

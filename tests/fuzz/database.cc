@@ -83,7 +83,7 @@ void Fill(Storage& storage) {
     if (i == 0) {
       end.state = server::JobState::kSucceeded;
       end.reason = server::AttemptReason::kSucceeded;
-      end.version = server::NewVersion{"svm", digest, 1, digest, 1, "", {{"k", "v"}}};
+      end.versions = {server::NewVersion{"svm", digest, 1, digest, 1, "", {{"k", "v"}}}};
       end.now = kNow;
       end.events = {server::StateEvent(server::JobState::kSucceeded)};
       Require(storage.jobs().EndAttempt(end).ok(), "a job ends");

@@ -109,11 +109,16 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
                   "Measure by cross-validation with this many folds; split: with those of the "
                   "column of that role")
       ->excludes(hold_out);
-  command.add_option(
+  CLI::Option* path = command.add_option(
       "--path", flags.path,
       "Train for each of these values of an option, each from the solution before, and "
       "keep the best by --hold-out or --folds: lambda=0.1,0.03,0.01, or "
       "lambda=0.1:0.001:10, ten values at equal ratios");
+  command
+      .add_flag("--keep-path", flags.keep_path,
+                "Keep the models of all values of --path, each as a version with the label "
+                "path.value; the best is the last")
+      ->needs(path);
   command.add_option("--seed", flags.seed, "Of everything random")->capture_default_str();
   command.add_option("--gap", flags.gap, "Relative duality gap to reach; default: 0.001");
   command.add_option("--max-iterations", flags.max_iterations, "Steps of the learner at most");

@@ -187,6 +187,7 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   }
   if (!flags.path.empty()) {
     MERCER_RETURN_IF_ERROR(SetPath(flags.path, *request.mutable_path()));
+    request.mutable_path()->set_keep_all(flags.keep_path);
   }
   if (!flags.class_weights.empty()) {
     MERCER_RETURN_IF_ERROR(SetClassWeights(flags.class_weights, *request.mutable_class_weights()));

@@ -25,6 +25,7 @@ struct TrainFlags {
   std::string hold_out;  // a share, or "split"
   std::string folds;     // a number, or "split"
   std::string path;      // OPTION=VALUE,..., or OPTION=FIRST:LAST:COUNT
+  bool keep_path = false;
   std::string scaling;
   bool impute = false;
   bool unseen_zeros = false;

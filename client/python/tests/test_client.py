@@ -72,6 +72,26 @@ def test_path_keeps_the_best_value(client, rings):
         client.train(dataset, "svm", path=("C", values))
 
 
+def test_path_that_keeps_all_models(client, rings):
+    features, labels = rings
+    dataset = client.upload(features, labels)
+    values = [1e-4, 1.0, 10.0]
+    job = client.train(dataset, "svm", path=("C", values), keep_path=True, validation=0.3, labels={"team": "a"})
+    best = job.wait()
+    versions = list(reversed(list(best.versions())))
+    assert len(versions) == 3 and versions[2].name == best.name
+    found = [dict(version.get().labels) for version in versions]
+    assert sorted(float(one["path.value"]) for one in found) == values
+    assert [one.get("path.best") for one in found] == [None, None, "true"]
+    assert {one["team"] for one in found} == {"a"}
+    for version, one in zip(versions, found):
+        assert version.metrics()["path.number"] == values.index(float(one["path.value"])) + 1
+        assert version.verify().matches
+    with pytest.raises(ValueError, match="needs a path"):
+        client.train(dataset, "svm", keep_path=True)
+        assert len(version.predict(features)) == len(features)
+
+
 def test_predictions_add_up(client, rings):
     features, labels = rings
     model = train(client, client.upload(features, labels))

@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/row_operations.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/learners/infinite_features/verify.h"
@@ -62,8 +63,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
   constexpr Index kRowsOfSums = 4096;
-  constexpr Index kColumnsOfBatch = 8;  // that are appended together
-  constexpr Index kMedianRows = 2000;   // whose distances the default bandwidth is the median of
+  constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
   constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
   const ByteCount number(sizeof(double));
@@ -94,11 +94,23 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
                                           PrecisionFor(shape.relative_gap, shape.rows, columns))) +
           rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
-          rows * ByteCount(std::min(columns, kColumnsOfBatch)) * number +
+          (rows + tasks * ByteCount(kRowPadding)) * ByteCount(std::min(columns, kColumnsOfBatch)) *
+              number +
           ByteCount(kGramCopies) * outputs * width * width * number +
           (candidates + listed + maps) * number + kTile + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();
+}
+
+// Parameters and a weight in model and witness; of each column coefficients, and in the witness specific and shared weights and scales;
+// a name.
+size_t FeatureNumbers(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  constexpr Index kName = 24;
+  const ByteCount of_column(2 * shape.outputs + shape.tasks + 2);
+  const ByteCount of_group = ByteCount(2 * NumbersOfGroup(options, shape.columns) + kName) +
+                             ByteCount(shape.outputs) +
+                             ByteCount(ColumnsPerGroup(options)) * of_column;
+  return (ByteCount(MostGroups(options, shape.columns)) * of_group).value();
 }
 
 // Rounds as many as groups; a round scans its candidates once and solves in about three iterations of three passes each.
@@ -171,6 +183,12 @@ LearnerEntry Entry() {
   };
   entry.basis_rows = [](const OptionValues& /*values*/, const ProblemShape& /*shape*/) {
     return std::optional<Index>(0);
+  };
+  entry.feature_numbers = [](const OptionValues& values,
+                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
+    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
+                            InfiniteFeaturesOptions::Fields().Parse(values));
+    return FeatureNumbers(options, shape);
   };
   entry.estimate_work = [](const OptionValues& values,
                            const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {

@@ -189,8 +189,10 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Finish(const AttemptEnd& end) {
     record.end_time = end.now;
     result.released_blobs = DropCheckpoint(*job);
   }
-  if (end.version.has_value()) {
-    record.model_version = AddVersion(state_->models, record, *end.version, end.now);
+  if (!end.versions.empty()) {
+    for (const NewVersion& version : end.versions) {
+      record.model_version = AddVersion(state_->models, record, version, end.now);
+    }
     MemoryModel& model = state_->models[record.model_name];
     DeletedVersions old = DropOldVersions(model, model.record.keep_newest, /*dry_run=*/false);
     result.deleted_versions = std::move(old.versions);

@@ -145,8 +145,8 @@ absl::Status CancelWithError(Connection& connection, int64_t job_number,
 }
 
 // Answers the versions that the model no longer keeps.
-absl::StatusOr<DeletedVersions> SetModelVersion(Connection& connection, int64_t job_number,
-                                                const AttemptEnd& end) {
+absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_number,
+                                            const AttemptEnd& end) {
   std::string model;
   {
     MERCER_ASSIGN_OR_RETURN(Statement select,
@@ -154,11 +154,14 @@ absl::StatusOr<DeletedVersions> SetModelVersion(Connection& connection, int64_t 
     MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_number).Step());
     model = found ? select.Bytes(0) : "";
   }
-  MERCER_ASSIGN_OR_RETURN(const int64_t version, InsertVersion(connection, model, end.lease.job_id,
-                                                               *end.version, end.now));
+  int64_t last = 0;
+  for (const NewVersion& version : end.versions) {
+    MERCER_ASSIGN_OR_RETURN(last,
+                            InsertVersion(connection, model, end.lease.job_id, version, end.now));
+  }
   MERCER_ASSIGN_OR_RETURN(Statement update,
                           connection.Prepare("UPDATE jobs SET model_version = ? WHERE number = ?"));
-  MERCER_RETURN_IF_ERROR(update.Bind(version).Bind(job_number).Run());
+  MERCER_RETURN_IF_ERROR(update.Bind(last).Bind(job_number).Run());
   return DeleteOldVersions(connection, model);
 }
 
@@ -281,8 +284,8 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
   if (IsFinal(end.state)) {
     MERCER_ASSIGN_OR_RETURN(result.released_blobs, DropCheckpoint(connection, number));
   }
-  if (end.version.has_value()) {
-    MERCER_ASSIGN_OR_RETURN(DeletedVersions old, SetModelVersion(connection, number, end));
+  if (!end.versions.empty()) {
+    MERCER_ASSIGN_OR_RETURN(DeletedVersions old, AddVersions(connection, number, end));
     result.deleted_versions = std::move(old.versions);
     result.released_blobs.insert(result.released_blobs.end(), old.released_blobs.begin(),
                                  old.released_blobs.end());

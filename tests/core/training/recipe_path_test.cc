@@ -97,6 +97,78 @@ TEST(RecipePathTest, FoldsChooseTheValueThatTheModelIsTrainedWithOnAllRows) {
   EXPECT_EQ(SaveWitness(trained->witness), SaveWitness(alone->witness));
 }
 
+// The models of all values: those of a run that keeps the best, and of runs with one value alone.
+TEST(RecipePathTest, AllModelsAreKeptWhenThatIsAsked) {
+  const Dataset data = RegressionData(60, 2, 4);
+  for (const ValidationKind kind : {ValidationKind::kHoldOut, ValidationKind::kFolds}) {
+    TrainingRecipe recipe = PathRecipe(kind, TargetKind::kRegression);
+    recipe.path->values = {10.0, 0.001, 0.1, 1.0};
+    const absl::StatusOr<TrainedModel> best_alone = TrainExample(recipe, data);
+    ASSERT_TRUE(best_alone.ok()) << best_alone.status();
+    EXPECT_TRUE(best_alone->others.empty());
+    recipe.path->keep_all = true;
+    const absl::StatusOr<TrainedModel> trained = TrainExample(recipe, data);
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    EXPECT_EQ(SaveWitness(trained->witness), SaveWitness(best_alone->witness));
+    const std::map<std::string, double> of_best = MetricsOf(trained->model);
+    EXPECT_EQ(of_best.at("path.number"), of_best.at("path.best"));
+    std::vector<double> left = recipe.path->values;
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(of_best.at("path.best")) - 1);
+    ASSERT_EQ(trained->others.size(), left.size());
+    for (size_t i = 0; i < left.size(); ++i) {
+      const PathModel& other = trained->others[i];
+      EXPECT_EQ(other.value, left[i]);
+      const absl::StatusOr<Model> model = LoadModel(other.model);
+      ASSERT_TRUE(model.ok()) << model.status();
+      EXPECT_EQ(std::get<double>(model->options.at("C")), left[i]);
+      EXPECT_LE(model->certificate.accuracy, 1e-8);
+      const std::map<std::string, double> metrics = MetricsOf(*model);
+      const auto number = static_cast<size_t>(metrics.at("path.number"));
+      EXPECT_EQ(recipe.path->values[number - 1], left[i]);
+      EXPECT_EQ(metrics.at("path.best"), of_best.at("path.best"));
+      const std::string measured = kind == ValidationKind::kFolds ? "folds.rmse" : "held_out.rmse";
+      EXPECT_EQ(metrics.at(measured), metrics.at(Named(number - 1, "rmse")));
+      RunContext context;
+      const absl::StatusOr<Witness> witness = LoadWitness(other.witness);
+      ASSERT_TRUE(witness.ok()) << witness.status();
+      const absl::StatusOr<Certificate> verified =
+          VerifyModel(ExampleRun(recipe, data), *model, *witness, context);
+      ASSERT_TRUE(verified.ok()) << verified.status();
+      EXPECT_EQ(verified->primal, model->certificate.primal);
+    }
+  }
+}
+
+TEST(RecipePathTest, AStoppedRunThatKeepsAllHasTheBestAmongThem) {
+  const Dataset data = ClassificationData(60, 2, 2, 1);
+  TrainingRecipe recipe = PathRecipe(ValidationKind::kFolds);
+  recipe.validation.folds = 2;
+  recipe.path->keep_all = true;
+  RunContext context;
+  RecordingObserver all;
+  const absl::StatusOr<TrainedModel> whole = RunRecipe(ExampleRun(recipe, data), {}, context, all);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->others.size(), 2u);
+  EXPECT_EQ(all.events.back().phase, "train, model 3 of 3");
+  const auto second = std::find_if(all.events.begin(), all.events.end(), [](const auto& event) {
+    return event.phase == "train, model 2 of 3";
+  });
+  ASSERT_NE(second, all.events.end());
+  RecordingObserver observer;
+  observer.stop_after = static_cast<int>(second - all.events.begin());
+  const absl::StatusOr<TrainedModel> stopped =
+      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(SaveWitness(stopped->witness), SaveWitness(whole->witness));
+  EXPECT_LE(stopped->others.size(), 1u);
+  observer = {};
+  observer.stop_after = static_cast<int>(all.events.size()) - 1;
+  const absl::StatusOr<TrainedModel> late =
+      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_GE(late->others.size(), 1u);
+}
+
 TEST(RecipePathTest, EveryCheckpointLeadsToTheSameBits) {
   TrainingRecipe recipe = PathRecipe(ValidationKind::kHoldOut);
   recipe.limits.relative_gap = 1e-3;
@@ -105,6 +177,12 @@ TEST(RecipePathTest, EveryCheckpointLeadsToTheSameBits) {
   recipe.limits.relative_gap = 1e-3;
   recipe.validation.folds = 2;
   ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(36, 2, 3, 1));
+  recipe.path->keep_all = true;
+  ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(36, 2, 3, 1));
+  recipe = PathRecipe(ValidationKind::kHoldOut);
+  recipe.limits.relative_gap = 1e-3;
+  recipe.path->keep_all = true;
+  ExpectSameBitsFromEveryCheckpoint(recipe, ClassificationData(40, 2, 2, 1));
 }
 
 // Of equal scores the first counts.
@@ -221,6 +299,10 @@ TEST(RecipePathTest, NamesWhatIsWrong) {
   violated(recipe, "path.values");
   recipe.path->values = {1.0, -1.0, 2.0};
   violated(recipe, "path.values[1]");
+  recipe.path->values.assign(101, 1.0);
+  EXPECT_TRUE(ValidateRecipe(ExampleEntry(), recipe).ok());
+  recipe.path->keep_all = true;
+  violated(recipe, "path.values");
 }
 
 TEST(RecipePathTest, EstimatesCountEveryTraining) {
@@ -241,6 +323,11 @@ TEST(RecipePathTest, EstimatesCountEveryTraining) {
   const absl::StatusOr<size_t> bytes_of_one = EstimateRecipeMemory(ExampleEntry(), alone, data);
   ASSERT_TRUE(bytes.ok() && bytes_of_one.ok());
   EXPECT_GE(*bytes, *bytes_of_one);
+  TrainingRecipe all = path;
+  all.path->keep_all = true;
+  const absl::StatusOr<size_t> bytes_of_all = EstimateRecipeMemory(ExampleEntry(), all, data);
+  ASSERT_TRUE(bytes_of_all.ok());
+  EXPECT_GT(*bytes_of_all, *bytes);
 }
 
 }  // namespace

@@ -89,6 +89,12 @@ inline void ExpectSameBitsFromEveryCheckpoint(const RecipeRun& run) {
     EXPECT_EQ(SaveModel(resumed->model), SaveModel(straight->model)) << "from checkpoint " << i;
     EXPECT_EQ(SaveWitness(resumed->witness), SaveWitness(straight->witness))
         << "from checkpoint " << i;
+    ASSERT_EQ(resumed->others.size(), straight->others.size()) << "from checkpoint " << i;
+    for (size_t j = 0; j < resumed->others.size(); ++j) {
+      EXPECT_EQ(resumed->others[j].value, straight->others[j].value);
+      EXPECT_EQ(resumed->others[j].model, straight->others[j].model) << "from checkpoint " << i;
+      EXPECT_EQ(resumed->others[j].witness, straight->others[j].witness);
+    }
     EXPECT_EQ(other.events.back().iteration, observer.events.back().iteration)
         << "from checkpoint " << i;
   }

@@ -100,10 +100,10 @@ absl::Status Succeed(Stores& stores) {
   MERCER_ASSIGN_OR_RETURN(const PinnedBlob witness, stores.blobs->Put(ContentOf("witness")));
   end.state = JobState::kSucceeded;
   end.reason = AttemptReason::kSucceeded;
-  end.version.emplace();
-  end.version->learner = "svm";
-  end.version->model_blob = model.digest();
-  end.version->witness_blob = witness.digest();
+  NewVersion& version = end.versions.emplace_back();
+  version.learner = "svm";
+  version.model_blob = model.digest();
+  version.witness_blob = witness.digest();
   end.now = At(7);
   end.events = {{2, "succeeded"}};
   MERCER_ASSIGN_OR_RETURN(const EndedAttempt ended,

@@ -123,10 +123,12 @@ class StorageConformance : public ::testing::TestWithParam<Backend> {
     end.events = {{7, "last step"}, {7, "ended"}};
     return end;
   }
+  static NewVersion MakeVersion(const std::string& blob) {
+    return {"svm", blob, 10, blob + "-witness", 20, "summary", {{"stage", "test"}}};
+  }
   AttemptEnd MakeSuccess(const JobRecord& job, const std::string& blob) {
     AttemptEnd end = MakeEnd(job, JobState::kSucceeded, AttemptReason::kSucceeded);
-    end.version =
-        NewVersion{"svm", blob, 10, blob + "-witness", 20, "summary", {{"stage", "test"}}};
+    end.versions = {MakeVersion(blob)};
     return end;
   }
   // Makes, claims and finishes a job of the model; answers the version.

@@ -92,6 +92,42 @@ TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
   EXPECT_EQ(GetReason(models().UpdateVersion(Update(3)).status()), "MODEL_NOT_FOUND");
 }
 
+TEST_P(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
+  Train("m", 1);
+  NewJob job = MakeJob("several");
+  job.model_name = "m";
+  AddJob(job);
+  const std::optional<JobRecord> claimed = Claim("w");
+  ASSERT_TRUE(claimed.has_value());
+  AttemptEnd end = MakeSuccess(*claimed, "c");
+  end.versions = {MakeVersion("a"), MakeVersion("b"), MakeVersion("c")};
+  const auto ended = storage_->jobs().EndAttempt(end);
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_EQ(ended->job.model_version, 4);
+  EXPECT_THAT(Versions(), ElementsAre(4, 3, 2, 1));
+  EXPECT_EQ(models().GetVersion("m", 2)->model_blob, "a");
+  EXPECT_EQ(models().GetVersion("m", 4)->model_blob, "c");
+  for (const int64_t version : {2, 3, 4}) {
+    EXPECT_EQ(models().GetVersion("m", version)->job_id, "several");
+  }
+}
+
+TEST_P(VersionConformance, RetentionLooksAtAllVersionsOfAJob) {
+  Train("m", 1);
+  ASSERT_TRUE(models().SetRetention(Keep(2)).ok());
+  NewJob job = MakeJob("several");
+  job.model_name = "m";
+  AddJob(job);
+  const std::optional<JobRecord> claimed = Claim("w");
+  ASSERT_TRUE(claimed.has_value());
+  AttemptEnd end = MakeSuccess(*claimed, "c");
+  end.versions = {MakeVersion("a"), MakeVersion("b"), MakeVersion("c")};
+  const auto ended = storage_->jobs().EndAttempt(end);
+  ASSERT_TRUE(ended.ok()) << ended.status();
+  EXPECT_THAT(ended->deleted_versions, ElementsAre(1, 2));
+  EXPECT_THAT(Versions(), ElementsAre(4, 3));
+}
+
 TEST_P(VersionConformance, RetentionDeletesOldVersionsWithoutAlias) {
   Train("m", 5);
   Point("live", 1);

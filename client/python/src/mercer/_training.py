@@ -77,12 +77,14 @@ def validation_message(validation: Validation) -> Any:
     return v1.Validation(folds=v1.Folds(count=validation))
 
 
-def path_message(path: Path) -> Any:
-    """None: none. The name of an option and its values."""
+def path_message(path: Path, keep_all: bool) -> Any:
+    """None: none. The name of an option and its values; all models are kept, or the best alone."""
     if path is None:
+        if keep_all:
+            raise ValueError("keep_path needs a path")
         return None
     option, values = path
-    return v1.OptionPath(option=option, values=[float(value) for value in values])
+    return v1.OptionPath(option=option, values=[float(value) for value in values], keep_all=keep_all)
 
 
 def class_weights_message(weights: ClassWeight) -> Any:
@@ -124,7 +126,7 @@ def train_request(
         coding=choose("coding", settings.pop("coding"), CODINGS),
         learner=learner_message(learner, options, kernels),
         validation=validation_message(settings.pop("validation")),
-        path=path_message(settings.pop("path")),
+        path=path_message(settings.pop("path"), settings.pop("keep_path")),
         class_weights=class_weights_message(settings.pop("class_weight")),
         labels=settings.pop("labels") or {},
         display_name=settings.pop("display_name"),

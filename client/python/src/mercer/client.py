@@ -174,6 +174,7 @@ class Client:
         coding: Optional[str] = None,
         validation: Validation = None,
         path: Path = None,
+        keep_path: bool = False,
         class_weight: ClassWeight = None,
         scaling: Optional[str] = None,
         imputation: Optional[str] = None,
@@ -218,6 +219,9 @@ class Client:
             An option and values that it takes in turn, ``("lambda", [0.1, 0.03, 0.01])``: each training begins with
             the solution of the one before where the learner can, and the model is the best by `validation`.
             ``Model.metrics`` tell the whole path.
+        keep_path : bool
+            True: the models of the other values, 100 at most, become versions too, before the best; the label
+            ``path.value`` tells which is which.
         class_weight : "balanced" or mapping, optional
             Factors of the cost by label.
         scaling : str, optional

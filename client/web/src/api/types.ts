@@ -111,7 +111,7 @@ export interface TrainRequest {
   learner?: Learner;
   preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; blocks?: string[] };
   validation?: { holdOut?: { fraction?: Real }; folds?: { count?: number } };
-  path?: { option?: string; values?: Real[] };
+  path?: { option?: string; values?: Real[]; keepAll?: boolean };
   classWeights?: { weighting?: string; weights?: Record<string, Real> };
   seed?: Int64;
   threads?: number;

@@ -22,6 +22,7 @@ export interface TrainForm {
   /** An option of the learner, empty: no path, and its values as a text. */
   pathOption: string;
   pathValues: string;
+  keepPath: boolean;
   holdOut: string;
   folds: string;
   relativeGap: string;
@@ -53,6 +54,7 @@ export function emptyForm(): TrainForm {
     validation: 'hold_out',
     pathOption: '',
     pathValues: '',
+    keepPath: false,
     holdOut: '',
     folds: '',
     relativeGap: '',
@@ -146,7 +148,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
       unseenCategory: withPrefix('UNSEEN_CATEGORY_', form.unseenCategory),
     }),
     validation: validationMessage(form, reader),
-    path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues) } : undefined,
+    path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
     classWeights: form.classWeighting && form.kind === 'CLASSIFICATION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
@@ -211,6 +213,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     folds: textFromReal(request.validation?.folds?.count),
     pathOption: request.path?.option ?? '',
     pathValues: (request.path?.values ?? []).map(textFromReal).join(', '),
+    keepPath: request.path?.keepAll ?? false,
     relativeGap: textFromReal(request.stopping?.relativeGap),
     maxIterations: String(request.stopping?.maxIterations ?? ''),
     timeLimit: limit === undefined ? '' : `${limit} s`,

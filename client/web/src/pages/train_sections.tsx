@@ -5,7 +5,7 @@ import type { LearnerDescription } from '../api/types.ts';
 import type { TrainForm } from '../form/train_form.ts';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { Link } from '../router.tsx';
-import { ChoiceCards, SelectField, TextField } from '../ui/field.tsx';
+import { CheckField, ChoiceCards, SelectField, TextField } from '../ui/field.tsx';
 import { OptionField } from '../ui/option_field.tsx';
 import { Panel } from '../ui/parts.tsx';
 
@@ -137,7 +137,10 @@ export function ValidationSection({ form, change }: SectionProps) {
             />
           )}
           {form.validation !== 'none' && form.pathOption ? (
-            <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" value={form.pathValues} onChange={(pathValues) => change({ pathValues })} />
+            <>
+              <TextField path="path.values" label="Its values, in order" placeholder="0.1, 0.03, 0.01" value={form.pathValues} onChange={(pathValues) => change({ pathValues })} />
+              <CheckField label="Keep the models of all values, as versions" checked={form.keepPath} onChange={(keepPath) => change({ keepPath })} />
+            </>
           ) : null}
           <TextField
             path="stopping.relative_gap"
