@@ -29,6 +29,17 @@ class VersionConformance : public StorageConformance {
       TrainVersion(id, model, absl::StrCat("blob-", id));
     }
   }
+  // A job of the model "m" that makes three versions, of the blobs "a", "b" and "c".
+  absl::StatusOr<EndedAttempt> TrainThreeAtOnce(const std::string& id) {
+    NewJob job = MakeJob(id);
+    job.model_name = "m";
+    AddJob(job);
+    const std::optional<JobRecord> claimed = Claim("w");
+    EXPECT_TRUE(claimed.has_value());
+    AttemptEnd end = MakeSuccess(*claimed, "c");
+    end.versions = {MakeVersion("a"), MakeVersion("b"), MakeVersion("c")};
+    return storage_->jobs().EndAttempt(end);
+  }
   void Point(const std::string& alias, int64_t version) {
     AliasMove move;
     move.model = "m";
@@ -94,14 +105,7 @@ TEST_P(VersionConformance, UpdateChangesWhatIsGivenAndTheEtag) {
 
 TEST_P(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
   Train("m", 1);
-  NewJob job = MakeJob("several");
-  job.model_name = "m";
-  AddJob(job);
-  const std::optional<JobRecord> claimed = Claim("w");
-  ASSERT_TRUE(claimed.has_value());
-  AttemptEnd end = MakeSuccess(*claimed, "c");
-  end.versions = {MakeVersion("a"), MakeVersion("b"), MakeVersion("c")};
-  const auto ended = storage_->jobs().EndAttempt(end);
+  const auto ended = TrainThreeAtOnce("several");
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_EQ(ended->job.model_version, 4);
   EXPECT_THAT(Versions(), ElementsAre(4, 3, 2, 1));
@@ -115,14 +119,7 @@ TEST_P(VersionConformance, AJobOfSeveralVersionsNamesTheLast) {
 TEST_P(VersionConformance, RetentionLooksAtAllVersionsOfAJob) {
   Train("m", 1);
   ASSERT_TRUE(models().SetRetention(Keep(2)).ok());
-  NewJob job = MakeJob("several");
-  job.model_name = "m";
-  AddJob(job);
-  const std::optional<JobRecord> claimed = Claim("w");
-  ASSERT_TRUE(claimed.has_value());
-  AttemptEnd end = MakeSuccess(*claimed, "c");
-  end.versions = {MakeVersion("a"), MakeVersion("b"), MakeVersion("c")};
-  const auto ended = storage_->jobs().EndAttempt(end);
+  const auto ended = TrainThreeAtOnce("several");
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_THAT(ended->deleted_versions, ElementsAre(1, 2));
   EXPECT_THAT(Versions(), ElementsAre(4, 3));
