@@ -19,7 +19,8 @@ constexpr double kFirstInnerGap = 0.1;
 constexpr double kInnerGapShare =
     0.1;  // of the gap of the whole problem, and of its part due to the weights
 constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
-constexpr double kLeastCurvedGap = 1e-15;
+// Below rounding: a start within it would pass for the solution, and its energies with it.
+constexpr double kLeastCurvedGap = 1e-17;
 constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
