@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/objectives/concave_maximum.h"
+
 namespace mercer {
 namespace {
 
@@ -13,35 +15,6 @@ double BestScaleOfParabola(double linear, double curvature, double largest) {
   }
   const double scale = curvature > 0 ? std::min(linear / curvature, largest) : largest;
   return std::isfinite(scale) ? scale : 1.0;
-}
-
-// The maximiser over [0, largest] of a concave function, by golden sections: at a maximum values agree long before scales do, so
-// that half the digits of the scale give all of the value.
-template <typename Function>
-double BestScaleOfConcave(double largest, const Function& value_at) {
-  constexpr double kGolden = 0.6180339887498949;
-  double low = 0;
-  double high = largest;
-  double left = high - kGolden * (high - low);
-  double right = low + kGolden * (high - low);
-  double left_value = value_at(left);
-  double right_value = value_at(right);
-  while (high - low > 1e-9 * largest) {
-    if (left_value < right_value) {
-      low = left;
-      left = right;
-      left_value = right_value;
-      right = low + kGolden * (high - low);
-      right_value = value_at(right);
-    } else {
-      high = right;
-      right = left;
-      right_value = left_value;
-      left = high - kGolden * (high - low);
-      left_value = value_at(left);
-    }
-  }
-  return left_value < right_value ? right : left;
 }
 
 // sum_i dual(i)^2 / (2 c(i)): twice what a squared loss adds to the parabola.
@@ -94,11 +67,12 @@ DualRay MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets, ConstVectorR
     return loss.DualValue(targets, costs, scale * dual) - 0.5 * scale * scale * quadratic;
   };
   const double end = std::isfinite(largest) ? largest * (1.0 - 1e-12) : 1.0;
-  for (const double scale : {BestScaleOfConcave(end, value_at), 1.0}) {
-    const double reached = scale == 1.0 ? value - 0.5 * quadratic : value_at(scale);
-    if (reached > best.value) {
-      best = {scale, reached};
-    }
+  const ConcaveMaximum inside = MaximizeConcave(0, std::min(1.0, end), end, value_at);
+  if (inside.value > best.value) {
+    best = {inside.at, inside.value};
+  }
+  if (value - 0.5 * quadratic > best.value) {
+    best = {1.0, value - 0.5 * quadratic};
   }
   return best;
 }

@@ -18,7 +18,7 @@ struct DualRay {
 
 // The scale s >= 0 that maximises  loss.DualValue(s dual) - 1/2 s^2 quadratic  for a feasible `dual`, and that value, which is not
 // below the one at s = 0. The first term is linear in s for piecewise linear losses, a parabola for squared ones, both in closed form;
-// for the logistic loss it is concave, and its maximum is bracketed until the value no longer changes. `quadratic` >= 0.
+// for the logistic loss it is concave (concave_maximum.h). `quadratic` >= 0.
 DualRay MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                           ConstVectorRef dual, double quadratic);
 
