@@ -159,7 +159,7 @@ TEST(FeatureRidgeTest, StepOfThousandsOfFeaturesEndsSoonAfterCancellation) {
   FeatureRidge other;
   ASSERT_TRUE(other.Start(sample.problem, context).ok());
   const double whole = WholeWork([&](RunContext& whole_step) { return other.Step(whole_step); });
-  for (const double part : {0.01, 0.1, 0.4, 0.7}) {
+  for (const double part : {0.01, 0.1, 0.3, 0.5}) {
     EXPECT_LE(WorkAfterCancel(part * whole, step), kMostWorkAfterCancel) << part << " of the step";
     EXPECT_EQ(StateOf(solver), before);
   }
