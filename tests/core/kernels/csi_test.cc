@@ -306,7 +306,7 @@ TEST(CsiTest, CancelledWorkSaysSo) {
 TEST(CsiTest, ChoiceWithALongLookAheadEndsSoonAfterCancellation) {
   const Matrix x = UniformMatrix(kSanitized ? 600 : 2500, 6, 1);
   const DenseKernelColumns kernel(GaussianGram(x, 0.5));
-  const CsiOptions options{.max_columns = 100, .look_ahead = kSanitized ? 250 : 1000};
+  const CsiOptions options{.max_columns = 5, .look_ahead = kSanitized ? 250 : 1000};
   absl::StatusOr<CsiFactor> begun = CsiFactor::Make(kernel, Signs(x), options);
   ASSERT_TRUE(begun.ok()) << begun.status();
   RunContext context;
