@@ -23,6 +23,7 @@
 #include "hwy/highway.h"
 
 #include "core/base/random.h"
+#include "core/base/run_context.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/sine_cosine-inl.h"
@@ -118,7 +119,7 @@ class Bench {
     spec.bandwidths = {std::sqrt(15.0)};
     spec.candidates_per_bandwidth = settings.groups;
     family_ = MakeFeatureFamily(spec, settings.inputs).value();
-    groups_ = family_->Draw(1, 0);
+    groups_ = family_->Draw(1, 0, RunContext()).value();
     map_ = family_->Bind(groups_);
   }
 
