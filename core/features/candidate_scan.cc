@@ -164,8 +164,8 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context) {
-  std::vector<std::unique_ptr<const FeatureMap>>
-      maps;  // one by one: values may depend on those beside them
+  // One by one: values may depend on those beside them.
+  std::vector<std::unique_ptr<const FeatureMap>> maps;
   for (const FeatureParameters& group : groups) {
     maps.push_back(family.Bind({group}));
   }

@@ -172,26 +172,27 @@ class PathRunner {
     if (has_best && phases_.StopRequested()) {
       return false;
     }
-    const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, phases_.splits());
-    progress_.best = static_cast<int64_t>(BestValue());
-    const size_t value = order_.ValueAfterFolds(progress_.phase, BestValue());
+    const size_t best = BestValue();
+    progress_.best = static_cast<int64_t>(best);
+    const size_t value = order_.ValueAfterFolds(progress_.phase, best);
     const OptionValues options = ValueOptions(value);
-    absl::StatusOr<TrainingOutcome> outcome = absl::UnknownError("not trained");
-    const absl::Status prepared = Prepare(phases_.splits().size(), rows, context);
-    if (prepared.ok()) {
-      outcome = phases_.Train(*made_, options, nullptr, context);
-    }
-    const absl::Status& status = prepared.ok() ? outcome.status() : prepared;
-    if (has_best && GetReason(status) == "NO_MODEL") {
+    const absl::StatusOr<TrainingOutcome> outcome = TrainOnAllRows(options, context);
+    if (has_best && GetReason(outcome.status()) == "NO_MODEL") {
       return false;
     }
-    MERCER_RETURN_IF_ERROR(status);
+    MERCER_RETURN_IF_ERROR(outcome.status());
     Model model = phases_.Assemble(*made_, options, *outcome);
     AppendMetrics("folds.", progress_.MeanMetrics(value), model);
     AppendMetrics("", outcome->metrics, model);
     Keep(value, model, outcome->point.witness);
     phases_.EndPhase(outcome->iterations);
     return !WasInterrupted(*outcome);
+  }
+
+  absl::StatusOr<TrainingOutcome> TrainOnAllRows(const OptionValues& options, RunContext& context) {
+    const std::vector<Index> rows = FinalTrainingRows(recipe_, *run_.dataset, phases_.splits());
+    MERCER_RETURN_IF_ERROR(Prepare(phases_.splits().size(), rows, context));
+    return phases_.Train(*made_, options, nullptr, context);
   }
 
   // Values of one split have its rows in common.

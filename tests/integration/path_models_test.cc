@@ -125,7 +125,7 @@ TEST_F(PathModelsTest, AServerThatDiesWhileTheModelsAreTrainedGoesOnWithThem) {
   EXPECT_EQ(versions.back().labels().count("path.best"), 1u);
 }
 
-TEST_F(PathModelsTest, WithoutIt) {
+TEST_F(PathModelsTest, WithoutItTheBestAloneIsKept) {
   v1::TrainRequest request = PathRequest();
   request.mutable_path()->set_keep_all(false);
   ASSERT_EQ(WaitForEnd(TrainOk(request).name()).state(), v1::JOB_STATE_SUCCEEDED);
