@@ -66,7 +66,7 @@ test('every learner has a form made from its description', async () => {
 
 test('what the server objects to stands beside the field, before anything is started', async () => {
   await page.getByRole('radio', { name: 'lp-norm multiple kernel learning' }).check();
-  await page.getByText('at most').waitFor();
+  await page.getByText(/^at most /).waitFor();
   const p = page.locator('[data-path="learner.lp_mkl.p"]');
   await p.fill('0.5');
   await page.locator('[data-path="learner.lp_mkl.p"][aria-invalid="true"]').waitFor();
@@ -81,7 +81,7 @@ test('what the server objects to stands beside the field, before anything is sta
   assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('data-path')), 'learner.lp_mkl.p');
   await page.locator('[data-path="learner.lp_mkl.C"]').fill('10');
   await p.fill('1.2');
-  await page.getByText('at most').waitFor();
+  await page.getByText(/^at most /).waitFor();
 });
 
 test('a training is started, watched to its end, and its model opened, without loading a page again', async () => {

@@ -100,7 +100,7 @@ test('a training is started with the keyboard alone', async () => {
   await page.getByRole('heading', { level: 1, name: 'New training' }).waitFor();
   await page.locator('[data-path="data"]').focus();
   await page.keyboard.press('s');
-  await page.getByText('at most').waitFor();
+  await page.getByText(/^at most /).waitFor();
   await tabTo('Start training');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/jobs\/new1/);
