@@ -8,7 +8,6 @@ GROUPS = {"adult-documented": (10, 50, 100, 500), "ijcnn1": (10, 50, 100)}
 SPLITS = 10
 SHARES = (0.1, 0.3, 0.5)
 SHARE_GROUPS = 100
-SHARE_SPLITS = 3
 GAP = 1e-3
 # Squared bandwidths of the Gaussian kernel and lambda: one kernel, and several.
 VARIANTS = {"GrFL": ((15.0,), 10.0), "GrFL-M": ((2.5, 5.0, 10.0, 15.0), 100.0)}
@@ -46,7 +45,7 @@ def budgets(laboratory, names, numbers):
 
 def shares(laboratory, names, numbers):
     """A line for each data set, share of the rows and variant."""
-    numbers = numbers or range(SHARE_SPLITS)
+    numbers = numbers or range(SPLITS)
     lines = []
     for name in names or GROUPS:
         for share in SHARES:

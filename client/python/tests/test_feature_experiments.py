@@ -224,7 +224,7 @@ def test_the_first_of_the_best_settings_is_chosen():
 
 
 def test_pivots_beside_groups(client, folder, small, monkeypatch):
-    sizes = {"PIVOTS": (2, 20), "SHARES": (0.4,), "SHARE_PIVOTS": 5, "PAPER": {"two": {2: 80.25}}}
+    sizes = {"PIVOTS": {"two": (2, 20)}, "SHARES": (0.4,), "SHARE_PIVOTS": 5, "PAPER": {"two": {2: 80.25}}}
     for name, value in {**sizes, "SQUARED_BANDWIDTHS": (0.01, 4.0), "RIDGES": (1e-4, 10.0)}.items():
         monkeypatch.setattr(study_pivots, name, value)
     header, _, *rows = cells(study_pivots.pivots(laboratory(folder, client), ["two"], range(2)))
