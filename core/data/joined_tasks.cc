@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +10,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 
 namespace mercer {
@@ -146,9 +146,7 @@ class TaskJoiner {
                                         " columns, that of task '", tasks_[0].name, "' ",
                                         block.num_columns(), ", and they have no names"));
     }
-    std::vector<Index> positions(static_cast<size_t>(block.num_columns()));
-    std::iota(positions.begin(), positions.end(), Index{0});
-    return positions;
+    return IndexRange(0, block.num_columns());
   }
 
   // Where the columns of the first task stand in the block of another.

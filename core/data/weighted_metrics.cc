@@ -4,7 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
+
+#include "core/base/index_range.h"
 
 namespace mercer {
 namespace {
@@ -51,8 +52,7 @@ double WeightedBalancedAccuracy(const std::vector<int>& predicted, const std::ve
 
 double WeightedAreaUnderRoc(const ConstVectorRef& values, const std::vector<bool>& positive,
                             const Vector* weights) {
-  std::vector<Index> order(positive.size());
-  std::iota(order.begin(), order.end(), Index{0});
+  std::vector<Index> order = IndexRange(0, static_cast<Index>(positive.size()));
   if (std::any_of(order.begin(), order.end(), [&](Index i) { return std::isnan(values(i)); })) {
     return kUndefined;
   }

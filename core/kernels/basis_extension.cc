@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/landmarks.h"
@@ -106,8 +106,7 @@ void Place(const NystromFeatures& features, const std::vector<Index>& kernels, c
 }
 
 std::vector<Index> Others(Index count, const std::vector<Index>& kernels) {
-  std::vector<Index> all(static_cast<size_t>(count));
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, count);
   std::vector<Index> others;
   std::set_difference(all.begin(), all.end(), kernels.begin(), kernels.end(),
                       std::back_inserter(others));

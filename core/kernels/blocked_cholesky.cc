@@ -7,6 +7,7 @@
 #include <cblas.h>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 
 namespace mercer {
 namespace {
@@ -16,21 +17,20 @@ constexpr Index kTileRows = 2048;    // a tile update of 2048 x 256 x 256 is abo
 constexpr Index kRightColumns = 64;  // right-hand sides per task
 constexpr Index kRightRows = 128;    // that are rows
 
-blasint ToInt(Index value) { return static_cast<blasint>(value); }
-
 // Subtracts the products of the panel's columns [k, k + width) from the columns [begin, end) of the
 // rest, lower triangle.
 void UpdateColumns(MatrixRef a, Index k, Index width, Index begin, Index end,
                    const RunContext& context) {
   const Index stride = a.outerStride();
   const double* panel = a.data() + k * stride;
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, ToInt(end - begin), ToInt(width), -1.0,
-              panel + begin, ToInt(stride), 1.0, a.data() + begin * stride + begin, ToInt(stride));
+  cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, BlasInt(end - begin), BlasInt(width), -1.0,
+              panel + begin, BlasInt(stride), 1.0, a.data() + begin * stride + begin,
+              BlasInt(stride));
   for (Index row = end; row < a.rows() && !context.cancelled(); row += kTileRows) {
     const Index rows = std::min(kTileRows, a.rows() - row);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, ToInt(rows), ToInt(end - begin),
-                ToInt(width), -1.0, panel + row, ToInt(stride), panel + begin, ToInt(stride), 1.0,
-                a.data() + begin * stride + row, ToInt(stride));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(rows), BlasInt(end - begin),
+                BlasInt(width), -1.0, panel + row, BlasInt(stride), panel + begin, BlasInt(stride),
+                1.0, a.data() + begin * stride + row, BlasInt(stride));
   }
 }
 
@@ -39,25 +39,26 @@ void Substitute(const ConstMatrixRef& factor, bool transposed, MatrixRef x,
                 const RunContext& context) {
   const Index n = factor.rows();
   const Index panels = (n + kPanel - 1) / kPanel;
-  const blasint stride = ToInt(factor.outerStride());
-  const blasint x_stride = ToInt(x.outerStride());
-  const blasint columns = ToInt(x.cols());
+  const blasint stride = BlasInt(factor.outerStride());
+  const blasint x_stride = BlasInt(x.outerStride());
+  const blasint columns = BlasInt(x.cols());
   for (Index p = 0; p < panels && !context.cancelled(); ++p) {
     const Index k = (transposed ? panels - 1 - p : p) * kPanel;
     const Index width = std::min(kPanel, n - k);
     const double* diagonal = factor.data() + k * factor.outerStride() + k;
     const Index below = n - k - width;
     if (transposed && below > 0) {
-      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(width), columns, ToInt(below),
+      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(width), columns, BlasInt(below),
                   -1.0, diagonal + width, stride, x.data() + k + width, x_stride, 1.0, x.data() + k,
                   x_stride);
     }
     cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, transposed ? CblasTrans : CblasNoTrans,
-                CblasNonUnit, ToInt(width), columns, 1.0, diagonal, stride, x.data() + k, x_stride);
+                CblasNonUnit, BlasInt(width), columns, 1.0, diagonal, stride, x.data() + k,
+                x_stride);
     if (!transposed && below > 0) {
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToInt(below), columns, ToInt(width),
-                  -1.0, diagonal + width, stride, x.data() + k, x_stride, 1.0, x.data() + k + width,
-                  x_stride);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasInt(below), columns,
+                  BlasInt(width), -1.0, diagonal + width, stride, x.data() + k, x_stride, 1.0,
+                  x.data() + k + width, x_stride);
     }
   }
 }
@@ -79,11 +80,11 @@ absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
     }
     a.block(k, k, width, width).triangularView<Eigen::Lower>() = diagonal;
     const Index rest = k + width;
-    const auto stride = ToInt(a.outerStride());
+    const auto stride = BlasInt(a.outerStride());
     context.parallel().ForBlocks(n - rest, kTileRows, [&](Index begin, Index end) {
       if (!context.cancelled()) {
         cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit,
-                    ToInt(end - begin), ToInt(width), 1.0, a.data() + k * a.outerStride() + k,
+                    BlasInt(end - begin), BlasInt(width), 1.0, a.data() + k * a.outerStride() + k,
                     stride, a.data() + k * a.outerStride() + rest + begin, stride);
       }
     });
@@ -106,19 +107,19 @@ absl::Status SolveCholesky(const ConstMatrixRef& factor, MatrixRef x, RunContext
 
 absl::Status SubstituteRows(const ConstMatrixRef& factor, MatrixRef x, RunContext& context) {
   const Index n = factor.rows();
-  const blasint stride = ToInt(factor.outerStride());
-  const blasint x_stride = ToInt(x.outerStride());
+  const blasint stride = BlasInt(factor.outerStride());
+  const blasint x_stride = BlasInt(x.outerStride());
   context.parallel().ForBlocks(x.rows(), kRightRows, [&](Index begin, Index end) {
-    const blasint rows = ToInt(end - begin);
+    const blasint rows = BlasInt(end - begin);
     for (Index k = 0; k < n && !context.cancelled(); k += kPanel) {
       const Index width = std::min(kPanel, n - k);
       const double* diagonal = factor.data() + k * factor.outerStride() + k;
       double* of_panel = x.data() + k * x.outerStride() + begin;
       cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows,
-                  ToInt(width), 1.0, diagonal, stride, of_panel, x_stride);
+                  BlasInt(width), 1.0, diagonal, stride, of_panel, x_stride);
       if (k + width < n) {
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, rows, ToInt(n - k - width),
-                    ToInt(width), -1.0, of_panel, x_stride, diagonal + width, stride, 1.0,
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, rows, BlasInt(n - k - width),
+                    BlasInt(width), -1.0, of_panel, x_stride, diagonal + width, stride, 1.0,
                     of_panel + width * x.outerStride(), x_stride);
       }
     }

@@ -7,17 +7,16 @@
 #include <cblas.h>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/row_operations.h"
 
 namespace mercer {
 namespace {
 
-constexpr Index kRowsPerTask = 512;  // about 0.1 ms for 700 columns
+constexpr Index kTaskRows = 512;     // about 0.1 ms for 700 columns
 constexpr Index kSummedRows = 2048;  // per partial sum
 constexpr Index kGramRows = 2048;    // gathered at a time
 constexpr Index kGramTile = 128;     // a tile's update takes about 2 ms
-
-blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
 // sum += a(i) row(i) over [begin, end).
 void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
@@ -68,7 +67,7 @@ Vector FactorRows::Padded(ConstVectorRef x) const {
 
 absl::Status FactorRows::Multiply(ConstVectorRef x, VectorRef out, RunContext& context) const {
   const Vector padded = Padded(x);
-  context.parallel().ForBlocks(rows_, kRowsPerTask, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(rows_, kTaskRows, [&](Index begin, Index end) {
     for (Index i = begin; i < end && !context.cancelled(); ++i) {
       out(i) = mercer::DotRow(row(i), padded.data(), stride_);
     }
@@ -80,7 +79,7 @@ absl::Status FactorRows::MultiplyRows(absl::Span<const Index> rows, ConstVectorR
                                       RunContext& context) const {
   const Vector padded = Padded(x);
   const auto count = static_cast<Index>(rows.size());
-  context.parallel().ForBlocks(count, kRowsPerTask, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(count, kTaskRows, [&](Index begin, Index end) {
     for (Index j = begin; j < end && !context.cancelled(); ++j) {
       out(j) = mercer::DotRow(row(rows[static_cast<size_t>(j)]), padded.data(), stride_);
     }
@@ -129,14 +128,14 @@ absl::Status FactorRows::MultiplyMatrix(ConstMatrixRef x, MatrixRef out,
     out.setZero();
     return context.CheckCancelled();
   }
-  context.parallel().ForBlocks(rows_, kRowsPerTask, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(rows_, kTaskRows, [&](Index begin, Index end) {
     if (context.cancelled()) {
       return;
     }
     const Matrix widened = Widened(begin, end);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(end - begin), ToInt(x.cols()),
-                ToInt(cols_), 1.0, widened.data(), ToInt(stride_), x.data(), ToInt(x.outerStride()),
-                0.0, out.data() + begin, ToInt(out.outerStride()));
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(end - begin), BlasInt(x.cols()),
+                BlasInt(cols_), 1.0, widened.data(), BlasInt(stride_), x.data(),
+                BlasInt(x.outerStride()), 0.0, out.data() + begin, BlasInt(out.outerStride()));
   });
   return context.CheckCancelled();
 }
@@ -155,12 +154,12 @@ absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef ou
   context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
     Matrix& sum = sums[static_cast<size_t>(begin / kSummedRows)];
     sum = Matrix::Zero(cols_, a.cols());
-    for (Index first = begin; first < end && !context.cancelled(); first += kRowsPerTask) {
-      const Index last = std::min(end, first + kRowsPerTask);
+    for (Index first = begin; first < end && !context.cancelled(); first += kTaskRows) {
+      const Index last = std::min(end, first + kTaskRows);
       const Matrix widened = Widened(first, last);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToInt(cols_), ToInt(a.cols()),
-                  ToInt(last - first), 1.0, widened.data(), ToInt(stride_), a.data() + first,
-                  ToInt(a.outerStride()), 1.0, sum.data(), ToInt(cols_));
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasInt(cols_), BlasInt(a.cols()),
+                  BlasInt(last - first), 1.0, widened.data(), BlasInt(stride_), a.data() + first,
+                  BlasInt(a.outerStride()), 1.0, sum.data(), BlasInt(cols_));
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -174,7 +173,7 @@ absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
                                                        RunContext& context) const {
   FactorRows product(rows_, root.cols());
   const Matrix upper = root.transpose();
-  context.parallel().ForBlocks(rows_, kRowsPerTask / 2, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(rows_, kTaskRows / 2, [&](Index begin, Index end) {
     if (context.cancelled()) {
       return;
     }
@@ -197,7 +196,7 @@ absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef we
   for (Index first = 0; first < count; first += kGramRows) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const Index width = std::min(kGramRows, count - first);
-    context.parallel().ForBlocks(width, kRowsPerTask / 4, [&](Index begin, Index end) {
+    context.parallel().ForBlocks(width, kTaskRows / 4, [&](Index begin, Index end) {
       for (Index j = begin; j < end; ++j) {
         ScaleRow(row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
                  gathered.col(j).data());
@@ -215,11 +214,11 @@ absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef we
       const Index j = tile - i * (i + 1) / 2;
       const Index height = std::min(kGramTile, cols_ - i * kGramTile);
       const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, ToInt(height), ToInt(breadth),
-                  ToInt(width), scale, gathered.data() + i * kGramTile, ToInt(stride_),
-                  gathered.data() + j * kGramTile, ToInt(stride_), 1.0,
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
+                  BlasInt(width), scale, gathered.data() + i * kGramTile, BlasInt(stride_),
+                  gathered.data() + j * kGramTile, BlasInt(stride_), 1.0,
                   out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
-                  ToInt(out.outerStride()));
+                  BlasInt(out.outerStride()));
     });
   }
   return context.CheckCancelled();

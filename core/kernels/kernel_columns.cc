@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/kernel_family.h"
@@ -32,12 +32,6 @@ bool IsAllRows(const std::vector<Index>& rows, const PreparedData& data) {
     }
   }
   return true;
-}
-
-std::vector<Index> Range(Index begin, Index end) {
-  std::vector<Index> range(static_cast<size_t>(end - begin));
-  std::iota(range.begin(), range.end(), begin);
-  return range;
 }
 
 absl::Status CheckDiagonal(const Vector& diagonal, const PreparedData& data) {
@@ -192,7 +186,7 @@ absl::StatusOr<Vector> KernelSumColumns::KernelDiagonal(Index kernel, RunContext
   }
   Vector diagonal(n);
   for (Index begin = 0; begin < n; begin += kBlockRows) {
-    const std::vector<Index> block = Range(begin, std::min(begin + kBlockRows, n));
+    const std::vector<Index> block = IndexRange(begin, std::min(begin + kBlockRows, n));
     MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}));
     Matrix values(static_cast<Index>(block.size()), static_cast<Index>(block.size()));
     MERCER_RETURN_IF_ERROR(
@@ -208,7 +202,7 @@ absl::StatusOr<double> KernelSumColumns::SumOfEntries(Index kernel, RunContext& 
   Matrix columns(n, std::min(n, kBlockRows));
   double sum = 0;
   for (Index begin = 0; begin < n; begin += kBlockRows) {
-    const std::vector<Index> block = Range(begin, std::min(begin + kBlockRows, n));
+    const std::vector<Index> block = IndexRange(begin, std::min(begin + kBlockRows, n));
     MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}));
     auto values = columns.leftCols(static_cast<Index>(block.size()));
     MERCER_RETURN_IF_ERROR(WeightedValues(cross, *data_, Vector::Ones(1), values, context));

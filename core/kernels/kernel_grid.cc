@@ -1,12 +1,12 @@
 // ExpandKernels: families of kernels from grids of bandwidths and column sets.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_source.h"
@@ -106,8 +106,7 @@ struct KnownRows {
 std::vector<Index> MedianRows(const KnownRows& known, uint64_t seed) {
   std::vector<Index> rows = known.rows;
   if (rows.empty()) {
-    rows.resize(static_cast<size_t>(known.data.rows));
-    std::iota(rows.begin(), rows.end(), Index{0});
+    rows = IndexRange(0, known.data.rows);
   }
   if (rows.size() > kMedianRows) {
     RandomStream stream(seed, "median-distance-rows");

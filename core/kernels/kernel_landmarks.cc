@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "core/base/byte_count.h"
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
@@ -17,15 +17,9 @@ namespace mercer {
 namespace {
 
 constexpr Index kLeastPool = 5000;
-constexpr Index kBlockRows = 64;
+constexpr Index kDiagonalRows = 64;
 constexpr double kRidge = 1e-3;  // lambda
 constexpr double kPivotTolerance = 1e-12;
-
-std::vector<Index> Range(Index begin, Index end) {
-  std::vector<Index> range(static_cast<size_t>(end - begin));
-  std::iota(range.begin(), range.end(), begin);
-  return range;
-}
 
 // sum_k weights(k) k_k over the rows of a pool.
 class MeanKernel {
@@ -50,8 +44,9 @@ class MeanKernel {
   // Of each row with itself.
   absl::StatusOr<Vector> Diagonal(RunContext& context) const {
     Vector diagonal(pool_.rows);
-    for (Index begin = 0; begin < pool_.rows; begin += kBlockRows) {
-      const std::vector<Index> block = Range(begin, std::min(begin + kBlockRows, pool_.rows));
+    for (Index begin = 0; begin < pool_.rows; begin += kDiagonalRows) {
+      const std::vector<Index> block =
+          IndexRange(begin, std::min(begin + kDiagonalRows, pool_.rows));
       MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block));
       Matrix values(static_cast<Index>(block.size()), static_cast<Index>(block.size()));
       MERCER_RETURN_IF_ERROR(cross.Combine(SelectRows(pool_, block), weights_, values, context));
@@ -72,9 +67,9 @@ class MeanKernel {
   // One over the kernels' mean value of a row with itself, over all rows: a few may be zero; 0 for kernels that are zero.
   absl::Status SetWeights(RunContext& context) {
     Vector sums = Vector::Zero(static_cast<Index>(kernels_.size()));
-    for (Index begin = 0; begin < pool_.rows; begin += kBlockRows) {
-      MERCER_RETURN_IF_ERROR(
-          AddDiagonals(Range(begin, std::min(begin + kBlockRows, pool_.rows)), sums, context));
+    for (Index begin = 0; begin < pool_.rows; begin += kDiagonalRows) {
+      MERCER_RETURN_IF_ERROR(AddDiagonals(
+          IndexRange(begin, std::min(begin + kDiagonalRows, pool_.rows)), sums, context));
     }
     const auto rows = static_cast<double>(pool_.rows);
     const auto kernels = static_cast<double>(kernels_.size());
@@ -138,7 +133,7 @@ std::vector<Index> DrawByScores(const Vector& scores, Index count, uint64_t seed
   for (Index i = 0; i < scores.size(); ++i) {
     keys(i) = std::log(random.Uniform()) / std::max(scores(i), 1e-300);
   }
-  std::vector<Index> order = Range(0, scores.size());
+  std::vector<Index> order = IndexRange(0, scores.size());
   std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return keys(a) > keys(b); });
   order.resize(static_cast<size_t>(std::min(count, scores.size())));
   return order;

@@ -1,7 +1,8 @@
 #include "core/kernels/kernel_strips.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "core/base/index_range.h"
 
 namespace mercer {
 namespace {
@@ -46,8 +47,7 @@ std::vector<Selection> Select(const ExactKernels& parts, absl::Span<const Index>
 std::vector<Selection> SelectKernels(const ExactKernels& parts, absl::Span<const Index> kernels) {
   std::vector<Index> all;
   if (kernels.empty()) {
-    all.resize(parts.specs.size());
-    std::iota(all.begin(), all.end(), Index{0});
+    all = IndexRange(0, static_cast<Index>(parts.specs.size()));
     kernels = all;
   }
   return Select(parts, kernels, nullptr);
@@ -102,11 +102,7 @@ Vector KernelDiagonal(const ExactKernels& parts, Index kernel) {
   return values;
 }
 
-RowOffsets AllRows(const TileGrid& grid, Index block) {
-  RowOffsets offsets(static_cast<size_t>(grid.Height(block)));
-  std::iota(offsets.begin(), offsets.end(), Index{0});
-  return offsets;
-}
+RowOffsets AllRows(const TileGrid& grid, Index block) { return IndexRange(0, grid.Height(block)); }
 
 SupportColumns GatherSupport(const TileGrid& grid, ConstMatrixRef a) {
   SupportColumns result;

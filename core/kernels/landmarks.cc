@@ -1,10 +1,10 @@
 #include "core/kernels/landmarks.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_landmarks.h"
@@ -103,8 +103,7 @@ absl::StatusOr<Landmarks> Centres(const PreparedData& inputs, const std::vector<
 }  // namespace
 
 std::vector<Index> DrawRows(Index size, Index count, uint64_t seed, std::string_view purpose) {
-  std::vector<Index> rows(static_cast<size_t>(size));
-  std::iota(rows.begin(), rows.end(), Index{0});
+  std::vector<Index> rows = IndexRange(0, size);
   if (count >= size) {
     return rows;
   }

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include <cblas.h>
 
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/basis_extension.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/low_rank_operator.h"
 #include "core/kernels/matrix_products.h"
@@ -37,9 +38,7 @@ std::vector<Index> AllIfEmpty(absl::Span<const Index> indices, Index count) {
   if (!indices.empty()) {
     return {indices.begin(), indices.end()};
   }
-  std::vector<Index> all(static_cast<size_t>(count));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
+  return IndexRange(0, count);
 }
 
 }  // namespace
@@ -132,11 +131,9 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     features_.Evaluate(bound, begin, end, features, context);
     Matrix reduced = Matrix::Zero(rank, end - begin);
     if (rank > 0) {
-      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, static_cast<blasint>(rank),
-                  static_cast<blasint>(end - begin), static_cast<blasint>(features.rows()), 1.0,
-                  basis_.reduce.data(), static_cast<blasint>(features.rows()), features.data(),
-                  static_cast<blasint>(features.rows()), 0.0, reduced.data(),
-                  static_cast<blasint>(rank));
+      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(rank), BlasInt(end - begin),
+                  BlasInt(features.rows()), 1.0, basis_.reduce.data(), BlasInt(features.rows()),
+                  features.data(), BlasInt(features.rows()), 0.0, reduced.data(), BlasInt(rank));
     }
     auto of_block = sums.col(begin / kFilledRows);
     for (Index r = 0; r < end - begin; ++r) {

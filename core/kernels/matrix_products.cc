@@ -4,6 +4,8 @@
 
 #include <cblas.h>
 
+#include "core/kernels/blas_int.h"
+
 namespace mercer {
 namespace {
 
@@ -11,8 +13,6 @@ constexpr Index kPiece = 256;    // columns or rows of the first factor
 constexpr Index kPanel = 64;     // of a triangular factor
 constexpr Index kColumns = 256;  // of the second
 constexpr Index kDepth = 8192;   // summed at a time: 10^9 operations, about 30 ms
-
-blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
 // out = before out + scale op(a) b over the piece [begin, end) of the rows of op(a).
 struct Piece {
@@ -37,10 +37,11 @@ void MultiplyPiece(const Piece& piece, Index begin, Index end, MatrixRef out,
       const double* a =
           piece.a.data() + (piece.transposed ? begin * stride + k : k * stride + begin);
       cblas_dgemm(CblasColMajor, piece.transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
-                  ToInt(end - begin), ToInt(columns), ToInt(std::min(kDepth, depth - k)),
-                  piece.scale, a, ToInt(stride),
-                  piece.b.data() + column * piece.b.outerStride() + k, ToInt(piece.b.outerStride()),
-                  k == 0 ? piece.before : 1.0, target, ToInt(out.outerStride()));
+                  BlasInt(end - begin), BlasInt(columns), BlasInt(std::min(kDepth, depth - k)),
+                  piece.scale, a, BlasInt(stride),
+                  piece.b.data() + column * piece.b.outerStride() + k,
+                  BlasInt(piece.b.outerStride()), k == 0 ? piece.before : 1.0, target,
+                  BlasInt(out.outerStride()));
     }
   }
 }
@@ -55,9 +56,9 @@ absl::Status MultiplyPieces(const Piece& piece, MatrixRef out, RunContext& conte
 // out = op(a) b.
 void Multiply(const ConstMatrixRef& a, bool transposed, const ConstMatrixRef& b, MatrixRef out) {
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
-              ToInt(out.rows()), ToInt(out.cols()), ToInt(b.rows()), 1.0, a.data(),
-              ToInt(a.outerStride()), b.data(), ToInt(b.outerStride()), 0.0, out.data(),
-              ToInt(out.outerStride()));
+              BlasInt(out.rows()), BlasInt(out.cols()), BlasInt(b.rows()), 1.0, a.data(),
+              BlasInt(a.outerStride()), b.data(), BlasInt(b.outerStride()), 0.0, out.data(),
+              BlasInt(out.outerStride()));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/kernel_errors.h"
 
 namespace mercer {
@@ -20,8 +21,6 @@ namespace {
 
 constexpr Index kEvaluatedRows = 128;  // per task
 constexpr double kNegative = 1e-8;     // of the largest eigenvalue's magnitude: below, no rounding
-
-blasint ToInt(Index value) { return static_cast<blasint>(value); }
 
 absl::Status NotPsd(size_t kernel, std::string_view why) {
   return NameKernel(kernel,
@@ -153,10 +152,10 @@ void NystromFeatures::Evaluate(const BoundCrossKernels& x, Index begin, Index en
   for (Index k = 0; k < num_kernels() && !context.cancelled(); ++k) {
     const Matrix& whitening = map(k);
     if (whitening.cols() > 0) {
-      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToInt(whitening.cols()), ToInt(rows),
-                  ToInt(whitening.rows()), 1.0, whitening.data(), ToInt(whitening.rows()),
-                  values.data() + k * rows * x.stride(), ToInt(x.stride()), 0.0,
-                  out.data() + first_feature(k), ToInt(out.outerStride()));
+      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(whitening.cols()), BlasInt(rows),
+                  BlasInt(whitening.rows()), 1.0, whitening.data(), BlasInt(whitening.rows()),
+                  values.data() + k * rows * x.stride(), BlasInt(x.stride()), 0.0,
+                  out.data() + first_feature(k), BlasInt(out.outerStride()));
     }
   }
 }

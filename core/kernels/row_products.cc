@@ -7,6 +7,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 
 namespace mercer {
 namespace {
@@ -15,21 +16,19 @@ constexpr Index kTileColumns = 256;
 constexpr Index kChunkRows = 256;  // of one product of 256 x 256 columns: a few milliseconds
 constexpr Index kTasks = 8;        // at least, where there are rows enough
 
-blasint ToInt(Index value) { return static_cast<blasint>(value); }
-
 // out = before out + op(a) b.
 void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b, double before,
               MatrixRef out) {
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
-              ToInt(out.rows()), ToInt(out.cols()), ToInt(b.rows()), 1.0, a.data(),
-              ToInt(a.outerStride()), b.data(), ToInt(b.outerStride()), before, out.data(),
-              ToInt(out.outerStride()));
+              BlasInt(out.rows()), BlasInt(out.cols()), BlasInt(b.rows()), 1.0, a.data(),
+              BlasInt(a.outerStride()), b.data(), BlasInt(b.outerStride()), before, out.data(),
+              BlasInt(out.outerStride()));
 }
 
 // The lower triangle of out += a'a.
 void AddGram(const ConstMatrixRef& a, MatrixRef out) {
-  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, ToInt(out.rows()), ToInt(a.rows()), 1.0,
-              a.data(), ToInt(a.outerStride()), 1.0, out.data(), ToInt(out.outerStride()));
+  cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, BlasInt(out.rows()), BlasInt(a.rows()), 1.0,
+              a.data(), BlasInt(a.outerStride()), 1.0, out.data(), BlasInt(out.outerStride()));
 }
 
 // Some columns of a by some of b.

@@ -10,6 +10,7 @@
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/huge_pages.h"
 
 namespace mercer {
@@ -205,16 +206,16 @@ class TileSource::FeatureProducer : public TileSource::Producer {
     const Index stride = grid_.Stride(j);
     const double* x = features_.row(grid_.Begin(i)).data();
     const double* z = features_.row(grid_.Begin(j)).data();
-    const auto leading = static_cast<int>(features_.cols());
+    const blasint leading = BlasInt(features_.cols());
     const double factor = value_ == PairValue::kSquaredDistance ? -2.0 : 1.0;
     for (Index begin = 0; begin < features_.cols(); begin += kProductDepth) {
       if (context.cancelled()) {
         return;
       }
       const Index depth = std::min(kProductDepth, features_.cols() - begin);
-      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(height),
-                  static_cast<int>(width), static_cast<int>(depth), factor, x + begin, leading,
-                  z + begin, leading, begin == 0 ? 0.0 : 1.0, out, static_cast<int>(stride));
+      cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(width),
+                  BlasInt(depth), factor, x + begin, leading, z + begin, leading,
+                  begin == 0 ? 0.0 : 1.0, out, BlasInt(stride));
     }
     ZeroPadding(i, j, out);
     if (value_ == PairValue::kSquaredDistance) {

@@ -1,9 +1,9 @@
 #include "core/solvers/admm_systems.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 
@@ -39,8 +39,7 @@ absl::Status AdmmSystems::ExtendGram(const MasterProblem& problem, const Feature
   const Index d = problem.num_columns();
   const auto rows = static_cast<double>(columns.rows());
   if (known == 0) {
-    std::vector<Index> all(static_cast<size_t>(columns.rows()));
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<Index> all = IndexRange(0, columns.rows());
     design.gram = Matrix::Zero(d, d);
     design.column_sums.resize(d);
     MERCER_RETURN_IF_ERROR(

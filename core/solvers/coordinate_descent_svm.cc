@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 
@@ -15,12 +15,6 @@ namespace {
 constexpr int64_t kEpochsOfABias = 3;     // between steps of the bias, each with a certificate
 constexpr int64_t kEpochsOfAReturn = 20;  // between returns of all variables
 constexpr Index kVisitsOfACheck = 1000;   // of cancellation
-
-std::vector<Index> EverySample(Index count) {
-  std::vector<Index> all(static_cast<size_t>(count));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
-}
 
 }  // namespace
 
@@ -46,7 +40,7 @@ absl::Status CoordinateDescentSvmSolver::Begin(RunContext& context) {
       features_->MultiplyTransposed(next.dual, next.coefficients.head(rank()), context));
   next.bias = best().certificate.bias.chosen;
   next.sum = next.dual.sum();
-  next.active = EverySample(num_samples());
+  next.active = IndexRange(0, num_samples());
   state_ = std::move(next);
   return absl::OkStatus();
 }
@@ -107,7 +101,7 @@ absl::Status CoordinateDescentSvmSolver::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(RunEpoch(next, context));
   const int64_t epoch = iterations() + 1;
   if (epoch % kEpochsOfAReturn == 0 || next.active.empty()) {
-    next.active = EverySample(num_samples());
+    next.active = IndexRange(0, num_samples());
     next.last_violation = kInfinity;
   }
   if (epoch % kEpochsOfABias != 0) {

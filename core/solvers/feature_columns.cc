@@ -11,6 +11,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/row_operations.h"
 
 namespace mercer {
@@ -19,8 +20,6 @@ namespace {
 constexpr Index kGramRows = 2048;  // gathered at a time
 constexpr Index kGramTile = 64;    // a tile's update takes about 1 ms
 constexpr Index kFewColumns = 4;   // so many are added row by row
-
-blasint ToBlas(Index value) { return static_cast<blasint>(value); }
 
 // Some room, so that tiles are copied seldom.
 Index GrownStride(Index cols) { return PaddedStride(cols + cols / 8); }
@@ -182,9 +181,10 @@ void FeatureColumns::ScoreRows(const Tile& tile, Index begin, const ConstMatrixR
   if (padded.cols() > 1) {
     Matrix buffer;
     const double* rows = Widen(tile, begin, scores.rows(), buffer);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, ToBlas(scores.rows()),
-                ToBlas(scores.cols()), ToBlas(cols_), 1.0, rows, ToBlas(tile.stride), padded.data(),
-                ToBlas(padded.outerStride()), 0.0, scores.data(), ToBlas(scores.outerStride()));
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(scores.rows()),
+                BlasInt(scores.cols()), BlasInt(cols_), 1.0, rows, BlasInt(tile.stride),
+                padded.data(), BlasInt(padded.outerStride()), 0.0, scores.data(),
+                BlasInt(scores.outerStride()));
     return;
   }
   for (Index i = 0; i < scores.rows(); ++i) {
@@ -201,9 +201,9 @@ void FeatureColumns::AddRows(const Tile& tile, Index begin, const ConstMatrixRef
   if (a.cols() > kFewColumns) {
     Matrix buffer;
     const double* rows = Widen(tile, begin, a.rows(), buffer);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, ToBlas(cols_), ToBlas(a.cols()),
-                ToBlas(a.rows()), 1.0, rows, ToBlas(tile.stride), a.data(), ToBlas(a.outerStride()),
-                1.0, sums.data(), ToBlas(sums.outerStride()));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasInt(cols_), BlasInt(a.cols()),
+                BlasInt(a.rows()), 1.0, rows, BlasInt(tile.stride), a.data(),
+                BlasInt(a.outerStride()), 1.0, sums.data(), BlasInt(sums.outerStride()));
     return;
   }
   const auto nonzero = [](double value) { return value != 0; };
@@ -382,12 +382,12 @@ absl::Status FeatureColumns::AddGram(absl::Span<const Index> rows, const ConstVe
       const Index j = tile - i * (i + 1) / 2;
       const Index height = std::min(kGramTile, cols_ - i * kGramTile);
       const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
-      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, ToBlas(height), ToBlas(breadth),
-                  ToBlas(width), scale, gathered.data() + i * kGramTile,
-                  ToBlas(gathered.outerStride()), gathered.data() + j * kGramTile,
-                  ToBlas(gathered.outerStride()), 1.0,
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
+                  BlasInt(width), scale, gathered.data() + i * kGramTile,
+                  BlasInt(gathered.outerStride()), gathered.data() + j * kGramTile,
+                  BlasInt(gathered.outerStride()), 1.0,
                   out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
-                  ToBlas(out.outerStride()));
+                  BlasInt(out.outerStride()));
     });
   }
   return context.CheckCancelled();

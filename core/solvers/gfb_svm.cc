@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/matrix_products.h"
@@ -61,8 +61,7 @@ Vector GfbSvmSolver::OfRows(Index k, const ConstVectorRef& features) const {
 // Units, and the systems of the projections.
 absl::Status GfbSvmSolver::Prepare(RunContext& context) {
   const auto n = static_cast<double>(num_samples());
-  std::vector<Index> all(static_cast<size_t>(num_samples()));
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, num_samples());
   Matrix gram = Matrix::Zero(rank(), rank());
   MERCER_RETURN_IF_ERROR(
       kernel().rows.AddGram(all, Vector::Ones(num_samples()), 1.0, gram, context));

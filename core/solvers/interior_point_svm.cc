@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
 #include "core/kernels/matrix_products.h"
@@ -127,8 +127,7 @@ absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& sy
     system.weights(samples_[static_cast<size_t>(h)]) += 1.0 / system.curvatures(h);
   }
   system.total_weight = system.weights.sum();
-  std::vector<Index> all(static_cast<size_t>(num_samples()));
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, num_samples());
   Matrix gram = Matrix::Zero(rank(), rank());
   MERCER_RETURN_IF_ERROR(kernel().rows.AddGram(all, system.weights, 1.0, gram, context));
   system.factor.resize(rank(), rank());

@@ -6,6 +6,7 @@
 #include <cblas.h>
 
 #include "core/base/status_macros.h"
+#include "core/kernels/blas_int.h"
 #include "core/kernels/blocked_cholesky.h"
 
 namespace mercer {
@@ -16,8 +17,6 @@ constexpr Index kMostOfTask = 2500;   // a dense factor takes about a second
 constexpr double kRidge = 1e-12;
 constexpr double kResidual = 1e-5;  // that conjugate gradients leave, as a share
 constexpr int kMostIterations = 500;
-
-blasint BlasSize(Index value) { return static_cast<blasint>(value); }
 
 // hessian weights, where many rows of `weights` may be 0.
 Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
@@ -34,10 +33,10 @@ Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
   const Matrix& right = sparse ? some : weights;
   Matrix products = Matrix::Zero(hessian.rows(), weights.cols());
   if (right.size() > 0) {
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasSize(left.rows()),
-                BlasSize(right.cols()), BlasSize(left.cols()), 1.0, left.data(),
-                BlasSize(left.outerStride()), right.data(), BlasSize(right.outerStride()), 0.0,
-                products.data(), BlasSize(products.outerStride()));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasInt(left.rows()),
+                BlasInt(right.cols()), BlasInt(left.cols()), 1.0, left.data(),
+                BlasInt(left.outerStride()), right.data(), BlasInt(right.outerStride()), 0.0,
+                products.data(), BlasInt(products.outerStride()));
   }
   return products;
 }

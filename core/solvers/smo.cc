@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/solvers/smo_loops.h"
 
@@ -201,9 +201,7 @@ void SmoSolver::SetActive(std::vector<Index> active) {
 }
 
 void SmoSolver::ActivateAll() {
-  std::vector<Index> all(static_cast<size_t>(kernel_.size()));
-  std::iota(all.begin(), all.end(), Index{0});
-  SetActive(std::move(all));
+  SetActive(IndexRange(0, kernel_.size()));
   state_.residual = state_.base_scores - problem_.targets;
 }
 

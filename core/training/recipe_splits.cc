@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/data/split_columns.h"
 #include "core/training/recipe_problem.h"
@@ -16,11 +16,7 @@
 namespace mercer {
 namespace {
 
-std::vector<Index> AllRows(const Dataset& dataset) {
-  std::vector<Index> rows(static_cast<size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), Index{0});
-  return rows;
-}
+std::vector<Index> AllRows(const Dataset& dataset) { return IndexRange(0, dataset.rows); }
 
 absl::Status CheckRegressionTargets(const RoleColumn& target) {
   for (Index row = 0; row < target.values.size(); ++row) {

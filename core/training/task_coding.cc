@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/training/label_names.h"
 
@@ -51,8 +51,7 @@ absl::StatusOr<TaskCoding> TaskCoding::FromColumn(const RoleColumn& column,
 }
 
 absl::StatusOr<TaskCoding> TaskCoding::FromAllRows(const RoleColumn& column) {
-  std::vector<Index> all(static_cast<size_t>(column.values.size()));
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, column.values.size());
   return FromColumn(column, all);
 }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/objectives/concave_maximum.h"
 #include "core/training/composite_learner.h"
@@ -173,9 +173,7 @@ std::vector<Index> RowsOfPart(const LearnerEntry& entry, const TrainingProblem& 
   if (HasPartPerOutput(entry, problem)) {
     return RowsOfOutput(problem, output);
   }
-  std::vector<Index> all(static_cast<size_t>(problem.num_rows()));
-  std::iota(all.begin(), all.end(), Index{0});
-  return all;
+  return IndexRange(0, problem.num_rows());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -10,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/data/weights.h"
 #include "core/training/evaluation.h"
@@ -89,8 +89,8 @@ absl::StatusOr<Prediction> PredictAll(const Predictor& predictor, const Dataset&
   const Index block_rows = BlockRows(predictor.model(), dataset);
   for (Index begin = 0; begin < dataset.rows; begin += block_rows) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    std::vector<Index> rows(static_cast<size_t>(std::min(block_rows, dataset.rows - begin)));
-    std::iota(rows.begin(), rows.end(), begin);
+    const std::vector<Index> rows =
+        IndexRange(begin, begin + std::min(block_rows, dataset.rows - begin));
     const absl::StatusOr<Prediction> block =
         predictor.Predict(SelectRows(dataset, rows), options, context);
     if (!block.ok()) {
@@ -135,8 +135,7 @@ absl::StatusOr<Evaluation> EvaluateDataset(const Predictor& predictor, const Dat
   Evaluation evaluation;
   Vector weights;
   if (const RoleColumn* column = dataset.FindColumn(ColumnRole::kWeight); column != nullptr) {
-    std::vector<Index> rows(static_cast<size_t>(dataset.rows));
-    std::iota(rows.begin(), rows.end(), Index{0});
+    const std::vector<Index> rows = IndexRange(0, dataset.rows);
     MERCER_ASSIGN_OR_RETURN(weights, ReadWeights(*column, rows));
     evaluation.weight_column = column->schema.name;
   }

@@ -1,6 +1,5 @@
 // PredictionService over gRPC.
 #include <atomic>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "server/api/open_stream.h"
 #include "server/api/prediction_handlers.h"
@@ -252,10 +252,9 @@ class PredictStreamReactor final
       return DrainingError();
     }
     MERCER_RETURN_IF_ERROR(call_.CheckCaller());
-    std::vector<Index> rows(
-        static_cast<size_t>(handlers_.BatchRows(*model_, header_, *dataset_, sent_rows_)));
-    std::iota(rows.begin(), rows.end(), sent_rows_);
-    sent_rows_ += static_cast<Index>(rows.size());
+    const Index begin = sent_rows_;
+    sent_rows_ += handlers_.BatchRows(*model_, header_, *dataset_, begin);
+    const std::vector<Index> rows = IndexRange(begin, sent_rows_);
     return Respond(
         handlers_.PredictDataset(*model_, header_, SelectRows(*dataset_, rows), cancellation_));
   }

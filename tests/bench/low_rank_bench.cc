@@ -12,11 +12,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <sys/resource.h>
 #include <vector>
 
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/training/predictor.h"
@@ -88,8 +88,7 @@ TrainingProblem MakeProblem(const Clouds& clouds, const Settings& settings) {
   problem.relative_gap = kGap;
   TaskData task;
   task.inputs = clouds.data;
-  task.rows.resize(static_cast<size_t>(clouds.labels.size()));
-  std::iota(task.rows.begin(), task.rows.end(), Index{0});
+  task.rows = IndexRange(0, clouds.labels.size());
   task.targets = clouds.labels;
   task.costs = Vector::Ones(clouds.labels.size());
   problem.tasks.push_back(std::move(task));

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/training/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
@@ -193,8 +193,7 @@ TEST_P(LearnerConformance, DamagedStatesAreDataLossOrAState) {
 TEST_P(LearnerConformance, PermutingRowsPermutesTheFunction) {
   const TrainingProblem problem = Problem(90, 4);
   TrainingProblem permuted = problem;
-  std::vector<Index> order(90);
-  std::iota(order.begin(), order.end(), Index{0});
+  std::vector<Index> order = IndexRange(0, 90);
   RandomStream(3, "permutation").Shuffle(order);
   permuted.tasks[0].inputs =
       std::make_shared<const PreparedData>(SelectRows(*problem.tasks[0].inputs, order));

@@ -1,10 +1,10 @@
 #include "tests/support/mercer_solve_training.h"
 
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/learners/registry.h"
@@ -17,8 +17,7 @@ namespace {
 TrainingProblem MakeProblem(PreparedData inputs, const Vector& targets) {
   TrainingProblem problem;
   TaskData& task = problem.tasks.emplace_back();
-  task.rows.resize(static_cast<size_t>(inputs.rows));
-  std::iota(task.rows.begin(), task.rows.end(), Index{0});
+  task.rows = IndexRange(0, inputs.rows);
   task.targets = targets;
   task.costs = Vector::Ones(targets.size());
   task.inputs = std::make_shared<const PreparedData>(std::move(inputs));

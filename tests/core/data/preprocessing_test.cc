@@ -2,11 +2,11 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "tests/core/data/data_test_util.h"
 
@@ -16,11 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::vector<Index> AllRows(const Dataset& dataset) {
-  std::vector<Index> rows(static_cast<size_t>(dataset.rows));
-  std::iota(rows.begin(), rows.end(), Index{0});
-  return rows;
-}
+std::vector<Index> AllRows(const Dataset& dataset) { return IndexRange(0, dataset.rows); }
 
 Dataset Csv(const std::string& text, std::vector<BlockColumns> blocks = {}) {
   CsvOptions options;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/data/preprocessing.h"
 #include "core/data/table_writer.h"
@@ -237,8 +237,7 @@ TEST_F(ScratchTablesTest, FullDiskIsAnErrorOfTheTable) {
 // The disk is asked for its room; without one the memory is.
 TEST_F(ScratchTablesTest, TablesTooLargeForMemoryAreLimitedByTheDisk) {
   const FullSpace full(folder_, 0);
-  std::vector<Index> all(kManyRows);
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, kManyRows);
   const Dataset categories = ManyCategories();
   const Dataset words = WideSparse(kManyRows, kManyRows);
   const absl::StatusOr<Preprocessing> of_categories =
@@ -261,8 +260,7 @@ TEST_F(ScratchTablesTest, TablesTooLargeForMemoryAreLimitedByTheDisk) {
 // What cannot become a table is refused before its rows are read, and nothing else is.
 TEST_F(ScratchTablesTest, SparseRowsAreNotReadForATableThatMemoryCannotHold) {
   const Dataset words = WideSparse(kManyRows, kManyRows);
-  std::vector<Index> all(kManyRows);
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, kManyRows);
   const ScratchSpace space(folder_, 0);
   const CancellationToken token;
   token.Cancel();

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <string>
 
 #include <Eigen/QR>
 #include <gtest/gtest.h>
 
+#include "core/base/index_range.h"
 #include "core/kernels/low_rank_family.h"
 #include "core/kernels/representative_kernels.h"
 #include "tests/core/kernels/low_rank_test_data.h"
@@ -200,8 +200,7 @@ TEST(LowRankFamilyBasisTest, AKernelThatOverflowsIsNamed) {
   const auto data = BlockOf(rows);
   std::vector<KernelSpec> kernels = FineGrid();
   kernels.insert(kernels.begin() + 7, MakeSpec(KernelType::kLinear, "x"));
-  std::vector<Index> landmarks(20);
-  std::iota(landmarks.begin(), landmarks.end(), Index{0});
+  const std::vector<Index> landmarks = IndexRange(0, 20);
   RunContext context;
   const absl::Status status =
       LowRankKernelFamily::Make(*data, LandmarksFromRows(*data, landmarks), kernels, {}, context)

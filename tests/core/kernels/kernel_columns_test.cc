@@ -1,9 +1,8 @@
 #include "core/kernels/kernel_columns.h"
 
-#include <numeric>
-
 #include <gtest/gtest.h>
 
+#include "core/base/index_range.h"
 #include "core/kernels/incomplete_cholesky.h"
 #include "core/kernels/kernel_family.h"
 #include "tests/core/kernels/low_rank_test_data.h"
@@ -11,11 +10,7 @@
 namespace mercer {
 namespace {
 
-std::vector<Index> AllRows(Index count) {
-  std::vector<Index> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), Index{0});
-  return rows;
-}
+std::vector<Index> AllRows(Index count) { return IndexRange(0, count); }
 
 KernelSpec Spec(KernelType type, const std::string& block) {
   KernelSpec spec;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include <gtest/gtest.h>
 
+#include "core/base/index_range.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {
@@ -15,8 +15,7 @@ namespace {
 // The kernels' sum, each divided by its mean diagonal.
 Matrix NaiveMean(const std::vector<KernelSpec>& kernels, const PreparedData& data) {
   Matrix mean = Matrix::Zero(data.rows, data.rows);
-  std::vector<Index> columns(static_cast<size_t>(data.rows));
-  std::iota(columns.begin(), columns.end(), Index{0});
+  const std::vector<Index> columns = IndexRange(0, data.rows);
   for (const KernelSpec& spec : kernels) {
     const Matrix gram = NaiveCross(spec, data, data, columns);
     mean += gram / gram.diagonal().mean();

@@ -1,11 +1,11 @@
 #include "core/training/predictor.h"
 
 #include <cmath>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/training/evaluation.h"
 #include "tests/core/training/trained_models.h"
@@ -43,8 +43,7 @@ TEST(PredictorTest, IsTheSumOfTheDefinition) {
   const PreparedData rows = Prepared(NormalMatrix(7, 3, 2));
   const Vector weights{{0.5, 2.0}};
   const Vector coefficients = Vector::LinSpaced(20, -1, 1);
-  std::vector<Index> all(20);
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, 20);
   const std::vector<KernelSpec> kernels = {Gaussian(1), Gaussian(3)};
   const absl::StatusOr<Prediction> prediction =
       Predict(HandMade(MakeKernelFunction(inputs, all, kernels, weights, coefficients, 0.3)), rows);

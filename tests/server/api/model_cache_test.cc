@@ -3,12 +3,12 @@
 
 #include <fstream>
 #include <malloc.h>
-#include <numeric>
 #include <set>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "tests/support/peak_growth.h"
 
@@ -26,8 +26,7 @@ std::string ModelFile(int64_t rows) {
   }
   std::vector<std::string> sources(20, "x");
   inputs.blocks.push_back({"features", std::move(sources), SharedMatrix(std::move(values))});
-  std::vector<Index> all(static_cast<size_t>(rows));
-  std::iota(all.begin(), all.end(), Index{0});
+  const std::vector<Index> all = IndexRange(0, rows);
   Model model;
   model.function = MakeKernelFunction(inputs, all, {KernelSpec()}, Vector::Ones(1),
                                       Vector::LinSpaced(rows, 1, 2), 0.5);

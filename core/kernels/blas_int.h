@@ -1,0 +1,13 @@
+// Sizes as BLAS takes them.
+#pragma once
+
+#include <cblas.h>
+
+#include "core/base/types.h"
+
+namespace mercer {
+
+// `value` must be below 2^31.
+inline blasint BlasInt(Index value) { return static_cast<blasint>(value); }
+
+}  // namespace mercer
