@@ -13,6 +13,13 @@ function(mercer_library name folder)
     target_link_libraries(${name} PUBLIC mercer_settings ${arg_LINK} PRIVATE mercer_warnings)
     # A static library needs the headers of what it links, not its archives: compile folders side by side.
     set_target_properties(${name} PROPERTIES OPTIMIZE_DEPENDENCIES ON)
+    # Highway compiles such a file, itself, once per instruction set.
+    foreach(source IN LISTS sources)
+      file(STRINGS ${source} found REGEX "hwy/foreach_target\\.h" LIMIT_COUNT 1)
+      if(found)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE mercer_settings ${arg_LINK})

@@ -17,7 +17,7 @@
 namespace mercer {
 namespace {
 
-constexpr Index kRows = 64;
+constexpr Index kCrossRows = 64;
 constexpr Index kColumns = 256;
 
 // What kernels read of the basis, shared by all of one source.
@@ -377,7 +377,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
     MERCER_RETURN_IF_ERROR(
         AddKernel(parts_->kernels[k], weight, x, parts_->factors[k], used[place[source]], context));
   }
-  context.parallel().ForBlocks(x.rows, kRows, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(x.rows, kCrossRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
       CombineRows(used, begin, end, context, out);
     }

@@ -13,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr Index kBlockRows = 2048;
+constexpr Index kUpdatedRows = 2048;
 constexpr double kNegative =
     1e-8;  // of the largest entry: more than rounding, where no pivot was small
 constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
@@ -37,7 +37,7 @@ absl::Status IncompleteCholesky::ResidualColumn(Index row, VectorRef out,
   MERCER_RETURN_IF_ERROR(kernel_->Columns({row}, out, context));
   const Index rank = this->rank();
   const Vector of_row = factor_.row(row).head(rank).transpose();
-  context.parallel().ForBlocks(rows(), kBlockRows, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(rows(), kUpdatedRows, [&](Index begin, Index end) {
     if (!context.cancelled()) {
       out.segment(begin, end - begin).noalias() -=
           factor_.block(begin, 0, end - begin, rank) * of_row;

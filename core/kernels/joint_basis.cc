@@ -20,8 +20,8 @@ namespace {
 constexpr Index kSampledRows = 3000;
 constexpr Index kOrthonormalColumns = 16;
 constexpr Index kFreshSamples = 4;
-constexpr double kTolerated = 100;   // times the tolerance, on a fresh sample
-constexpr double kRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
+constexpr double kTolerated = 100;        // times the tolerance, on a fresh sample
+constexpr double kPanelRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
 constexpr double kIndependent =
     0.5;  // what taking others out leaves of a unit vector that is not in their span
 
@@ -206,7 +206,7 @@ class BasisFinder {
     panel.setZero();
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.features, products, panel, context));
     // The second round takes out what rounding has left of the panels before.
-    for (const double least : {kRounding * panel.colwise().norm().maxCoeff(), kIndependent}) {
+    for (const double least : {kPanelRounding * panel.colwise().norm().maxCoeff(), kIndependent}) {
       MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
       MERCER_RETURN_IF_ERROR(Orthonormalize(least, panel, context));
     }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kFirstShift = 1e-14;  // of the mean diagonal
 constexpr double kLastShift = 1e-9;
-constexpr Index kRowsPerTask = 64;
+constexpr Index kProductRows = 64;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ absl::Status LowRankOperator::Apply(ConstMatrixRef x, MatrixRef out, RunContext&
 }
 
 absl::Status LowRankOperator::Diagonal(VectorRef out, RunContext& context) const {
-  context.parallel().ForBlocks(size(), kRowsPerTask, [&](Index begin, Index end) {
+  context.parallel().ForBlocks(size(), kProductRows, [&](Index begin, Index end) {
     for (Index i = begin; i < end && !context.cancelled(); ++i) {
       out(i) = (root_.transpose().triangularView<Eigen::Upper>() * Row(i)).squaredNorm();
     }
