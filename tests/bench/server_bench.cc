@@ -162,7 +162,7 @@ class Bench {
     WaitForEnd(Train(train).name());
     double alone = 0;
     int64_t coalesced_before = 0;
-    for (const size_t clients : {1, 8, 32}) {
+    for (const size_t clients : {1U, 8U, 32U}) {
       const std::vector<double> times = PredictConcurrently(clients, 4000 / clients);
       const double seconds = times.back();
       const double per_second = static_cast<double>(times.size() - 1) / seconds;

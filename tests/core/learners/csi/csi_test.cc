@@ -219,7 +219,7 @@ TEST(CsiLearnerTest, MemoryEstimateHoldsForLongLookAheadsAndManyPivots) {
 
 // A kernel of rank 1 has one pivot, whatever rounding leaves of the others; many pivots on a line are nearly dependent.
 TEST(CsiLearnerTest, DependentPivotsAreNoObstacle) {
-  for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     TrainingProblem problem = ToyProblem(TargetKind::kClassification, 24, 1, {1.0, 1.0}, seed);
     problem.kernels[0].type = KernelType::kLinear;
     const absl::StatusOr<TrainingOutcome> line = Train(problem);

@@ -130,7 +130,7 @@ TEST(IklSearchTest, FindsTheLargestEnergyOfAFineScan) {
   const TrainingProblem problem = ToyProblem(TargetKind::kClassification, 80, 2, {});
   const TaskData& task = problem.tasks[0];
   RunContext context;
-  for (const uint64_t seed : {1, 2, 3}) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
     const Vector dual = NormalMatrix(80, 1, seed).col(0);
     const auto found = ikl::FindBandwidths(task, {0.05, 50}, {1.0}, dual, context);
     ASSERT_TRUE(found.ok()) << found.status();

@@ -41,7 +41,7 @@ TEST_F(VerifyFeaturesTest, BoundsHoldForEveryDualAndFallWithDistance) {
   ASSERT_TRUE(exact.ok()) << exact.status();
   EXPECT_LE(exact->certificate.accuracy, 1e-4);
   Witness changed = outcome_.point.witness;
-  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
     changed.tasks[0].dual = outcome_.point.witness.tasks[0].dual + NormalMatrix(200, 3, seed);
     const absl::StatusOr<Verification> far = VerifyWitness(changed);
     ASSERT_TRUE(far.ok()) << far.status();
