@@ -59,11 +59,11 @@ FeatureRows::Chunk FeatureRows::Read(Index begin, Index end, RowMatrix& buffer) 
   return Chunk(buffer.data(), count, num_inputs_);
 }
 
-Index FeatureRows::chunk_rows() const {
+Index FeatureRows::ChunkRows(Index num_inputs) {
   constexpr Index kCells = Index{1} << 16;  // half a megabyte
   constexpr Index kFewest = 16;
   constexpr Index kMost = 256;
-  const Index rows = kCells / std::max<Index>(1, num_inputs_) / kFewest * kFewest;
+  const Index rows = kCells / std::max<Index>(1, num_inputs) / kFewest * kFewest;
   return std::clamp(rows, kFewest, kMost);
 }
 

@@ -29,7 +29,8 @@ class FeatureRows {
   // Rows [begin, end), from `buffer` unless they lie side by side in memory already. Valid until the buffer changes.
   Chunk Read(Index begin, Index end, RowMatrix& buffer) const;
   // How many rows to read at once: 256 of a few columns, fewer of many, at least 16.
-  Index chunk_rows() const;
+  static Index ChunkRows(Index num_inputs);
+  Index chunk_rows() const { return ChunkRows(num_inputs_); }
 
  private:
   // Whether rows [begin, end) follow each other in the only block.

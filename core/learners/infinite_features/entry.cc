@@ -3,6 +3,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/features/feature_rows.h"
 #include "core/kernels/row_operations.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
@@ -63,6 +64,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
   constexpr Index kRowsOfSums = 4096;
+  constexpr Index kReaders = 2;        // threads, each with rows side by side
   constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
   constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
@@ -89,6 +91,9 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount sums = ByteCount(shape.rows / kRowsOfSums + 1) *
                          ByteCount(drawn * ColumnsPerGroup(options)) *
                          (outputs_of_row + ByteCount(4)) * ByteCount(2) * number;
+  const ByteCount read = ByteCount(kReaders) *
+                         ByteCount(std::min(shape.rows, FeatureRows::ChunkRows(shape.columns))) *
+                         ByteCount(shape.columns) * number;
   const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
   const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
@@ -97,7 +102,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
           (rows + tasks * ByteCount(kRowPadding)) * ByteCount(std::min(columns, kColumnsOfBatch)) *
               number +
           ByteCount(kGramCopies) * outputs * width * width * number +
-          (candidates + listed + maps) * number + kTile + std::min(kScan, sums) +
+          (candidates + listed + maps) * number + kTile + read + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();
 }
