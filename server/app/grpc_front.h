@@ -19,8 +19,8 @@ class GrpcFront {
  public:
   using Services = std::vector<std::unique_ptr<grpc::Service>>;
 
-  // Listens, and answers from now on. `options` are resolved; `services` outlive the front. Errors: kUnavailable with reason
-  // ADDRESS_IN_USE, kInternal.
+  // Listens, and answers from now on. `options` are resolved; `services` outlive the front. Errors: those of
+  // Listener::Open, kInternal.
   static absl::StatusOr<std::unique_ptr<GrpcFront>> Open(
       const ServerOptions& options, const std::shared_ptr<grpc::ServerCredentials>& credentials,
       const Services& services);

@@ -38,8 +38,8 @@ struct HttpDependencies {
 // Thread-safe.
 class HttpFront {
  public:
-  // Listens, and answers by calls over the channel. `options` are resolved and want HTTP. Errors:
-  // kUnavailable with reason ADDRESS_IN_USE, kFailedPrecondition with reason BAD_CERTIFICATE.
+  // Listens, and answers by calls over the channel. `options` are resolved and want HTTP. Errors: those of
+  // HttpServer::Open, kFailedPrecondition with reason BAD_CERTIFICATE.
   static absl::StatusOr<std::unique_ptr<HttpFront>> Open(const ServerOptions& options,
                                                          HttpDependencies dependencies);
   ~HttpFront();

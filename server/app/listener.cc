@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "server/net/peer_host.h"
 
@@ -63,9 +62,8 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& addr
   MERCER_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address, kUserTimeout));
   auto listener = std::unique_ptr<Listener>(new Listener(limits, std::move(sockets)));
   if (listener->wake_ < 0) {
-    return WithReason(absl::UnavailableError(
-                          absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno))),
-                      "ADDRESS_IN_USE");
+    return absl::InternalError(
+        absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno)));
   }
   return listener;
 }

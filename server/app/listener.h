@@ -51,7 +51,7 @@ class Listener {
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that connect
-  // wait. Errors: kUnavailable with reason ADDRESS_IN_USE.
+  // wait. Errors: those of ListeningSockets::Open, kInternal.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address,
                                                         ConnectionLimits limits);
   ~Listener();

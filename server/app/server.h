@@ -33,7 +33,7 @@ class Server {
   // Opens the data folder, recovers its jobs, listens, and writes the ports to the files "port" and "http_port" in
   // the folder. Errors: kInvalidArgument (BAD_TOKEN_FILE too), kFailedPrecondition (NOT_LOOPBACK, BAD_CERTIFICATE,
   // TOKEN_FILE_UNREADABLE, DATA_FOLDER_LOCKED, STORAGE_READ_ONLY, NEWER_SCHEMA), kDataLoss, kUnavailable
-  // (ADDRESS_IN_USE), kResourceExhausted (DISK_FULL), kInternal.
+  // (HOST_NOT_FOUND, ADDRESS_IN_USE, ADDRESS_NOT_AVAILABLE), kResourceExhausted (DISK_FULL), kInternal.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::shared_ptr<spdlog::logger> log);
   // The same with other learners under the names of those that there are, as measurements need them.

@@ -44,7 +44,7 @@ struct GatewayDependencies {
 // Thread-safe.
 class Gateway {
  public:
-  // Takes the port. Errors: kUnavailable with reason ADDRESS_IN_USE.
+  // Takes the port. Errors: those of ListeningSockets::Open.
   static absl::StatusOr<std::unique_ptr<Gateway>> Open(const GatewayOptions& options,
                                                        GatewayDependencies dependencies);
   // Cancels what runs, and waits for its end.

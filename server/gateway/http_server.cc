@@ -40,8 +40,8 @@ constexpr std::chrono::milliseconds kAcceptPause(
     50);  // when the system has no room for a connection
 constexpr size_t kReadBufferBytes = 128 * 1024;
 
-absl::Status CannotListenForHttp(absl::string_view why) {
-  return WithReason(absl::UnavailableError(absl::StrCat("--http: ", why)), "ADDRESS_IN_USE");
+absl::Status CannotListenForHttp(absl::string_view why, const std::string& reason) {
+  return WithReason(absl::UnavailableError(absl::StrCat("--http: ", why)), reason);
 }
 
 tcp ProtocolOf(int socket) {
@@ -100,7 +100,7 @@ class HttpServer::Impl {
     absl::StatusOr<server::ListeningSockets> sockets =
         server::ListeningSockets::Open(options_.address, absl::ZeroDuration());
     if (!sockets.ok()) {
-      return CannotListenForHttp(sockets.status().message());
+      return CannotListenForHttp(sockets.status().message(), GetReason(sockets.status()));
     }
     port_ = sockets->port();
     error_code error;
@@ -109,7 +109,7 @@ class HttpServer::Impl {
       acceptor.assign(ProtocolOf(socket), socket, error);
       if (error) {
         close(socket);
-        return CannotListenForHttp(error.message());
+        return CannotListenForHttp(error.message(), "ADDRESS_NOT_AVAILABLE");
       }
       acceptors_.push_back(std::move(acceptor));
     }

@@ -48,7 +48,7 @@ class HttpServer {
  public:
   using Handler = std::function<void(std::shared_ptr<Exchange>)>;
 
-  // Takes the port; clients that connect wait. Errors: kUnavailable with reason ADDRESS_IN_USE.
+  // Takes the port; clients that connect wait. Errors: those of ListeningSockets::Open.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Open(const HttpServerOptions& options);
   // Exchanges must be gone by then; until then their callbacks come, also after Stop.
   ~HttpServer();

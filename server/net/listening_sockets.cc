@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
@@ -26,9 +27,15 @@ struct AddressesDeleter {
 };
 using Addresses = std::unique_ptr<addrinfo, AddressesDeleter>;
 
-absl::Status CannotListen(const std::string& address, const std::string& why) {
+absl::Status CannotListen(const std::string& address, const std::string& why,
+                          const std::string& reason) {
   return WithReason(absl::UnavailableError(absl::StrCat("cannot listen on ", address, ": ", why)),
-                    "ADDRESS_IN_USE");
+                    reason);
+}
+
+absl::Status CannotListen(const std::string& address, int error) {
+  return error == EADDRINUSE ? CannotListen(address, "the port is in use", "ADDRESS_IN_USE")
+                             : CannotListen(address, std::strerror(error), "ADDRESS_NOT_AVAILABLE");
 }
 
 absl::StatusOr<Addresses> Resolve(const std::string& address) {
@@ -37,15 +44,17 @@ absl::StatusOr<Addresses> Resolve(const std::string& address) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   }
+  // "localhost" is the loopback interface by definition (RFC 6761, section 6.3), also where no file of the machine says so.
+  const bool is_loopback = absl::EqualsIgnoreCase(host, "localhost");
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | (is_loopback ? 0 : AI_PASSIVE);
   addrinfo* found = nullptr;
-  const char* const name =
-      host.empty() ? nullptr : host.c_str();  // null: every address of the machine
+  // Without a name: the loopback addresses or, with AI_PASSIVE, every address of the machine.
+  const char* const name = host.empty() || is_loopback ? nullptr : host.c_str();
   const int error = getaddrinfo(name, address.substr(colon + 1).c_str(), &hints, &found);
   if (error != 0) {
-    return CannotListen(address, gai_strerror(error));
+    return CannotListen(address, gai_strerror(error), "HOST_NOT_FOUND");
   }
   return Addresses(found);
 }
@@ -126,10 +135,10 @@ absl::Status ListeningSockets::Listen(const std::string& address, absl::Duration
       sockets_.push_back(socket);
       port_ = PortOf(socket);
     } else if (error = errno; !IsAbsent(error)) {
-      return CannotListen(address, absl::StrCat(std::strerror(error), "; is the port in use?"));
+      return CannotListen(address, error);
     }
   }
-  return sockets_.empty() ? CannotListen(address, std::strerror(error)) : absl::OkStatus();
+  return sockets_.empty() ? CannotListen(address, error) : absl::OkStatus();
 }
 
 ListeningSockets::ListeningSockets(ListeningSockets&& other) noexcept

@@ -13,9 +13,9 @@ namespace mercer::server {
 class ListeningSockets {
  public:
   // Of TCP, which neither block nor pass to other programs; clients that connect wait to be accepted. `address`: "HOST:PORT";
-  // port 0 is a free one, the same at all addresses. "[::]" takes IPv4, too; no HOST is every address. `user_timeout`: after so long without an
-  // acknowledgement of what was sent a connection breaks; zero: when the system thinks so. Errors: kUnavailable with reason
-  // ADDRESS_IN_USE.
+  // port 0 is a free one, the same at all addresses. "[::]" takes IPv4, too; no HOST is every address, and "localhost" the loopback
+  // interface. `user_timeout`: after so long without an acknowledgement of what was sent a connection breaks; zero: when the system
+  // thinks so. Errors: kUnavailable with reason HOST_NOT_FOUND, ADDRESS_IN_USE or ADDRESS_NOT_AVAILABLE.
   static absl::StatusOr<ListeningSockets> Open(const std::string& address,
                                                absl::Duration user_timeout);
   ListeningSockets() = default;
