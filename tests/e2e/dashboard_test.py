@@ -18,7 +18,7 @@ SECONDS = 560
 
 
 def why_not():
-    if shutil.which("node") is None or not (WEB / "node_modules/playwright-core").exists():
+    if shutil.which("node") is None or not (WEB / "node_modules/.mercer-all").exists():
         return "the packages of the dashboard's tests are missing; './dev test' fetches them"
     if not pathlib.Path(CHROMIUM).exists():
         return f"there is no browser {CHROMIUM}; './dev test' installs it, or MERCER_CHROMIUM names another one"

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import python_package_lib  # noqa: E402
 
 
-@unittest.skipUnless(python_package_lib.PYTHON.exists(), python_package_lib.WHY_SKIPPED)
+@unittest.skipUnless(python_package_lib.IS_COMPLETE, python_package_lib.WHY_SKIPPED)
 class PythonEstimatorsTest(unittest.TestCase):
     def test_estimators(self):
         passed, output = python_package_lib.run("test_estimators.py")

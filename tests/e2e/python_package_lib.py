@@ -5,8 +5,11 @@ import subprocess
 
 import server_lib
 
-PYTHON = server_lib.ROOT / "build/python/venv/bin/python"
+ENVIRONMENT = server_lib.ROOT / "build/python/venv"
+PYTHON = ENVIRONMENT / "bin/python"
 TESTS = server_lib.ROOT / "client/python/tests"
+# Written when all packages are in the environment: one that was cut off, or that found no package index, has none.
+IS_COMPLETE = (ENVIRONMENT / "constraints.txt").exists()
 WHY_SKIPPED = "./dev build python has not made build/python/venv"
 
 

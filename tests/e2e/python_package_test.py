@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import python_package_lib  # noqa: E402
 
 
-@unittest.skipUnless(python_package_lib.PYTHON.exists(), python_package_lib.WHY_SKIPPED)
+@unittest.skipUnless(python_package_lib.IS_COMPLETE, python_package_lib.WHY_SKIPPED)
 class PythonPackageTest(unittest.TestCase):
     def test_client_and_local_models(self):
         names = [name for name in python_package_lib.modules() if "estimators" not in name]

@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEB = ROOT / "client/web"
 SITE = ROOT / "build/web"
 MAX_COMPRESSED_BYTES = 150_000
-HAS_PACKAGES = shutil.which("node") is not None and (WEB / "node_modules/typescript").exists()
+# Written by './dev test' when all packages have come.
+HAS_PACKAGES = shutil.which("node") is not None and (WEB / "node_modules/.mercer-all").exists()
 
 
 def run(*command):

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { Backoff } from '../src/live/backoff.ts';
 import { Connection, type Status } from '../src/live/connection.ts';
+import { FakeTimers } from './fake_timers.ts';
 
 class Answers {
   readonly asked: string[] = [];
@@ -47,18 +48,18 @@ async function settle(): Promise<void> {
 }
 
 test('after a break the stream is made again from the last event, with longer and longer waits', async (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const timers = new FakeTimers(context);
   const answers = new Answers([stream('data: 1\n\n'), () => Promise.reject(new TypeError('refused')), refusal(503, { 'Retry-After': '7' }), stream('data: 2\n\n')]);
   const connection = connect(answers);
   const done = answers.exhausted();
   connection.start();
   for (const wait of [500, 1000, 7000, 500]) {
     await settle();
-    context.mock.timers.tick(wait - 1);
+    timers.tick(wait - 1);
     const asked = answers.asked.length;
     await settle();
     assert.equal(answers.asked.length, asked, 'not sooner');
-    context.mock.timers.tick(1);
+    timers.tick(1);
   }
   await done;
   connection.stop();
@@ -80,13 +81,13 @@ test('a refusal for want of a token is no reason to try again', async () => {
 });
 
 test('a stream that has fallen silent is given up', async (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const timers = new FakeTimers(context);
   const answers = new Answers([]);
   const connection = connect(answers);
   const asked = answers.exhausted();
   connection.start();
   await asked;
-  context.mock.timers.tick(25_000);
+  timers.tick(25_000);
   await settle();
   connection.stop();
   assert.deepEqual(answers.statuses, [{ kind: 'waiting', until: 500, message: 'The server has fallen silent.' }]);

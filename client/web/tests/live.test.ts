@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { errorOfText } from '../src/api/error.ts';
 import { Token } from '../src/api/token.ts';
 import { HIDDEN_SECONDS, Live } from '../src/live/live.ts';
+import { FakeTimers } from './fake_timers.ts';
 
 function newLive(frames: (() => void)[] = []): Live {
   const kept = new Map<string, string>();
@@ -89,7 +90,7 @@ test('errors of the service, and of what stands between', () => {
 });
 
 test('a page that is hidden for long gives its stream back, and has it again when it is shown', (context) => {
-  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const timers = new FakeTimers(context);
   const live = newLive();
   const signals: AbortSignal[] = [];
   globalThis.fetch = (_, init) => {
@@ -99,12 +100,12 @@ test('a page that is hidden for long gives its stream back, and has it again whe
   const open = () => signals.filter((signal) => !signal.aborted).length;
   live.start();
   live.setHidden(true);
-  context.mock.timers.tick(10_000);
+  timers.tick(10_000);
   live.setHidden(false);
-  context.mock.timers.tick(10_000);
+  timers.tick(10_000);
   assert.deepEqual([signals.length, open()], [1, 1], 'a short absence changes nothing');
   live.setHidden(true);
-  context.mock.timers.tick(HIDDEN_SECONDS * 1000);
+  timers.tick(HIDDEN_SECONDS * 1000);
   assert.equal(open(), 0);
   live.setHidden(false);
   assert.equal(open(), 1);
