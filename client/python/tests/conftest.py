@@ -10,7 +10,7 @@ import pytest
 import mercer
 
 TESTS = pathlib.Path(__file__).resolve().parents[3] / "tests"
-sys.path[:0] = [str(TESTS / "e2e"), str(TESTS / "experiments")]
+sys.path[:0] = [str(TESTS / "e2e"), str(TESTS.parent / "experiments")]
 import server_lib  # noqa: E402
 
 os.environ.setdefault("MERCER_SERVER_PROGRAM", str(server_lib.BIN / "mercer-server"))

@@ -1,4 +1,4 @@
-"""What the tests of tests/experiments share."""
+"""What the tests of experiments share."""
 
 
 def cells(tables):
