@@ -2,13 +2,16 @@
 
 #include <algorithm>
 
-#include <cblas.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include "core/base/background.h"
 #include "core/base/crash_note.h"
+
+// Weak, so that a program that multiplies no matrices, such as the command line, does not load OpenBLAS, whose threads begin then and
+// take signals.
+extern "C" void openblas_set_num_threads(int num_threads) __attribute__((weak));
 
 namespace mercer {
 
@@ -22,7 +25,9 @@ class ParallelLoop::Arena {
 };
 
 ParallelLoop::ParallelLoop(int num_threads) : num_threads_(std::max(1, num_threads)) {
-  openblas_set_num_threads(1);
+  if (openblas_set_num_threads != nullptr) {
+    openblas_set_num_threads(1);
+  }
   if (num_threads_ > 1) {
     arena_ = std::make_unique<Arena>(num_threads_);
   }

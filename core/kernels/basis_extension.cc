@@ -14,7 +14,7 @@ namespace mercer {
 namespace {
 
 constexpr Index kFreshRows = 1000;
-constexpr double kRidge = 1e-13;  // of the products of columns of norm 1
+constexpr double kGramRidge = 1e-13;  // of the products of columns of norm 1
 
 struct Sample {
   Matrix joint;   // q: rows x r
@@ -68,7 +68,7 @@ class BasisExtender {
     const Matrix scaled = sample.joint * inverse.asDiagonal();
     Matrix gram(rank, rank);
     MERCER_RETURN_IF_ERROR(TransposedProduct(scaled, scaled, gram, context));
-    gram.diagonal().array() += kRidge + (inverse.array() == 0).cast<double>();
+    gram.diagonal().array() += kGramRidge + (inverse.array() == 0).cast<double>();
     MERCER_RETURN_IF_ERROR(FactorCholesky(gram, context));
     Matrix products = Matrix::Zero(sample.others.rows(), rank);
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.others, scaled, products, context));

@@ -12,7 +12,7 @@
 namespace mercer {
 namespace {
 
-constexpr Index kPanel = 256;
+constexpr Index kCholeskyPanel = 256;
 constexpr Index kTileRows = 2048;    // a tile update of 2048 x 256 x 256 is about 10 ms
 constexpr Index kRightColumns = 64;  // right-hand sides per task
 constexpr Index kRightRows = 128;    // that are rows
@@ -38,13 +38,13 @@ void UpdateColumns(MatrixRef a, Index k, Index width, Index begin, Index end,
 void Substitute(const ConstMatrixRef& factor, bool transposed, MatrixRef x,
                 const RunContext& context) {
   const Index n = factor.rows();
-  const Index panels = (n + kPanel - 1) / kPanel;
+  const Index panels = (n + kCholeskyPanel - 1) / kCholeskyPanel;
   const blasint stride = BlasInt(factor.outerStride());
   const blasint x_stride = BlasInt(x.outerStride());
   const blasint columns = BlasInt(x.cols());
   for (Index p = 0; p < panels && !context.cancelled(); ++p) {
-    const Index k = (transposed ? panels - 1 - p : p) * kPanel;
-    const Index width = std::min(kPanel, n - k);
+    const Index k = (transposed ? panels - 1 - p : p) * kCholeskyPanel;
+    const Index width = std::min(kCholeskyPanel, n - k);
     const double* diagonal = factor.data() + k * factor.outerStride() + k;
     const Index below = n - k - width;
     if (transposed && below > 0) {
@@ -67,9 +67,9 @@ void Substitute(const ConstMatrixRef& factor, bool transposed, MatrixRef x,
 
 absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
   const Index n = a.rows();
-  for (Index k = 0; k < n; k += kPanel) {
+  for (Index k = 0; k < n; k += kCholeskyPanel) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const Index width = std::min(kPanel, n - k);
+    const Index width = std::min(kCholeskyPanel, n - k);
     Matrix diagonal = a.block(k, k, width, width);
     const Eigen::LLT<Eigen::Ref<Matrix>> llt(diagonal);
     // A NaN compares as no bad pivot; it reaches the factor's diagonal all the same.
@@ -88,7 +88,7 @@ absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
                     stride, a.data() + k * a.outerStride() + rest + begin, stride);
       }
     });
-    context.parallel().ForBlocks(n - rest, kPanel, [&](Index begin, Index end) {
+    context.parallel().ForBlocks(n - rest, kCholeskyPanel, [&](Index begin, Index end) {
       if (!context.cancelled()) {
         UpdateColumns(a, k, width, rest + begin, rest + end, context);
       }
@@ -111,8 +111,8 @@ absl::Status SubstituteRows(const ConstMatrixRef& factor, MatrixRef x, RunContex
   const blasint x_stride = BlasInt(x.outerStride());
   context.parallel().ForBlocks(x.rows(), kRightRows, [&](Index begin, Index end) {
     const blasint rows = BlasInt(end - begin);
-    for (Index k = 0; k < n && !context.cancelled(); k += kPanel) {
-      const Index width = std::min(kPanel, n - k);
+    for (Index k = 0; k < n && !context.cancelled(); k += kCholeskyPanel) {
+      const Index width = std::min(kCholeskyPanel, n - k);
       const double* diagonal = factor.data() + k * factor.outerStride() + k;
       double* of_panel = x.data() + k * x.outerStride() + begin;
       cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rows,

@@ -18,7 +18,7 @@ namespace mercer {
 namespace {
 
 constexpr Index kCrossRows = 64;
-constexpr Index kColumns = 256;
+constexpr Index kColumnsAtOnce = 256;
 
 // What kernels read of the basis, shared by all of one source.
 struct BasisSource {
@@ -90,9 +90,10 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& d
   const Index padded = PaddedLength(features.rows());
   Vector self = Vector::Zero(padded);
   RowMatrix gathered;
-  for (Index begin = 0; begin < features.rows(); begin += kColumns) {
+  for (Index begin = 0; begin < features.rows(); begin += kColumnsAtOnce) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-    const auto rows = features.Rows(begin, std::min(begin + kColumns, features.rows()), gathered);
+    const auto rows =
+        features.Rows(begin, std::min(begin + kColumnsAtOnce, features.rows()), gathered);
     for (Index i = 0; i < rows.rows(); ++i) {
       self(begin + i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
     }
@@ -166,8 +167,8 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
   std::vector<double> strip_values;
   std::vector<double> values;
   std::vector<double> sums;
-  for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumns) {
-    const Index width = std::min(kColumns, out.cols() - column);
+  for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumnsAtOnce) {
+    const Index width = std::min(kColumnsAtOnce, out.cols() - column);
     const Index stride = PaddedLength(width);
     sums.assign(static_cast<size_t>((end - begin) * stride), 0.0);
     for (const SourceKernels& source : sources) {
@@ -193,14 +194,14 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
 }
 
 // A kernel and its factors of the rows and of the basis (unit diagonal), or none.
-struct FactoredKernel {
+struct ScaledKernel {
   const KernelSpec& spec;
   const Vector& row_factors;
   const Vector& column_factors;
 };
 
 // out = the kernel of the values `strip`, whose rows begin at `row`.
-void OneKernel(const FactoredKernel& kernel, const Strip& strip, Index row, double* out) {
+void OneKernel(const ScaledKernel& kernel, const Strip& strip, Index row, double* out) {
   const KernelSpec& spec = kernel.spec;
   const Strip result{out, strip.rows, strip.cols, strip.stride};
   if (spec.type == KernelType::kEuclidean) {

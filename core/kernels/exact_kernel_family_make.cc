@@ -10,6 +10,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/exact_kernel_family.h"
+#include "core/kernels/exponential_table.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/kernel_strips.h"
 #include "core/kernels/normalization.h"
@@ -91,9 +92,6 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
   }
   return absl::OkStatus();
 }
-
-// Tables pay from this number of exponentials on.
-constexpr size_t kTableKernels = 8;
 
 void AddTables(ExactKernels& parts) {
   for (KernelGroup& group : parts.groups) {

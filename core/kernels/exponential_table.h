@@ -20,6 +20,9 @@
 
 namespace mercer {
 
+// From this number of exponentials on a look-up is faster than they are.
+inline constexpr size_t kTableKernels = 8;
+
 class ExponentialGrid {
  public:
   static constexpr Index kNodes = 8;

@@ -61,7 +61,7 @@ absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
 }
 
 // Features of some rows, scaled: features x rows.
-struct Sample {
+struct BasisSample {
   std::vector<Index> rows;
   Matrix features;
   double energy = 0;  // their squared norm
@@ -74,7 +74,7 @@ class BasisFinder {
       : features_(features), rows_(rows), options_(options) {}
 
   absl::StatusOr<JointBasis> Find(RunContext& context) {
-    Sample sample;
+    BasisSample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
     Use(sample);
     SetScales(sample);
@@ -102,7 +102,7 @@ class BasisFinder {
 
  private:
   // Rows of a draw of its own; those of one sample may be in another.
-  absl::Status Draw(Index number, Sample& sample, RunContext& context) {
+  absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
     std::vector<Index> drawn =
         DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
     const PreparedData selected = SelectRows(rows_, drawn);
@@ -116,7 +116,7 @@ class BasisFinder {
     return absl::OkStatus();
   }
 
-  void Use(const Sample& sample) {
+  void Use(const BasisSample& sample) {
     std::vector<Index> all;
     std::set_union(used_.begin(), used_.end(), sample.rows.begin(), sample.rows.end(),
                    std::back_inserter(all));
@@ -124,7 +124,7 @@ class BasisFinder {
   }
 
   // Every kernel gets the same mean squared norm in the first sample.
-  void SetScales(Sample& sample) {
+  void SetScales(BasisSample& sample) {
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
       // Its square may be out of range where it is not.
@@ -137,7 +137,7 @@ class BasisFinder {
     Scale(sample);
   }
 
-  void Scale(Sample& sample) {
+  void Scale(BasisSample& sample) {
     for (Index k = 0; k < features_.num_kernels(); ++k) {
       Block(sample.features, k) *= scales_(k);
     }
@@ -150,7 +150,7 @@ class BasisFinder {
   }
 
   // Of each row: a difference of nearly equal numbers, no sum of many.
-  absl::StatusOr<Vector> Dropped(const Sample& sample, RunContext& context) const {
+  absl::StatusOr<Vector> Dropped(const BasisSample& sample, RunContext& context) const {
     Matrix kept(sample.features.cols(), basis_.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, basis_, kept, context));
     return Vector(
@@ -159,7 +159,7 @@ class BasisFinder {
   }
 
   // Leaves in the sample the rows of which more than `least` is dropped; returns what is dropped of the others.
-  static double KeepRowsAbove(double least, const Vector& dropped, Sample& sample) {
+  static double KeepRowsAbove(double least, const Vector& dropped, BasisSample& sample) {
     Index kept = 0;
     double rest = 0;
     for (Index i = 0; i < dropped.size(); ++i) {
@@ -177,7 +177,7 @@ class BasisFinder {
   }
 
   // Adds panels until no more than `goal` of the sample is dropped; `dropped` is so far.
-  absl::Status Extend(const Sample& sample, double dropped, double goal, RunContext& context) {
+  absl::Status Extend(const BasisSample& sample, double dropped, double goal, RunContext& context) {
     const double first = dropped;
     while (dropped > goal && basis_.cols() < MostColumns()) {
       context.ReportStage("compression", std::log(dropped / first) / std::log(goal / first));
@@ -197,7 +197,7 @@ class BasisFinder {
   }
 
   // What the new panel holds of the sample's squared norm.
-  absl::StatusOr<double> AddPanel(const Sample& sample, Index columns, RunContext& context) {
+  absl::StatusOr<double> AddPanel(const BasisSample& sample, Index columns, RunContext& context) {
     const Index count = std::min(columns, MostColumns() - basis_.cols());
     Matrix panel = RandomDirections(basis_.rows(), count);
     MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));

@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "core/base/index_range.h"
+#include "core/kernels/exponential_table.h"
 
 namespace mercer {
 namespace {
-
-// From this number of exponentials on a look-up is faster than they are.
-constexpr size_t kTableKernels = 8;
 
 bool IsRange(const RowOffsets& offsets) {
   return offsets.back() - offsets.front() + 1 == static_cast<Index>(offsets.size());

@@ -20,7 +20,8 @@ namespace mercer {
 namespace {
 
 constexpr Index kEvaluatedRows = 128;  // per task
-constexpr double kNegative = 1e-8;     // of the largest eigenvalue's magnitude: below, no rounding
+constexpr double kNegativeEigenvalue =
+    1e-8;  // of the largest eigenvalue's magnitude: below, no rounding
 
 absl::Status NotPsd(size_t kernel, std::string_view why) {
   return NameKernel(kernel,
@@ -52,7 +53,7 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
   if (!(largest >= std::numeric_limits<double>::min())) {
     return {Matrix(count, 0), 0, true};
   }
-  if (values(0) < -kNegative * largest) {
+  if (values(0) < -kNegativeEigenvalue * largest) {
     return {Matrix(count, 0), values(0), true};
   }
   const double least =
