@@ -20,8 +20,8 @@ function(mercer_proto_library name folder)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # generated files define the same names
   # -O1 -w: three quarters of the compile time of -O2 for code that only shuffles fields, and its warnings are protoc's business.
   target_compile_options(${name} PRIVATE -w -O1)
-  if(MERCER_BUILD_FUZZ)
-    target_compile_options(${name} PRIVATE -fno-sanitize=all)  # not what is fuzzed, and instrumented it takes minutes to compile
+  if(MERCER_SANITIZE)
+    target_compile_options(${name} PRIVATE -fno-sanitize=all)  # protoc's business too, and instrumented it takes minutes to compile
   endif()
   target_include_directories(${name} SYSTEM PUBLIC ${out})
   target_link_libraries(${name} PUBLIC mercer_settings gRPC::grpc++ protobuf::libprotobuf)

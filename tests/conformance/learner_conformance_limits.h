@@ -10,7 +10,9 @@
 #include "absl/time/clock.h"
 
 #include "core/base/errors.h"
+#include "core/training/verification.h"
 #include "tests/conformance/learner_conformance.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 
@@ -22,7 +24,7 @@ inline double ClockSeconds(clockid_t clock) {
 
 // How a run is made to end early. A stop and a time limit end the search, a cancellation ends
 // everything.
-enum class Ending { kCancel, kCancelVerification, kStop, kTimeLimit };
+enum class Ending { kCancel, kStop, kTimeLimit };
 
 struct EndedRun {
   absl::StatusOr<TrainingOutcome> outcome = absl::UnknownError("not run");
@@ -40,9 +42,9 @@ inline bool EndedByItself(const ConformanceObserver& observer, const TrainingOut
          (outcome.stop_reason == StopReason::kConverged && accuracy <= relative_gap);
 }
 
-// One run that is ended after `seconds` of work since its beginning, or since that of its
-// verification (of time, for a time limit). Work is measured by the processor time of the training
-// thread, so that a loaded machine does not matter.
+// One run that is ended after `seconds` of work since its beginning (of time, for a time limit).
+// Work is measured by the processor time of the training thread, so that a loaded machine does not
+// matter.
 template <typename Train>
 EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
   EndedRun run;
@@ -52,7 +54,6 @@ EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
     settings.max_time = absl::Seconds(seconds);
   }
   ConformanceObserver observer;
-  observer.stop_when_model = ending == Ending::kCancelVerification;  // soon to be verified
   std::atomic<double> work_at_verification = kInfinity;
   observer.on_verifying = [&] { work_at_verification = ClockSeconds(CLOCK_THREAD_CPUTIME_ID); };
   double work_at_end = 0;
@@ -69,8 +70,7 @@ EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
     if (ending == Ending::kTimeLimit) {
       return absl::Now() - begin >= absl::Seconds(seconds);
     }
-    const double from = ending == Ending::kCancelVerification ? work_at_verification.load() : 0;
-    return ClockSeconds(clock) >= from + seconds;
+    return ClockSeconds(clock) >= seconds;
   };
   while (!done && !due()) {
     absl::SleepFor(absl::Microseconds(100));  // the other processors have tests of their own
@@ -90,63 +90,76 @@ EndedRun EndEarly(Ending ending, double seconds, const Train& train) {
 }
 
 inline void ExpectEndedInTime(const EndedRun& run, Ending ending, const std::string& what) {
-  EXPECT_LE(run.work_after, 0.25 * kSanitizerFactor) << what;
+  EXPECT_LE(run.work_after, kMostWorkAfterCancel) << what;
   if (run.outcome.ok()) {
     LearnerConformance::ExpectFinite(*run.outcome, what);
     return;
   }
   const absl::Status& status = run.outcome.status();
-  const bool by_cancellation = ending == Ending::kCancel || ending == Ending::kCancelVerification;
-  EXPECT_TRUE(by_cancellation ? absl::IsCancelled(status) : GetReason(status) == "NO_MODEL")
+  EXPECT_TRUE(ending == Ending::kCancel ? absl::IsCancelled(status)
+                                        : GetReason(status) == "NO_MODEL")
       << what << ": " << status;
 }
 
 // Sanitized, all takes about ten times as long.
-inline constexpr Index kRowsToEnd = kSanitizerFactor > 1 ? 1200 : 4000;
+inline constexpr Index kRowsToEnd = kSanitized ? 1200 : 4000;
 
-// After so much work; what ends the search alone is followed by a whole verification, so that few moments have to do.
-inline std::vector<double> MomentsToEnd(Ending ending) {
-  switch (ending) {
-    case Ending::kCancel:
-      return kSanitizerFactor > 1 ? std::vector<double>{0.1} : std::vector<double>{0.02, 0.1, 0.5};
-    case Ending::kCancelVerification:
-      return {0.0, 0.1, 0.2, 0.3, 0.4};
-    case Ending::kStop:
-      return {0.1};
-    case Ending::kTimeLimit:
-      return {0.3};
+struct EarlyEnd {
+  Ending ending;
+  double seconds;
+};
+
+// What ends the search alone is followed by a whole verification, so that few moments have to do.
+inline std::vector<EarlyEnd> EarlyEnds(bool of_defaults) {
+  if (kSanitized) {
+    return {{Ending::kCancel, 0.1}, {Ending::kStop, 0.1}, {Ending::kTimeLimit, 0.3}};
   }
-  return {};
+  if (of_defaults) {
+    return {{Ending::kCancel, 0.02},
+            {Ending::kCancel, 0.1},
+            {Ending::kCancel, 0.5},
+            {Ending::kStop, 0.1},
+            {Ending::kTimeLimit, 0.3}};
+  }
+  return {{Ending::kCancel, 0.05}, {Ending::kCancel, 0.3}, {Ending::kStop, 0.1}};
 }
 
 TEST_P(LearnerConformance, RunEndsWithinAQuarterSecondOfWork) {
   const TrainingProblem problem = Problem(kRowsToEnd, 25, {1, 2, 4, 8, 16, 32});
-  for (const OptionValues& options : OptionVariants(entry(), kind())) {
-    for (const Ending ending : {Ending::kCancel, Ending::kStop, Ending::kTimeLimit}) {
-      for (const double seconds : MomentsToEnd(ending)) {
-        const EndedRun run =
-            EndEarly(ending, seconds, [&](RunSettings settings, ConformanceObserver& observer) {
-              settings.options = options;
-              return Train(problem, settings, observer);
-            });
-        ExpectEndedInTime(run, ending,
-                          OptionText(options) + ", ending " +
-                              std::to_string(static_cast<int>(ending)) + " after " +
-                              std::to_string(seconds) + " s");
-      }
+  for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
+    for (const auto& [ending, seconds] :
+         EarlyEnds(options == OptionVariants(entry(), kind()).front())) {
+      const EndedRun run =
+          EndEarly(ending, seconds, [&](RunSettings settings, ConformanceObserver& observer) {
+            settings.options = options;
+            return Train(problem, settings, observer);
+          });
+      ExpectEndedInTime(run, ending,
+                        OptionText(options) + ", ending " +
+                            std::to_string(static_cast<int>(ending)) + " after " +
+                            std::to_string(seconds) + " s");
     }
   }
 }
 
 TEST_P(LearnerConformance, CancelledVerificationEndsWithinAQuarterSecondOfWork) {
   const TrainingProblem problem = Problem(kRowsToEnd, 20, {1, 2, 4, 8, 16, 32});
-  for (const double seconds : MomentsToEnd(Ending::kCancelVerification)) {
-    const EndedRun run = EndEarly(Ending::kCancelVerification, seconds,
-                                  [&](const RunSettings& settings, ConformanceObserver& observer) {
-                                    return Train(problem, settings, observer);
-                                  });
-    ExpectEndedInTime(run, Ending::kCancelVerification,
-                      std::to_string(seconds) + " s into the verification");
+  ConformanceObserver observer;
+  observer.stop_when_model = true;
+  const absl::StatusOr<TrainingOutcome> trained = Train(problem, {.relative_gap = 1e-9}, observer);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  const auto verify = [&](RunContext& context) {
+    return VerifyFunction(entry(), {}, problem, trained->point.function, trained->point.witness,
+                          context)
+        .status();
+  };
+  const double whole = WholeWork(verify);
+  for (const double part : {0.0, 0.1, 0.3, 0.5, 0.7, 0.9}) {
+    // What ends so soon after may have ended before it hears of it.
+    if ((1 - part) * whole > 0.02) {
+      EXPECT_LE(WorkAfterCancel(part * whole, verify), kMostWorkAfterCancel)
+          << part << " of " << whole << " s";
+    }
   }
 }
 

@@ -40,11 +40,11 @@ TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBoundAndAtMostThreeTimesThePea
     shape.source_columns = shape.sources * shape.columns;
     const std::string what = std::to_string(memory.rows) + " x " + std::to_string(memory.columns) +
                              ", " + std::to_string(shape.kernels) + " kernels";
-    for (const OptionValues& options : OptionVariants(entry(), kind())) {
+    for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
       const absl::StatusOr<size_t> estimate = entry().estimate_memory(options, shape);
       ASSERT_TRUE(estimate.ok()) << estimate.status();
       const int64_t grown = PeakGrowth(
-          [&] { return Train(problem, {.options = options, .max_iterations = 40}).ok(); });
+          [&] { return Train(problem, {.options = options, .max_iterations = 16}).ok(); });
       EXPECT_GE(grown, 0) << what << ", " << OptionText(options)
                           << ": training failed in the child";
       EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown)

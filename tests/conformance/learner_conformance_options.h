@@ -128,11 +128,11 @@ TEST_P(LearnerConformance, EveryOptionAtItsBoundsTrainsOrNamesTheOption) {
 }
 
 TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
-  TrainingProblem problem = Problem(kSanitizerFactor > 1 ? 120 : 300, 4);
+  TrainingProblem problem = Problem(kSanitized ? 120 : 300, 4);
   PreparedData named = *problem.tasks[0].inputs;
   named.cache_key = "toy rows";
   problem.tasks[0].inputs = std::make_shared<const PreparedData>(std::move(named));
-  for (const OptionValues& options : NonDefaultOptions(entry(), kind())) {
+  for (const OptionValues& options : ToRun(NonDefaultOptions(entry(), kind()))) {
     const auto left = [&](int threads, std::shared_ptr<SharedCache> cache) {
       const absl::StatusOr<TrainingOutcome> outcome = Train(problem, {.options = options,
                                                                       .max_iterations = 12,
@@ -150,7 +150,7 @@ TEST_P(LearnerConformance, ThreadsAndCachesDoNotChangeTheBitsUnderAnyOptions) {
 
 TEST_P(LearnerConformance, ResumedRunIsBitIdenticalUnderAnyOptions) {
   const TrainingProblem problem = Problem(60, 3);
-  for (const OptionValues& options : NonDefaultOptions(entry(), kind())) {
+  for (const OptionValues& options : ToRun(NonDefaultOptions(entry(), kind()))) {
     RunSettings settings;
     settings.options = options;
     settings.relative_gap = 1e-6;
@@ -174,7 +174,7 @@ TEST_P(LearnerConformance, ResumedRunIsBitIdenticalUnderAnyOptions) {
 TEST_P(LearnerConformance, LimitsAtTheirBoundsGiveAFiniteModelOrSayThatThereIsNone) {
   const TrainingProblem problem = Problem(40, 2);
   const double most_exact = std::nextafter(0.0, 1.0);
-  const int64_t many = kSanitizerFactor > 1 ? 60 : 300;
+  const int64_t many = kSanitized ? 60 : 300;
   const std::vector<RunSettings> bounds = {
       {.relative_gap = most_exact, .max_iterations = many},
       {.relative_gap = std::nextafter(1.0, 0.0)},

@@ -10,15 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/run_context.h"
+#include "tests/support/sanitized.h"
 
 namespace mercer {
 
-// All takes tens of times as long then.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 inline constexpr double kMostWorkAfterCancel = kSanitized ? 2.5 : 0.25;  // seconds
 
 // Of the whole process, so that a loaded machine does not matter.

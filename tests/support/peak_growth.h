@@ -10,14 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/sanitized.h"
+
 namespace mercer {
 
 // Sanitizers keep freed memory, so that growth says nothing of what is held.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kGrowthIsMemoryHeld = false;
-#else
-inline constexpr bool kGrowthIsMemoryHeld = true;
-#endif
+inline constexpr bool kGrowthIsMemoryHeld = !kSanitized;
 
 // Code and stacks that a run touches for the first time.
 inline constexpr int64_t kCodeAndStacks = 4 << 20;

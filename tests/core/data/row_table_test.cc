@@ -10,14 +10,6 @@
 
 #include "tests/core/data/data_test_util.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MERCER_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MERCER_TEST_SANITIZED 1
-#endif
-#endif
-
 namespace mercer {
 namespace {
 
@@ -60,7 +52,7 @@ TEST(RowTableTest, PageBufferRefusesAbsurdSizes) {
   EXPECT_EQ(buffer.data()[0], 'x');
 }
 
-#ifndef MERCER_TEST_SANITIZED
+#ifndef MERCER_SANITIZED
 // Writes a header and two lines in turn as it is asked for them, so that the text itself takes no
 // memory.
 class GeneratedText : public ByteSource {

@@ -31,7 +31,7 @@ namespace {
 
 constexpr size_t kMaxInputBytes = size_t{1} << 16;
 constexpr unsigned kSecondsPerInput = 60;
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MERCER_SANITIZED
 constexpr rlim_t kMaxMemoryBytes = rlim_t{2} << 30;
 #endif
 
@@ -145,7 +145,7 @@ bool ReadInputs(const std::filesystem::path& named) {
 }
 
 void LimitMemory() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MERCER_SANITIZED
   const rlimit limit = {kMaxMemoryBytes, kMaxMemoryBytes};
   setrlimit(RLIMIT_DATA, &limit);
 #endif
