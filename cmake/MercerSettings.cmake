@@ -26,7 +26,7 @@ endif()
 # A program loads the libraries that it calls, and no others: OpenBLAS begins threads when it is loaded.
 add_link_options(LINKER:--as-needed)
 find_program(MERCER_GOLD ld.gold)  # of Debian's binutils; in half the time of the usual linker
-if(MERCER_GOLD)
+if(MERCER_GOLD AND NOT MERCER_SANITIZE)  # it warns of symbols of Clang's sanitizers
   add_link_options(-fuse-ld=gold)
 endif()
 
@@ -69,8 +69,13 @@ if(MERCER_SANITIZE)
   add_compile_definitions(MERCER_SANITIZED)
   add_compile_options(-fsanitize=${MERCER_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${MERCER_SANITIZE})
+  if(MERCER_SANITIZE_WITHOUT)
+    add_compile_options(-fno-sanitize=${MERCER_SANITIZE_WITHOUT})
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-maybe-uninitialized)  # false alarms of GCC 12 in std::regex under sanitizers
+  else()
+    add_compile_options(-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/sanitizers_ignore.txt)
   endif()
   if(MERCER_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=undefined)
