@@ -17,7 +17,10 @@ function(mercer_proto_library name folder)
     return()
   endif()
   add_library(${name} STATIC ${generated})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # generated files define the same names
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  if(CMAKE_UNITY_BUILD)
+    mercer_join_generated(${name} ${out} "${generated}")
+  endif()
   # -O1 -w: three quarters of the compile time of -O2 for code that only shuffles fields, and its warnings are protoc's business.
   target_compile_options(${name} PRIVATE -w -O1)
   if(MERCER_SANITIZE)
@@ -25,6 +28,26 @@ function(mercer_proto_library name folder)
   endif()
   target_include_directories(${name} SYSTEM PUBLIC ${out})
   target_link_libraries(${name} PUBLIC mercer_settings gRPC::grpc++ protobuf::libprotobuf)
+endfunction()
+
+# mercer_join_generated(<target> <out> <files>): compiles the generated files of <target> as one, in a quarter of the time. CMake's own way
+# does not do, because each of them defines two names of protoc's that are the same in all.
+function(mercer_join_generated target out files)
+  list(FILTER files INCLUDE REGEX "\\.cc$")
+  set_source_files_properties(${files} PROPERTIES HEADER_FILE_ONLY ON)
+  set(content "")
+  foreach(file IN LISTS files)
+    file(RELATIVE_PATH file ${out} ${file})
+    string(MAKE_C_IDENTIFIER ${file} suffix)
+    foreach(shared file_default_instances schemas)
+      string(APPEND content "#define ${shared} ${shared}_${suffix}\n")
+    endforeach()
+    string(APPEND content "#include \"${file}\"\n#undef file_default_instances\n#undef schemas\n")
+  endforeach()
+  set(joined ${PROJECT_BINARY_DIR}/${target}_joined.cc)
+  file(CONFIGURE OUTPUT ${joined} CONTENT "${content}" @ONLY)
+  set_source_files_properties(${joined} PROPERTIES OBJECT_DEPENDS "${files}")
+  target_sources(${target} PRIVATE ${joined})
 endfunction()
 
 # mercer_proto_compile(<variable> <root> <out> <proto>): the rule for one file; <variable> lists what it generates.
