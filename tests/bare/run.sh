@@ -6,7 +6,7 @@
 #
 # Four runs, a line for each: './dev demo' and './dev test' in clones of their own with empty compiler caches; then both again without
 # any network, so that no package index is reached and no name is known but what the machine itself knows. The Debian packages are there
-# by then. Needs debootstrap, and root or user namespaces.
+# by then. Needs mmdebstrap, and root or user namespaces (uidmap).
 set -euo pipefail
 readonly SELF=$(realpath "${BASH_SOURCE[0]}")
 cd "$(dirname "$SELF")/../.."
@@ -20,24 +20,24 @@ die() {
 
 # Everything happens in namespaces of its own: what is mounted there, and who still runs, is gone when this script ends.
 if [[ -z ${MERCER_BARE_INSIDE:-} ]]; then
-  command -v debootstrap >/dev/null || die "there is no debootstrap; apt-get install debootstrap"
+  command -v mmdebstrap >/dev/null || die "there is no mmdebstrap; apt-get install mmdebstrap"
   as=()
   ((EUID == 0)) || as=(--map-root-user --map-auto)
   exec env MERCER_BARE_INSIDE=yes unshare "${as[@]}" --mount --pid --fork --kill-child "$SELF" "$FOLDER"
 fi
 readonly ROOT=$FOLDER/root
 
-# make_system: a new Debian with git and certificates, and this machine's names, authorities and way to its package indexes.
+# make_system: a new Debian with git and certificates, and this machine's names, authorities and way to Debian's packages.
 make_system() {
   rm -rf "$ROOT"
-  mkdir -p "$ROOT"
-  local mirror
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -n 1 || true)
-  debootstrap --variant=minbase --include=git,ca-certificates bookworm "$ROOT" ${mirror:+"$mirror"} >"$FOLDER/debootstrap.log" 2>&1 ||
-    { tail -n 5 "$FOLDER/debootstrap.log" >&2 && die "debootstrap failed"; }
+  local sources
+  sources=$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null | grep ' bookworm' | sort -u || true)
+  mmdebstrap --variant=minbase --include=git,ca-certificates bookworm "$ROOT" ${sources:+-} <<<"$sources" >"$FOLDER/mmdebstrap.log" 2>&1 || {
+    tail -n 5 "$FOLDER/mmdebstrap.log" >&2
+    die "mmdebstrap failed"
+  }
   cp /etc/hosts /etc/resolv.conf "$ROOT/etc/"
   [[ ! -e $BUNDLE ]] || cp "$BUNDLE" "$ROOT$BUNDLE"
-  echo 'APT::Sandbox::User "root";' >"$ROOT/etc/apt/apt.conf.d/bare"
 }
 
 mount_system() {
