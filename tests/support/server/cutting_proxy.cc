@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -59,17 +60,24 @@ struct CuttingProxy::Connection {
   std::atomic<int64_t> answered = 0;  // to the client
   std::thread thread;
 
-  void Cut() const {
+  std::mutex mutex;  // guards against a cut of what is closed already
+
+  void Cut() {
+    const std::lock_guard lock(mutex);
     shutdown(client, SHUT_RDWR);
     shutdown(server, SHUT_RDWR);
+  }
+  // Both sides hear of it at once, even one that waits to write: what it wrote last is refused.
+  void Close() {
+    const std::lock_guard lock(mutex);
+    close(std::exchange(client, -1));
+    close(std::exchange(server, -1));
   }
   ~Connection() {
     Cut();
     if (thread.joinable()) {
       thread.join();
     }
-    close(client);
-    close(server);
   }
 };
 
@@ -132,7 +140,7 @@ void CuttingProxy::Serve(Connection& connection) {
   const sockaddr_in address = Loopback(target_());
   if (connect(connection.server, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
       0) {
-    connection.Cut();
+    connection.Close();
     return;
   }
   std::thread answers([&connection] {
@@ -145,6 +153,7 @@ void CuttingProxy::Serve(Connection& connection) {
   }
   connection.Cut();
   answers.join();
+  connection.Close();
 }
 
 }  // namespace mercer::server
