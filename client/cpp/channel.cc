@@ -78,7 +78,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // watching sends no data
   // Our own delays rule; the channel must not sit out longer ones of its own.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1'000);
+  // What a connection may take to be made, in spite of the name: far away, over TLS or on a busy machine these are seconds.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!security.server_name.empty()) {

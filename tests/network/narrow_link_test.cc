@@ -127,6 +127,14 @@ TEST_F(NarrowLinkTest, PredictStreamKeepsNoMoreThanItsClientTakes) {
   }
 }
 
+TEST_F(NarrowLinkTest, ServerMayTakeSecondsToGreet) {
+  Start();
+  network_->SetDelay(absl::Milliseconds(1200));
+  client::Client client(OnlyOnce(network_->address()));
+  const auto learners = client.ListLearners();
+  EXPECT_TRUE(learners.ok()) << learners.status();
+}
+
 TEST_F(NarrowLinkTest, WholeWayFromUploadToModelWorksOverALongAndNarrowLink) {
   Start();
   network_->SetDelay(absl::Milliseconds(20));

@@ -25,7 +25,7 @@ _OPTIONS: Sequence[tuple[str, Any]] = (
     ("grpc.http2.max_pings_without_data", 0),  # watching sends no data
     # Our own delays rule; the channel must not sit out longer ones of its own.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.min_reconnect_backoff_ms", 10_000),  # what a connection may take to be made, in spite of the name
     ("grpc.max_reconnect_backoff_ms", 2_000),
     ("grpc.enable_http_proxy", 0),
 )
