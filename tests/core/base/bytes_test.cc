@@ -63,6 +63,19 @@ TEST(BytesTest, EveryTruncationIsNoticed) {
   }
 }
 
+TEST(BytesTest, NumbersEndWithinTheBytes) {
+  const std::string bytes(7, '\1');
+  ByteReader integer(bytes);
+  EXPECT_EQ(integer.ReadInt64(), 0);
+  EXPECT_FALSE(integer.ok());
+  ByteReader real(bytes);
+  EXPECT_EQ(real.ReadDouble(), 0);
+  EXPECT_FALSE(real.ok());
+  ByteReader none("");
+  EXPECT_EQ(none.ReadUint8(), 0);
+  EXPECT_FALSE(none.ok());
+}
+
 TEST(BytesTest, AbsurdLengthsAllocateNothing) {
   ByteWriter writer;
   writer.WriteUint64(std::numeric_limits<uint64_t>::max());
