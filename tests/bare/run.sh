@@ -44,6 +44,7 @@ mount_system() {
   mount --bind "$ROOT" "$ROOT"
   mount -t proc proc "$ROOT/proc"
   mount --rbind /dev "$ROOT/dev"
+  mount --rbind /sys "$ROOT/sys"  # where the C library looks for the number of processors
   mount -t tmpfs tmpfs "$ROOT/tmp"
 }
 
