@@ -182,9 +182,7 @@ TEST_F(ResumedUploadTest, KilledServersLoseNothing) {
 class AnonymousPeak {
  public:
   explicit AnonymousPeak(pid_t pid)
-      : path_(absl::StrCat("/proc/", pid, "/status")),
-        begin_(Now()),
-        thread_([this](const std::stop_token& stop) {
+      : pid_(pid), begin_(Now()), thread_([this](const std::stop_token& stop) {
           while (!stop.stop_requested()) {
             peak_ = std::max<int64_t>(peak_, Now());
             absl::SleepFor(absl::Milliseconds(20));
@@ -193,19 +191,9 @@ class AnonymousPeak {
   int64_t growth() const { return peak_ - begin_; }
 
  private:
-  int64_t Now() const {
-    std::ifstream status(path_);
-    for (std::string word; status >> word;) {
-      if (word == "RssAnon:") {
-        int64_t kilobytes = 0;
-        status >> kilobytes;
-        return kilobytes * 1024;
-      }
-    }
-    return 0;
-  }
+  int64_t Now() const { return StatusBytes(pid_, "RssAnon"); }
 
-  const std::string path_;
+  const pid_t pid_;
   const int64_t begin_;
   std::atomic<int64_t> peak_ = 0;
   std::jthread thread_;

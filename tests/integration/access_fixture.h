@@ -11,17 +11,15 @@
 
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
 #include "mercer/v1/admin_service.pb.h"
 #include "server/access/token_table.h"
 #include "tests/integration/test_server.h"
+#include "tests/support/server/raw_call.h"
 
 namespace mercer::server {
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // Every RPC of ours: "TrainingService/Train".
 inline std::vector<std::string> AllMethods() {
@@ -39,38 +37,6 @@ inline std::vector<std::string> AllMethods() {
     }
   }
   return methods;
-}
-
-// Calls `path` ("/service/method"), of whatever kind, with one empty message.
-inline grpc::Status CallWithEmptyMessage(const std::shared_ptr<grpc::Channel>& channel,
-                                         const std::string& path, const Headers& headers,
-                                         std::chrono::milliseconds limit) {
-  grpc::CompletionQueue queue;
-  const auto done = [&queue] {
-    void* tag = nullptr;
-    bool succeeded = false;
-    return queue.Next(&tag, &succeeded) && succeeded;
-  };
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + limit);
-  for (const auto& [name, value] : headers) {
-    context.AddMetadata(name, value);
-  }
-  grpc::GenericStub stub(channel);
-  const auto call = stub.PrepareCall(&context, path, &queue);
-  call->StartCall(nullptr);
-  done();
-  const grpc::Slice nothing;
-  call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
-  done();
-  grpc::ByteBuffer answer;
-  do {
-    call->Read(&answer, nullptr);
-  } while (done());
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  done();
-  return status;
 }
 
 class AccessTest : public ServerTest {
@@ -129,7 +95,10 @@ class AccessTest : public ServerTest {
 
   grpc::Status Call(const std::string& method, const Headers& headers,
                     std::chrono::milliseconds limit = std::chrono::minutes(2)) {
-    return CallWithEmptyMessage(channel_, "/mercer.v1." + method, headers, limit);
+    return CallRaw(channel_, {.path = "/mercer.v1." + method,
+                              .message = MessageOf(""),
+                              .headers = headers,
+                              .limit = limit});
   }
 
   ServerOptions options_;

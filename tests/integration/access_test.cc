@@ -121,7 +121,9 @@ TEST_F(AccessTest, HealthIsForEverybodyReflectionAndChannelzAreNot) {
     for (const char* path : {"/grpc.health.v1.Health/Check",
                              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
                              "/grpc.channelz.v1.Channelz/GetServers"}) {
-      result.push_back(CallWithEmptyMessage(channel_, path, {}, kRefusal).error_code());
+      result.push_back(
+          CallRaw(channel_, {.path = path, .message = MessageOf(""), .limit = kRefusal})
+              .error_code());
     }
     return result;
   };

@@ -1,5 +1,4 @@
 // Links that are narrow or long: they cost their client time, and the server no memory.
-#include <fstream>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -25,18 +24,6 @@ class NarrowLinkTest : public NetworkTest {
     ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
     direct_ = std::make_unique<client::Client>(OnlyOnce(address));
     network_ = std::make_unique<NetworkProxy>(port);
-  }
-  // Of the server's process; pages of mapped files are the system's to take back.
-  int64_t AnonymousBytes() const {
-    std::ifstream status(absl::StrCat("/proc/", process_->pid(), "/status"));
-    for (std::string word; status >> word;) {
-      if (word == "RssAnon:") {
-        int64_t kilobytes = 0;
-        status >> kilobytes;
-        return kilobytes * 1024;
-      }
-    }
-    return 0;
   }
   std::string TrainModelOn(const std::string& address) {
     const auto job = direct_->Train(CloudsRequest(2));
@@ -104,7 +91,7 @@ TEST_F(NarrowLinkTest, PredictStreamKeepsNoMoreThanItsClientTakes) {
   for (const auto& reader : readers) {
     ASSERT_TRUE(reader->Read());  // model and data set are there
   }
-  const int64_t begin = AnonymousBytes();
+  const int64_t begin = process_->StatusBytes("RssAnon");
   // While one reader beside the network gets everything, and the others next to nothing, the server has all the time it needs.
   PredictionReader fast(process_->address(), model);
   while (fast.Read()) {
@@ -114,7 +101,7 @@ TEST_F(NarrowLinkTest, PredictStreamKeepsNoMoreThanItsClientTakes) {
   const auto all_answers = static_cast<int64_t>(kReaders * fast.answers().size());
   EXPECT_LT(network_->counts().to_client, all_answers / 2) << "the link was not narrow";
   if (kGrowthIsMemoryHeld) {
-    EXPECT_LT(AnonymousBytes() - begin, all_answers / 3);
+    EXPECT_LT(process_->StatusBytes("RssAnon") - begin, all_answers / 3);
   }
   network_->SetBytesPerSecond(0);
   for (const auto& reader : readers) {

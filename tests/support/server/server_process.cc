@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
 #include <grp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -136,6 +137,18 @@ int ServerProcess::WaitForExit() {
   }
   reaped_ = true;
   return exit_code_;
+}
+
+int64_t StatusBytes(pid_t pid, const std::string& line) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string word; status >> word;) {
+    if (word == line + ":") {
+      int64_t kilobytes = 0;
+      status >> kilobytes;
+      return kilobytes * 1024;
+    }
+  }
+  return 0;
 }
 
 std::string ServerProcess::Log() const {

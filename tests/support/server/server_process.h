@@ -10,6 +10,10 @@
 
 namespace mercer::server {
 
+// A line of /proc/PID/status in bytes: "RssAnon", memory but pages of files, or "VmHWM", the most of all memory that the process has
+// had at any moment. 0: it has ended.
+int64_t StatusBytes(pid_t pid, const std::string& line);
+
 struct ServerProcessOptions {
   std::filesystem::path data_dir;
   std::string listen = "127.0.0.1:0";
@@ -45,6 +49,7 @@ class ServerProcess {
   // Blocks. The exit code; the negative number of the signal that ended the program.
   int WaitForExit();
 
+  int64_t StatusBytes(const std::string& line) const { return server::StatusBytes(pid_, line); }
   // What it has written to stderr so far.
   std::string Log() const;
 
