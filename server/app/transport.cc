@@ -64,6 +64,10 @@ void SetLimits(const ServerOptions& options, grpc::ServerBuilder& builder) {
   const int message_bytes = static_cast<int>(options.max_message_bytes);
   builder.SetMaxReceiveMessageSize(message_bytes);
   builder.SetMaxSendMessageSize(message_bytes);
+  // Three megabytes of gzip become three gigabytes, before anybody has asked who sent them.
+  for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(compression, false);
+  }
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
   // A client that connects and says nothing, at first or later on.
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
