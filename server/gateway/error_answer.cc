@@ -135,6 +135,11 @@ Answer BadRequestAnswer(int http_status) {
         ErrorAnswer(WithReason(absl::InvalidArgumentError("the head of the request is too large"),
                                "HEAD_TOO_LARGE"),
                     http_status);
+  } else if (http_status == 501) {
+    answer = ErrorAnswer(WithReason(absl::InvalidArgumentError(
+                                        "the only transfer coding that is understood is 'chunked'"),
+                                    "BAD_HTTP"),
+                         http_status);
   } else {
     answer = ErrorAnswer(
         WithReason(absl::InvalidArgumentError("this is not a request of HTTP/1.1"), "BAD_HTTP"),

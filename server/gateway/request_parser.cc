@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -16,6 +17,9 @@ namespace mercer::gateway {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 using BeastView = boost::beast::string_view;
+
+// Of the head of a chunk, with its extensions, and of the fields behind the last one.
+constexpr size_t kMaxUnparsedBytes = size_t{16} << 10;
 
 // The library's parser, which tells of each part as it comes.
 class RequestParser::Impl final : public http::basic_parser<true> {
@@ -32,12 +36,16 @@ class RequestParser::Impl final : public http::basic_parser<true> {
       error_code error;
       taken += put(boost::asio::const_buffer(bytes.data() + taken, bytes.size() - taken), error);
       if (error == http::error::need_more) {
+        if (!in_head && bytes.size() - taken > kMaxUnparsedBytes) {
+          error_status_ = 400;
+        }
         break;
       }
       if (error) {
         error_status_ = StatusOf(error);
       }
       if (in_head && is_header_done()) {
+        CheckTransferCoding();
         break;
       }
     }
@@ -79,6 +87,21 @@ class RequestParser::Impl final : public http::basic_parser<true> {
   void on_finish_impl(error_code&) override {}
 
  private:
+  // The library takes a coding that it does not know for no body at all; what follows would be the next request, which another
+  // program on the way may have taken for a body (RFC 9112, 6.1).
+  void CheckTransferCoding() {
+    const std::vector<std::string_view> codings = head_.FindAll("transfer-encoding");
+    const bool is_known =
+        codings.empty() ||
+        (codings.size() == 1 &&
+         boost::beast::iequals(BeastView(codings[0].data(), codings[0].size()), "chunked"));
+    if (error_status_ == 0 && !is_known) {
+      error_status_ = 501;
+    } else if (error_status_ == 0 && !codings.empty() && head_.http10) {
+      error_status_ = 400;  // HTTP/1.0 has no codings
+    }
+  }
+
   static int StatusOf(const error_code& error) {
     if (error == http::error::header_limit) {
       return 431;

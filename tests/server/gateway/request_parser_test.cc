@@ -74,6 +74,70 @@ TEST(RequestParserTest, TheLastChunkMayBeTheFirstHoweverItIsCut) {
   }
 }
 
+TEST(RequestParserTest, NoCodingButChunkedIsTakenForNoBody) {
+  const std::string smuggled = "1f\r\nGET /v1/jobs HTTP/1.1\r\nA: b\r\n\r\n\r\n0\r\n\r\n";
+  for (const char* coding : {"xchunked", "gzip", "identity", "\"chunked\"", "chunked, identity",
+                             "gzip, chunked", "chunked, chunked", "chunked;q=1", "chunked,", ""}) {
+    for (const size_t step : {size_t{1}, size_t{1000}}) {
+      RequestParser parser(kHeadBytes);
+      std::string body;
+      Feed(parser,
+           "POST / HTTP/1.1\r\nTransfer-Encoding: " + std::string(coding) + "\r\n\r\n" + smuggled,
+           step, body);
+      EXPECT_EQ(parser.error_status(), 501) << coding;
+      EXPECT_FALSE(parser.head_done()) << coding;
+      EXPECT_FALSE(parser.done()) << coding;
+    }
+  }
+  for (const char* coding : {"chunked", "Chunked", "  chunked  "}) {
+    RequestParser parser(kHeadBytes);
+    std::string body;
+    Feed(parser,
+         "POST / HTTP/1.1\r\nTransfer-Encoding: " + std::string(coding) + "\r\n\r\n" + smuggled,
+         1000, body);
+    EXPECT_TRUE(parser.done()) << coding;
+  }
+}
+
+TEST(RequestParserTest, CodingsComeOnceAndNotWithHttp10) {
+  for (const char* head :
+       {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"}) {
+    RequestParser parser(kHeadBytes);
+    std::string body;
+    Feed(parser, std::string(head) + "0\r\n\r\n", 1000, body);
+    EXPECT_NE(parser.error_status(), 0) << head;
+    EXPECT_FALSE(parser.done()) << head;
+  }
+}
+
+TEST(RequestParserTest, ExtensionsAndTrailersEndSomewhere) {
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string endless(size_t{1} << 20, 'x');
+  for (const std::string& begin : {head + "5;" + endless, head + "5;a=\"" + endless,
+                                   head + "0\r\nA: " + endless, head + std::string(1 << 20, '0')}) {
+    RequestParser parser(kHeadBytes);
+    std::string body;
+    std::string input;
+    for (size_t next = 0; next < begin.size() && parser.error_status() == 0; next += 1000) {
+      input += begin.substr(next, 1000);
+      input.erase(0, parser.Put(input));
+      EXPECT_LE(input.size(), size_t{18} << 10);
+    }
+    EXPECT_NE(parser.error_status(), 0);
+    EXPECT_FALSE(parser.done());
+  }
+  std::string trailers;
+  for (int i = 0; i < 100'000; ++i) {
+    trailers += "A: b\r\n";
+  }
+  RequestParser parser(kHeadBytes);
+  std::string body;
+  Feed(parser, head + "0\r\n" + trailers, 1000, body);
+  EXPECT_NE(parser.error_status(), 0);
+}
+
 TEST(RequestParserTest, NoBodyIsDoneWithTheHead) {
   RequestParser parser(kHeadBytes);
   std::string body;
