@@ -15,6 +15,7 @@
 
 #include "core/base/crash_note.h"
 #include "server/app/command_line.h"
+#include "server/app/library_log.h"
 #include "server/app/maintenance_commands.h"
 #include "server/app/reproducible.h"
 #include "server/app/server.h"
@@ -126,6 +127,7 @@ int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   mercer::InstallCrashHandler();
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
+  mercer::server::TakeLibraryLogs(log);
   const auto server = mercer::server::Server::Start(command_line.options, log);
   if (!server.ok()) {
     std::fprintf(stderr, "mercer-server: %s\n", std::string(server.status().message()).c_str());
