@@ -10,17 +10,17 @@
 namespace mercer::server {
 
 CallSlots::Slot::Slot(Slot&& other) noexcept
-    : slots_(std::exchange(other.slots_, nullptr)), caller_(std::move(other.caller_)) {}
+    : slots_(std::exchange(other.slots_, nullptr)), key_(std::move(other.key_)) {}
 
 CallSlots::Slot& CallSlots::Slot::operator=(Slot&& other) noexcept {
   std::swap(slots_, other.slots_);
-  std::swap(caller_, other.caller_);
+  std::swap(key_, other.key_);
   return *this;
 }
 
 CallSlots::Slot::~Slot() {
   if (slots_ != nullptr) {
-    slots_->Release(caller_);
+    slots_->Release(key_);
   }
 }
 
@@ -29,9 +29,10 @@ void CallSlots::SetLimit(int64_t per_caller) {
   per_caller_ = per_caller;
 }
 
-absl::StatusOr<CallSlots::Slot> CallSlots::Take(const std::string& caller) {
+absl::StatusOr<CallSlots::Slot> CallSlots::Take(const std::string& caller, Kind kind) {
   absl::MutexLock lock(&mutex_);
-  int64_t& taken = taken_[caller];
+  Key key(caller, kind);
+  int64_t& taken = taken_[key];
   if (per_caller_ > 0 && taken >= per_caller_) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           caller, " has ", taken, " calls at a time, streams included, at most ",
@@ -40,18 +41,18 @@ absl::StatusOr<CallSlots::Slot> CallSlots::Take(const std::string& caller) {
                       {{"caller", caller}, {"limit_calls", absl::StrCat(per_caller_)}});
   }
   ++taken;
-  return Slot(*this, caller);
+  return Slot(*this, std::move(key));
 }
 
-int64_t CallSlots::taken(const std::string& caller) const {
+int64_t CallSlots::taken(const std::string& caller, Kind kind) const {
   absl::MutexLock lock(&mutex_);
-  const auto found = taken_.find(caller);
+  const auto found = taken_.find(Key(caller, kind));
   return found == taken_.end() ? 0 : found->second;
 }
 
-void CallSlots::Release(const std::string& caller) {
+void CallSlots::Release(const Key& key) {
   absl::MutexLock lock(&mutex_);
-  const auto found = taken_.find(caller);
+  const auto found = taken_.find(key);
   if (--found->second == 0) {
     taken_.erase(found);
   }

@@ -15,6 +15,11 @@ namespace mercer::server {
 // Thread-safe. Outlives its slots.
 class CallSlots {
  public:
+  // Calls of one kind take no place from those of the other.
+  enum Kind : uint8_t { kOrdinary, kEndsWork };
+
+  using Key = std::pair<std::string, Kind>;  // a caller and what kind of calls
+
   // One call that runs; gives the place back when it is destroyed.
   class Slot {
    public:
@@ -25,29 +30,30 @@ class CallSlots {
 
    private:
     friend class CallSlots;
-    Slot(CallSlots& slots, std::string caller) : slots_(&slots), caller_(std::move(caller)) {}
+    Slot(CallSlots& slots, Key key) : slots_(&slots), key_(std::move(key)) {}
 
     CallSlots* slots_ = nullptr;  // null: holds nothing
-    std::string caller_;
+    Key key_;
   };
 
-  // `per_caller` 0: any number.
+  // `per_caller`, for each kind; 0: any number.
   explicit CallSlots(int64_t per_caller) : per_caller_(per_caller) {}
   // For calls from now on; those that run count, and none of them ends.
   void SetLimit(int64_t per_caller) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Errors: kResourceExhausted with reason TOO_MANY_CALLS.
-  absl::StatusOr<Slot> Take(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<Slot> Take(const std::string& caller, Kind kind = kOrdinary)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Slots of `caller` that are taken.
-  int64_t taken(const std::string& caller) const ABSL_LOCKS_EXCLUDED(mutex_);
+  int64_t taken(const std::string& caller, Kind kind = kOrdinary) const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Release(const std::string& caller) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Release(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
 
   mutable absl::Mutex mutex_;
   int64_t per_caller_ ABSL_GUARDED_BY(mutex_);
   // Of callers who have a call now: callers who have gone leave nothing behind.
-  absl::flat_hash_map<std::string, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<Key, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server

@@ -8,6 +8,7 @@ namespace {
 
 constexpr bool kChanges = true;
 constexpr bool kLooks = false;
+constexpr bool kEndsWork = true;
 
 constexpr std::array kRules = {
     MethodRule{"AdminService/Backup", Scope::kAdmin, kLooks},
@@ -39,13 +40,13 @@ constexpr std::array kRules = {
     MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks},
     MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks},
 
-    MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges},
+    MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges, kEndsWork},
     // Reads whole data sets, as Train does.
     MethodRule{"TrainingService/EstimateCost", Scope::kTrain, kLooks},
     MethodRule{"TrainingService/GetJob", Scope::kRead, kLooks},
     MethodRule{"TrainingService/ListJobs", Scope::kRead, kLooks},
     MethodRule{"TrainingService/ListLearners", Scope::kRead, kLooks},
-    MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges},
+    MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges, kEndsWork},
     MethodRule{"TrainingService/StreamProgress", Scope::kRead, kLooks},
     MethodRule{"TrainingService/Train", Scope::kTrain, kChanges},
     MethodRule{"TrainingService/WatchJobs", Scope::kRead, kLooks},

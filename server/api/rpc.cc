@@ -130,7 +130,9 @@ absl::Status CallRecord::Enter() {
   }
   MERCER_ASSIGN_OR_RETURN(Caller caller, AskGate());
   info_.caller = std::move(caller.name);
-  MERCER_ASSIGN_OR_RETURN(slot_, environment_->slots->Take(info_.caller));
+  MERCER_ASSIGN_OR_RETURN(
+      slot_, environment_->slots->Take(
+                 info_.caller, rule_->ends_work ? CallSlots::kEndsWork : CallSlots::kOrdinary));
   return absl::OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "server/gateway/event_sources.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -182,6 +183,18 @@ v1::StreamProgressRequest ParseFollowedJob(const std::string& text, FieldViolati
   return request;
 }
 
+// A job that is named twice costs one call, and is told of from the earlier of the two places.
+void FollowOnce(v1::StreamProgressRequest request,
+                std::vector<v1::StreamProgressRequest>& progress) {
+  const auto known = std::find_if(progress.begin(), progress.end(),
+                                  [&](const auto& one) { return one.job() == request.job(); });
+  if (known == progress.end()) {
+    progress.push_back(std::move(request));
+  } else {
+    known->set_after_sequence(std::min(known->after_sequence(), request.after_sequence()));
+  }
+}
+
 absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
   const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
   if (!parameters.has_value()) {
@@ -196,7 +209,7 @@ absl::StatusOr<PageRequest> ParsePageRequest(const RequestHead& head) {
       page.jobs = value == "1" || value == "true";
       violations.Check(page.jobs, "jobs", "must be 1, or left out");
     } else if (name == "job") {
-      page.progress.push_back(ParseFollowedJob(value, violations));
+      FollowOnce(ParseFollowedJob(value, violations), page.progress);
     } else {
       filter.emplace_back(name, value);
     }

@@ -204,6 +204,25 @@ TEST_F(HttpEventsTest, AllThatAPageShowsComesInOneStream) {
   EXPECT_GT(progress_of_first, 0u);
 }
 
+TEST_F(HttpEventsTest, AJobThatIsNamedTwiceIsToldOfOnce) {
+  StartWithClouds();
+  const std::string job = Finished();
+  const std::string twice = absl::StrCat("job=", job, ":3&job=", job, ":2&job=", job, ":4");
+  const auto client = Open(absl::StrCat("/v1/events?", twice));
+  std::vector<std::string> sequences;
+  int ends = 0;
+  for (const Event& event : EventsOf(ReadAll(*client))) {
+    ends += event.name == "end" ? 1 : 0;
+    if (event.name == "progress") {
+      sequences.push_back(event.data["event"]["sequence"]);
+    }
+  }
+  EXPECT_EQ(ends, 1);
+  ASSERT_FALSE(sequences.empty());
+  EXPECT_EQ(sequences.front(), "3");
+  EXPECT_EQ(std::set(sequences.begin(), sequences.end()).size(), sequences.size());
+}
+
 // The sanitizers see what a stream touches that outlives its server.
 TEST_F(HttpEventsTest, StreamsThatHaveJustBegunEndWithTheServer) {
   StartWithClouds();

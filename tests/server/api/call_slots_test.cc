@@ -36,6 +36,18 @@ TEST(CallSlotsTest, ASlotIsGivenBackOnceWhereverItIsMoved) {
   EXPECT_EQ(slots.taken("ada"), 0);
 }
 
+TEST(CallSlotsTest, CallsThatEndWorkHaveTheirOwn) {
+  CallSlots slots(1);
+  const auto watching = slots.Take("ada");
+  ASSERT_TRUE(watching.ok());
+  EXPECT_FALSE(slots.Take("ada").ok());
+  const auto cancelling = slots.Take("ada", CallSlots::kEndsWork);
+  EXPECT_TRUE(cancelling.ok());
+  EXPECT_FALSE(slots.Take("ada", CallSlots::kEndsWork).ok());
+  EXPECT_EQ(slots.taken("ada"), 1);
+  EXPECT_EQ(slots.taken("ada", CallSlots::kEndsWork), 1);
+}
+
 TEST(CallSlotsTest, ZeroSetsNoLimit) {
   CallSlots slots(0);
   std::vector<CallSlots::Slot> taken;
