@@ -6,7 +6,7 @@ set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
 set(test_folders_without_gtest e2e lint web bench fuzz support fixtures data)
 set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
-set(slow_folders integration network fault e2e)                   # label 'slow': what the fast preset leaves out
+set(slow_folders integration network hostile fault e2e)           # label 'slow': what the fast preset leaves out
 
 # Sources of tests that the core can build alone: with the server off, files that include server, client or proto are left out.
 function(mercer_core_sources variable)
@@ -81,7 +81,7 @@ function(mercer_test_program folder sources)
   target_compile_options(${name} PRIVATE -O1)
   if(folder MATCHES "^fault")
     add_dependencies(${name} mercer-server mercer-server-faulty)  # run by its tests
-  elseif(folder MATCHES "^network")
+  elseif(folder MATCHES "^(hostile|network)")
     add_dependencies(${name} mercer-server)
   elseif(folder MATCHES "^golden")
     add_dependencies(${name} mercer-solve)  # run by its tests
@@ -153,7 +153,7 @@ endforeach()
 list(REMOVE_DUPLICATES test_folders)
 foreach(folder IN LISTS test_folders)
   string(REGEX REPLACE "/.*" "" top ${folder})
-  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|network|fault)$"))
+  if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|network|hostile|fault)$"))
     continue()
   endif()
   if(MERCER_SANITIZE AND top STREQUAL "fault")
