@@ -3,7 +3,7 @@
 import re
 
 ROUTE = re.compile(r'Route\{"(\w+)",\s*"([^"]+)",\s*"\w+/(\w+)",\s*"[^"]*",\s*[^,}]+?(?:,\s*CallKind::k(\w+))?\}')
-RULE = re.compile(r'MethodRule\{"\w+/(\w+)", Scope::k(\w+), k\w+\}')
+RULE = re.compile(r'MethodRule\{"\w+/(\w+)", Scope::k(\w+), k\w+(?:, k\w+)*\}')
 EVENTS = ("WatchJobs", "StreamProgress")  # what /v1/events, which is no call of its own, is made of
 
 
