@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include <grpcpp/support/server_callback.h>
 
 #include "core/base/errors.h"
-#include "mercer/v1/admin_service.grpc.pb.h"
+#include "mercer/v1/admin_service.pb.h"
 #include "server/api/dataset_upload.h"
-#include "server/api/open_stream.h"
+#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 #include "server/backup/backup_archive.h"
 
@@ -27,20 +26,11 @@ absl::Status BackupRunning() {
 
 // Makes the archive on the I/O pool, one piece when the client has taken the one before: a slow client costs a file and
 // pins, not memory. Deletes itself.
-class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> {
+class BackupCall final : public RequestCall {
  public:
-  BackupReactor(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
-                grpc::CallbackServerContext* context, const v1::BackupRequest* request,
-                std::shared_ptr<std::atomic<bool>> busy)
-      : environment_(environment),
-        api_(api),
-        context_(context),
-        request_(request),
-        call_(std::move(call)),
-        busy_(std::move(busy)),
-        tracked_(*environment.calls, {nullptr, [this] { context_->TryCancel(); }}) {
-    environment.io->Post([this] { Step(&BackupReactor::Begin); });
-  }
+  BackupCall(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
+             grpc::CallbackServerContext* context, std::atomic<bool>& busy)
+      : RequestCall(environment, std::move(call), context, request_), api_(api), busy_(busy) {}
 
   void OnWriteDone(bool ok) override {
     if (!ok) {
@@ -48,28 +38,35 @@ class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> 
     } else if (environment_.calls->draining()) {
       End(DrainingError());
     } else {
-      environment_.io->Post([this] { Step(&BackupReactor::FillChunk); });
+      environment_.io->Post([this] { Step(&BackupCall::FillChunk); });
     }
   }
 
-  void OnDone() override { delete this; }
-
  private:
-  void Step(absl::Status (BackupReactor::*fill)()) {
-    const absl::Status status = RunSafely(call_.method(), [&] { return (this->*fill)(); });
+  void Begin() override {
+    environment_.io->Post([this] { Step(&BackupCall::Open); });
+  }
+  void CancelForDrain() override { context_->TryCancel(); }
+
+  void Step(absl::Status (BackupCall::*fill)()) {
+    const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR((this->*fill)());
+      bytes_ = BytesOf(response_);
+      return absl::OkStatus();
+    });
     if (!status.ok() || response_.chunk().empty()) {
       End(status);
     } else {
-      StartWrite(&response_);
+      StartWrite(&bytes_);
     }
   }
 
-  absl::Status Begin() {
-    MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
+  absl::Status Open() {
+    MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
     if (environment_.calls->draining()) {
       return DrainingError();
     }
-    if (busy_->exchange(true)) {
+    if (busy_.exchange(true)) {
       return BackupRunning();
     }
     holds_busy_ = true;
@@ -100,48 +97,38 @@ class BackupReactor final : public grpc::ServerWriteReactor<v1::BackupResponse> 
   void End(const absl::Status& status) {
     archive_.reset();
     if (std::exchange(holds_busy_, false)) {
-      busy_->store(false);
+      busy_.store(false);
     }
     Finish(call_.End(status));
   }
 
-  const RpcEnvironment& environment_;
   const ApiContext& api_;
-  grpc::CallbackServerContext* context_;
-  const v1::BackupRequest* request_;
-  CallRecord call_;
-  const std::shared_ptr<std::atomic<bool>> busy_;  // a backup is under way
-  bool holds_busy_ = false;                        // and it is this one
+  v1::BackupRequest request_;
+  std::atomic<bool>& busy_;  // a backup is under way
+  bool holds_busy_ = false;  // and it is this one
   std::unique_ptr<BackupArchive> archive_;
   v1::BackupResponse response_;
-  TrackedCall tracked_;
 };
 
-class AdminServiceImpl final : public v1::AdminService::CallbackService {
+class AdminRpcs final : public RpcService {
  public:
-  AdminServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
-      : environment_(environment), context_(context) {}
-
-  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(grpc::CallbackServerContext* context,
-                                                       const v1::BackupRequest* request) override {
-    return OpenStream<grpc::ServerWriteReactor<v1::BackupResponse>>(
-        environment_, context, "AdminService/Backup", [&](CallRecord call) {
-          return new BackupReactor(environment_, context_, std::move(call), context, request,
-                                   busy_);
-        });
+  AdminRpcs(const RpcEnvironment& environment, const ApiContext& context)
+      : RpcService(environment) {
+    Stream("AdminService/Backup",
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+             return new BackupCall(environment, context, std::move(call), client, busy_);
+           });
   }
 
  private:
-  const RpcEnvironment& environment_;
-  const ApiContext& context_;
-  const std::shared_ptr<std::atomic<bool>> busy_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> busy_{false};
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> MakeAdminService(const RpcEnvironment& environment,
                                                 const ApiContext& context) {
-  return std::make_unique<AdminServiceImpl>(environment, context);
+  return std::make_unique<AdminRpcs>(environment, context);
 }
 
 }  // namespace mercer::server

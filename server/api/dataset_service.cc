@@ -1,12 +1,10 @@
 // DatasetService over gRPC.
 #include <utility>
 
-#include <grpcpp/support/server_callback.h>
-
-#include "mercer/v1/dataset_service.grpc.pb.h"
+#include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"
-#include "server/api/open_stream.h"
+#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
@@ -14,14 +12,14 @@ namespace {
 
 // One step at a time: read a message, handle it on a pool, read the next. A drain ends it between two
 // steps. Deletes itself.
-class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequest> {
+class UploadCall final : public RawReactor {
  public:
-  UploadReactor(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
-                grpc::CallbackServerContext* context, v1::Dataset* response)
+  UploadCall(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
+             grpc::CallbackServerContext* context)
       : environment_(environment),
         context_(context),
-        response_(response),
         call_(std::move(call)),
+        intake_(environment, call_),
         upload_(std::make_unique<DatasetUpload>(api, call_.info().caller)),
         tracked_(*environment.calls, {[this] { OnDrain(); }, nullptr}) {
     Read();
@@ -44,7 +42,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 
  private:
   void Read() {
-    if (!steps_.Wait([this] { StartRead(&message_); })) {
+    if (!steps_.Wait([this] { StartRead(&bytes_); })) {
       End(DrainingError());
     }
   }
@@ -58,6 +56,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
 
   void AddMessage() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, message_));
       if (message_.has_header() && context_->IsCancelled()) {
         // It would take the upload from the stream that its client has begun since. A chunk is kept: it has been sent, and the
         // client goes on behind it, unless another stream has taken over.
@@ -71,7 +70,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
       return upload_->Add(message_);
     });
     if (status.ok() && upload_->finished() != nullptr) {
-      *response_ = *upload_->finished();
+      response_ = *upload_->finished();
       End(absl::OkStatus());
     } else if (status.ok()) {
       Read();
@@ -87,7 +86,7 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
         return absl::CancelledError("the client has gone");
       }
       MERCER_RETURN_IF_ERROR(call_.CheckCaller());
-      MERCER_ASSIGN_OR_RETURN(*response_, upload_->Finish(is_cancelled));
+      MERCER_ASSIGN_OR_RETURN(response_, upload_->Finish(is_cancelled));
       return absl::OkStatus();
     }));
   }
@@ -95,88 +94,55 @@ class UploadReactor final : public grpc::ServerReadReactor<v1::UploadDatasetRequ
   // Removes the files, or vouches for them, before the client hears of the end.
   void End(const absl::Status& status) {
     upload_.reset();
-    if (!response_->name().empty()) {
-      subject_.resource = response_->name();
+    if (!response_.name().empty()) {
+      subject_.resource = response_.name();
     }
-    Finish(call_.End(status, subject_));
+    FinishWith(*this, response_, call_.End(status, subject_), bytes_);
   }
 
   const RpcEnvironment& environment_;
   grpc::CallbackServerContext* context_;
-  v1::Dataset* response_;
   CallRecord call_;
+  RequestIntake intake_;
   std::unique_ptr<DatasetUpload> upload_;
   AuditSubject subject_;
+  grpc::ByteBuffer bytes_;  // that come, and in the end the answer's
   v1::UploadDatasetRequest message_;
+  v1::Dataset response_;
   StreamSteps steps_;
   TrackedCall tracked_;
 };
 
-class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
+class DatasetRpcs final : public RpcService {
  public:
-  DatasetServiceImpl(const RpcEnvironment& environment, const ApiContext& context)
-      : environment_(environment), context_(context), handlers_(context) {
-    expiry_.Add([this] { context_.uploads->RemoveExpired(PolicyOfUploads(context_)); });
-  }
-
-  grpc::ServerReadReactor<v1::UploadDatasetRequest>* UploadDataset(
-      grpc::CallbackServerContext* context, v1::Dataset* response) override {
-    return OpenStream<grpc::ServerReadReactor<v1::UploadDatasetRequest>>(
-        environment_, context, "DatasetService/UploadDataset", [&](CallRecord call) {
-          return new UploadReactor(environment_, context_, std::move(call), context, response);
-        });
-  }
-
-  grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
-                                       const v1::GetDatasetRequest* request,
-                                       v1::Dataset* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/GetDataset", request,
-                    response,
-                    [this](const auto& message) { return handlers_.GetDataset(message); });
-  }
-
-  grpc::ServerUnaryReactor* ListDatasets(grpc::CallbackServerContext* context,
-                                         const v1::ListDatasetsRequest* request,
-                                         v1::ListDatasetsResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/ListDatasets", request,
-                    response,
-                    [this](const auto& message) { return handlers_.ListDatasets(message); });
-  }
-
-  grpc::ServerUnaryReactor* GetUpload(grpc::CallbackServerContext* context,
-                                      const v1::GetUploadRequest* request,
-                                      v1::Upload* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/GetUpload", request,
-                    response, [this](const auto& message) { return handlers_.GetUpload(message); });
-  }
-
-  grpc::ServerUnaryReactor* ListUploads(grpc::CallbackServerContext* context,
-                                        const v1::ListUploadsRequest* request,
-                                        v1::ListUploadsResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/ListUploads", request,
-                    response,
-                    [this](const auto& message) { return handlers_.ListUploads(message); });
-  }
-
-  grpc::ServerUnaryReactor* DeleteUpload(grpc::CallbackServerContext* context,
-                                         const v1::DeleteUploadRequest* request,
-                                         google::protobuf::Empty* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/DeleteUpload", request,
-                    response,
-                    [this](const auto& message) { return handlers_.DeleteUpload(message); });
-  }
-
-  grpc::ServerUnaryReactor* DeleteDataset(grpc::CallbackServerContext* context,
-                                          const v1::DeleteDatasetRequest* request,
-                                          google::protobuf::Empty* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/DeleteDataset", request,
-                    response,
-                    [this](const auto& message) { return handlers_.DeleteDataset(message); });
+  DatasetRpcs(const RpcEnvironment& environment, const ApiContext& context)
+      : RpcService(environment), handlers_(context) {
+    expiry_.Add([&context] { context.uploads->RemoveExpired(PolicyOfUploads(context)); });
+    Stream("DatasetService/UploadDataset",
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+             return new UploadCall(environment, context, std::move(call), client);
+           });
+    Unary<v1::GetDatasetRequest>(
+        "DatasetService/GetDataset", *environment.io,
+        [this](const auto& request) { return handlers_.GetDataset(request); });
+    Unary<v1::ListDatasetsRequest>(
+        "DatasetService/ListDatasets", *environment.io,
+        [this](const auto& request) { return handlers_.ListDatasets(request); });
+    Unary<v1::DeleteDatasetRequest>(
+        "DatasetService/DeleteDataset", *environment.io,
+        [this](const auto& request) { return handlers_.DeleteDataset(request); });
+    Unary<v1::GetUploadRequest>(
+        "DatasetService/GetUpload", *environment.io,
+        [this](const auto& request) { return handlers_.GetUpload(request); });
+    Unary<v1::ListUploadsRequest>(
+        "DatasetService/ListUploads", *environment.io,
+        [this](const auto& request) { return handlers_.ListUploads(request); });
+    Unary<v1::DeleteUploadRequest>(
+        "DatasetService/DeleteUpload", *environment.io,
+        [this](const auto& request) { return handlers_.DeleteUpload(request); });
   }
 
  private:
-  const RpcEnvironment& environment_;
-  const ApiContext& context_;
   DatasetHandlers handlers_;
   // A thread of its own, as heartbeats must not wait for the removal of large files. Last: it uses all above.
   Ticker expiry_{absl::Minutes(1)};
@@ -186,7 +152,7 @@ class DatasetServiceImpl final : public v1::DatasetService::CallbackService {
 
 std::unique_ptr<grpc::Service> MakeDatasetService(const RpcEnvironment& environment,
                                                   const ApiContext& context) {
-  return std::make_unique<DatasetServiceImpl>(environment, context);
+  return std::make_unique<DatasetRpcs>(environment, context);
 }
 
 }  // namespace mercer::server

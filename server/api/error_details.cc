@@ -29,7 +29,8 @@ int RetrySeconds(const absl::Status& status) {
   if (reason == "DISK_NEARLY_FULL") {
     return kDiskRetrySeconds;
   }
-  const bool passes = status.code() == absl::StatusCode::kUnavailable || reason == "TOO_MANY_CALLS";
+  const bool passes = status.code() == absl::StatusCode::kUnavailable ||
+                      reason == "TOO_MANY_CALLS" || reason == "REQUESTS_FILL_MEMORY";
   return passes ? kRetrySeconds : 0;
 }
 

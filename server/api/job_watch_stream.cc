@@ -9,6 +9,8 @@
 
 #include "server/api/job_translator.h"
 #include "server/api/times.h"
+#include "server/api/training_handlers.h"
+#include "server/api/unknown_fields.h"
 
 namespace mercer::server {
 namespace {
@@ -33,16 +35,24 @@ grpc::Slice ShareSlice(std::shared_ptr<const WatchedJob> job, const std::string&
           [](void* that) { delete static_cast<Owner*>(that); }, owner.release()};
 }
 
+absl::StatusOr<JobFilter> ReadWatchRequest(const v1::WatchJobsRequest& request) {
+  FieldViolations violations;
+  CheckUnknownFields(request, violations);
+  absl::StatusOr<JobFilter> filter = ReadJobFilter(request.states(), request.labels());
+  violations.AddAll("", filter.status());
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  return filter;
+}
+
 }  // namespace
 
-JobWatchStream::JobWatchStream(const RpcEnvironment& environment, const ApiContext& api,
-                               CallRecord call, grpc::CallbackServerContext* context,
-                               JobFilter filter)
-    : environment_(environment),
-      call_(std::move(call)),
-      tracked_(*environment.calls, {[this] { Note(&JobWatchStream::draining_); },
-                                    [context] { context->TryCancel(); }}) {
-  watch_ = api.feed->Watch(std::move(filter), [this] { Pump(); });
+void JobWatchStream::Begin() {
+  absl::StatusOr<JobFilter> filter = ReadWatchRequest(request_);
+  if (!filter.ok()) {
+    Finish(call_.End(filter.status()));
+    return;
+  }
+  watch_ = api_.feed->Watch(*std::move(filter), [this] { Pump(); });
   heartbeat_ = environment_.ticker->Add([this] { Note(&JobWatchStream::heartbeat_due_); });
   Note(&JobWatchStream::started_);
 }
@@ -59,10 +69,11 @@ void JobWatchStream::OnWriteDone(bool ok) {
 
 void JobWatchStream::OnCancel() { Note(&JobWatchStream::cancelled_); }
 
-void JobWatchStream::OnDone() {
-  environment_.ticker->Remove(heartbeat_);
+void JobWatchStream::Leave() {
+  if (heartbeat_ != 0) {
+    environment_.ticker->Remove(heartbeat_);
+  }
   watch_.reset();  // waits for a wake that is running
-  delete this;
 }
 
 void JobWatchStream::Note(bool JobWatchStream::*flag) {
@@ -88,9 +99,9 @@ void JobWatchStream::Pump(Executor* writer) {
       return;
     case Action::kWrite:
       if (writer == nullptr) {
-        StartWrite(&response_);
+        StartWrite(&bytes_);
       } else {
-        writer->Post([this] { StartWrite(&response_); });
+        writer->Post([this] { StartWrite(&bytes_); });
       }
       return;
     case Action::kFinish:
@@ -170,7 +181,7 @@ JobWatchStream::Action JobWatchStream::Write(const v1::WatchJobsResponse& respon
 
 // Whatever is written is a sign of life.
 JobWatchStream::Action JobWatchStream::WriteBytes(const grpc::Slice* slices, size_t num_slices) {
-  response_ = grpc::ByteBuffer(slices, num_slices);
+  bytes_ = grpc::ByteBuffer(slices, num_slices);
   heartbeat_due_ = false;
   busy_ = true;
   return Action::kWrite;

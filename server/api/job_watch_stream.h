@@ -3,34 +3,38 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include <grpcpp/support/byte_buffer.h>
-#include <grpcpp/support/server_callback.h>
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/rpc.h"
+#include "server/api/request_call.h"
 #include "server/jobs/job_feed.h"
 
 namespace mercer::server {
 
-// Writes bytes, because a change is the same message for every watcher. Deletes itself. As in ProgressStream, Pump() alone decides what happens next: write, wait, or finish; at most
-// one write is in flight, and the next job is taken when the last was written.
-class JobWatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+// Deletes itself. As in ProgressStream, Pump() alone decides what happens next: write, wait, or finish; at most one write is in
+// flight, and the next job is taken when the last was written. A change has the same bytes for every watcher.
+class JobWatchStream final : public RequestCall {
  public:
   JobWatchStream(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
-                 grpc::CallbackServerContext* context, JobFilter filter);
+                 grpc::CallbackServerContext* context)
+      : RequestCall(environment, std::move(call), context, request_), api_(api) {}
   ~JobWatchStream() override = default;
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override;
 
  private:
   enum class Action : uint8_t { kNothing, kWrite, kFinish };
 
+  void Begin() override;
+  void EndForDrain() override { Note(&JobWatchStream::draining_); }
+  void CancelForDrain() override { context_->TryCancel(); }
+  void Leave() override;
   // Messages are sent by the current thread, or on `writer`.
   void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose message could not be made.
@@ -45,11 +49,10 @@ class JobWatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // Sets `flag`, one of those below, and pumps.
   void Note(bool JobWatchStream::*flag) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const RpcEnvironment& environment_;
-  CallRecord call_;
-  std::unique_ptr<JobWatch> watch_;  // set by the constructor, reset by OnDone
+  const ApiContext& api_;
+  v1::WatchJobsRequest request_;
+  std::unique_ptr<JobWatch> watch_;  // from Begin to Leave
   int64_t heartbeat_ = 0;            // the ticker's key
-  grpc::ByteBuffer response_;        // of whoever has set busy_
 
   absl::Mutex mutex_;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;    // watch_ is there
@@ -59,7 +62,6 @@ class JobWatchStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
-  TrackedCall tracked_;
 };
 
 }  // namespace mercer::server

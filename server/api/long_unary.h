@@ -5,90 +5,83 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include <grpcpp/support/server_callback.h>
 
 #include "core/base/cancellation.h"
 #include "core/base/errors.h"
+#include "server/api/request_call.h"
 #include "server/api/rpc.h"
 
 namespace mercer::server {
 
 // Answered once: by its work, or, while that waits for a thread, by what ends the call. Deletes itself.
-class LongUnary final : public grpc::ServerUnaryReactor {
+template <typename Request, typename Handler>
+class CancellableUnary final : public RequestCall {
  public:
-  using Answer = std::function<grpc::Status(LongUnary&)>;
-
-  LongUnary(const RpcEnvironment& environment, CallRecord call, Answer answer)
-      : call_(std::move(call)),
-        answer_(std::move(answer)),
-        tracked_(*environment.calls, {[this] { End(); }, nullptr}) {}
+  // `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), runs on `executor`; both outlive it.
+  CancellableUnary(const RpcEnvironment& environment, CallRecord call,
+                   grpc::CallbackServerContext* context, Executor& executor, const Handler& handler)
+      : RequestCall(environment, std::move(call), context, request_),
+        executor_(executor),
+        handler_(handler) {}
 
   void OnCancel() override { End(); }
-  void OnDone() override { delete this; }
-  const CancellationToken& cancellation() const { return cancellation_; }
-  CallRecord& call() { return call_; }
-
-  // To be posted: answers, unless the call has ended meanwhile. May outlive it.
-  std::function<void()> Work() {
-    return [this, taken = taken_] {
-      if (!taken->exchange(true)) {
-        Finish(answer_(*this));
-      }
-    };
-  }
 
  private:
+  using Response = typename std::invoke_result_t<const Handler&, const Request&,
+                                                 const CancellationToken&>::value_type;
+
+  void Begin() override {
+    // May run when the call has gone.
+    executor_.Post([this, taken = taken_] {
+      if (!taken->exchange(true)) {
+        Work();
+      }
+    });
+    has_begun_ = true;
+    if (cancellation_.cancelled()) {
+      End();
+    }
+  }
+
+  void EndForDrain() override { End(); }
+
   void End() {
     cancellation_.Cancel();
-    Work()();  // ends at once now
+    if (has_begun_ && !taken_->exchange(true)) {
+      Work();  // ends at once now
+    }
   }
 
+  void Work() {
+    const auto work = [this](const Request& request) { return Answer(request); };
+    FinishWith(*this, response_, AnswerUnary(call_, *context_, request_, &response_, work), bytes_);
+  }
+
+  absl::StatusOr<Response> Answer(const Request& request) {
+    absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
+    if (!cancellation_.cancelled()) {
+      answer = handler_(request, cancellation_);
+    }
+    if (!absl::IsCancelled(answer.status())) {
+      return answer;
+    }
+    if (environment_.calls->draining()) {
+      return DrainingError();
+    }
+    MERCER_RETURN_IF_ERROR(call_.CheckCaller());
+    return WithReason(answer.status(), "CALL_CANCELLED");
+  }
+
+  Executor& executor_;
+  const Handler& handler_;
   const CancellationToken cancellation_;
   const std::shared_ptr<std::atomic<bool>> taken_ = std::make_shared<std::atomic<bool>>(false);
-  CallRecord
-      call_;  // here and not with the work, which may outlive gRPC's context: it watches that
-  const Answer answer_;
-  TrackedCall tracked_;
+  std::atomic<bool> has_begun_{false};
+  Request request_;
+  Response response_;
 };
-
-// Runs `handler`, an absl::StatusOr<Response>(const Request&, const CancellationToken&), on `executor`; a
-// call that the door refuses never gets there.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* RunLongUnary(const RpcEnvironment& environment, Executor& executor,
-                                       grpc::CallbackServerContext* context, const char* method,
-                                       const Request* request, Response* response,
-                                       Handler handler) {
-  grpc::Status refusal;
-  std::optional<CallRecord> call = CallRecord::Admit(environment, *context, method, &refusal);
-  if (!call.has_value()) {
-    return FailUnary(environment, refusal);
-  }
-  call->WatchCaller();
-  auto answer_call = [&environment, context, request, response, handler](LongUnary& reactor) {
-    const auto work = [&](const Request& message) -> absl::StatusOr<Response> {
-      const CancellationToken& cancellation = reactor.cancellation();
-      absl::StatusOr<Response> answer = absl::CancelledError("ended before the work began");
-      if (!cancellation.cancelled()) {
-        answer = handler(message, cancellation);
-      }
-      if (!absl::IsCancelled(answer.status())) {
-        return answer;
-      }
-      if (environment.calls->draining()) {
-        return DrainingError();
-      }
-      MERCER_RETURN_IF_ERROR(reactor.call().CheckCaller());
-      return WithReason(answer.status(), "CALL_CANCELLED");
-    };
-    return AnswerUnary(reactor.call(), *context, *request, response, work);
-  };
-  auto* reactor = new LongUnary(environment, *std::move(call), std::move(answer_call));
-  executor.Post(reactor->Work());
-  return reactor;
-}
 
 }  // namespace mercer::server

@@ -10,6 +10,10 @@ constexpr bool kChanges = true;
 constexpr bool kLooks = false;
 constexpr bool kEndsWork = true;
 
+constexpr int64_t kSmall = int64_t{64} << 10;
+constexpr int64_t kTraining = int64_t{1} << 20;  // may name thousands of kernels
+constexpr int64_t kAny = 0;                      // holds rows, or pieces of files
+
 constexpr std::array kRules = {
     MethodRule{"AdminService/Backup", Scope::kAdmin, kLooks},
 
@@ -19,7 +23,7 @@ constexpr std::array kRules = {
     MethodRule{"DatasetService/GetUpload", Scope::kRead, kLooks},
     MethodRule{"DatasetService/ListDatasets", Scope::kRead, kLooks},
     MethodRule{"DatasetService/ListUploads", Scope::kRead, kLooks},
-    MethodRule{"DatasetService/UploadDataset", Scope::kTrain, kChanges},
+    MethodRule{"DatasetService/UploadDataset", Scope::kTrain, kChanges, kAny},
 
     MethodRule{"ModelService/DeleteModel", Scope::kTrain, kChanges},
     MethodRule{"ModelService/EvaluateModel", Scope::kPredict, kLooks},
@@ -37,18 +41,18 @@ constexpr std::array kRules = {
     MethodRule{"ModelService/VerifyModel", Scope::kPredict, kLooks},
 
     MethodRule{"PredictionService/ListPredictionStatistics", Scope::kRead, kLooks},
-    MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks},
-    MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks},
+    MethodRule{"PredictionService/Predict", Scope::kPredict, kLooks, kAny},
+    MethodRule{"PredictionService/PredictStream", Scope::kPredict, kLooks, kAny},
 
-    MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges, kEndsWork},
+    MethodRule{"TrainingService/CancelJob", Scope::kTrain, kChanges, kSmall, kEndsWork},
     // Reads whole data sets, as Train does.
-    MethodRule{"TrainingService/EstimateCost", Scope::kTrain, kLooks},
+    MethodRule{"TrainingService/EstimateCost", Scope::kTrain, kLooks, kTraining},
     MethodRule{"TrainingService/GetJob", Scope::kRead, kLooks},
     MethodRule{"TrainingService/ListJobs", Scope::kRead, kLooks},
     MethodRule{"TrainingService/ListLearners", Scope::kRead, kLooks},
-    MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges, kEndsWork},
+    MethodRule{"TrainingService/StopJob", Scope::kTrain, kChanges, kSmall, kEndsWork},
     MethodRule{"TrainingService/StreamProgress", Scope::kRead, kLooks},
-    MethodRule{"TrainingService/Train", Scope::kTrain, kChanges},
+    MethodRule{"TrainingService/Train", Scope::kTrain, kChanges, kTraining},
     MethodRule{"TrainingService/WatchJobs", Scope::kRead, kLooks},
 };
 

@@ -1,6 +1,7 @@
 // What each RPC asks of its caller, in one place.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "server/access/scope.h"
@@ -11,8 +12,9 @@ struct MethodRule {
   std::string_view method;  // "TrainingService/Train"
   Scope scope;
   bool changes;  // it alters what is stored or what runs: each call is in the audit log
-  bool ends_work =
-      false;  // it has places of its own among the caller's calls: whoever has too many must be able to end some
+  int64_t request_bytes = int64_t{64} << 10;  // of one message; 0: what the server takes at all
+  // It has places of its own among the caller's calls: whoever has too many must be able to end some.
+  bool ends_work = false;
 };
 
 // Null: there is no such RPC, and so nobody may call it.

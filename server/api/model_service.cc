@@ -3,14 +3,11 @@
 #include <string>
 #include <utility>
 
-#include <grpcpp/support/server_callback.h>
-
-#include "mercer/v1/model_service.grpc.pb.h"
+#include "mercer/v1/model_service.pb.h"
 #include "server/api/alias_handlers.h"
 #include "server/api/assessment_handlers.h"
-#include "server/api/long_unary.h"
 #include "server/api/model_handlers.h"
-#include "server/api/open_stream.h"
+#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
@@ -23,18 +20,11 @@ constexpr int kLongCallsOfAKind = 2;
 
 // Opens the file on the I/O pool, then writes header and chunks, one at a time; their bytes may come
 // from the disk, so each is read there too. Deletes itself.
-class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelResponse> {
+class ExportCall final : public RequestCall {
  public:
-  ExportReactor(const RpcEnvironment& environment, const ModelHandlers& handlers, CallRecord call,
-                grpc::CallbackServerContext* context, const v1::ExportModelRequest* request)
-      : environment_(environment),
-        call_(std::move(call)),
-        handlers_(handlers),
-        context_(context),
-        request_(request),
-        tracked_(*environment.calls, {nullptr, [this] { context_->TryCancel(); }}) {
-    environment.io->Post([this] { Step(&ExportReactor::Open); });
-  }
+  ExportCall(const RpcEnvironment& environment, const ModelHandlers& handlers, CallRecord call,
+             grpc::CallbackServerContext* context)
+      : RequestCall(environment, std::move(call), context, request_), handlers_(handlers) {}
 
   void OnWriteDone(bool ok) override {
     if (!ok) {
@@ -44,26 +34,33 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
     } else if (environment_.calls->draining()) {
       Finish(call_.End(DrainingError()));
     } else {
-      environment_.io->Post([this] { Step(&ExportReactor::FillChunk); });
+      environment_.io->Post([this] { Step(&ExportCall::FillChunk); });
     }
   }
 
-  void OnDone() override { delete this; }
-
  private:
+  void Begin() override {
+    environment_.io->Post([this] { Step(&ExportCall::Open); });
+  }
+  void CancelForDrain() override { context_->TryCancel(); }
+
   // Prepares response_ by `fill` and sends it.
-  void Step(absl::Status (ExportReactor::*fill)()) {
-    const absl::Status status = RunSafely(call_.method(), [&] { return (this->*fill)(); });
+  void Step(absl::Status (ExportCall::*fill)()) {
+    const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
+      MERCER_RETURN_IF_ERROR((this->*fill)());
+      bytes_ = BytesOf(response_);
+      return absl::OkStatus();
+    });
     if (status.ok()) {
-      StartWrite(&response_);
+      StartWrite(&bytes_);
     } else {
       Finish(call_.End(status));
     }
   }
 
   absl::Status Open() {
-    MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
-    MERCER_ASSIGN_OR_RETURN(export_, handlers_.OpenExport(*request_));
+    MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
+    MERCER_ASSIGN_OR_RETURN(export_, handlers_.OpenExport(request_));
     if (environment_.calls->draining()) {
       return DrainingError();
     }
@@ -80,143 +77,70 @@ class ExportReactor final : public grpc::ServerWriteReactor<v1::ExportModelRespo
     return absl::OkStatus();
   }
 
-  const RpcEnvironment& environment_;
-  CallRecord call_;
   const ModelHandlers& handlers_;
-  grpc::CallbackServerContext* context_;
-  const v1::ExportModelRequest* request_;
+  v1::ExportModelRequest request_;
   ModelExport export_;
   size_t sent_ = 0;
   v1::ExportModelResponse response_;
-  TrackedCall tracked_;
 };
 
-class ModelServiceImpl final : public v1::ModelService::CallbackService {
+class ModelRpcs final : public RpcService {
  public:
-  ModelServiceImpl(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
-      : environment_(environment),
+  ModelRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
+      : RpcService(environment),
         handlers_(context, cache),
         aliases_(context, cache),
-        assessments_(context, cache) {}
-
-  grpc::ServerUnaryReactor* GetModel(grpc::CallbackServerContext* context,
-                                     const v1::GetModelRequest* request,
-                                     v1::Model* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/GetModel", request,
-                    response, [this](const auto& message) { return handlers_.GetModel(message); });
-  }
-
-  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
-                                       const v1::ListModelsRequest* request,
-                                       v1::ListModelsResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/ListModels", request,
-                    response,
-                    [this](const auto& message) { return handlers_.ListModels(message); });
-  }
-
-  grpc::ServerUnaryReactor* DeleteModel(grpc::CallbackServerContext* context,
-                                        const v1::DeleteModelRequest* request,
-                                        google::protobuf::Empty* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/DeleteModel", request,
-                    response,
-                    [this](const auto& message) { return handlers_.DeleteModel(message); });
-  }
-
-  grpc::ServerWriteReactor<v1::ExportModelResponse>* ExportModel(
-      grpc::CallbackServerContext* context, const v1::ExportModelRequest* request) override {
-    return OpenStream<grpc::ServerWriteReactor<v1::ExportModelResponse>>(
-        environment_, context, "ModelService/ExportModel", [&](CallRecord call) {
-          return new ExportReactor(environment_, handlers_, std::move(call), context, request);
+        assessments_(context, cache) {
+    Unary<v1::GetModelRequest>("ModelService/GetModel", *environment.io,
+                               [this](const auto& request) { return handlers_.GetModel(request); });
+    Unary<v1::ListModelsRequest>(
+        "ModelService/ListModels", *environment.io,
+        [this](const auto& request) { return handlers_.ListModels(request); });
+    Unary<v1::DeleteModelRequest>(
+        "ModelService/DeleteModel", *environment.io,
+        [this](const auto& request) { return handlers_.DeleteModel(request); });
+    Unary<v1::UpdateModelRequest>(
+        "ModelService/UpdateModel", *environment.io,
+        [this](const auto& request) { return handlers_.UpdateModel(request); });
+    Unary<v1::SetRetentionRequest>(
+        "ModelService/SetRetention", *environment.io,
+        [this](const auto& request) { return handlers_.SetRetention(request); });
+    Unary<v1::GetRetentionRequest>(
+        "ModelService/GetRetention", *environment.io,
+        [this](const auto& request) { return handlers_.GetRetention(request); });
+    Unary<v1::GetAliasRequest>("ModelService/GetAlias", *environment.io,
+                               [this](const auto& request) { return aliases_.GetAlias(request); });
+    Unary<v1::ListAliasesRequest>(
+        "ModelService/ListAliases", *environment.io,
+        [this](const auto& request) { return aliases_.ListAliases(request); });
+    Unary<v1::ListAliasHistoryRequest>(
+        "ModelService/ListAliasHistory", *environment.io,
+        [this](const auto& request) { return aliases_.ListAliasHistory(request); });
+    Unary<v1::SetAliasRequest>("ModelService/SetAlias", *environment.io,
+                               [this](const auto& request, const CallInfo& info) {
+                                 return aliases_.SetAlias(request, info.caller);
+                               });
+    Unary<v1::RollbackAliasRequest>("ModelService/RollbackAlias", *environment.io,
+                                    [this](const auto& request, const CallInfo& info) {
+                                      return aliases_.RollbackAlias(request, info.caller);
+                                    });
+    LongUnary<v1::EvaluateModelRequest>(
+        "ModelService/EvaluateModel", evaluations_,
+        [this](const auto& request, const CancellationToken& cancellation) {
+          return assessments_.EvaluateModel(request, cancellation);
         });
-  }
-
-  grpc::ServerUnaryReactor* UpdateModel(grpc::CallbackServerContext* context,
-                                        const v1::UpdateModelRequest* request,
-                                        v1::Model* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/UpdateModel", request,
-                    response,
-                    [this](const auto& message) { return handlers_.UpdateModel(message); });
-  }
-
-  grpc::ServerUnaryReactor* SetAlias(grpc::CallbackServerContext* context,
-                                     const v1::SetAliasRequest* request,
-                                     v1::Alias* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/SetAlias", request,
-                    response, [this](const auto& message, const CallInfo& info) {
-                      return aliases_.SetAlias(message, info.caller);
-                    });
-  }
-
-  grpc::ServerUnaryReactor* RollbackAlias(grpc::CallbackServerContext* context,
-                                          const v1::RollbackAliasRequest* request,
-                                          v1::Alias* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/RollbackAlias", request,
-                    response, [this](const auto& message, const CallInfo& info) {
-                      return aliases_.RollbackAlias(message, info.caller);
-                    });
-  }
-
-  grpc::ServerUnaryReactor* GetAlias(grpc::CallbackServerContext* context,
-                                     const v1::GetAliasRequest* request,
-                                     v1::Alias* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/GetAlias", request,
-                    response, [this](const auto& message) { return aliases_.GetAlias(message); });
-  }
-
-  grpc::ServerUnaryReactor* ListAliases(grpc::CallbackServerContext* context,
-                                        const v1::ListAliasesRequest* request,
-                                        v1::ListAliasesResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/ListAliases", request,
-                    response,
-                    [this](const auto& message) { return aliases_.ListAliases(message); });
-  }
-
-  grpc::ServerUnaryReactor* ListAliasHistory(grpc::CallbackServerContext* context,
-                                             const v1::ListAliasHistoryRequest* request,
-                                             v1::ListAliasHistoryResponse* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/ListAliasHistory",
-                    request, response,
-                    [this](const auto& message) { return aliases_.ListAliasHistory(message); });
-  }
-
-  grpc::ServerUnaryReactor* SetRetention(grpc::CallbackServerContext* context,
-                                         const v1::SetRetentionRequest* request,
-                                         v1::Retention* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/SetRetention", request,
-                    response,
-                    [this](const auto& message) { return handlers_.SetRetention(message); });
-  }
-
-  grpc::ServerUnaryReactor* GetRetention(grpc::CallbackServerContext* context,
-                                         const v1::GetRetentionRequest* request,
-                                         v1::Retention* response) override {
-    return RunUnary(environment_, environment_.io, context, "ModelService/GetRetention", request,
-                    response,
-                    [this](const auto& message) { return handlers_.GetRetention(message); });
-  }
-
-  grpc::ServerUnaryReactor* EvaluateModel(grpc::CallbackServerContext* context,
-                                          const v1::EvaluateModelRequest* request,
-                                          v1::EvaluateModelResponse* response) override {
-    return RunLongUnary(environment_, evaluations_, context, "ModelService/EvaluateModel", request,
-                        response,
-                        [this](const auto& message, const CancellationToken& cancellation) {
-                          return assessments_.EvaluateModel(message, cancellation);
-                        });
-  }
-
-  grpc::ServerUnaryReactor* VerifyModel(grpc::CallbackServerContext* context,
-                                        const v1::VerifyModelRequest* request,
-                                        v1::VerifyModelResponse* response) override {
-    return RunLongUnary(environment_, verifications_, context, "ModelService/VerifyModel", request,
-                        response,
-                        [this](const auto& message, const CancellationToken& cancellation) {
-                          return assessments_.VerifyModel(message, cancellation);
-                        });
+    LongUnary<v1::VerifyModelRequest>(
+        "ModelService/VerifyModel", verifications_,
+        [this](const auto& request, const CancellationToken& cancellation) {
+          return assessments_.VerifyModel(request, cancellation);
+        });
+    Stream("ModelService/ExportModel",
+           [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+             return new ExportCall(environment_, handlers_, std::move(call), client);
+           });
   }
 
  private:
-  const RpcEnvironment& environment_;
   ModelHandlers handlers_;
   AliasHandlers aliases_;
   AssessmentHandlers assessments_;
@@ -229,7 +153,7 @@ class ModelServiceImpl final : public v1::ModelService::CallbackService {
 
 std::unique_ptr<grpc::Service> MakeModelService(const RpcEnvironment& environment,
                                                 const ApiContext& context, ModelCache& cache) {
-  return std::make_unique<ModelServiceImpl>(environment, context, cache);
+  return std::make_unique<ModelRpcs>(environment, context, cache);
 }
 
 }  // namespace mercer::server

@@ -6,15 +6,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include <grpcpp/support/server_callback.h>
 
 #include "core/base/errors.h"
 #include "core/base/index_range.h"
-#include "mercer/v1/prediction_service.grpc.pb.h"
-#include "server/api/open_stream.h"
+#include "mercer/v1/prediction_service.pb.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/prediction_runner.h"
 #include "server/api/prediction_work.h"
+#include "server/api/rpc_service.h"
 #include "server/api/services.h"
 
 namespace mercer::server {
@@ -38,20 +37,19 @@ absl::Status InHeader(const absl::Status& status) {
 // One unary call. The model is looked up on the I/O pool unless it is in memory. Few rows join the
 // calls that predict with the same model at that moment; many go to the pool of predictions, where they
 // end when their client goes away. Deletes itself.
-class PredictReactor final : public TrackedUnary {
+class PredictCall final : public RequestCall {
  public:
-  PredictReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
-                 PredictionRunner& runner, CallRecord call, grpc::CallbackServerContext* context,
-                 const v1::PredictRequest* request, v1::PredictResponse* response)
-      : TrackedUnary(environment),
-        environment_(environment),
+  PredictCall(const RpcEnvironment& environment, const PredictionHandlers& handlers,
+              PredictionRunner& runner, CallRecord call, grpc::CallbackServerContext* context)
+      : RequestCall(environment, std::move(call), context, request_),
         handlers_(handlers),
-        runner_(runner),
-        call_(std::move(call)),
-        context_(context),
-        request_(request),
-        response_(response) {
-    model_ = handlers_.Find(*request);
+        runner_(runner) {}
+
+  void OnCancel() override { cancellation_.Cancel(); }
+
+ private:
+  void Begin() override {
+    model_ = handlers_.Find(request_);
     if (model_ == nullptr) {
       environment_.io->Post([this] { Open(); });
     } else {
@@ -59,13 +57,10 @@ class PredictReactor final : public TrackedUnary {
     }
   }
 
-  void OnCancel() override { cancellation_.Cancel(); }
-
- private:
   void Open() {
     const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
-      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
-      MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(*request_));
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
+      MERCER_ASSIGN_OR_RETURN(model_, handlers_.Open(request_));
       return absl::OkStatus();
     });
     if (status.ok()) {
@@ -76,15 +71,15 @@ class PredictReactor final : public TrackedUnary {
   }
 
   void Route() {
-    if (!PredictionHandlers::MayJoin(*model_, *request_)) {
+    if (!PredictionHandlers::MayJoin(*model_, request_)) {
       environment_.predictions->Post([this] { Answer(); });
       return;
     }
     PredictionBatch call;
     const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
-      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
-      MERCER_RETURN_IF_ERROR(PredictionHandlers::CheckOptions(*model_, *request_));
-      call.push_back({request_, response_, ClaimedRows(request_->rows()),
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
+      MERCER_RETURN_IF_ERROR(PredictionHandlers::CheckOptions(*model_, request_));
+      call.push_back({&request_, &response_, ClaimedRows(request_.rows()),
                       [this] { return context_->IsCancelled(); },
                       [this](const absl::Status& answer) { End(answer); }});
       return absl::OkStatus();
@@ -98,43 +93,40 @@ class PredictReactor final : public TrackedUnary {
 
   void Answer() {
     End(RunSafely(call_.method(), [this]() -> absl::Status {
-      MERCER_RETURN_IF_ERROR(call_.Check(*context_, *request_));
-      MERCER_ASSIGN_OR_RETURN(*response_, handlers_.Predict(*model_, *request_, cancellation_));
+      MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
+      MERCER_ASSIGN_OR_RETURN(response_, handlers_.Predict(*model_, request_, cancellation_));
       return absl::OkStatus();
     }));
   }
 
   void End(const absl::Status& answer) {
-    const absl::Status status = answer.ok() ? call_.CheckSize(*response_) : answer;
+    const absl::Status status = answer.ok() ? call_.CheckSize(response_) : answer;
     if (model_ != nullptr) {
-      model_->statistics->RecordCall(status.code(), response_->decision_values().rows(),
+      model_->statistics->RecordCall(status.code(), response_.decision_values().rows(),
                                      absl::Now() - call_.start(), absl::Now());
     }
-    Finish(call_.End(status));
+    FinishWith(*this, response_, call_.End(status), bytes_);
   }
 
-  const RpcEnvironment& environment_;
   const PredictionHandlers& handlers_;
   PredictionRunner& runner_;
-  CallRecord call_;
-  grpc::CallbackServerContext* context_;
-  const v1::PredictRequest* request_;
-  v1::PredictResponse* response_;
+  v1::PredictRequest request_;
+  v1::PredictResponse response_;
   const CancellationToken cancellation_;
   std::shared_ptr<const LoadedModel> model_;
 };
 
 // Reads a message, answers it, reads the next: one step at a time. A drain ends it between two steps.
 // Deletes itself.
-class PredictStreamReactor final
-    : public grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse> {
+class PredictStreamCall final : public RawReactor {
  public:
-  PredictStreamReactor(const RpcEnvironment& environment, const PredictionHandlers& handlers,
-                       CallRecord call, grpc::CallbackServerContext* context)
+  PredictStreamCall(const RpcEnvironment& environment, const PredictionHandlers& handlers,
+                    CallRecord call, grpc::CallbackServerContext* context)
       : environment_(environment),
         handlers_(handlers),
         context_(context),
         call_(std::move(call)),
+        intake_(environment, call_),
         tracked_(*environment.calls, {[this] { OnDrain(); }, [this] { CancelWrite(); }}) {
     Read();
   }
@@ -151,7 +143,7 @@ class PredictStreamReactor final
     }
     // The header is a matter of files, the rows one of work.
     Executor& executor = model_ == nullptr ? *environment_.io : *environment_.predictions;
-    executor.Post([this] { Step(&PredictStreamReactor::HandleMessage); });
+    executor.Post([this] { Step(&PredictStreamCall::HandleMessage); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -160,7 +152,7 @@ class PredictStreamReactor final
       End(absl::CancelledError("the client has gone"));
     } else if (dataset_ != nullptr) {
       arrival_ = absl::Now();
-      environment_.predictions->Post([this] { Step(&PredictStreamReactor::PredictBatch); });
+      environment_.predictions->Post([this] { Step(&PredictStreamCall::PredictBatch); });
     } else {
       Read();
     }
@@ -179,7 +171,7 @@ class PredictStreamReactor final
   void End(const absl::Status& status) { Finish(call_.End(status)); }
 
   void Read() {
-    if (!steps_.Wait([this] { StartRead(&request_); })) {
+    if (!steps_.Wait([this] { StartRead(&bytes_); })) {
       End(DrainingError());
     }
   }
@@ -198,7 +190,7 @@ class PredictStreamReactor final
   }
 
   // Does one step's work and what follows from it.
-  void Step(absl::StatusOr<Next> (PredictStreamReactor::*work)()) {
+  void Step(absl::StatusOr<Next> (PredictStreamCall::*work)()) {
     const absl::StatusOr<Next> next = RunSafely(call_.method(), [&] { return (this->*work)(); });
     if (!next.ok()) {
       Record(next.status().code());
@@ -212,10 +204,10 @@ class PredictStreamReactor final
       case Next::kWrite:
         Record(absl::StatusCode::kOk);
         writing_ = true;
-        StartWrite(&response_);
+        StartWrite(&bytes_);
         return;
       case Next::kPredictBatch:
-        environment_.predictions->Post([this] { Step(&PredictStreamReactor::PredictBatch); });
+        environment_.predictions->Post([this] { Step(&PredictStreamCall::PredictBatch); });
         return;
       case Next::kEnd:
         End(absl::OkStatus());
@@ -224,6 +216,7 @@ class PredictStreamReactor final
   }
 
   absl::StatusOr<Next> HandleMessage() {
+    MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, request_));
     MERCER_RETURN_IF_ERROR(call_.Check(*context_, request_));
     if (request_.has_header() != (model_ == nullptr)) {
       return BadOrder("the first message, and no other, must hold the header");
@@ -265,6 +258,7 @@ class PredictStreamReactor final
     }
     response_ = *std::move(response);
     MERCER_RETURN_IF_ERROR(call_.CheckSize(response_));
+    bytes_ = BytesOf(response_);
     return Next::kWrite;
   }
 
@@ -280,7 +274,9 @@ class PredictStreamReactor final
   const PredictionHandlers& handlers_;
   grpc::CallbackServerContext* context_;
   CallRecord call_;
+  RequestIntake intake_;
   const CancellationToken cancellation_;
+  grpc::ByteBuffer bytes_;  // that come, and then the answer's
   v1::PredictStreamRequest request_;
   v1::PredictResponse response_;
   v1::PredictHeader header_;
@@ -294,45 +290,26 @@ class PredictStreamReactor final
   TrackedCall tracked_;
 };
 
-class PredictionServiceImpl final : public v1::PredictionService::CallbackService {
+class PredictionRpcs final : public RpcService {
  public:
-  PredictionServiceImpl(const RpcEnvironment& environment, const ApiContext& context,
-                        ModelCache& cache)
-      : environment_(environment),
+  PredictionRpcs(const RpcEnvironment& environment, const ApiContext& context, ModelCache& cache)
+      : RpcService(environment),
         handlers_(context, cache),
-        runner_(*environment.predictions, environment.max_message_bytes) {}
-
-  grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context,
-                                    const v1::PredictRequest* request,
-                                    v1::PredictResponse* response) override {
-    grpc::Status refusal;
-    std::optional<CallRecord> call =
-        CallRecord::Admit(environment_, *context, "PredictionService/Predict", &refusal);
-    if (!call.has_value()) {
-      return FailUnary(environment_, refusal);
-    }
-    return new PredictReactor(environment_, handlers_, runner_, *std::move(call), context, request,
-                              response);
-  }
-
-  grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse>* PredictStream(
-      grpc::CallbackServerContext* context) override {
-    return OpenStream<grpc::ServerBidiReactor<v1::PredictStreamRequest, v1::PredictResponse>>(
-        environment_, context, "PredictionService/PredictStream", [&](CallRecord call) {
-          return new PredictStreamReactor(environment_, handlers_, std::move(call), context);
-        });
-  }
-
-  grpc::ServerUnaryReactor* ListPredictionStatistics(
-      grpc::CallbackServerContext* context, const v1::ListPredictionStatisticsRequest* request,
-      v1::ListPredictionStatisticsResponse* response) override {
-    return RunUnary(environment_, environment_.io, context,
-                    "PredictionService/ListPredictionStatistics", request, response,
-                    [this](const auto& message) { return handlers_.ListStatistics(message); });
+        runner_(*environment.predictions, environment.max_message_bytes) {
+    Call("PredictionService/Predict",
+         [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           return new PredictCall(environment_, handlers_, runner_, std::move(call), client);
+         });
+    Stream("PredictionService/PredictStream",
+           [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+             return new PredictStreamCall(environment_, handlers_, std::move(call), client);
+           });
+    Unary<v1::ListPredictionStatisticsRequest>(
+        "PredictionService/ListPredictionStatistics", *environment.io,
+        [this](const auto& request) { return handlers_.ListStatistics(request); });
   }
 
  private:
-  const RpcEnvironment& environment_;
   PredictionHandlers handlers_;
   PredictionRunner runner_;
 };
@@ -341,7 +318,7 @@ class PredictionServiceImpl final : public v1::PredictionService::CallbackServic
 
 std::unique_ptr<grpc::Service> MakePredictionService(const RpcEnvironment& environment,
                                                      const ApiContext& context, ModelCache& cache) {
-  return std::make_unique<PredictionServiceImpl>(environment, context, cache);
+  return std::make_unique<PredictionRpcs>(environment, context, cache);
 }
 
 }  // namespace mercer::server

@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 #include "core/base/errors.h"
 #include "server/api/job_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
+#include "server/api/unknown_fields.h"
 
 namespace mercer::server {
 namespace {
@@ -28,18 +30,33 @@ absl::Status EndOfStream(const absl::Status& status, const std::string& job_id) 
   }
 }
 
+// The id of the job. Errors: kInvalidArgument with every bad field; reason BAD_SEQUENCE when it is the
+// sequence number alone.
+absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& request) {
+  FieldViolations violations;
+  CheckUnknownFields(request, violations);
+  absl::StatusOr<std::string> id = ParseJobName(request.job(), "job");
+  violations.AddAll("", id.status());
+  const bool others_are_good = violations.empty();
+  if (violations.Check(request.after_sequence() >= 0, "after_sequence",
+                       absl::StrCat("must be >= 0, is ", request.after_sequence())) &&
+      others_are_good) {
+    return id;
+  }
+  return others_are_good ? WithReason(violations.ToStatus(), "BAD_SEQUENCE")
+                         : violations.ToStatus();
+}
+
 }  // namespace
 
-ProgressStream::ProgressStream(const RpcEnvironment& environment, const ApiContext& api,
-                               CallRecord call, grpc::CallbackServerContext* context,
-                               std::string job_id, int64_t after_sequence)
-    : environment_(environment),
-      api_(api),
-      job_id_(std::move(job_id)),
-      call_(std::move(call)),
-      // The hub ends the stream after the job's last events.
-      tracked_(*environment.calls, {nullptr, [context] { context->TryCancel(); }}) {
-  subscription_ = api_.hub->Subscribe(job_id_, after_sequence, [this] { Pump(); });
+void ProgressStream::Begin() {
+  const absl::StatusOr<std::string> id = CheckStreamRequest(request_);
+  if (!id.ok()) {
+    Finish(call_.End(id.status()));
+    return;
+  }
+  job_id_ = *id;
+  subscription_ = api_.hub->Subscribe(job_id_, request_.after_sequence(), [this] { Pump(); });
   heartbeat_ = environment_.ticker->Add([this] { Heartbeat(); });
   {
     absl::MutexLock lock(&mutex_);
@@ -66,10 +83,11 @@ void ProgressStream::OnCancel() {
   Pump();
 }
 
-void ProgressStream::OnDone() {
-  environment_.ticker->Remove(heartbeat_);
+void ProgressStream::Leave() {
+  if (heartbeat_ != 0) {
+    environment_.ticker->Remove(heartbeat_);
+  }
   subscription_.reset();  // waits for a wake that is running
-  delete this;
 }
 
 void ProgressStream::Heartbeat() {
@@ -95,9 +113,9 @@ void ProgressStream::Pump(Executor* writer) {
       return;
     case Action::kWrite:
       if (writer == nullptr) {
-        StartWrite(&response_);
+        StartWrite(&bytes_);
       } else {
-        writer->Post([this] { StartWrite(&response_); });
+        writer->Post([this] { StartWrite(&bytes_); });
       }
       return;
     case Action::kFetchJob:
@@ -156,7 +174,11 @@ ProgressStream::Action ProgressStream::Decide() {
 ProgressStream::Action ProgressStream::TakeEvent(const JobEvent& event) {
   busy_ = true;
   *response_.mutable_event() = WriteEvent(event);
-  return event.is_terminal() ? Action::kFetchJob : Action::kWrite;
+  if (event.is_terminal()) {
+    return Action::kFetchJob;
+  }
+  bytes_ = BytesOf(response_);
+  return Action::kWrite;
 }
 
 ProgressStream::Action ProgressStream::DecideHeartbeat() {
@@ -167,6 +189,7 @@ ProgressStream::Action ProgressStream::DecideHeartbeat() {
   busy_ = true;
   SetTimestamp(absl::Now(), response_.mutable_heartbeat()->mutable_time());
   response_.mutable_heartbeat()->set_last_sequence(subscription_->cursor());
+  bytes_ = BytesOf(response_);
   return Action::kWrite;
 }
 
@@ -176,10 +199,11 @@ void ProgressStream::FetchJob() {
   const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
     MERCER_ASSIGN_OR_RETURN(const JobRecord record, api_.storage->jobs().GetJob(job_id_));
     CompleteTerminalEvent(record, response_.mutable_event());
+    bytes_ = BytesOf(response_);
     return absl::OkStatus();
   });
   if (status.ok()) {
-    StartWrite(&response_);
+    StartWrite(&bytes_);
     return;
   }
   {

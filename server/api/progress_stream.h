@@ -3,14 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include <grpcpp/support/server_callback.h>
 
 #include "mercer/v1/training_service.pb.h"
 #include "server/api/api_context.h"
-#include "server/api/rpc.h"
+#include "server/api/request_call.h"
 #include "server/jobs/progress_hub.h"
 
 namespace mercer::server {
@@ -18,19 +18,23 @@ namespace mercer::server {
 // Deletes itself. Pump() alone decides what happens next, under one mutex: write, wait, or finish.
 // At most one write is in flight, and there is one Finish. The next event is taken when the last
 // was written, so a slow client costs a cursor.
-class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressResponse> {
+class ProgressStream final : public RequestCall {
  public:
   ProgressStream(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
-                 grpc::CallbackServerContext* context, std::string job_id, int64_t after_sequence);
+                 grpc::CallbackServerContext* context)
+      : RequestCall(environment, std::move(call), context, request_), api_(api) {}
   ~ProgressStream() override = default;
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override;
 
  private:
   enum class Action : uint8_t { kNothing, kWrite, kFinish, kFetchJob };
 
+  void Begin() override;
+  // The hub ends the stream after the job's last events.
+  void CancelForDrain() override { context_->TryCancel(); }
+  void Leave() override;
   // Messages are sent by the current thread, or on `writer`.
   void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose event could not be made.
@@ -42,11 +46,10 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
   // Adds the job's error and model to its terminal event. Runs on the I/O pool.
   void FetchJob() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const RpcEnvironment& environment_;
   const ApiContext& api_;
-  const std::string job_id_;
-  CallRecord call_;
-  std::unique_ptr<ProgressSubscription> subscription_;  // set by the constructor, reset by OnDone
+  v1::StreamProgressRequest request_;
+  std::string job_id_;
+  std::unique_ptr<ProgressSubscription> subscription_;  // from Begin to Leave
   int64_t heartbeat_ = 0;                               // the ticker's key
   v1::StreamProgressResponse response_;                 // of whoever has set busy_
 
@@ -57,7 +60,6 @@ class ProgressStream final : public grpc::ServerWriteReactor<v1::StreamProgressR
   bool heartbeat_due_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status end_ ABSL_GUARDED_BY(mutex_);
-  TrackedCall tracked_;
 };
 
 }  // namespace mercer::server

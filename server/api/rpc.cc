@@ -202,13 +202,6 @@ bool CallRecord::TakesRefusal(const absl::Status& status) const {
                                                                        : RefusalLog::kKnownCaller);
 }
 
-grpc::ServerUnaryReactor* FailUnary(const RpcEnvironment& environment,
-                                    const grpc::Status& refusal) {
-  auto* reactor = new TrackedUnary(environment);
-  reactor->Finish(refusal);
-  return reactor;
-}
-
 grpc::Status CallRecord::End(const absl::Status& status, const AuditSubject& subject) {
   Report(status, subject, /*refused=*/false);
   slot_ = CallSlots::Slot();  // before the client hears of the end and calls again

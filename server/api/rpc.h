@@ -12,7 +12,6 @@
 #include "absl/time/time.h"
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
-#include <grpcpp/support/server_callback.h>
 
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
@@ -21,6 +20,7 @@
 #include "server/api/call_slots.h"
 #include "server/api/call_tracker.h"
 #include "server/api/method_rules.h"
+#include "server/api/parse_budget.h"
 #include "server/api/refusal_log.h"
 #include "server/api/ticker.h"
 #include "server/jobs/executor.h"
@@ -47,7 +47,10 @@ struct RpcEnvironment {
   Executor* submission = nullptr;   // for Train, which may read a whole data set
   Executor* predictions = nullptr;  // for predictions that are much work
   Ticker* ticker = nullptr;
-  int64_t max_message_bytes = 0;
+  int64_t max_message_bytes = int64_t{64} << 20;
+  // What all requests may take in memory while they are answered.
+  int64_t request_memory_bytes = int64_t{512} << 20;
+  std::shared_ptr<ParseBudget> request_memory = std::make_shared<ParseBudget>();
   std::shared_ptr<spdlog::logger> log;                                // may be null
   CallObserver* observer = nullptr;                                   // may be null
   std::shared_ptr<const Gate> gate = std::make_shared<const Gate>();  // open to everybody
@@ -99,6 +102,10 @@ class CallRecord {
   const char* method() const { return method_; }
   absl::Time start() const { return start_; }
   bool changes() const { return rule_->changes; }
+  // Of one message of the request.
+  int64_t request_bytes() const {
+    return rule_->request_bytes > 0 ? rule_->request_bytes : environment_->max_message_bytes;
+  }
   const CallInfo& info() const { return info_; }
 
  private:
@@ -149,38 +156,6 @@ grpc::Status AnswerUnary(CallRecord& call, const grpc::CallbackServerContext& co
     return absl::OkStatus();
   });
   return call.changes() ? call.End(status, SubjectOf(request, *response)) : call.End(status);
-}
-
-// A unary call that runs until its answer has been sent. Deletes itself.
-class TrackedUnary : public grpc::ServerUnaryReactor {
- public:
-  explicit TrackedUnary(const RpcEnvironment& environment) : tracked_(*environment.calls) {}
-  void OnDone() override { delete this; }
-
- private:
-  TrackedCall tracked_;
-};
-
-// For a call that the door has refused.
-grpc::ServerUnaryReactor* FailUnary(const RpcEnvironment& environment, const grpc::Status& refusal);
-
-// Runs `handler`, an absl::StatusOr<Response>(const Request&) or one that takes a const CallInfo& too,
-// on `executor`; a call that the door refuses never gets there.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* RunUnary(const RpcEnvironment& environment, Executor* executor,
-                                   grpc::CallbackServerContext* context, const char* method,
-                                   const Request* request, Response* response, Handler handler) {
-  grpc::Status refusal;
-  std::optional<CallRecord> call = CallRecord::Admit(environment, *context, method, &refusal);
-  if (!call.has_value()) {
-    return FailUnary(environment, refusal);
-  }
-  auto* reactor = new TrackedUnary(environment);
-  executor->Post([reactor, call = *std::move(call), context, request, response,
-                  handler = std::move(handler)]() mutable {
-    reactor->Finish(AnswerUnary(call, *context, *request, response, handler));
-  });
-  return reactor;
 }
 
 // For RPCs that this server does not have yet.

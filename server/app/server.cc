@@ -31,6 +31,7 @@
 #include "server/app/port_file.h"
 #include "server/app/reload.h"
 #include "server/app/server_metrics.h"
+#include "server/app/transport.h"
 #include "server/jobs/crash_notes.h"
 #include "server/jobs/job_log.h"
 #include "server/jobs/storage_keeper.h"
@@ -366,6 +367,7 @@ class Server::Impl {
     environment_.predictions = predictions_.get();
     environment_.ticker = ticker_.get();
     environment_.max_message_bytes = options_.max_message_bytes;
+    environment_.request_memory_bytes = ReceiveMemory(options_);
     environment_.peer_key = NewPeerKey();
     environment_.log = log_;
     environment_.gate = access_->gate();

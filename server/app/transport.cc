@@ -14,8 +14,7 @@
 namespace mercer::server {
 namespace {
 
-// For what clients have sent and no call has taken yet, and for answers on their way.
-constexpr size_t kQuotaBytes = size_t{1} << 30;
+constexpr int64_t kReceiveBytes = int64_t{512} << 20;
 constexpr int kStreamsPerConnection = 1000;
 
 int Milliseconds(absl::Duration duration) {
@@ -75,8 +74,8 @@ void SetLimits(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                              Milliseconds(options.access.handshake_limit));
   // Of all connections together: near it the transport reads less, beyond it it drops calls.
-  builder.SetResourceQuota(grpc::ResourceQuota("mercer").Resize(
-      std::max<size_t>(kQuotaBytes, 4 * static_cast<size_t>(options.max_message_bytes))));
+  builder.SetResourceQuota(
+      grpc::ResourceQuota("mercer").Resize(static_cast<size_t>(ReceiveMemory(options))));
 }
 
 void SetKeepAlive(const AccessOptions& access, grpc::ServerBuilder& builder) {
@@ -87,6 +86,10 @@ void SetKeepAlive(const AccessOptions& access, grpc::ServerBuilder& builder) {
 }
 
 }  // namespace
+
+int64_t ReceiveMemory(const ServerOptions& options) {
+  return std::max(kReceiveBytes, 4 * options.max_message_bytes);
+}
 
 std::unique_ptr<grpc::ServerBuilder> NewServerBuilder(const ServerOptions& options) {
   SwitchOnLibraryServices(options.access.channelz);

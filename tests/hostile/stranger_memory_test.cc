@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
+#include "mercer/v1/training_service.pb.h"
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/server/http_client.h"
 
@@ -35,6 +36,37 @@ TEST_F(StrangerMemoryTest, MessagesThatGrowWhenTheyAreInflatedAreRefused) {
     }
   }
   ExpectPeakWithin(int64_t{48} << 20);
+  ExpectHealthy();
+}
+
+TEST_F(StrangerMemoryTest, NothingOfARequestIsReadBeforeItsCallerIsKnown) {
+  // A message of 31 million empty kernels.
+  std::string kernels;
+  for (size_t i = 0; i < size_t{62} << 20; i += 2) {
+    kernels += std::string("\x0a\x00", 2);
+  }
+  v1::TrainRequest learner;
+  learner.mutable_learner()->mutable_lp_mkl();
+  const google::protobuf::Reflection* const fields = learner.GetReflection();
+  fields->MutableUnknownFields(learner.mutable_learner())
+      ->AddLengthDelimited(v1::Learner::kLpMklFieldNumber, kernels);
+  const grpc::ByteBuffer message = MessageOf(learner.SerializeAsString());
+  for (const char* method : {"TrainingService/Train", "TrainingService/WatchJobs",
+                             "ModelService/GetModel", "PredictionService/Predict"}) {
+    for (int i = 0; i < 4; ++i) {
+      const grpc::Status status =
+          CallRaw(NewChannel(), {.path = absl::StrCat("/mercer.v1.", method), .message = message});
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
+    }
+  }
+  ExpectPeakWithin(int64_t{64} << 20);
+  // Nor does what it becomes cost the memory of somebody who may call.
+  const Headers token = {{"authorization", absl::StrCat("Bearer ", token_)}};
+  const grpc::Status status =
+      CallRaw(NewChannel(),
+              {.path = "/mercer.v1.TrainingService/Train", .message = message, .headers = token});
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  ExpectPeakWithin(int64_t{256} << 20);
   ExpectHealthy();
 }
 

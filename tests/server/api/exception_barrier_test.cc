@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/api/rpc_service.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
@@ -11,28 +12,21 @@ namespace {
 using grpc::StatusCode;
 
 // GetDataset throws what its request names.
-class ThrowingService final : public v1::DatasetService::CallbackService {
+class ThrowingRpcs final : public RpcService {
  public:
-  explicit ThrowingService(const RpcEnvironment& environment) : environment_(environment) {}
-
-  grpc::ServerUnaryReactor* GetDataset(grpc::CallbackServerContext* context,
-                                       const v1::GetDatasetRequest* request,
-                                       v1::Dataset* response) override {
-    return RunUnary(environment_, environment_.io, context, "DatasetService/GetDataset", request,
-                    response,
-                    [](const v1::GetDatasetRequest& message) -> absl::StatusOr<v1::Dataset> {
-                      if (message.name() == "memory") {
-                        throw std::bad_alloc();
-                      }
-                      if (message.name() == "bug") {
-                        throw std::logic_error("row 7 is secret");
-                      }
-                      return v1::Dataset();
-                    });
+  explicit ThrowingRpcs(const RpcEnvironment& environment) : RpcService(environment) {
+    Unary<v1::GetDatasetRequest>(
+        "DatasetService/GetDataset", *environment.io,
+        [](const v1::GetDatasetRequest& message) -> absl::StatusOr<v1::Dataset> {
+          if (message.name() == "memory") {
+            throw std::bad_alloc();
+          }
+          if (message.name() == "bug") {
+            throw std::logic_error("row 7 is secret");
+          }
+          return v1::Dataset();
+        });
   }
-
- private:
-  const RpcEnvironment& environment_;
 };
 
 class ExceptionBarrierTest : public ApiTest {
@@ -44,7 +38,7 @@ class ExceptionBarrierTest : public ApiTest {
 };
 
 TEST_F(ExceptionBarrierTest, UnaryHandler) {
-  ThrowingService service(environment_);
+  ThrowingRpcs service(environment_);
   grpc::ServerBuilder builder;
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

@@ -3,32 +3,24 @@
 
 #include <thread>
 
+#include "server/api/rpc_service.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
 namespace {
 
 // Verifies as soon as the test says so, which is never.
-class HeldModelService final : public v1::ModelService::CallbackService {
+class HeldModelRpcs final : public RpcService {
  public:
-  HeldModelService(const RpcEnvironment& environment, Executor& executor)
-      : environment_(environment), executor_(executor) {}
-
-  grpc::ServerUnaryReactor* VerifyModel(grpc::CallbackServerContext* context,
-                                        const v1::VerifyModelRequest* request,
-                                        v1::VerifyModelResponse* response) override {
-    return RunLongUnary(environment_, executor_, context, "ModelService/VerifyModel", request,
-                        response,
-                        [](const v1::VerifyModelRequest&,
-                           const CancellationToken&) -> absl::StatusOr<v1::VerifyModelResponse> {
-                          ADD_FAILURE() << "nobody waits for this any more";
-                          return v1::VerifyModelResponse();
-                        });
+  HeldModelRpcs(const RpcEnvironment& environment, Executor& executor) : RpcService(environment) {
+    LongUnary<v1::VerifyModelRequest>(
+        "ModelService/VerifyModel", executor,
+        [](const v1::VerifyModelRequest&,
+           const CancellationToken&) -> absl::StatusOr<v1::VerifyModelResponse> {
+          ADD_FAILURE() << "nobody waits for this any more";
+          return v1::VerifyModelResponse();
+        });
   }
-
- private:
-  const RpcEnvironment& environment_;
-  Executor& executor_;
 };
 
 class LongUnaryTest : public ApiTest {
@@ -59,7 +51,7 @@ class LongUnaryTest : public ApiTest {
   }
 
   HeldExecutor held_;
-  HeldModelService service_{environment_, held_};
+  HeldModelRpcs service_{environment_, held_};
   std::unique_ptr<grpc::Server> held_server_;
   std::unique_ptr<v1::ModelService::Stub> stub_;
 };

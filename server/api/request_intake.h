@@ -1,0 +1,37 @@
+// Requests as they come from the wire: how large they may be, and what they may take in memory.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include <google/protobuf/message.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include "server/api/parse_budget.h"
+#include "server/api/rpc.h"
+
+namespace mercer::server {
+
+// About what `bytes`, a message of the type of `type` on the wire, takes in memory once it is parsed: two bytes can become an
+// empty message of two hundred. Reads the bytes and makes nothing of them; answers for as many as make sense.
+int64_t ParsedBytes(const google::protobuf::Message& type, const grpc::ByteBuffer& bytes);
+
+// Of one call. Not thread-safe.
+class RequestIntake {
+ public:
+  // `environment` outlives it.
+  RequestIntake(const RpcEnvironment& environment, const CallRecord& call)
+      : environment_(environment), limit_bytes_(call.request_bytes()) {}
+
+  // Parses `bytes` into `message` and frees them. What the message takes counts among all requests of the server until the next
+  // one, or the end of this. Errors: kInvalidArgument (MALFORMED_MESSAGE), kResourceExhausted (REQUEST_TOO_LARGE, or
+  // REQUESTS_FILL_MEMORY: others take what is left).
+  absl::Status Parse(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
+
+ private:
+  const RpcEnvironment& environment_;
+  const int64_t limit_bytes_;
+  ParseBudget::Share share_;
+};
+
+}  // namespace mercer::server

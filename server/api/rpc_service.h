@@ -1,0 +1,111 @@
+// The RPCs of a service, each with what answers it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <grpcpp/impl/codegen/service_type.h>
+
+#include "server/api/long_unary.h"
+#include "server/api/request_call.h"
+#include "server/api/rpc.h"
+
+namespace mercer::server {
+
+// An RPC with one answer, which a handler finds soon. Deletes itself.
+template <typename Request, typename Handler>
+class ShortUnary final : public RequestCall {
+ public:
+  ShortUnary(const RpcEnvironment& environment, CallRecord call,
+             grpc::CallbackServerContext* context, Executor& executor, const Handler& handler)
+      : RequestCall(environment, std::move(call), context, request_),
+        executor_(executor),
+        handler_(handler) {}
+
+ private:
+  using Response =
+      typename decltype(Handle(std::declval<const CallRecord&>(), std::declval<const Request&>(),
+                               std::declval<const Handler&>()))::value_type;
+
+  void Begin() override {
+    executor_.Post([this] {
+      FinishWith(*this, response_, AnswerUnary(call_, *context_, request_, &response_, handler_),
+                 bytes_);
+    });
+  }
+
+  Executor& executor_;
+  const Handler& handler_;
+  Request request_;
+  Response response_;
+};
+
+// Registers each RPC by its name, such as "TrainingService/Train". Handlers are kept.
+class RpcService : public grpc::Service {
+ protected:
+  // `environment` outlives it.
+  explicit RpcService(const RpcEnvironment& environment) : environment_(environment) {}
+
+  // `handler`: an absl::StatusOr<Response>(const Request&), or one that takes a const CallInfo& too. It runs on `executor`.
+  template <typename Request, typename Handler>
+  void Unary(const char* method, Executor& executor, Handler handler) {
+    Call(method,
+         [this, &executor, handler = std::move(handler)](
+             CallRecord call, grpc::CallbackServerContext* context) -> RawReactor* {
+           return new ShortUnary<Request, Handler>(environment_, std::move(call), context, executor,
+                                                   handler);
+         });
+  }
+
+  // `handler`: an absl::StatusOr<Response>(const Request&, const CancellationToken&), which may take long.
+  template <typename Request, typename Handler>
+  void LongUnary(const char* method, Executor& executor, Handler handler) {
+    Stream(method,
+           [this, &executor, handler = std::move(handler)](
+               CallRecord call, grpc::CallbackServerContext* context) -> RawReactor* {
+             return new CancellableUnary<Request, Handler>(environment_, std::move(call), context,
+                                                           executor, handler);
+           });
+  }
+
+  // A call that may last: one whose token is revoked or expires is ended within two heartbeats.
+  template <typename Open>
+  void Stream(const char* method, Open open) {
+    Call(method, [open = std::move(open)](CallRecord call, grpc::CallbackServerContext* context) {
+      call.WatchCaller();
+      return open(std::move(call), context);
+    });
+  }
+
+  // `open` makes the reactor of an admitted call, which keeps the record to its end.
+  template <typename Open>
+  void Call(const char* method, Open open) {
+    Register(method,
+             [this, method,
+              open = std::move(open)](grpc::CallbackServerContext* context) -> RawReactor* {
+               grpc::Status refusal;
+               std::optional<CallRecord> call =
+                   CallRecord::Admit(environment_, *context, method, &refusal);
+               if (!call.has_value()) {
+                 // Deletes itself in OnDone, as gRPC asks of reactors.
+                 return new RefusedCall(environment_, refusal);
+               }
+               return open(*std::move(call), context);
+             });
+  }
+
+  const RpcEnvironment& environment_;
+
+ private:
+  void Register(const char* method,
+                std::function<RawReactor*(grpc::CallbackServerContext*)> get_reactor);
+
+  std::deque<std::string> paths_;  // gRPC keeps pointers to them
+};
+
+}  // namespace mercer::server
