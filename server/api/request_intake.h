@@ -12,9 +12,8 @@
 
 namespace mercer::server {
 
-// About what `bytes`, a message of the type of `type` on the wire, takes in memory once it is parsed: two bytes can become an
-// empty message of two hundred. Reads the bytes and makes nothing of them; answers for as many as make sense.
-int64_t ParsedBytes(const google::protobuf::Message& type, const grpc::ByteBuffer& bytes);
+// kResourceExhausted, reason REQUEST_TOO_LARGE. `what`: "has", "takes in memory".
+absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_bytes);
 
 // Of one call. Not thread-safe.
 class RequestIntake {

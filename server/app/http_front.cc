@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<HttpFront>> HttpFront::Open(const ServerOptions& 
   gateway::GatewayDependencies parts;
   parts.channel = std::move(dependencies.channel);
   parts.peer_key = std::move(dependencies.peer_key);
+  parts.gate = access.gate();
   parts.facts = {kCodeVersion, absl::Now(), !access.gate()->open(), dependencies.num_learners};
   parts.metrics = dependencies.metrics;
   parts.log = std::move(dependencies.log);

@@ -40,9 +40,7 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
     } else if (bytes->size() > max_bytes_ - body_.size()) {
       done_(BodyTooLarge(max_bytes_));
     } else if (!share_.Grow(bytes->size())) {
-      done_(WithReason(absl::UnavailableError("the server holds as many bodies of requests as it "
-                                              "takes; try again soon"),
-                       "TOO_MANY_BODIES"));
+      done_(TooManyBodies());
     } else {
       body_.empty() ? body_ = *std::move(bytes) : body_ += *bytes;
       Next();
@@ -57,6 +55,12 @@ class BodyReading final : public std::enable_shared_from_this<BodyReading> {
 };
 
 }  // namespace
+
+absl::Status TooManyBodies() {
+  return WithReason(absl::UnavailableError(
+                        "the server holds as many bodies of requests as it takes; try again soon"),
+                    "TOO_MANY_BODIES");
+}
 
 bool BodyBudget::Share::Grow(size_t bytes) {
   const auto more = static_cast<int64_t>(bytes);

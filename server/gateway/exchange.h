@@ -45,7 +45,10 @@ class Exchange {
   virtual void End(bool whole) = 0;
 };
 
-// What all bodies that are kept in memory may take together. Thread-safe.
+// kUnavailable, reason TOO_MANY_BODIES.
+absl::Status TooManyBodies();
+
+// What all bodies that are kept in memory, and the messages that are made of them, may take together. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(int64_t bytes) : free_(bytes) {}

@@ -12,6 +12,7 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "server/api/method_rules.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/event_sources.h"
 #include "server/gateway/export_call.h"
@@ -25,6 +26,7 @@ namespace mercer::gateway {
 namespace {
 
 constexpr int kWorkers = 2;
+constexpr uint64_t kSmallBody = uint64_t{16} << 10;
 
 bool Reads(const RequestHead& head) { return head.method == "GET" || head.method == "HEAD"; }
 
@@ -51,6 +53,24 @@ Answer OnlyReads() {
                                   "METHOD_NOT_ALLOWED", {{"allow", "GET, HEAD"}}));
 }
 
+// A small body is read first, and thrown away: the connection could not be used again behind it otherwise.
+void SendBehindBody(const std::shared_ptr<Exchange>& exchange, Answer answer) {
+  const uint64_t length =
+      exchange->head().content_length.value_or(0);  // unknown: it may have no end
+  if (length == 0 || length > kSmallBody) {
+    exchange->Send(std::move(answer));
+    return;
+  }
+  exchange->ReadSome(
+      [exchange, answer = std::move(answer)](const absl::StatusOr<std::string>& bytes) {
+        if (bytes.ok() && !bytes->empty()) {
+          SendBehindBody(exchange, answer);
+        } else {
+          exchange->Send(answer);
+        }
+      });
+}
+
 }  // namespace
 
 class Gateway::Impl {
@@ -66,6 +86,7 @@ class Gateway::Impl {
               }
             })) {
     context_.workers = workers_.get();
+    context_.gate = std::move(dependencies.gate);
     context_.facts = std::move(dependencies.facts);
     context_.find_asset = std::move(dependencies.find_asset);
     context_.metrics = dependencies.metrics;
@@ -163,6 +184,10 @@ class Gateway::Impl {
       exchange->Send(RefusalOfVerb(match.status()));
       return;
     }
+    if (!IsAdmitted(head, match->route->method)) {
+      Refuse(exchange, match->route->method);
+      return;
+    }
     switch (match->route->kind) {
       case CallKind::kUnary:
         AnswerUnary(context_, exchange, *std::move(match));
@@ -177,6 +202,25 @@ class Gateway::Impl {
         Remember(StreamJob(context_, exchange, *match));
         return;
     }
+  }
+
+  bool IsAdmitted(const RequestHead& head, std::string_view method) const {
+    const server::MethodRule* const rule = server::FindMethodRule(method);
+    return rule != nullptr &&
+           context_.gate->Admit(head.FindAll("authorization"), rule->scope, absl::Now()).ok();
+  }
+
+  // The server's own door says what is wrong, and writes it down.
+  void Refuse(const std::shared_ptr<Exchange>& exchange, std::string_view method) {
+    RpcStream::Events events;
+    events.on_read = [](grpc::ByteBuffer*) {};
+    events.on_done = [exchange](const grpc::Status& status) {
+      SendBehindBody(exchange, ErrorAnswer(DetailsOf(status)));
+    };
+    const auto rpc =
+        RpcStream::Start(context_.channel, method, CallOrigin::Of(*exchange), std::move(events));
+    rpc->WritesDone();
+    rpc->Read();  // the end
   }
 
   void ShowMetrics(const std::shared_ptr<Exchange>& exchange) {

@@ -35,6 +35,7 @@ struct GatewayOptions {
 struct GatewayDependencies {
   std::shared_ptr<grpc::Channel> channel;  // within the process
   std::string peer_key;                    // as in server::PeerOf
+  std::shared_ptr<const server::Gate> gate = std::make_shared<const server::Gate>();
   ServerFacts facts;
   AssetFinder find_asset = FindBuiltInAsset;
   MetricsSource* metrics = nullptr;     // null: /metrics is not there

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 
+#include "server/access/gate.h"
 #include "server/gateway/assets.h"
 #include "server/gateway/metrics_source.h"
 #include "server/gateway/rpc_channel.h"
@@ -67,6 +68,7 @@ struct GatewayContext {
         bodies(all_body_bytes) {}
 
   RpcChannel channel;
+  std::shared_ptr<const server::Gate> gate;
   server::Executor* workers = nullptr;  // for JSON that takes its time
   ServerFacts facts;
   AssetFinder find_asset;

@@ -1,13 +1,19 @@
 #include "server/gateway/message_json.h"
 
+#include <memory>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include "core/base/errors.h"
 #include "core/base/shorten.h"
+#include "core/base/status_macros.h"
 #include "core/base/utf8.h"
 
 namespace mercer::gateway {
@@ -16,6 +22,7 @@ namespace {
 namespace json = google::protobuf::util;
 
 constexpr size_t kMaxQuotedBytes = 200;
+constexpr char kTypePrefix[] = "type.googleapis.com";
 
 absl::Status BadJson(const std::string& why) {
   return WithReason(
@@ -53,19 +60,29 @@ absl::Status ErrorOfMessage(absl::string_view message) {
 
 }  // namespace
 
-absl::Status ReadJson(std::string_view text, google::protobuf::Message& message) {
+absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
+                      const WireCheck& check) {
   if (text.empty()) {
     return absl::OkStatus();
   }
   if (!IsUtf8(text)) {
     return BadJson("it is not UTF-8");
   }
-  const auto status = json::JsonStringToMessage({text.data(), text.size()}, &message);
-  if (status.ok()) {
-    return absl::OkStatus();
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  const std::unique_ptr<json::TypeResolver> types(
+      json::NewTypeResolverForDescriptorPool(kTypePrefix, type.file()->pool()));
+  std::string wire;
+  const auto status =
+      json::JsonToBinaryString(types.get(), absl::StrCat(kTypePrefix, "/", type.full_name()),
+                               {text.data(), text.size()}, &wire);
+  if (!status.ok()) {
+    const auto said = status.message();
+    return ErrorOfMessage({said.data(), said.size()});
   }
-  const auto said = status.message();
-  return ErrorOfMessage({said.data(), said.size()});
+  if (check != nullptr) {
+    MERCER_RETURN_IF_ERROR(check(message, wire));
+  }
+  return message.ParseFromString(wire) ? absl::OkStatus() : BadJson("a value is out of its range");
 }
 
 absl::StatusOr<std::string> WriteJson(const google::protobuf::Message& message) {

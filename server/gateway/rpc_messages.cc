@@ -9,7 +9,6 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
-#include "server/gateway/message_json.h"
 #include "server/gateway/request_binding.h"
 #include "server/gateway/url.h"
 
@@ -28,7 +27,8 @@ std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::De
 }
 
 absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
-    const RouteMatch& match, const RequestHead& head, std::string_view body) {
+    const RouteMatch& match, const RequestHead& head, std::string_view body,
+    const WireCheck& check) {
   const google::protobuf::MethodDescriptor* method = FindMethod(match.route->method);
   if (method == nullptr) {
     return absl::InternalError("a route leads to no RPC");
@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
     return WithReason(absl::InvalidArgumentError("this method takes no body, but a query"),
                       "BAD_JSON");
   }
-  MERCER_RETURN_IF_ERROR(ReadJson(body, *message));
+  MERCER_RETURN_IF_ERROR(ReadJson(body, *message, check));
   const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
   if (!parameters.has_value()) {
     return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),

@@ -9,6 +9,7 @@
 #include <google/protobuf/message.h>
 
 #include "server/gateway/http_message.h"
+#include "server/gateway/message_json.h"
 #include "server/gateway/routes.h"
 
 namespace mercer::gateway {
@@ -19,8 +20,9 @@ const google::protobuf::MethodDescriptor* FindMethod(std::string_view method);
 std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type);
 
 // The request message out of path, query and (for verbs that have one) `body`. Errors: kInvalidArgument with reason BAD_JSON,
-// BAD_QUERY or BAD_FIELDS.
+// BAD_QUERY or BAD_FIELDS; those of `check`.
 absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
-    const RouteMatch& match, const RequestHead& head, std::string_view body);
+    const RouteMatch& match, const RequestHead& head, std::string_view body,
+    const WireCheck& check = nullptr);
 
 }  // namespace mercer::gateway

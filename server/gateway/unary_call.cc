@@ -6,10 +6,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "server/api/method_rules.h"
+#include "server/api/parsed_bytes.h"
+#include "server/api/request_intake.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/rpc_messages.h"
@@ -19,6 +23,8 @@ namespace {
 
 // JSON up to so many bytes is read and written where it comes; more would keep that thread from others.
 constexpr size_t kQuickBytes = 16 * 1024;
+// JSON is longer than the bytes of its message.
+constexpr int64_t kJsonPerByte = 4;
 
 // A body that does not say what it is, is taken for JSON.
 absl::Status CheckBodyType(const RequestHead& head) {
@@ -38,20 +44,37 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       : context_(context),
         exchange_(std::move(exchange)),
         match_(std::move(match)),
-        share_(context.bodies) {}
+        share_(context.bodies),
+        request_bytes_(server::FindMethodRule(match_.route->method)->request_bytes) {}
 
   void Start() {
     if (const absl::Status status = CheckBodyType(exchange_->head()); !status.ok()) {
       exchange_->Send(ErrorAnswer(status, 415));
       return;
     }
-    ReadBody(exchange_, static_cast<size_t>(context_.max_body_bytes), share_,
+    ReadBody(exchange_, static_cast<size_t>(MaxBodyBytes()), share_,
              [self = shared_from_this()](absl::StatusOr<std::string> body) {
                self->TakeBody(std::move(body));
              });
   }
 
  private:
+  int64_t MaxBodyBytes() const {
+    return request_bytes_ > 0 ? std::min(kJsonPerByte * request_bytes_, context_.max_body_bytes)
+                              : context_.max_body_bytes;
+  }
+
+  // A body may become far more than it is.
+  absl::Status CheckWire(const google::protobuf::Message& type, const std::string& wire) {
+    const auto size = static_cast<int64_t>(wire.size());
+    if (request_bytes_ > 0 && size > request_bytes_) {
+      return server::RequestTooLarge("has", size, request_bytes_);
+    }
+    google::protobuf::io::ArrayInputStream bytes(wire.data(), static_cast<int>(wire.size()));
+    return share_.Grow(static_cast<size_t>(server::ParsedBytes(type, bytes))) ? absl::OkStatus()
+                                                                              : TooManyBodies();
+  }
+
   void TakeBody(absl::StatusOr<std::string> body) {
     if (!body.ok()) {
       exchange_->Send(BodyErrorAnswer(body.status()));
@@ -64,7 +87,10 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   void Call(const std::string& body) {
     const absl::Status status = RunSafely("a request of HTTP", [&]() -> absl::Status {
       MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> request,
-                              MakeRequestMessage(match_, exchange_->head(), body));
+                              MakeRequestMessage(match_, exchange_->head(), body,
+                                                 [this](const auto& type, const std::string& wire) {
+                                                   return CheckWire(type, wire);
+                                                 }));
       const auto call = UnaryRpc::Start(
           context_.channel, match_.route->method, CallOrigin::Of(*exchange_), ToBytes(*request),
           [self = shared_from_this()](const grpc::Status& done, grpc::ByteBuffer answer) {
@@ -123,6 +149,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
   BodyBudget::Share share_;
+  const int64_t request_bytes_;  // of the message on the wire; 0: as many as the server takes
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // What somebody without a token can make a server hold in memory.
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
@@ -10,6 +12,15 @@
 
 namespace mercer::server {
 namespace {
+
+// A request to train, in JSON of so many bytes.
+std::string EmptyKernels(size_t bytes) {
+  std::string json = R"({"learner":{"lpMkl":{"kernels":[{})";
+  while (json.size() < bytes) {
+    json += ",{}";
+  }
+  return json + "]}}}";
+}
 
 class StrangerMemoryTest : public HostileTest {
  protected:
@@ -67,6 +78,31 @@ TEST_F(StrangerMemoryTest, NothingOfARequestIsReadBeforeItsCallerIsKnown) {
               {.path = "/mercer.v1.TrainingService/Train", .message = message, .headers = token});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   ExpectPeakWithin(int64_t{256} << 20);
+  ExpectHealthy();
+}
+
+TEST_F(StrangerMemoryTest, NoBodyIsReadBeforeItsCallerIsKnown) {
+  const std::string kernels = EmptyKernels(size_t{16} << 20);
+  const std::string head = absl::StrCat(
+      "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+      "Content-Length: ",
+      kernels.size(), "\r\n");
+  // Forty who send nearly all of it and wait would hold the memory for all bodies.
+  std::vector<std::unique_ptr<HttpClient>> waiting;
+  for (int i = 0; i < 40; ++i) {
+    waiting.push_back(std::make_unique<HttpClient>(http_port()));
+    waiting.back()->SendText(head + "\r\n" + kernels.substr(0, kernels.size() - 1));
+  }
+  ExpectPeakWithin(int64_t{64} << 20);
+  const HttpHeaders token = {{"Authorization", absl::StrCat("Bearer ", token_)}};
+  EXPECT_EQ(HttpClient(http_port()).Get("/v1/jobs", token).status, 200);
+  // Nor does somebody who may call send more than his call needs.
+  HttpClient sender(http_port());
+  sender.SendText(absl::StrCat(head, "Authorization: Bearer ", token_, "\r\n\r\n", kernels));
+  EXPECT_EQ(sender.Read().status, 413);
+  EXPECT_EQ(HttpClient(http_port()).Post("/v1/jobs", EmptyKernels(size_t{3} << 20), token).status,
+            429);
+  ExpectPeakWithin(int64_t{64} << 20);
   ExpectHealthy();
 }
 

@@ -1,0 +1,121 @@
+#include "server/api/parsed_bytes.h"
+
+#include "absl/container/flat_hash_map.h"
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+namespace mercer::server {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::MessageFactory;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Of a field that the type does not have: its number, its kind, its value, in a list that doubles.
+constexpr int64_t kUnknownField = 64;
+// Of a string beside its bytes, and of what points to a message or a string.
+constexpr int64_t kString = 48;
+constexpr int64_t kPointer = 24;
+// Numbers of a list that doubles.
+constexpr int64_t kNumber = 16;
+// As deep as the parser goes.
+constexpr int kMaxDepth = 100;
+
+// Adds up one message. It need not be exact: bytes that the parser will refuse are counted as far as they can be read.
+class Scan {
+ public:
+  explicit Scan(CodedInputStream& input) : input_(input) {}
+
+  int64_t bytes() const { return bytes_; }
+
+  // To the end of the message. False: the bytes make no sense any more.
+  bool AddMessage(const Descriptor& type, int depth) {
+    if (depth > kMaxDepth) {
+      return false;
+    }
+    bytes_ += EmptyBytes(type);
+    int groups = 0;  // that are open: their fields are unknown
+    while (const uint32_t tag = input_.ReadTag()) {
+      const FieldDescriptor* const field =
+          groups > 0 ? nullptr : type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+      switch (WireFormatLite::GetTagWireType(tag)) {
+        case WireFormatLite::WIRETYPE_START_GROUP:
+          bytes_ += kUnknownField;
+          ++groups;
+          break;
+        case WireFormatLite::WIRETYPE_END_GROUP:
+          --groups;
+          break;
+        case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
+          if (!AddDelimited(field, depth)) {
+            return false;
+          }
+          break;
+        default:
+          if (!WireFormatLite::SkipField(&input_, tag)) {
+            return false;
+          }
+          bytes_ += field == nullptr ? kUnknownField : field->is_repeated() ? kNumber : 0;
+      }
+    }
+    return input_.ConsumedEntireMessage();
+  }
+
+ private:
+  int64_t EmptyBytes(const Descriptor& type) {
+    int64_t& bytes = empty_bytes_[&type];
+    if (bytes == 0) {
+      const Message* const empty = MessageFactory::generated_factory()->GetPrototype(&type);
+      bytes = static_cast<int64_t>(empty->SpaceUsedLong());
+    }
+    return bytes;
+  }
+
+  bool AddDelimited(const FieldDescriptor* field, int depth) {
+    uint32_t length = 0;
+    if (!input_.ReadVarint32(&length)) {
+      return false;
+    }
+    if (field == nullptr) {
+      bytes_ += kUnknownField + kString + length;
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      bytes_ += kPointer;
+      const CodedInputStream::Limit limit = input_.PushLimit(static_cast<int>(length));
+      const bool is_good = AddMessage(*field->message_type(), depth + 1);
+      input_.PopLimit(limit);
+      return is_good;
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      bytes_ += kString + length;
+    } else {
+      bytes_ += field->is_repeated() ? PackedBytes(*field, length) : kUnknownField + length;
+    }
+    return input_.Skip(static_cast<int>(length));
+  }
+
+  static int64_t PackedBytes(const FieldDescriptor& field, int64_t length) {
+    const bool is_fixed = field.type() == FieldDescriptor::TYPE_DOUBLE ||
+                          field.type() == FieldDescriptor::TYPE_FLOAT ||
+                          field.type() == FieldDescriptor::TYPE_FIXED32 ||
+                          field.type() == FieldDescriptor::TYPE_FIXED64;
+    return is_fixed ? 2 * length : kNumber * length;
+  }
+
+  CodedInputStream& input_;
+  absl::flat_hash_map<const Descriptor*, int64_t> empty_bytes_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+int64_t ParsedBytes(const Message& type, google::protobuf::io::ZeroCopyInputStream& bytes) {
+  CodedInputStream input(&bytes);
+  Scan scan(input);
+  scan.AddMessage(*type.GetDescriptor(), 0);
+  return scan.bytes();
+}
+
+}  // namespace mercer::server
