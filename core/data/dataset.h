@@ -5,6 +5,7 @@
 // means missing. One-hot coding, scaling and imputation belong to the model (preprocessing.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -129,6 +130,14 @@ struct Dataset {
 absl::Status ValidateDataset(const Dataset& dataset);
 // The same but for the values in dense blocks, which were looked at before.
 absl::Status ValidateAroundDenseValues(const Dataset& dataset);
+
+// Of a column, a block or a square; and of a category.
+inline constexpr size_t kMaxNameBytes = 1024;
+inline constexpr size_t kMaxCategoryBytes = size_t{64} << 10;
+
+// Asked where data comes in, not of data that is kept: names are written into every model and many messages. Errors:
+// kInvalidArgument with reason BAD_HEADER.
+absl::Status CheckNameLengths(const Dataset& dataset);
 
 // The rows `rows` (indices into `dataset`, repeated ones allowed) as a data set of their own. A
 // square block keeps its columns.

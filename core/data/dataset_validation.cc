@@ -183,7 +183,39 @@ absl::Status Validate(const Dataset& dataset, bool with_dense_values) {
   return absl::OkStatus();
 }
 
+absl::Status CheckLength(const char* what, const std::string& text, size_t limit) {
+  if (text.size() <= limit) {
+    return absl::OkStatus();
+  }
+  return HeaderError(Quoted(text), absl::StrCat(what, " ", Quoted(text), " has ", text.size(),
+                                                " bytes, at most ", limit));
+}
+
+absl::Status CheckSchemaLengths(const ColumnSchema& schema) {
+  MERCER_RETURN_IF_ERROR(CheckLength("the name of the column", schema.name, kMaxNameBytes));
+  for (const std::string& category : schema.categories) {
+    MERCER_RETURN_IF_ERROR(CheckLength("the category", category, kMaxCategoryBytes));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::Status CheckNameLengths(const Dataset& dataset) {
+  for (const FeatureBlock& block : dataset.blocks) {
+    MERCER_RETURN_IF_ERROR(CheckLength("the name of the block", block.name, kMaxNameBytes));
+    for (const ColumnSchema& column : block.columns) {
+      MERCER_RETURN_IF_ERROR(CheckSchemaLengths(column));
+    }
+  }
+  for (const SquareBlock& square : dataset.squares) {
+    MERCER_RETURN_IF_ERROR(CheckLength("the name of the block", square.name, kMaxNameBytes));
+  }
+  for (const RoleColumn& column : dataset.role_columns) {
+    MERCER_RETURN_IF_ERROR(CheckSchemaLengths(column.schema));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ValidateDataset(const Dataset& dataset) { return Validate(dataset, true); }
 

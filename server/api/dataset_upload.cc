@@ -303,6 +303,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
                                                  const std::function<bool()>& is_cancelled) {
   MERCER_ASSIGN_OR_RETURN(WrittenDataset written, WriteContent(is_cancelled));
   const Dataset& dataset = written.dataset;
+  MERCER_RETURN_IF_ERROR(CheckNameLengths(dataset));
   MERCER_ASSIGN_OR_RETURN(const DataQuality quality,
                           AssessQuality(dataset, written.scan, is_cancelled));
   MERCER_ASSIGN_OR_RETURN(v1::Dataset description,

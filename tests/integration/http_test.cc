@@ -212,6 +212,7 @@ TEST_F(HttpTest, BadRequestsAreRefusedByName) {
       {"GET", "/v1/jobs?pageSize=x", "", 400, "BAD_FIELDS"},
       {"GET", "/v1/jobs?pageSize=-1", "", 400, "BAD_PAGE_SIZE"},
       {"GET", "/v1/jobs?a=%ff", "", 400, "BAD_QUERY"},
+      {"GET", "/v1/jobs/%ff", "", 400, "MALFORMED_MESSAGE"},
       {"GET", "/v1/jobs", "{}", 400, "BAD_JSON"},
       {"GET", "/v1/nothing", "", 404, "NO_SUCH_PATH"},
       {"DELETE", "/v1/jobs", "", 405, "METHOD_NOT_ALLOWED"},

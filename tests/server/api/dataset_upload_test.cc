@@ -123,6 +123,21 @@ TEST_F(DatasetUploadTest, MissingAndInfiniteNumbersNameRowAndColumn) {
   }
 }
 
+TEST_F(DatasetUploadTest, NamesHaveAnEnd) {
+  const std::string longest(1024, 'n');
+  EXPECT_TRUE(Upload({Header("parts { csv {} }"), Chunk(0, longest + ",b\n1,2\n")}).ok());
+  for (const std::string& table :
+       {longest + "n,b\n1,2\n", "a,b\n1," + std::string(70'000, 'c') + "\n"}) {
+    const absl::Status status = Upload({Header("parts { csv {} }"), Chunk(0, table)}).status();
+    EXPECT_EQ(GetReason(status), "BAD_HEADER") << status;
+  }
+  const absl::Status status =
+      Upload({Header("parts { dense { rows: 1 columns { name: '" + longest + "n' } } }"),
+              Chunk(0, Doubles({1}))})
+          .status();
+  EXPECT_EQ(GetReason(status), "BAD_HEADER") << status;
+}
+
 TEST_F(DatasetUploadTest, BadCellInCsvNamesRowAndColumn) {
   const auto dataset =
       Upload({Header("parts { csv { numeric: 'a' } }"), Chunk(0, "a,b\n1,2\nx,3\n")});
