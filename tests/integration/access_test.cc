@@ -288,23 +288,23 @@ TEST_F(AccessTest, ACallerHasOnlySoManyCallsAtATime) {
   grpc::ClientContext second_context;
   SendToken(first_context, "ada");
   SendToken(second_context, "ada");
-  auto first = prediction_->PredictStream(&first_context);
-  auto second = prediction_->PredictStream(&second_context);
-  grpc::Status status;
-  do {  // until both have arrived
-    status = Call("DatasetService/ListDatasets", TokenOf("ada"));
-  } while (status.ok());
+  const auto first = training_->WatchJobs(&first_context, v1::WatchJobsRequest());
+  const auto second = training_->WatchJobs(&second_context, v1::WatchJobsRequest());
+  v1::WatchJobsResponse arrived;
+  ASSERT_TRUE(first->Read(&arrived));
+  ASSERT_TRUE(second->Read(&arrived));
+  const grpc::Status status = Call("DatasetService/ListDatasets", TokenOf("ada"));
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(status), "TOO_MANY_CALLS");
   EXPECT_TRUE(HasDetail<google::rpc::RetryInfo>(status));
   EXPECT_TRUE(Call("DatasetService/ListDatasets", TokenOf("bob")).ok());
-  first->WritesDone();
-  first->Finish();
+  first_context.TryCancel();
+  while (!Call("DatasetService/ListDatasets", TokenOf("ada")).ok()) {  // until the server hears of it
+  }
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(Call("DatasetService/ListDatasets", TokenOf("ada")).ok());
   }
-  second->WritesDone();
-  second->Finish();
+  second_context.TryCancel();
 }
 
 TEST_F(AccessTest, BeyondLoopbackTheDoorMustBeShutOrSaidToBeOpen) {
