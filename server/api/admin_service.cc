@@ -115,7 +115,7 @@ class AdminRpcs final : public RpcService {
   AdminRpcs(const RpcEnvironment& environment, const ApiContext& context)
       : RpcService(environment) {
     Stream("AdminService/Backup",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new BackupCall(environment, context, std::move(call), client, busy_);
            });
   }

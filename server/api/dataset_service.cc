@@ -12,17 +12,16 @@ namespace {
 
 // One step at a time: read a message, handle it on a pool, read the next. A drain ends it between two
 // steps. Deletes itself.
-class UploadCall final : public RawReactor {
+class UploadCall final : public ServerCall {
  public:
   UploadCall(const RpcEnvironment& environment, const ApiContext& api, CallRecord call,
              grpc::CallbackServerContext* context)
-      : environment_(environment),
-        context_(context),
+      : ServerCall(environment, context),
         call_(std::move(call)),
-        intake_(environment, call_),
-        upload_(std::make_unique<DatasetUpload>(api, call_.info().caller)),
-        tracked_(*environment.calls, {[this] { OnDrain(); }, nullptr}) {
+        intake_(environment, call_, load_),
+        upload_(std::make_unique<DatasetUpload>(api, call_.info().caller)) {
     Read();
+    Track({[this] { OnDrain(); }, nullptr});
   }
 
   void OnReadDone(bool ok) override {
@@ -37,8 +36,6 @@ class UploadCall final : public RawReactor {
       environment_.compute->Post([this] { Store(); });
     }
   }
-
-  void OnDone() override { delete this; }
 
  private:
   void Read() {
@@ -100,17 +97,13 @@ class UploadCall final : public RawReactor {
     FinishWith(*this, response_, call_.End(status, subject_), bytes_);
   }
 
-  const RpcEnvironment& environment_;
-  grpc::CallbackServerContext* context_;
   CallRecord call_;
   RequestIntake intake_;
   std::unique_ptr<DatasetUpload> upload_;
   AuditSubject subject_;
-  grpc::ByteBuffer bytes_;  // that come, and in the end the answer's
   v1::UploadDatasetRequest message_;
   v1::Dataset response_;
   StreamSteps steps_;
-  TrackedCall tracked_;
 };
 
 class DatasetRpcs final : public RpcService {
@@ -119,7 +112,7 @@ class DatasetRpcs final : public RpcService {
       : RpcService(environment), handlers_(context) {
     expiry_.Add([&context] { context.uploads->RemoveExpired(PolicyOfUploads(context)); });
     Stream("DatasetService/UploadDataset",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new UploadCall(environment, context, std::move(call), client);
            });
     Unary<v1::GetDatasetRequest>(

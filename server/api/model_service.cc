@@ -135,7 +135,7 @@ class ModelRpcs final : public RpcService {
           return assessments_.VerifyModel(request, cancellation);
         });
     Stream("ModelService/ExportModel",
-           [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new ExportCall(environment_, handlers_, std::move(call), client);
            });
   }

@@ -118,17 +118,16 @@ class PredictCall final : public RequestCall {
 
 // Reads a message, answers it, reads the next: one step at a time. A drain ends it between two steps.
 // Deletes itself.
-class PredictStreamCall final : public RawReactor {
+class PredictStreamCall final : public ServerCall {
  public:
   PredictStreamCall(const RpcEnvironment& environment, const PredictionHandlers& handlers,
                     CallRecord call, grpc::CallbackServerContext* context)
-      : environment_(environment),
+      : ServerCall(environment, context),
         handlers_(handlers),
-        context_(context),
         call_(std::move(call)),
-        intake_(environment, call_),
-        tracked_(*environment.calls, {[this] { OnDrain(); }, [this] { CancelWrite(); }}) {
+        intake_(environment, call_, load_) {
     Read();
+    Track({[this] { OnDrain(); }, [this] { CancelWrite(); }});
   }
 
   void OnReadDone(bool ok) override {
@@ -159,7 +158,6 @@ class PredictStreamCall final : public RawReactor {
   }
 
   void OnCancel() override { cancellation_.Cancel(); }
-  void OnDone() override { delete this; }
 
  private:
   enum class Next : uint8_t { kRead, kWrite, kPredictBatch, kEnd };
@@ -270,13 +268,10 @@ class PredictStreamCall final : public RawReactor {
     }
   }
 
-  const RpcEnvironment& environment_;
   const PredictionHandlers& handlers_;
-  grpc::CallbackServerContext* context_;
   CallRecord call_;
   RequestIntake intake_;
   const CancellationToken cancellation_;
-  grpc::ByteBuffer bytes_;  // that come, and then the answer's
   v1::PredictStreamRequest request_;
   v1::PredictResponse response_;
   v1::PredictHeader header_;
@@ -287,7 +282,6 @@ class PredictStreamCall final : public RawReactor {
   Index sent_rows_ = 0;
   std::atomic<bool> writing_{false};
   StreamSteps steps_;
-  TrackedCall tracked_;
 };
 
 class PredictionRpcs final : public RpcService {
@@ -297,11 +291,11 @@ class PredictionRpcs final : public RpcService {
         handlers_(context, cache),
         runner_(*environment.predictions, environment.max_message_bytes) {
     Call("PredictionService/Predict",
-         [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+         [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
            return new PredictCall(environment_, handlers_, runner_, std::move(call), client);
          });
     Stream("PredictionService/PredictStream",
-           [this](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [this](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new PredictStreamCall(environment_, handlers_, std::move(call), client);
            });
     Unary<v1::ListPredictionStatisticsRequest>(

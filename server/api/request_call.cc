@@ -15,10 +15,10 @@ grpc::ByteBuffer BytesOf(const google::protobuf::Message& message) {
   return bytes;
 }
 
-void FinishWith(RawReactor& reactor, const google::protobuf::Message& answer,
+void FinishWith(ServerCall& call, const google::protobuf::Message& answer,
                 const grpc::Status& status, grpc::ByteBuffer& bytes) {
   if (!status.ok()) {
-    reactor.Finish(status);
+    call.Finish(status);
     return;
   }
   const absl::Status written = RunSafely("the answer", [&] {
@@ -26,22 +26,34 @@ void FinishWith(RawReactor& reactor, const google::protobuf::Message& answer,
     return absl::OkStatus();
   });
   if (written.ok()) {
-    reactor.StartWriteAndFinish(&bytes, grpc::WriteOptions(), status);
+    call.StartWriteAndFinish(&bytes, grpc::WriteOptions(), status);
   } else {
-    reactor.Finish(ToGrpcStatus(written));
+    call.Finish(ToGrpcStatus(written));
   }
+}
+
+ServerCall::ServerCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context)
+    : environment_(environment),
+      context_(context),
+      load_(environment.connections->Find(context->peer())) {}
+
+void ServerCall::OnDone() {
+  if (context_->IsCancelled()) {
+    load_.Cancel();
+  }
+  Leave();
+  tracked_.reset();  // the hooks need what derives from this
+  delete this;
 }
 
 RequestCall::RequestCall(const RpcEnvironment& environment, CallRecord call,
                          grpc::CallbackServerContext* context, google::protobuf::Message& request)
-    : environment_(environment),
+    : ServerCall(environment, context),
       call_(std::move(call)),
-      context_(context),
       request_(request),
-      intake_(environment, call_) {
+      intake_(environment, call_, load_) {
   reading_.Wait([this] { StartRead(&bytes_); });
-  tracked_.emplace(*environment.calls,
-                   DrainHooks{[this] { EndForDrain(); }, [this] { EndLate(); }});
+  Track({[this] { EndForDrain(); }, [this] { EndLate(); }});
 }
 
 void RequestCall::OnReadDone(bool ok) {
@@ -62,12 +74,6 @@ void RequestCall::OnReadDone(bool ok) {
   if (!status.ok()) {
     Finish(call_.End(status));
   }
-}
-
-void RequestCall::OnDone() {
-  Leave();
-  tracked_.reset();
-  delete this;
 }
 
 // A request that is on its way when the drain begins is still answered.

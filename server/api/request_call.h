@@ -2,46 +2,68 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
+#include "server/api/connection_load.h"
 #include "server/api/request_intake.h"
 #include "server/api/rpc.h"
 
 namespace mercer::server {
 
 // Every RPC is a stream of bytes both ways to gRPC, which would otherwise read and parse the request of a unary call before
-// anybody has asked who sends it.
-using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+// anybody has asked who sends it. Deletes itself.
+class ServerCall : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  void OnDone() final;
+
+ protected:
+  // Both outlive it.
+  ServerCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context);
+  ~ServerCall() override = default;
+
+  // The server counts the call, and a drain asks `hooks`, from now until it is done. Call once, as the last of a constructor.
+  void Track(DrainHooks hooks = DrainHooks()) {
+    tracked_.emplace(*environment_.calls, std::move(hooks));
+  }
+  // The last that is called; hooks may run still.
+  virtual void Leave() {}
+
+  const RpcEnvironment& environment_;
+  grpc::CallbackServerContext* const context_;
+  CallLoad load_;
+  grpc::ByteBuffer bytes_;  // that come or are sent
+
+ private:
+  std::optional<TrackedCall> tracked_;
+};
 
 // Sends one message and ends the call, or, when the status is not OK, ends it only. `bytes` holds what is sent until the call
 // is done.
-void FinishWith(RawReactor& reactor, const google::protobuf::Message& answer,
+void FinishWith(ServerCall& call, const google::protobuf::Message& answer,
                 const grpc::Status& status, grpc::ByteBuffer& bytes);
 grpc::ByteBuffer BytesOf(const google::protobuf::Message& message);
 
-// A call that the door has refused. Deletes itself.
-class RefusedCall final : public RawReactor {
+// A call that is refused.
+class RefusedCall final : public ServerCall {
  public:
-  RefusedCall(const RpcEnvironment& environment, const grpc::Status& refusal)
-      : tracked_(*environment.calls) {
+  RefusedCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
+              const grpc::Status& refusal)
+      : ServerCall(environment, context) {
+    Track();
     Finish(refusal);
   }
-  void OnDone() override { delete this; }
-
- private:
-  TrackedCall tracked_;
 };
 
-// A call with one request and any number of answers. Deletes itself.
-class RequestCall : public RawReactor {
+// A call with one request and any number of answers.
+class RequestCall : public ServerCall {
  public:
   void OnReadDone(bool ok) final;
   void OnCancel() override {}
-  void OnDone() final;
 
  protected:
   // `request`, a member of the class that derives from this, is there when Begin is called.
@@ -56,13 +78,8 @@ class RequestCall : public RawReactor {
   virtual void EndForDrain() {}
   // It has not ended in time.
   virtual void CancelForDrain() {}
-  // The last that is called.
-  virtual void Leave() {}
 
-  const RpcEnvironment& environment_;
   CallRecord call_;
-  grpc::CallbackServerContext* const context_;
-  grpc::ByteBuffer bytes_;  // that come or are sent
 
  private:
   void EndLate();
@@ -70,7 +87,6 @@ class RequestCall : public RawReactor {
   google::protobuf::Message& request_;
   RequestIntake intake_;
   StreamSteps reading_;
-  std::optional<TrackedCall> tracked_;  // until OnDone: its hooks need what derives from this
 };
 
 }  // namespace mercer::server

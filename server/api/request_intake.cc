@@ -21,6 +21,7 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
   share_ = nullptr;
   message.Clear();
   const auto size = static_cast<int64_t>(bytes.Length());
+  load_.Receive(size);
   if (size > limit_bytes_) {
     return RequestTooLarge("has", size, limit_bytes_);
   }

@@ -7,6 +7,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include "server/api/connection_load.h"
 #include "server/api/parse_budget.h"
 #include "server/api/rpc.h"
 
@@ -18,9 +19,11 @@ absl::Status RequestTooLarge(const char* what, int64_t bytes, int64_t limit_byte
 // Of one call. Not thread-safe.
 class RequestIntake {
  public:
-  // `environment` outlives it.
-  RequestIntake(const RpcEnvironment& environment, const CallRecord& call)
-      : environment_(environment), limit_bytes_(call.request_bytes()) {}
+  // Of the admitted `call`; `environment` and `load` outlive it.
+  RequestIntake(const RpcEnvironment& environment, const CallRecord& call, CallLoad& load)
+      : environment_(environment), load_(load), limit_bytes_(call.request_bytes()) {
+    load_.Admit(limit_bytes_);
+  }
 
   // Parses `bytes` into `message` and frees them. What the message takes counts among all requests of the server until the next
   // one, or the end of this. Errors: kInvalidArgument (MALFORMED_MESSAGE), kResourceExhausted (REQUEST_TOO_LARGE, or
@@ -29,6 +32,7 @@ class RequestIntake {
 
  private:
   const RpcEnvironment& environment_;
+  CallLoad& load_;
   const int64_t limit_bytes_;
   ParseBudget::Share share_;
 };

@@ -19,6 +19,7 @@
 #include "server/api/audit.h"
 #include "server/api/call_slots.h"
 #include "server/api/call_tracker.h"
+#include "server/api/connection_load.h"
 #include "server/api/method_rules.h"
 #include "server/api/parse_budget.h"
 #include "server/api/refusal_log.h"
@@ -57,6 +58,7 @@ struct RpcEnvironment {
   std::string peer_key;                                               // of PeerOf
   std::unique_ptr<RefusalLog> refusals;  // may be null: each refusal gets its line
   std::unique_ptr<CallSlots> slots = std::make_unique<CallSlots>(0);
+  std::unique_ptr<ConnectionLoads> connections = std::make_unique<ConnectionLoads>();
   std::unique_ptr<CallTracker> calls = std::make_unique<CallTracker>();
 };
 

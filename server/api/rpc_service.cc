@@ -7,14 +7,22 @@
 namespace mercer::server {
 
 // As the code that protoc generates does it for methods whose messages are bytes.
-void RpcService::Register(const char* method,
-                          std::function<RawReactor*(grpc::CallbackServerContext*)> get_reactor) {
-  const std::string& path = paths_.emplace_back(absl::StrCat("/mercer.v1.", method));
+void RpcService::Register(std::string path,
+                          std::function<ServerCall*(grpc::CallbackServerContext*)> get_reactor) {
+  paths_.push_back(std::move(path));
   AddMethod(new grpc::internal::RpcServiceMethod(
-      path.c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+      paths_.back().c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
   MarkMethodRawCallback(static_cast<int>(paths_.size()) - 1,
                         new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
                             std::move(get_reactor)));
+}
+
+std::string RpcService::PathOf(const char* method) { return absl::StrCat("/mercer.v1.", method); }
+
+grpc::ServerGenericBidiReactor* UnknownMethods::CreateReactor(
+    grpc::GenericCallbackServerContext* context) {
+  return new RefusedCall(environment_, context,
+                         {grpc::StatusCode::UNIMPLEMENTED, "the server has no such method"});
 }
 
 }  // namespace mercer::server

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/impl/codegen/service_type.h>
 
 #include "server/api/long_unary.h"
@@ -56,7 +57,7 @@ class RpcService : public grpc::Service {
   void Unary(const char* method, Executor& executor, Handler handler) {
     Call(method,
          [this, &executor, handler = std::move(handler)](
-             CallRecord call, grpc::CallbackServerContext* context) -> RawReactor* {
+             CallRecord call, grpc::CallbackServerContext* context) -> ServerCall* {
            return new ShortUnary<Request, Handler>(environment_, std::move(call), context, executor,
                                                    handler);
          });
@@ -67,7 +68,7 @@ class RpcService : public grpc::Service {
   void LongUnary(const char* method, Executor& executor, Handler handler) {
     Stream(method,
            [this, &executor, handler = std::move(handler)](
-               CallRecord call, grpc::CallbackServerContext* context) -> RawReactor* {
+               CallRecord call, grpc::CallbackServerContext* context) -> ServerCall* {
              return new CancellableUnary<Request, Handler>(environment_, std::move(call), context,
                                                            executor, handler);
            });
@@ -85,27 +86,43 @@ class RpcService : public grpc::Service {
   // `open` makes the reactor of an admitted call, which keeps the record to its end.
   template <typename Open>
   void Call(const char* method, Open open) {
-    Register(method,
+    Register(PathOf(method),
              [this, method,
-              open = std::move(open)](grpc::CallbackServerContext* context) -> RawReactor* {
+              open = std::move(open)](grpc::CallbackServerContext* context) -> ServerCall* {
                grpc::Status refusal;
                std::optional<CallRecord> call =
                    CallRecord::Admit(environment_, *context, method, &refusal);
                if (!call.has_value()) {
                  // Deletes itself in OnDone, as gRPC asks of reactors.
-                 return new RefusedCall(environment_, refusal);
+                 return new RefusedCall(environment_, context, refusal);
                }
                return open(*std::move(call), context);
              });
   }
 
+  // Any call of `path`, "/package.Service/Method".
+  void Register(std::string path,
+                std::function<ServerCall*(grpc::CallbackServerContext*)> get_reactor);
+
   const RpcEnvironment& environment_;
 
  private:
-  void Register(const char* method,
-                std::function<RawReactor*(grpc::CallbackServerContext*)> get_reactor);
+  static std::string PathOf(const char* method);
 
   std::deque<std::string> paths_;  // gRPC keeps pointers to them
+};
+
+// All calls of methods that no service has.
+class UnknownMethods final : public grpc::CallbackGenericService {
+ public:
+  // `environment` outlives it.
+  explicit UnknownMethods(const RpcEnvironment& environment) : environment_(environment) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override;
+
+ private:
+  const RpcEnvironment& environment_;
 };
 
 }  // namespace mercer::server

@@ -35,11 +35,11 @@ class TrainingRpcs final : public RpcService {
         "TrainingService/ListLearners", *environment.io,
         [this](const auto& request) { return handlers_.ListLearners(request); });
     Stream("TrainingService/StreamProgress",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new ProgressStream(environment, context, std::move(call), client);
            });
     Stream("TrainingService/WatchJobs",
-           [&](CallRecord call, grpc::CallbackServerContext* client) -> RawReactor* {
+           [&](CallRecord call, grpc::CallbackServerContext* client) -> ServerCall* {
              return new JobWatchStream(environment, context, std::move(call), client);
            });
   }

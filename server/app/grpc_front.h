@@ -9,6 +9,8 @@
 #include "absl/time/time.h"
 #include <grpcpp/grpcpp.h>
 
+#include "server/api/health_service.h"
+#include "server/api/rpc_service.h"
 #include "server/app/listener.h"
 #include "server/app/server_options.h"
 
@@ -19,11 +21,11 @@ class GrpcFront {
  public:
   using Services = std::vector<std::unique_ptr<grpc::Service>>;
 
-  // Listens, and answers from now on. `options` are resolved; `services` outlive the front. Errors: those of
+  // Listens, and answers from now on. `options` are resolved; `environment` and `services` outlive the front. Errors: those of
   // Listener::Open, kInternal.
   static absl::StatusOr<std::unique_ptr<GrpcFront>> Open(
       const ServerOptions& options, const std::shared_ptr<grpc::ServerCredentials>& credentials,
-      const Services& services);
+      const RpcEnvironment& environment, const Services& services);
   // Cancels what runs.
   ~GrpcFront();
   GrpcFront(const GrpcFront&) = delete;
@@ -43,12 +45,13 @@ class GrpcFront {
   }
 
  private:
-  GrpcFront(std::unique_ptr<Listener> listener, std::unique_ptr<grpc::Server> server,
-            std::string address);
+  explicit GrpcFront(const RpcEnvironment& environment);
 
-  const std::unique_ptr<Listener> listener_;
-  const std::unique_ptr<grpc::Server> server_;
-  const std::string address_;
+  HealthService health_;
+  UnknownMethods unknown_methods_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Listener> listener_;
+  std::string address_;
 };
 
 }  // namespace mercer::server

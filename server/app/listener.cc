@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include <spdlog/spdlog.h>
 
 #include "core/base/status_macros.h"
 #include "server/net/peer_host.h"
@@ -23,44 +24,95 @@ namespace {
 // What gRPC sets when it listens by itself and is told of keep-alive.
 constexpr absl::Duration kUserTimeout = absl::Seconds(10);
 constexpr int kPauseMilliseconds = 50;  // when the system has no room for a connection
+constexpr int kLookMilliseconds = 50;
+constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
+constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
+constexpr absl::Duration kForgiven = absl::Minutes(5);
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
 
 }  // namespace
 
-void OpenConnections::Add(int socket, std::string peer) {
+void OpenConnections::Add(int socket, std::string host, std::string peer) {
   struct stat file = {};
   if (fstat(socket, &file) == 0) {
-    ++of_peer_[peer];
-    connections_.push_back({socket, file.st_ino, std::move(peer)});
+    ++of_host_[host];
+    auto load = loads_.Add(peer);
+    connections_.push_back(
+        {socket, file.st_ino, std::move(host), std::move(peer), std::move(load)});
   }
 }
 
-bool OpenConnections::Reach(const ConnectionLimits& limits, const std::string& peer) const {
-  const auto found = of_peer_.find(peer);
+bool OpenConnections::Reach(const ConnectionLimits& limits, const std::string& host) const {
+  const auto found = of_host_.find(host);
   return connections_.size() >= limits.total ||
-         (found != of_peer_.end() && found->second >= limits.per_peer);
+         (found != of_host_.end() && found->second >= limits.per_peer);
 }
 
-bool OpenConnections::AreMany(const ConnectionLimits& limits, const std::string& peer,
+void OpenConnections::ForgetClosed() {
+  std::erase_if(connections_, [this](const Connection& connection) {
+    struct stat file = {};
+    if (fstat(connection.socket, &file) == 0 && file.st_ino == connection.inode) {
+      return false;
+    }
+    loads_.Remove(connection.peer, connection.load);
+    return true;
+  });
+  of_host_.clear();
+  for (const Connection& connection : connections_) {
+    ++of_host_[connection.host];
+  }
+}
+
+bool OpenConnections::AreMany(const ConnectionLimits& limits, const std::string& host,
                               absl::Time now) {
-  if (Reach(limits, peer) && now >= counted_ + kCountInterval) {
+  if (Reach(limits, host) && now >= counted_ + kCountInterval) {
     counted_ = now;
-    std::erase_if(connections_, [](const Connection& connection) {
-      struct stat file = {};
-      return fstat(connection.socket, &file) != 0 || file.st_ino != connection.inode;
-    });
-    of_peer_.clear();
-    for (const Connection& connection : connections_) {
-      ++of_peer_[connection.peer];
+    ForgetClosed();
+  }
+  return Reach(limits, host);
+}
+
+std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
+  ForgetClosed();
+  std::vector<std::string> lines;
+  for (Connection& connection : connections_) {
+    const char* const flood =
+        connection.is_broken
+            ? nullptr
+            : connection.gauge.Look(*connection.load, ReceivedBytes(connection.socket), now);
+    if (flood != nullptr) {
+      connection.is_broken = true;
+      BreakOff(connection, now);
+      lines.push_back(absl::StrCat("a connection is broken off peer=", connection.peer,
+                                   " because=\"", flood, "\""));
     }
   }
-  return Reach(limits, peer);
+  return lines;
+}
+
+void OpenConnections::BreakOff(const Connection& connection, absl::Time now) {
+  shutdown(connection.socket, SHUT_RDWR);
+  absl::erase_if(shut_out_,
+                 [now](const auto& entry) { return now > entry.second.end + kForgiven; });
+  ShutOut& shut_out = shut_out_[connection.host];
+  if (now >= shut_out.end) {
+    shut_out.length = std::clamp(2 * shut_out.length, kShortestShutOut, kLongestShutOut);
+    shut_out.end = now + shut_out.length;
+  }
+}
+
+bool OpenConnections::IsShutOut(const std::string& host, absl::Time now) const {
+  const auto found = shut_out_.find(host);
+  return found != shut_out_.end() && now < found->second.end;
 }
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& address,
-                                                         ConnectionLimits limits) {
+                                                         ConnectionLimits limits,
+                                                         ConnectionLoads& loads,
+                                                         std::shared_ptr<spdlog::logger> log) {
   MERCER_ASSIGN_OR_RETURN(ListeningSockets sockets, ListeningSockets::Open(address, kUserTimeout));
-  auto listener = std::unique_ptr<Listener>(new Listener(limits, std::move(sockets)));
+  auto listener =
+      std::unique_ptr<Listener>(new Listener(limits, std::move(sockets), loads, std::move(log)));
   if (listener->wake_ < 0) {
     return absl::InternalError(
         absl::StrCat("cannot listen on ", address, ": ", std::strerror(errno)));
@@ -68,10 +120,13 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& addr
   return listener;
 }
 
-Listener::Listener(ConnectionLimits limits, ListeningSockets sockets)
+Listener::Listener(ConnectionLimits limits, ListeningSockets sockets, ConnectionLoads& loads,
+                   std::shared_ptr<spdlog::logger> log)
     : limits_(limits),
+      log_(std::move(log)),
       sockets_(std::move(sockets)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      connections_(loads) {}
 
 Listener::~Listener() {
   Stop();
@@ -98,9 +153,19 @@ void Listener::Run() {
   for (const int socket : sockets_.sockets()) {
     polled.push_back({socket, POLLIN, 0});
   }
+  absl::Time next_look = absl::InfinitePast();
   while (true) {
-    if (poll(polled.data(), polled.size(), -1) < 0) {
-      continue;  // EINTR
+    const int ready =
+        poll(polled.data(), polled.size(), connections_.empty() ? -1 : kLookMilliseconds);
+    const absl::Time begin = absl::Now();
+    if (begin >= next_look) {
+      BreakOffFloods(begin);
+      // At most a twentieth of a processor, however many connections there are.
+      const absl::Time end = absl::Now();
+      next_look = end + std::max(absl::Milliseconds(kLookMilliseconds), 20 * (end - begin));
+    }
+    if (ready <= 0) {
+      continue;  // nobody has come, or EINTR
     }
     if (polled[0].revents != 0) {
       return;
@@ -109,6 +174,14 @@ void Listener::Run() {
       if (polled[i].revents != 0) {
         Accept(polled[i].fd);
       }
+    }
+  }
+}
+
+void Listener::BreakOffFloods(absl::Time now) {
+  for (const std::string& line : connections_.BreakOffFloods(now)) {
+    if (log_ != nullptr) {
+      log_->warn(line);
     }
   }
 }
@@ -125,12 +198,13 @@ void Listener::Accept(int listening) {
     }
     return;
   }
-  std::string peer = PeerHost(address);
-  if (connections_.AreMany(limits_, peer, absl::Now())) {
+  std::string host = PeerHost(address);
+  const absl::Time now = absl::Now();
+  if (connections_.IsShutOut(host, now) || connections_.AreMany(limits_, host, now)) {
     close(socket);
     return;
   }
-  connections_.Add(socket, std::move(peer));
+  connections_.Add(socket, std::move(host), PeerName(address));
   Acceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listening;
   parameters.fd = socket;

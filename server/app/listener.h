@@ -15,7 +15,13 @@
 #include "absl/time/time.h"
 #include <grpcpp/server_builder.h>
 
+#include "server/api/connection_load.h"
+#include "server/app/flood_gauge.h"
 #include "server/net/listening_sockets.h"
+
+namespace spdlog {
+class logger;
+}  // namespace spdlog
 
 namespace mercer::server {
 
@@ -28,21 +34,44 @@ struct ConnectionLimits {
 // numbers of closed ones are used again.
 class OpenConnections {
  public:
-  void Add(int socket, std::string peer);
-  // Whether one more would be too many, for all or for `peer`; may count those that were closed within the last moment.
-  bool AreMany(const ConnectionLimits& limits, const std::string& peer, absl::Time now);
+  // `loads` outlives it.
+  explicit OpenConnections(ConnectionLoads& loads) : loads_(loads) {}
+
+  // `host` is whose limit it counts for, `peer` what gRPC calls the other end.
+  void Add(int socket, std::string host, std::string peer);
+  // Whether one more would be too many, for all or for `host`; may count those that were closed within the last moment.
+  bool AreMany(const ConnectionLimits& limits, const std::string& host, absl::Time now);
+  // Breaks off those that send what belongs to no call, and lets their hosts make no others for a while; answers what is to be
+  // logged. To be called again and again.
+  std::vector<std::string> BreakOffFloods(absl::Time now);
+  bool IsShutOut(const std::string& host, absl::Time now) const;
+  bool empty() const { return connections_.empty(); }
 
  private:
   struct Connection {
     int socket;
     ino_t inode;
+    std::string host;
     std::string peer;
+    std::shared_ptr<ConnectionLoad> load;
+    FloodGauge gauge = {};
+    bool is_broken = false;  // what gRPC still holds of it goes soon
   };
 
-  bool Reach(const ConnectionLimits& limits, const std::string& peer) const;
+  // For how long a host is shut out whose connections are broken off again and again.
+  struct ShutOut {
+    absl::Duration length = absl::ZeroDuration();
+    absl::Time end = absl::InfinitePast();
+  };
 
+  bool Reach(const ConnectionLimits& limits, const std::string& host) const;
+  void ForgetClosed();
+  void BreakOff(const Connection& connection, absl::Time now);
+
+  ConnectionLoads& loads_;
   std::vector<Connection> connections_;
-  absl::flat_hash_map<std::string, size_t> of_peer_;
+  absl::flat_hash_map<std::string, size_t> of_host_;
+  absl::flat_hash_map<std::string, ShutOut> shut_out_;
   absl::Time counted_ = absl::InfinitePast();
 };
 
@@ -51,9 +80,11 @@ class Listener {
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that connect
-  // wait. Errors: those of ListeningSockets::Open, kInternal.
+  // wait. `loads` outlives the listener; `log` may be null. Errors: those of ListeningSockets::Open, kInternal.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address,
-                                                        ConnectionLimits limits);
+                                                        ConnectionLimits limits,
+                                                        ConnectionLoads& loads,
+                                                        std::shared_ptr<spdlog::logger> log);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -66,11 +97,14 @@ class Listener {
   int port() const { return sockets_.port(); }
 
  private:
-  Listener(ConnectionLimits limits, ListeningSockets sockets);
+  Listener(ConnectionLimits limits, ListeningSockets sockets, ConnectionLoads& loads,
+           std::shared_ptr<spdlog::logger> log);
   void Run();
   void Accept(int listening);
+  void BreakOffFloods(absl::Time now);
 
   const ConnectionLimits limits_;
+  const std::shared_ptr<spdlog::logger> log_;
   ListeningSockets sockets_;
   const int wake_;  // readable when the end has come
   std::unique_ptr<Acceptor> acceptor_;

@@ -384,7 +384,8 @@ class Server::Impl {
   }
 
   absl::Status Listen() {
-    MERCER_ASSIGN_OR_RETURN(grpc_, GrpcFront::Open(options_, access_->Credentials(), services_));
+    MERCER_ASSIGN_OR_RETURN(
+        grpc_, GrpcFront::Open(options_, access_->Credentials(), environment_, services_));
     WarnOfOpenDoor(*log_, options_.access, options_.listen, grpc_->address());
     log_->info("listening address={} data_dir={} workers={} threads={} memory_budget_bytes={}",
                grpc_->address(), options_.data_dir, options_.workers, options_.threads,

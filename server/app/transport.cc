@@ -7,7 +7,6 @@
 
 #include <grpcpp/ext/channelz_service_plugin.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 
@@ -43,10 +42,7 @@ class LibraryServices final : public grpc::ServerBuilderOption {
 // Switches for the whole process, which builders look at when they are made.
 void SwitchOnLibraryServices(bool channelz) {
   static std::once_flag once;
-  std::call_once(once, [] {
-    grpc::EnableDefaultHealthCheckService(true);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  });
+  std::call_once(once, [] { grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
   if (channelz) {
     static std::once_flag channelz_once;
     std::call_once(channelz_once, [] { grpc::channelz::experimental::InitChannelzService(); });

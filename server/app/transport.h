@@ -19,7 +19,7 @@ inline constexpr const char* kServices[] = {"mercer.v1.DatasetService", "mercer.
 // been parsed.
 int64_t ReceiveMemory(const ServerOptions& options);
 
-// A builder with limits and keep-alive; with health; with reflection and channelz, which pass by the
+// A builder with limits and keep-alive; with reflection and channelz, which pass by the
 // door, where `options` want them.
 std::unique_ptr<grpc::ServerBuilder> NewServerBuilder(const ServerOptions& options);
 

@@ -1,6 +1,10 @@
 #include "server/net/peer_host.h"
 
+#include <arpa/inet.h>
+#include <array>
 #include <netinet/in.h>
+
+#include "absl/strings/str_cat.h"
 
 namespace mercer::server {
 
@@ -18,6 +22,27 @@ std::string PeerHost(const sockaddr_storage& address) {
                : std::string(bytes, kNetworkBytes);
   }
   return "";
+}
+
+std::string PeerName(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  if (address.ss_family == AF_INET) {
+    const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+    return absl::StrCat("ipv4:", text.data(), ":", ntohs(four.sin_port));
+  }
+  const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+  if (address.ss_family != AF_INET6) {
+    return "";
+  }
+  if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+    inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text.data(), text.size());
+    return absl::StrCat("ipv4:", text.data(), ":", ntohs(six.sin6_port));
+  }
+  inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+  const std::string zone =
+      six.sin6_scope_id == 0 ? "" : absl::StrCat("%25", six.sin6_scope_id);  // "%" in an address
+  return absl::StrCat("ipv6:%5B", text.data(), zone, "%5D:", ntohs(six.sin6_port));
 }
 
 }  // namespace mercer::server

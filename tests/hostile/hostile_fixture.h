@@ -21,6 +21,8 @@ class HostileTest : public testing::Test {
 
   // What the server has logged so far.
   std::string Log() const { return server_->Log(); }
+  // Of gRPC, "127.0.0.1:PORT".
+  std::string address() const { return server_->address(); }
   // Of HTTP.
   int http_port() const { return http_port_; }
   // A connection of its own to the port of gRPC.

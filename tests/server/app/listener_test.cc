@@ -34,7 +34,7 @@ class ListenerTest : public ::testing::Test {
   }
 
   void Serve(size_t total, size_t per_peer = 1000) {
-    auto listener = Listener::Open("127.0.0.1:0", {total, per_peer});
+    auto listener = Listener::Open("127.0.0.1:0", {total, per_peer}, loads_, nullptr);
     ASSERT_TRUE(listener.ok()) << listener.status();
     listener_ = *std::move(listener);
     grpc::ServerBuilder builder;
@@ -74,6 +74,7 @@ class ListenerTest : public ::testing::Test {
     return connected;
   }
 
+  ConnectionLoads loads_;
   std::unique_ptr<Listener> listener_;
   grpc::CallbackGenericService service_;
   std::unique_ptr<grpc::Server> server_;
@@ -141,14 +142,16 @@ TEST_F(ListenerTest, ListensOnWhenTheSystemHasHadNoRoomForAConnection) {
 TEST_F(ListenerTest, APortThatIsTakenIsRefused) {
   Serve(3);
   const absl::Status status =
-      Listener::Open(absl::StrCat("127.0.0.1:", listener_->port()), {3, 3}).status();
+      Listener::Open(absl::StrCat("127.0.0.1:", listener_->port()), {3, 3}, loads_, nullptr)
+          .status();
   EXPECT_EQ(GetReason(status), "ADDRESS_IN_USE") << status;
-  EXPECT_EQ(GetReason(Listener::Open("no.such.host.invalid:0", {3, 3}).status()), "HOST_NOT_FOUND");
+  EXPECT_EQ(GetReason(Listener::Open("no.such.host.invalid:0", {3, 3}, loads_, nullptr).status()),
+            "HOST_NOT_FOUND");
 }
 
 TEST_F(ListenerTest, AHostWithSeveralAddressesHasOnePort) {
   for (int i = 0; i < 20; ++i) {
-    const auto listener = Listener::Open("localhost:0", {3, 3});
+    const auto listener = Listener::Open("localhost:0", {3, 3}, loads_, nullptr);
     ASSERT_TRUE(listener.ok()) << listener.status();
     EXPECT_GT((*listener)->port(), 0);
   }

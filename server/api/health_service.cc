@@ -1,0 +1,186 @@
+#include "server/api/health_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <google/protobuf/wrappers.pb.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+namespace mercer::server {
+namespace {
+
+// Debian ships no header for the messages of the protocol. HealthCheckRequest is a text as field 1, its response an enum as
+// field 1: the same bytes as these.
+using HealthRequest = google::protobuf::StringValue;
+using HealthResponse = google::protobuf::Int32Value;
+
+constexpr int kServing = 1;
+constexpr int kNotServing = 2;
+constexpr int kServiceUnknown = 3;
+constexpr size_t kMaxRequestBytes = 1024;
+constexpr int kMaxCalls = 1000;
+
+}  // namespace
+
+// Either of the two calls, until its request has come.
+class HealthCall : public ServerCall {
+ public:
+  void OnReadDone(bool ok) final {
+    HealthRequest request;
+    using Traits = grpc::SerializationTraits<HealthRequest>;
+    if (!ok) {
+      Finish(ToGrpcStatus(CallCancelledError()));
+    } else if (bytes_.Length() > kMaxRequestBytes || !Traits::Deserialize(&bytes_, &request).ok()) {
+      Finish({grpc::StatusCode::INVALID_ARGUMENT, "this is no request for a health check"});
+    } else {
+      Answer(request.value());
+    }
+  }
+  void OnCancel() override {}
+
+ protected:
+  HealthCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
+             std::atomic<int>& calls)
+      : ServerCall(environment, context), calls_(calls) {
+    StartRead(&bytes_);
+  }
+  ~HealthCall() override { --calls_; }
+
+  virtual void Answer(const std::string& service) = 0;
+
+ private:
+  std::atomic<int>& calls_;
+};
+
+class HealthCheck final : public HealthCall {
+ public:
+  HealthCheck(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
+              HealthService& health)
+      : HealthCall(environment, context, health.calls_), health_(health) {
+    Track({nullptr, [this] { context_->TryCancel(); }});
+  }
+
+ private:
+  void Answer(const std::string& service) override {
+    const int status = health_.StatusOf(service);
+    if (status == kServiceUnknown) {
+      Finish({grpc::StatusCode::NOT_FOUND, "the server has no such service"});
+      return;
+    }
+    HealthResponse response;
+    response.set_value(status);
+    FinishWith(*this, response, grpc::Status::OK, bytes_);
+  }
+
+  HealthService& health_;
+};
+
+// Tells the status at first, and whenever it is another one.
+class HealthWatch final : public HealthCall {
+ public:
+  HealthWatch(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
+              HealthService& health)
+      : HealthCall(environment, context, health.calls_), health_(health) {
+    Track({[this] { Note(&HealthWatch::draining_); }, [this] { context_->TryCancel(); }});
+  }
+
+  void OnCancel() override { Note(&HealthWatch::cancelled_); }
+  void OnWriteDone(bool ok) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      busy_ = false;
+    }
+    ok ? Pump() : OnCancel();
+  }
+
+  void Pump() ABSL_LOCKS_EXCLUDED(mutex_) {
+    grpc::Status end;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!started_ || busy_ || finished_) {
+        return;
+      }
+      const int status = health_.StatusOf(service_);
+      if (status != told_ && !cancelled_) {
+        HealthResponse response;
+        response.set_value(told_ = status);
+        bytes_ = BytesOf(response);
+        busy_ = true;
+      } else if (cancelled_ || draining_) {
+        finished_ = true;
+        end = ToGrpcStatus(cancelled_ ? CallCancelledError() : DrainingError());
+      } else {
+        return;
+      }
+    }
+    // Nothing of this object is touched behind these: another thread may be further already.
+    end.ok() ? StartWrite(&bytes_) : Finish(end);
+  }
+
+ private:
+  void Answer(const std::string& service) override {
+    service_ = service;
+    {
+      absl::MutexLock lock(&health_.mutex_);
+      health_.watches_.insert(this);
+    }
+    Note(&HealthWatch::started_);
+  }
+
+  void Leave() override {
+    absl::MutexLock lock(&health_.mutex_);
+    health_.watches_.erase(this);
+  }
+
+  void Note(bool HealthWatch::*flag) ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      this->*flag = true;
+    }
+    Pump();
+  }
+
+  HealthService& health_;
+  std::string service_;
+  absl::Mutex mutex_;
+  int told_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // a write is in flight
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+HealthService::HealthService(const RpcEnvironment& environment, std::vector<std::string> services)
+    : RpcService(environment), services_(std::move(services)) {
+  Register("/grpc.health.v1.Health/Check",
+           [this](grpc::CallbackServerContext* context) { return Open<HealthCheck>(context); });
+  Register("/grpc.health.v1.Health/Watch",
+           [this](grpc::CallbackServerContext* context) { return Open<HealthWatch>(context); });
+}
+
+template <typename Call>
+ServerCall* HealthService::Open(grpc::CallbackServerContext* context) {
+  if (++calls_ > kMaxCalls) {
+    --calls_;
+    return new RefusedCall(environment_, context,
+                           {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health checks"});
+  }
+  return new Call(environment_, context, *this);
+}
+
+void HealthService::SetServing(bool serving) {
+  serving_ = serving;
+  absl::MutexLock lock(&mutex_);
+  for (HealthWatch* const watch : watches_) {
+    watch->Pump();
+  }
+}
+
+int HealthService::StatusOf(const std::string& service) const {
+  const bool is_known =
+      service.empty() || std::find(services_.begin(), services_.end(), service) != services_.end();
+  return !is_known ? kServiceUnknown : serving_ ? kServing : kNotServing;
+}
+
+}  // namespace mercer::server

@@ -1,0 +1,42 @@
+// The standard health checks of gRPC (grpc.health.v1), which everybody may ask: gRPC's own read messages of any size before
+// they look at them.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/synchronization/mutex.h"
+
+#include "server/api/rpc_service.h"
+
+namespace mercer::server {
+
+// Thread-safe. Outlives its calls.
+class HealthService final : public RpcService {
+ public:
+  // `services`: the names that may be asked for, besides the empty one of the whole server. All are serving.
+  HealthService(const RpcEnvironment& environment, std::vector<std::string> services);
+
+  // Watchers hear of it.
+  void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  friend class HealthCheck;
+  friend class HealthWatch;
+
+  // As the protocol writes it: 1 serving, 2 not serving, 3 unknown service.
+  int StatusOf(const std::string& service) const;
+  template <typename Call>
+  ServerCall* Open(grpc::CallbackServerContext* context);
+
+  const std::vector<std::string> services_;
+  std::atomic<bool> serving_{true};
+  std::atomic<int> calls_{0};  // that run: strangers may not have any number of them
+  absl::Mutex mutex_;
+  absl::flat_hash_set<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mercer::server

@@ -1,0 +1,83 @@
+// Floods of HTTP/2 that no limit of gRPC's holds back.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/hostile/hostile_fixture.h"
+#include "tests/hostile/http2_client.h"
+
+namespace mercer::server {
+namespace {
+
+class Http2FloodTest : public HostileTest {
+ protected:
+  // Sends `bytes(i)` for i = 0, 1, ... for three seconds, on four connections, and on others when they are broken off. Answers
+  // how many were.
+  template <typename Bytes>
+  int Flood(const Bytes& bytes) {
+    std::atomic<int> broken = 0;
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.emplace_back([&] {
+        const absl::Time end = absl::Now() + absl::Seconds(3);
+        while (absl::Now() < end) {
+          Http2Client client(address());
+          uint32_t next = 0;
+          while (absl::Now() < end && client.Send(bytes(next))) {
+            ++next;
+          }
+          broken += absl::Now() < end ? 1 : 0;
+          absl::SleepFor(absl::Milliseconds(50));
+        }
+      });
+    }
+    for (std::thread& client : clients) {
+      client.join();
+    }
+    return broken;
+  }
+};
+
+TEST_F(Http2FloodTest, CallsThatAreResetAsTheyBegin) {
+  for (const char* path : {"/mercer.v1.TrainingService/Train", "/grpc.health.v1.Health/Check",
+                           "/no.such.Service/Method"}) {
+    const std::string headers = Http2Client::CallHeaders(path);
+    const int broken = Flood([&](uint32_t piece) {
+      std::string bytes;
+      for (uint32_t i = 0; i < 100; ++i) {
+        const uint32_t stream = 2 * (100 * piece + i) + 1;
+        bytes +=
+            Http2Client::Frame(Http2Client::kHeaders, Http2Client::kEndHeaders, stream, headers);
+        bytes += Http2Client::Frame(Http2Client::kReset, 0, stream, std::string("\0\0\0\x8", 4));
+      }
+      return bytes;
+    });
+    EXPECT_GT(broken, 0) << path;
+    ExpectHealthy();
+  }
+  ExpectPeakWithin(int64_t{512} << 20);
+  EXPECT_THAT(Log(), testing::HasSubstr("a connection is broken off peer=ipv4:127.0.0.2:"));
+}
+
+TEST_F(Http2FloodTest, HeadersWithoutEnd) {
+  // One field whose value has 2^28 bytes and more (RFC 7541, 5.1).
+  const std::string begin = Http2Client::CallHeaders("/mercer.v1.TrainingService/Train") +
+                            std::string("\0\x01x\x7f\xff\xff\xff\x7f", 8);
+  const std::string more(16384, 'x');
+  const int broken = Flood([&](uint32_t piece) {
+    return piece == 0 ? Http2Client::Frame(Http2Client::kHeaders, 0, 1, begin)
+                      : Http2Client::Frame(Http2Client::kContinuation, 0, 1, more);
+  });
+  EXPECT_GT(broken, 0);
+  ExpectPeakWithin(int64_t{512} << 20);
+  ExpectHealthy();
+  EXPECT_THAT(Log(), testing::HasSubstr("it sends what belongs to no call"));
+}
+
+}  // namespace
+}  // namespace mercer::server
