@@ -50,6 +50,7 @@ void ByteWriter::WriteVector(const ConstVectorRef& value) {
 void ByteWriter::WriteMatrix(const ConstMatrixRef& value) {
   WriteInt64(value.rows());
   WriteInt64(value.cols());
+  bytes_.reserve(bytes_.size() + static_cast<size_t>(value.size()) * sizeof(double));
   for (Index column = 0; column < value.cols(); ++column) {
     WriteRaw(value.col(column).data(), static_cast<size_t>(value.rows()) * sizeof(double));
   }

@@ -15,7 +15,7 @@ constexpr double kSmallestPivotShare =
     1e-12;  // of a diagonal entry, below which a factor is not extended
 
 // M = xi gram + eta I: the lower triangle.
-Matrix SystemMatrix(const Matrix& gram, const AdmmPenalties& penalties) {
+Matrix SystemMatrix(const ConstMatrixRef& gram, const AdmmPenalties& penalties) {
   Matrix system = penalties.scores * gram;
   system.diagonal().array() += penalties.weights;
   return system;
@@ -34,35 +34,36 @@ void AdmmSystems::AssignDesigns(const MasterProblem& problem) {
   designs_.assign(groups.size(), {});
 }
 
-absl::Status AdmmSystems::ExtendGram(const MasterProblem& problem, const FeatureColumns& columns,
-                                     Index known, Design& design, RunContext& context) const {
+absl::Status AdmmSystems::ExtendProducts(const MasterProblem& problem,
+                                         const FeatureColumns& columns, Index known,
+                                         Products& products, RunContext& context) {
   const Index d = problem.num_columns();
   const auto rows = static_cast<double>(columns.rows());
   if (known == 0) {
     const std::vector<Index> all = IndexRange(0, columns.rows());
-    design.gram = Matrix::Zero(d, d);
-    design.column_sums.resize(d);
+    products.gram = Matrix::Zero(d, d);
+    products.column_sums.resize(d);
     MERCER_RETURN_IF_ERROR(
-        columns.AddGram(all, Vector::Ones(columns.rows()), 1, design.gram, context));
+        columns.AddGram(all, Vector::Ones(columns.rows()), 1, products.gram, context));
     MERCER_RETURN_IF_ERROR(
-        columns.MultiplyTransposed(Vector::Ones(columns.rows()), design.column_sums, context));
+        columns.MultiplyTransposed(Vector::Ones(columns.rows()), products.column_sums, context));
     if (problem.bias) {
-      design.gram.noalias() -= design.column_sums * (design.column_sums / rows).transpose();
+      products.gram.noalias() -= products.column_sums * (products.column_sums / rows).transpose();
     }
     return absl::OkStatus();
   }
   const Matrix appended = columns.Columns(known, d);
-  Matrix products(d, d - known);
-  MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(appended, products, context));
-  design.column_sums.conservativeResize(d);
-  design.column_sums.tail(d - known) = appended.colwise().sum().transpose();
+  Matrix border(d, d - known);
+  MERCER_RETURN_IF_ERROR(columns.MultiplyTransposed(appended, border, context));
+  products.column_sums.conservativeResize(d);
+  products.column_sums.tail(d - known) = appended.colwise().sum().transpose();
   if (problem.bias) {
-    products.noalias() -=
-        design.column_sums * (design.column_sums.tail(d - known) / rows).transpose();
+    border.noalias() -=
+        products.column_sums * (products.column_sums.tail(d - known) / rows).transpose();
   }
-  design.gram.conservativeResize(d, d);
-  design.gram.rightCols(d - known).setZero();
-  design.gram.bottomRows(d - known) = products.transpose();
+  products.gram.conservativeResize(d, d);
+  products.gram.rightCols(d - known).setZero();
+  products.gram.bottomRows(d - known) = border.transpose();
   return absl::OkStatus();
 }
 
@@ -71,13 +72,18 @@ absl::Status AdmmSystems::Extend(const MasterProblem& problem, Index known, RunC
     AssignDesigns(problem);
     factored_ = false;
   }
-  std::vector<Design> designs = designs_;
-  for (size_t k = 0; k < designs.size(); ++k) {
+  std::vector<Products> products(designs_.size());
+  for (size_t k = 0; k < designs_.size(); ++k) {
     const auto task = std::find(design_of_task_.begin(), design_of_task_.end(), k);
     const auto& columns = *problem.task(task - design_of_task_.begin()).columns;
-    MERCER_RETURN_IF_ERROR(ExtendGram(problem, columns, known, designs[k], context));
+    if (known > 0) {
+      products[k] = designs_[k].products;
+    }
+    MERCER_RETURN_IF_ERROR(ExtendProducts(problem, columns, known, products[k], context));
   }
-  designs_ = std::move(designs);
+  for (size_t k = 0; k < designs_.size(); ++k) {
+    designs_[k].products = std::move(products[k]);
+  }
   return absl::OkStatus();
 }
 
@@ -85,28 +91,25 @@ double AdmmSystems::MeanSquare() const {
   double sum = 0;
   double count = 0;
   for (const Design& design : designs_) {
-    sum += design.gram.diagonal().sum();
-    count += static_cast<double>(design.gram.rows());
+    sum += design.products.gram.diagonal().sum();
+    count += static_cast<double>(design.products.gram.rows());
   }
   return sum > 0 ? sum / count : 1.0;
 }
 
-absl::Status AdmmSystems::FactorDesign(Design& design, RunContext& context) const {
-  design.factor = SystemMatrix(design.gram, penalties_);
-  return FactorCholesky(design.factor, context);
-}
-
 // With L L' = M of the old columns: the new rows are B L'^-1 for their products B with the old ones, and the factor of what is left.
-absl::StatusOr<bool> AdmmSystems::ExtendFactor(Design& design, RunContext& context) const {
+absl::StatusOr<bool> AdmmSystems::ExtendFactor(const Design& design, const AdmmPenalties& penalties,
+                                               Matrix& factor, RunContext& context) {
   const Index old = design.factor.rows();
-  const Index d = design.gram.rows();
+  const Matrix& gram = design.products.gram;
+  const Index d = gram.rows();
   if (old == d) {
+    factor = design.factor;
     return true;
   }
-  const Matrix system = SystemMatrix(design.gram, penalties_);
-  Matrix border = system.bottomLeftCorner(d - old, old).transpose();
-  design.factor.topLeftCorner(old, old).triangularView<Eigen::Lower>().solveInPlace(border);
-  Matrix corner = system.bottomRightCorner(d - old, d - old);
+  Matrix border = penalties.scores * gram.bottomLeftCorner(d - old, old).transpose();
+  design.factor.triangularView<Eigen::Lower>().solveInPlace(border);
+  Matrix corner = SystemMatrix(gram.bottomRightCorner(d - old, d - old), penalties);
   const Vector whole = corner.diagonal();
   corner.noalias() -= border.transpose() * border;
   if ((corner.diagonal().array() <= kSmallestPivotShare * whole.array()).any()) {
@@ -116,22 +119,23 @@ absl::StatusOr<bool> AdmmSystems::ExtendFactor(Design& design, RunContext& conte
   if (!factored.ok()) {
     return absl::IsCancelled(factored) ? absl::StatusOr<bool>(factored) : false;
   }
-  Matrix factor = Matrix::Zero(d, d);
+  factor = Matrix::Zero(d, d);
   factor.topLeftCorner(old, old) = design.factor;
   factor.bottomLeftCorner(d - old, old) = border.transpose();
   factor.bottomRightCorner(d - old, d - old) = corner;
-  design.factor = std::move(factor);
   return true;
 }
 
 // The shared weights' own system, with the tasks' weights minimised out: A - A M^-1 A = eta I - eta^2 M^-1.
-absl::Status AdmmSystems::FactorShared(const MasterProblem& problem, RunContext& context) {
-  shared_factor_.resize(0, 0);
+absl::StatusOr<Matrix> AdmmSystems::SharedFactor(const MasterProblem& problem,
+                                                 const AdmmPenalties& penalties,
+                                                 const std::vector<Matrix>& factors,
+                                                 RunContext& context) const {
   if (!problem.has_shared()) {
-    return absl::OkStatus();
+    return Matrix();
   }
   const Index d = problem.num_columns();
-  const double eta = penalties_.weights;
+  const double eta = penalties.weights;
   std::vector<double> tasks(designs_.size(), 0.0);
   for (const size_t k : design_of_task_) {
     tasks[k] += 1;
@@ -139,17 +143,16 @@ absl::Status AdmmSystems::FactorShared(const MasterProblem& problem, RunContext&
   Matrix system = eta * Matrix::Identity(d, d);
   for (size_t k = 0; k < designs_.size(); ++k) {
     if (!problem.has_specific()) {
-      system += tasks[k] * penalties_.scores * designs_[k].gram;
+      system += tasks[k] * penalties.scores * designs_[k].products.gram;
       continue;
     }
     Matrix inverse = Matrix::Identity(d, d);
-    MERCER_RETURN_IF_ERROR(SolveCholesky(designs_[k].factor, inverse, context));
+    MERCER_RETURN_IF_ERROR(SolveCholesky(factors[k], inverse, context));
     system -= tasks[k] * eta * eta * inverse;
     system.diagonal().array() += tasks[k] * eta;
   }
   MERCER_RETURN_IF_ERROR(FactorCholesky(system, context));
-  shared_factor_ = std::move(system);
-  return absl::OkStatus();
+  return system;
 }
 
 absl::Status AdmmSystems::Factor(const MasterProblem& problem, const AdmmPenalties& penalties,
@@ -158,22 +161,26 @@ absl::Status AdmmSystems::Factor(const MasterProblem& problem, const AdmmPenalti
   if (same && designs_.front().factor.rows() == problem.num_columns()) {
     return absl::OkStatus();
   }
-  AdmmSystems next = *this;  // so that cancellation changes nothing
   const bool extend = same && appended_ < kMostExtensions;
-  next.penalties_ = penalties;
-  next.appended_ = extend ? appended_ + 1 : 0;
-  for (Design& design : next.designs_) {
+  // Apart from those that there are, so that cancellation changes nothing.
+  std::vector<Matrix> factors(designs_.size());
+  for (size_t k = 0; k < designs_.size(); ++k) {
     bool extended = false;
     if (extend) {
-      MERCER_ASSIGN_OR_RETURN(extended, next.ExtendFactor(design, context));
+      MERCER_ASSIGN_OR_RETURN(extended, ExtendFactor(designs_[k], penalties, factors[k], context));
     }
     if (!extended) {
-      MERCER_RETURN_IF_ERROR(next.FactorDesign(design, context));
+      factors[k] = SystemMatrix(designs_[k].products.gram, penalties);
+      MERCER_RETURN_IF_ERROR(FactorCholesky(factors[k], context));
     }
   }
-  MERCER_RETURN_IF_ERROR(next.FactorShared(problem, context));
-  next.factored_ = true;
-  *this = std::move(next);
+  MERCER_ASSIGN_OR_RETURN(shared_factor_, SharedFactor(problem, penalties, factors, context));
+  for (size_t k = 0; k < designs_.size(); ++k) {
+    designs_[k].factor = std::move(factors[k]);
+  }
+  penalties_ = penalties;
+  appended_ = extend ? appended_ + 1 : 0;
+  factored_ = true;
   return absl::OkStatus();
 }
 
@@ -185,7 +192,7 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
   Matrix right = products;
   for (Index t = 0; problem.bias && t < tasks; ++t) {
     const auto rows = static_cast<double>(problem.task(t).targets.size());
-    right.col(t) -= DesignOf(t).column_sums * (sums(t) / rows);
+    right.col(t) -= DesignOf(t).products.column_sums * (sums(t) / rows);
   }
   // M^-1 of the tasks' right-hand sides.
   Matrix solved = right + pull.specific;
@@ -210,7 +217,7 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
       const auto rows = static_cast<double>(problem.task(t).targets.size());
       const Vector weights = solution.specific.col(t) + solution.shared;
       solution.bias(t) =
-          (sums(t) / penalties_.scores - DesignOf(t).column_sums.dot(weights)) / rows;
+          (sums(t) / penalties_.scores - DesignOf(t).products.column_sums.dot(weights)) / rows;
     }
   }
   return solution;
@@ -223,8 +230,8 @@ void AdmmSystems::Save(ByteWriter& writer) const {
   writer.WriteInt64(appended_);
   writer.WriteMatrix(shared_factor_);
   for (const Design& design : designs_) {
-    writer.WriteMatrix(design.gram);
-    writer.WriteVector(design.column_sums);
+    writer.WriteMatrix(design.products.gram);
+    writer.WriteVector(design.products.column_sums);
     writer.WriteMatrix(design.factor);
   }
 }
@@ -237,11 +244,12 @@ bool AdmmSystems::Load(const MasterProblem& problem, ByteReader& reader) {
   appended_ = reader.ReadInt64();
   shared_factor_ = reader.ReadMatrix();
   for (Design& design : designs_) {
-    design.gram = reader.ReadMatrix();
-    design.column_sums = reader.ReadVector();
+    design.products.gram = reader.ReadMatrix();
+    design.products.column_sums = reader.ReadVector();
     design.factor = reader.ReadMatrix();
-    if (design.gram.rows() != d || design.gram.cols() != d || design.column_sums.size() != d ||
-        design.factor.rows() != design.factor.cols() || design.factor.rows() > d) {
+    if (design.products.gram.rows() != d || design.products.gram.cols() != d ||
+        design.products.column_sums.size() != d || design.factor.rows() != design.factor.cols() ||
+        design.factor.rows() > d) {
       return false;
     }
   }

@@ -43,18 +43,24 @@ class AdmmSystems {
   bool Load(const MasterProblem& problem, ByteReader& reader);
 
  private:
-  struct Design {
+  struct Products {
     Matrix gram;  // of the centred columns when there is a bias: the lower triangle
     Vector column_sums;
-    Matrix factor;  // of M; with fewer rows than `gram` when columns have been appended
+  };
+  struct Design {
+    Products products;
+    Matrix factor;  // of M; with fewer rows than the products when columns have been appended
   };
 
-  absl::Status ExtendGram(const MasterProblem& problem, const FeatureColumns& columns, Index known,
-                          Design& design, RunContext& context) const;
-  absl::Status FactorDesign(Design& design, RunContext& context) const;
-  // False when the factor must be formed anew.
-  absl::StatusOr<bool> ExtendFactor(Design& design, RunContext& context) const;
-  absl::Status FactorShared(const MasterProblem& problem, RunContext& context);
+  // By `penalties`. False when the factor of the design must be formed anew.
+  static absl::StatusOr<bool> ExtendFactor(const Design& design, const AdmmPenalties& penalties,
+                                           Matrix& factor, RunContext& context);
+  // With the designs' `factors`; empty without a shared part.
+  absl::StatusOr<Matrix> SharedFactor(const MasterProblem& problem, const AdmmPenalties& penalties,
+                                      const std::vector<Matrix>& factors,
+                                      RunContext& context) const;
+  static absl::Status ExtendProducts(const MasterProblem& problem, const FeatureColumns& columns,
+                                     Index known, Products& products, RunContext& context);
   void AssignDesigns(const MasterProblem& problem);
   const Design& DesignOf(Index task) const {
     return designs_[design_of_task_[static_cast<size_t>(task)]];
