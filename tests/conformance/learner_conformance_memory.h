@@ -26,31 +26,97 @@ inline std::vector<MemoryShape> MemoryShapes() {
       {1500, 9, {0.7, 2.0, 6.0}}, {2300, 4, {1.0}}, {1200, 289, {10.0, 30.0}}, {1100, 16, many}};
 }
 
+// Whether choices of the field decide which arrays a run holds.
+inline bool IsMethod(const OptionField& field) {
+  return field.type == OptionType::kChoice &&
+         (field.name == "loss" || field.name == "approximation" || field.name == "outer_loop" ||
+          field.name.ends_with("solver"));
+}
+
+// What the learner takes of every pair of choices of two such fields.
+inline std::vector<OptionValues> MethodPairs(const LearnerEntry& entry, TargetKind kind) {
+  const TrainingProblem problem =
+      ToyProblem(kind, 20, 2, entry.uses_kernels ? std::vector<double>{1} : std::vector<double>());
+  std::vector<OptionValues> pairs;
+  for (size_t a = 0; a < entry.fields.size(); ++a) {
+    for (size_t b = a + 1; b < entry.fields.size(); ++b) {
+      if (!IsMethod(entry.fields[a]) || !IsMethod(entry.fields[b])) {
+        continue;
+      }
+      for (const std::string& first : entry.fields[a].choices) {
+        for (const std::string& second : entry.fields[b].choices) {
+          OptionValues options = {{entry.fields[a].name, first}, {entry.fields[b].name, second}};
+          const auto learner = entry.create(options);
+          if (learner.ok() && (*learner)->Start(problem, nullptr).ok()) {
+            pairs.push_back(std::move(options));
+          }
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+// The run takes what the learner estimates: never more, and at least a third of it.
+inline void ExpectWithinEstimate(const LearnerEntry& entry, const TrainingProblem& problem,
+                                 const OptionValues& options, const std::function<bool()>& train) {
+  ProblemShape shape;
+  shape.rows = problem.num_rows();
+  shape.columns = problem.tasks[0].inputs->blocks[0].values.cols();
+  shape.kernels = static_cast<Index>(problem.kernels.size());
+  shape.sources = std::min<Index>(1, shape.kernels);
+  shape.source_columns = shape.sources * shape.columns;
+  const std::string what = std::to_string(shape.rows) + " x " + std::to_string(shape.columns) +
+                           ", " + std::to_string(shape.kernels) + " kernels, " +
+                           OptionText(options);
+  const absl::StatusOr<size_t> estimate = entry.estimate_memory(options, shape);
+  ASSERT_TRUE(estimate.ok()) << estimate.status();
+  const int64_t grown = PeakGrowth(train);
+  EXPECT_GE(grown, 0) << what << ": training failed in the child";
+  EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown) << what;
+  EXPECT_LE(static_cast<int64_t>(*estimate), 3 * grown) << what;
+}
+
 TEST_P(LearnerConformance, MemoryEstimateIsAnUpperBoundAndAtMostThreeTimesThePeak) {
   if (!kGrowthIsMemoryHeld) {
     GTEST_SKIP() << "sanitizers keep freed memory";
   }
   for (const MemoryShape& memory : MemoryShapes()) {
     const TrainingProblem problem = Problem(memory.rows, memory.columns, memory.bandwidths);
-    ProblemShape shape;
-    shape.rows = memory.rows;
-    shape.columns = memory.columns;
-    shape.kernels = static_cast<Index>(problem.kernels.size());
-    shape.sources = std::min<Index>(1, shape.kernels);
-    shape.source_columns = shape.sources * shape.columns;
-    const std::string what = std::to_string(memory.rows) + " x " + std::to_string(memory.columns) +
-                             ", " + std::to_string(shape.kernels) + " kernels";
-    for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
-      const absl::StatusOr<size_t> estimate = entry().estimate_memory(options, shape);
-      ASSERT_TRUE(estimate.ok()) << estimate.status();
-      const int64_t grown = PeakGrowth(
-          [&] { return Train(problem, {.options = options, .max_iterations = 16}).ok(); });
-      EXPECT_GE(grown, 0) << what << ", " << OptionText(options)
-                          << ": training failed in the child";
-      EXPECT_GE(static_cast<int64_t>(*estimate) + kCodeAndStacks, grown)
-          << what << ", " << OptionText(options);
-      EXPECT_LE(static_cast<int64_t>(*estimate), 3 * grown) << what << ", " << OptionText(options);
+    for (const OptionValues& options : OptionVariants(entry(), kind())) {
+      ExpectWithinEstimate(entry(), problem, options, [&] {
+        return Train(problem, {.options = options, .max_iterations = 16}).ok();
+      });
     }
+  }
+}
+
+// Has checkpoints made, and keeps none.
+class ForgetfulObserver final : public ConformanceObserver {
+ public:
+  bool WantsCheckpoint() override { return true; }
+  void OnCheckpoint(std::string /*state*/) override {}
+};
+
+TEST_P(LearnerConformance, MemoryEstimateHoldsForEveryPairOfMethodsAndLargeModels) {
+  if (!kGrowthIsMemoryHeld) {
+    GTEST_SKIP() << "sanitizers keep freed memory";
+  }
+  const bool has_groups =
+      std::any_of(entry().fields.begin(), entry().fields.end(),
+                  [](const OptionField& field) { return field.name == "max_groups"; });
+  // Features in the model rather than rows decide what the learner takes that has them.
+  const TrainingProblem problem = has_groups ? Problem(600, 6) : Problem(1500, 9);
+  for (OptionValues& options : MethodPairs(entry(), kind())) {
+    if (has_groups) {
+      options.insert({{"max_groups", int64_t{640}}, {"selection", std::string("fixed")}});
+    }
+    // Code and buffers of BLAS that every run uses are not what this one takes.
+    ASSERT_TRUE(Train(Problem(30, 6), {.options = options, .max_iterations = 4}).ok());
+    ExpectWithinEstimate(entry(), problem, options, [&] {
+      ForgetfulObserver observer;
+      return Train(problem, {.options = options, .max_iterations = 4}, observer).ok();
+    });
   }
 }
 

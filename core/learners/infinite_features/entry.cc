@@ -55,16 +55,35 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
          (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
 }
 
+// Matrices of the order of the columns that a solver has at a time. Newton's method, for each output: products, their next, the second
+// derivatives, a factor or the state. The alternating directions, for each design, of which tasks with rows of their own have one each:
+// products and factor, and both in the learner's state, its copy for a checkpoint, those of the training loop and of the recipe, and
+// framed; with a shared part its factor, as often in states, and what that is made of. FISTA has none.
+ByteCount GramMatrices(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
+  constexpr Index kStates = 5;
+  switch (ChosenMethod(options)) {
+    case MasterMethod::kNewton:
+      return ByteCount(4) * ByteCount(shape.outputs);
+    case MasterMethod::kAdmm: {
+      const Index of_shared = options.lambda_shared < kInfinity ? kStates + 3 : 0;
+      return ByteCount(2 * (1 + kStates)) * ByteCount(shape.tasks) + ByteCount(of_shared);
+    }
+    case MasterMethod::kFista:
+      break;
+  }
+  return ByteCount(0);
+}
+
 // Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
 // with their sums; distances for the median; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
-  constexpr Index kGramCopies = 4;
   constexpr Index kCandidateCopies = 4;
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
   constexpr Index kRowsOfSums = 4096;
-  constexpr Index kReaders = 2;        // threads, each with rows side by side
+  constexpr Index kReaders =
+      2;  // threads, each with rows side by side, and the verifier's with all features at them
   constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
   constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
@@ -91,9 +110,11 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
   const ByteCount sums = ByteCount(shape.rows / kRowsOfSums + 1) *
                          ByteCount(drawn * ColumnsPerGroup(options)) *
                          (outputs_of_row + ByteCount(4)) * ByteCount(2) * number;
+  const Index chunk = FeatureRows::ChunkRows(shape.columns);
   const ByteCount read = ByteCount(kReaders) *
-                         ByteCount(std::min(shape.rows, FeatureRows::ChunkRows(shape.columns))) *
-                         ByteCount(shape.columns) * number;
+                         (ByteCount(std::min(shape.rows, chunk)) * ByteCount(shape.columns) +
+                          ByteCount(chunk) * width) *
+                         number;
   const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
   const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
@@ -101,7 +122,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
           rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
           (rows + tasks * ByteCount(kRowPadding)) * ByteCount(std::min(columns, kColumnsOfBatch)) *
               number +
-          ByteCount(kGramCopies) * outputs * width * width * number +
+          GramMatrices(options, shape) * width * width * number +
           (candidates + listed + maps) * number + kTile + read + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();
