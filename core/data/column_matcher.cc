@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/data/reader_errors.h"
 
@@ -65,7 +65,7 @@ class ColumnMatcher {
   }
 
   absl::StatusOr<std::vector<SourceColumn>> ByName(const std::vector<size_t>& blocks) const {
-    absl::flat_hash_map<std::string, SourceColumn> positions;
+    HashMap<std::string, SourceColumn> positions;
     for (const size_t b : blocks) {
       for (size_t column = 0; column < dataset_.blocks[b].columns.size(); ++column) {
         positions.emplace(dataset_.blocks[b].columns[column].name,
@@ -119,7 +119,7 @@ class ColumnMatcher {
     if (!categorical) {
       return absl::OkStatus();
     }
-    absl::flat_hash_map<std::string, int32_t> codes;
+    HashMap<std::string, int32_t> codes;
     for (size_t c = 0; c < expected.categories.size(); ++c) {
       codes.emplace(expected.categories[c], static_cast<int32_t>(c));
     }

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_cells.h"
 #include "core/data/reader_errors.h"
@@ -133,7 +132,7 @@ class LayoutBuilder {
   }
 
   CsvLayout layout_;
-  absl::flat_hash_map<std::string, size_t> index_;
+  HashMap<std::string, size_t> index_;
   std::vector<bool> in_block_;
 };
 
@@ -157,7 +156,7 @@ absl::Status CheckName(const std::string& name, size_t number) {
 absl::StatusOr<std::vector<std::string>> ReadCsvNames(std::string_view first_record,
                                                       const CsvOptions& options) {
   std::vector<std::string> names;
-  absl::flat_hash_set<std::string> seen;
+  HashSet<std::string> seen;
   CsvCells cells(first_record, options.delimiter);
   while (!cells.AtEnd()) {
     const absl::StatusOr<CsvCell> cell = cells.Next();

@@ -3,11 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_cells.h"
 #include "core/data/csv_layout.h"
@@ -67,7 +66,7 @@ class CsvParser {
     bool try_number = false;
   };
   struct Dictionary {
-    absl::flat_hash_map<std::string, double> codes;
+    HashMap<std::string, double> codes;
     std::vector<std::string> categories;
   };
 
@@ -85,7 +84,7 @@ class CsvParser {
   char delimiter_;
   bool allow_missing_;
   bool number_means_missing_ = false;  // a missing mark such as -999 looks like a number
-  absl::flat_hash_set<std::string> missing_;
+  HashSet<std::string> missing_;
   std::vector<Target> targets_;
   std::vector<Dictionary> dictionaries_;
   size_t dictionary_bytes_ = 0;
@@ -211,8 +210,7 @@ absl::Status CsvParser::RaggedRow(std::string_view record, Index row) const {
 // A quoted mark is a category of that name, but no number.
 bool CsvParser::IsMissing(const CsvCell& cell, CsvType type) const {
   return cell.text.empty() ||
-         ((type == CsvType::kNumeric || !cell.quoted) &&
-          missing_.contains(absl::string_view(cell.text.data(), cell.text.size())));
+         ((type == CsvType::kNumeric || !cell.quoted) && missing_.contains(cell.text));
 }
 
 absl::StatusOr<double> CsvParser::ConvertCell(size_t i, const CsvCell& cell, Index row) {
@@ -247,8 +245,7 @@ absl::StatusOr<double> CsvParser::ConvertNumber(const CsvColumn& column, const C
 absl::StatusOr<double> CsvParser::ConvertCategory(size_t i, const CsvCell& cell, Index row) {
   const std::string& name = layout_.columns[i].name;
   Dictionary& dictionary = dictionaries_[i];
-  const absl::string_view text(cell.text.data(), cell.text.size());
-  const auto found = dictionary.codes.find(text);
+  const auto found = dictionary.codes.find(cell.text);
   if (found != dictionary.codes.end()) {
     return found->second;
   }
@@ -264,8 +261,8 @@ absl::StatusOr<double> CsvParser::ConvertCategory(size_t i, const CsvCell& cell,
   MERCER_RETURN_IF_ERROR(CheckMemory(table_.rows()));
   const auto code = static_cast<double>(dictionary.categories.size());
   dictionary.categories.emplace_back(cell.text);
-  dictionary.codes.emplace(text, code);
-  dictionary_bytes_ += 2 * (sizeof(std::string) + text.size() + sizeof(double));
+  dictionary.codes.emplace(cell.text, code);
+  dictionary_bytes_ += 2 * (sizeof(std::string) + cell.text.size() + sizeof(double));
   return code;
 }
 

@@ -1,9 +1,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
+#include "core/base/hash_table.h"
 #include "core/data/readers.h"
 
 namespace mercer {
@@ -133,7 +133,7 @@ class Writer {
   const Dataset& dataset_;
   char delimiter_;
   std::vector<Source> sources_;
-  absl::flat_hash_set<std::string> names_;
+  HashSet<std::string> names_;
   std::string out_;
 };
 

@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset.h"
 #include "core/data/reader_errors.h"
@@ -106,7 +106,7 @@ absl::Status CheckColumnNames(const FeatureBlock& block) {
                                    " columns and ", block.columns.size(),
                                    " descriptions of columns"));
   }
-  absl::flat_hash_set<std::string> names;
+  HashSet<std::string> names;
   size_t num_unnamed = 0;
   for (const ColumnSchema& column : block.columns) {
     num_unnamed += column.name.empty() ? 1 : 0;
@@ -153,7 +153,7 @@ absl::Status Validate(const Dataset& dataset, bool with_dense_values) {
   if (dataset.rows < 1) {
     return RowError(1, "the data set has no rows");
   }
-  absl::flat_hash_set<std::string> names;
+  HashSet<std::string> names;
   for (const FeatureBlock& block : dataset.blocks) {
     if (block.name.empty() || !names.insert(block.name).second) {
       return HeaderError(block.name, absl::StrCat("two blocks are named ", Quoted(block.name),
@@ -168,7 +168,7 @@ absl::Status Validate(const Dataset& dataset, bool with_dense_values) {
     }
     MERCER_RETURN_IF_ERROR(CheckSquare(square, dataset.rows));
   }
-  absl::flat_hash_set<std::string> column_names;
+  HashSet<std::string> column_names;
   for (const RoleColumn& column : dataset.role_columns) {
     const std::string& name = column.schema.name;
     if (name.empty() || !column_names.insert(name).second) {

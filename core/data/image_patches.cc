@@ -4,11 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/random.h"
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
@@ -81,7 +80,7 @@ absl::StatusOr<PatchGrid> MakeGrid(const PatchSpec& spec, Index image_rows, Inde
 // `count` different numbers below `bound`, ascending (Floyd's algorithm).
 std::vector<Index> DrawPlaces(Index bound, Index count, uint64_t seed, uint64_t number) {
   RandomStream stream(seed, "image-patches", number);
-  absl::flat_hash_set<Index> drawn;
+  HashSet<Index> drawn;
   for (Index last = bound - count; last < bound; ++last) {
     const auto place = static_cast<Index>(stream.Below(static_cast<uint64_t>(last) + 1));
     if (!drawn.insert(place).second) {
@@ -211,7 +210,7 @@ class ImageColumn {
  private:
   Text text_;
   RoleColumn column_;
-  absl::flat_hash_map<std::string_view, double> codes_;
+  HashMap<std::string_view, double> codes_;
   Index filled_ = 0;
 };
 

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 
@@ -42,7 +42,7 @@ class CategoryUnion {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  absl::flat_hash_map<std::string, double> codes_;
+  HashMap<std::string, double> codes_;
   std::vector<std::string> names_;
 };
 
@@ -156,7 +156,7 @@ class TaskJoiner {
     if (block.columns.empty() || own.columns.empty()) {
       return PositionsWithoutNames(block, own, task);
     }
-    absl::flat_hash_map<std::string, Index> known;
+    HashMap<std::string, Index> known;
     for (size_t c = 0; c < own.columns.size(); ++c) {
       known.emplace(own.columns[c].name, static_cast<Index>(c));
     }

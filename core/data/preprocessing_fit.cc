@@ -1,10 +1,10 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/data/block_rows.h"
 #include "core/data/column_matcher.h"
@@ -211,7 +211,7 @@ class BlockFitter {
 
 absl::Status CheckBlockNames(const Dataset& dataset, const PreprocessingOptions& options) {
   FieldViolations violations;
-  absl::flat_hash_set<std::string> seen;
+  HashSet<std::string> seen;
   for (size_t i = 0; i < options.blocks.size(); ++i) {
     const std::string& name = options.blocks[i];
     const bool known = dataset.FindBlock(name) != nullptr || dataset.FindSquare(name) != nullptr;

@@ -3,10 +3,10 @@
 #include <limits>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_source.h"
@@ -309,7 +309,7 @@ absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedDa
   }
   auto parts = std::make_shared<Parts>();
   parts->factors.resize(kernels.size());
-  absl::flat_hash_map<std::string, size_t> source_of_key;
+  HashMap<std::string, size_t> source_of_key;
   for (size_t k = 0; k < kernels.size(); ++k) {
     const absl::Status valid = ValidateKernelSpec(kernels[k]);
     if (!valid.ok()) {

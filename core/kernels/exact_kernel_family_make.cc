@@ -3,11 +3,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/exact_kernel_family.h"
 #include "core/kernels/exponential_table.h"
@@ -60,8 +60,8 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
                                  const std::vector<Index>& rows,
                                  const std::vector<KernelSource>& sources, RunContext& context,
                                  ExactKernels& parts) {
-  absl::flat_hash_map<std::string, Index> source_of_key;
-  absl::flat_hash_map<std::string, size_t> group_of_key;
+  HashMap<std::string, Index> source_of_key;
+  HashMap<std::string, size_t> group_of_key;
   size_t stored_bytes = 0;
   for (size_t k = 0; k < sources.size(); ++k) {
     const std::string key = SourceKey(sources[k]);

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
@@ -70,7 +70,7 @@ std::vector<std::vector<std::string>> ColumnSets(const KernelGrid& grid, const P
     }
     return sets;
   }
-  absl::flat_hash_set<std::string> seen;
+  HashSet<std::string> seen;
   for (const PreparedBlock& block : data.blocks) {
     if (!grid.prototype.block.empty() && block.name != grid.prototype.block) {
       continue;

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 
 namespace mercer {
@@ -136,8 +136,8 @@ absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const Prepare
     return source;
   }
   source.value = ValueOf(spec.type);
-  absl::flat_hash_set<std::string> missing(spec.columns.begin(), spec.columns.end());
-  const absl::flat_hash_set<std::string> wanted = missing;
+  HashSet<std::string> missing(spec.columns.begin(), spec.columns.end());
+  const HashSet<std::string> wanted = missing;
   bool found_block = false;
   for (size_t b = 0; b < data.blocks.size(); ++b) {
     const PreparedBlock& block = data.blocks[b];

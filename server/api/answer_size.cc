@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/kernels/kernel_spec.h"
 
 namespace mercer::server {
@@ -14,7 +14,7 @@ namespace {
 
 // The kernels of the terms, equal ones of several terms counted once, the groups of features, and the bias.
 int64_t CountContributions(const Model& model) {
-  absl::flat_hash_set<std::string> names;
+  HashSet<std::string> names;
   for (const KernelTerm& term : model.function.kernel_terms) {
     for (const KernelSpec& kernel : term.kernels) {
       names.insert(KernelName(kernel));

@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+
+#include "core/base/hash_table.h"
 
 namespace mercer::server {
 
@@ -53,7 +54,7 @@ class CallSlots {
   mutable absl::Mutex mutex_;
   int64_t per_caller_ ABSL_GUARDED_BY(mutex_);
   // Of callers who have a call now: callers who have gone leave nothing behind.
-  absl::flat_hash_map<Key, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
+  HashMap<Key, int64_t> taken_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server

@@ -9,8 +9,9 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+
+#include "core/base/hash_table.h"
 
 namespace mercer::server {
 
@@ -36,7 +37,7 @@ class ConnectionLoads {
 
  private:
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::shared_ptr<ConnectionLoad>> loads_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, std::shared_ptr<ConnectionLoad>> loads_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One call, from its begin to its end.

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/hash_table.h"
 #include "server/api/rpc_service.h"
 
 namespace mercer::server {
@@ -36,7 +36,7 @@ class HealthService final : public RpcService {
   std::atomic<bool> serving_{true};
   std::atomic<int> calls_{0};  // that run: strangers may not have any number of them
   absl::Mutex mutex_;
-  absl::flat_hash_set<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
+  HashSet<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 
+#include "core/base/hash_table.h"
 #include "core/training/predictor.h"
 #include "server/api/prediction_queue.h"
 #include "server/api/prediction_statistics.h"
@@ -102,8 +102,8 @@ class ModelCache {
   // The next to be looked at for eviction is the last one: it goes, or when it was used meanwhile
   // begins a further round at the front.
   Entries entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Entries::iterator> by_name_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable std::atomic<int64_t> hits_{0};
   std::atomic<int64_t> misses_{0};

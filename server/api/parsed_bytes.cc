@@ -1,9 +1,10 @@
 #include "server/api/parsed_bytes.h"
 
-#include "absl/container/flat_hash_map.h"
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
+
+#include "core/base/hash_table.h"
 
 namespace mercer::server {
 namespace {
@@ -105,7 +106,7 @@ class Scan {
   }
 
   CodedInputStream& input_;
-  absl::flat_hash_map<const Descriptor*, int64_t> empty_bytes_;
+  HashMap<const Descriptor*, int64_t> empty_bytes_;
   int64_t bytes_ = 0;
 };
 

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+
+#include "core/base/hash_table.h"
 
 namespace mercer::server {
 
@@ -83,8 +84,7 @@ class PredictionStatisticsTable {
  private:
   const size_t capacity_;
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, std::shared_ptr<PredictionStatistics>> by_model_
-      ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, std::shared_ptr<PredictionStatistics>> by_model_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server

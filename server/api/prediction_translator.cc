@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 #include "core/training/label_names.h"
@@ -189,7 +189,7 @@ class RowsReader {
   }
 
   absl::Status AddColumns() {
-    absl::flat_hash_map<std::string, const ColumnTransform*> known;
+    HashMap<std::string, const ColumnTransform*> known;
     for (const BlockTransform& block : model_.preprocessing.blocks()) {
       for (const ColumnTransform& column : block.columns) {
         known.emplace(column.name, &column);
@@ -282,7 +282,7 @@ class RowsReader {
   // Codes in order of appearance; `schema` receives their names.
   static absl::StatusOr<std::vector<double>> ReadCategories(const v1::TypedColumn& column,
                                                             ColumnSchema& schema) {
-    absl::flat_hash_map<std::string, double> codes;
+    HashMap<std::string, double> codes;
     std::vector<double> values;
     const auto add = [&](const std::string& text) {
       if (text.empty()) {

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/hash_table.h"
 #include "server/storage/dataset_store.h"
 
 namespace mercer::server {
@@ -45,7 +45,7 @@ class UploadRequests {
 
   mutable absl::Mutex mutex_;  // held while a data set is created: two equal ids make one
   bool read_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::flat_hash_map<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by key
+  HashMap<std::string, std::string> ids_ ABSL_GUARDED_BY(mutex_);  // by key
 };
 
 }  // namespace mercer::server

@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include <grpcpp/server_builder.h>
 
+#include "core/base/hash_table.h"
 #include "server/api/connection_load.h"
 #include "server/app/flood_gauge.h"
 #include "server/net/listening_sockets.h"
@@ -70,8 +70,8 @@ class OpenConnections {
 
   ConnectionLoads& loads_;
   std::vector<Connection> connections_;
-  absl::flat_hash_map<std::string, size_t> of_host_;
-  absl::flat_hash_map<std::string, ShutOut> shut_out_;
+  HashMap<std::string, size_t> of_host_;
+  HashMap<std::string, ShutOut> shut_out_;
   absl::Time counted_ = absl::InfinitePast();
 };
 

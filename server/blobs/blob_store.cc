@@ -5,14 +5,13 @@
 #include <filesystem>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/status_macros.h"
 #include "server/blobs/sha256.h"
 
@@ -38,7 +37,7 @@ absl::Status CheckDigest(const std::string& digest) {
 // How often each blob is pinned. Outlives the store in the pins that outlive it.
 struct PinTable {
   absl::Mutex mutex;
-  absl::flat_hash_map<std::string, int64_t> counts ABSL_GUARDED_BY(mutex);
+  HashMap<std::string, int64_t> counts ABSL_GUARDED_BY(mutex);
   int64_t holds ABSL_GUARDED_BY(mutex) = 0;  // that keep everything
 };
 
@@ -123,11 +122,11 @@ class DiskBlobStore final : public BlobStore {
   // Its mutex also orders adoption and deletion of files.
   const std::shared_ptr<PinTable> pins_ = std::make_shared<PinTable>();
   absl::Mutex folders_mutex_;
-  absl::flat_hash_set<std::string> folders_
+  HashSet<std::string> folders_
       ABSL_GUARDED_BY(folders_mutex_);  // names in folder_ that are there for sure
   absl::Mutex verified_mutex_;
   // The state in which a file's digest was found right.
-  absl::flat_hash_map<std::string, FileIdentity> verified_ ABSL_GUARDED_BY(verified_mutex_);
+  HashMap<std::string, FileIdentity> verified_ ABSL_GUARDED_BY(verified_mutex_);
 };
 
 DiskBlobWriter::~DiskBlobWriter() {

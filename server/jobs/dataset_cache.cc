@@ -54,7 +54,7 @@ absl::StatusOr<DatasetCache::DatasetPointer> DatasetCache::OpenFile(const BlobDi
   MERCER_ASSIGN_OR_RETURN(Dataset opened, mercer::OpenDataset(path));
   auto dataset = std::make_shared<const Dataset>(std::move(opened));
   absl::MutexLock lock(&mutex_);
-  absl::erase_if(opened_, [](const auto& entry) { return entry.second.expired(); });
+  std::erase_if(opened_, [](const auto& entry) { return entry.second.expired(); });
   opened_[blob] = dataset;
   return dataset;
 }

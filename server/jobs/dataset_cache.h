@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/hash_table.h"
 #include "core/data/dataset.h"
 #include "server/blobs/blob_store.h"
 #include "server/storage/storage.h"
@@ -51,8 +51,8 @@ class DatasetCache {
   Storage* const storage_;
   BlobStore* const blobs_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<BlobDigest, std::weak_ptr<const Dataset>> opened_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<BlobDigest, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);
+  HashMap<BlobDigest, std::weak_ptr<const Dataset>> opened_ ABSL_GUARDED_BY(mutex_);
+  HashMap<BlobDigest, std::shared_ptr<Opening>> openings_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercer::server

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/wake_slot.h"
@@ -139,7 +139,7 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   const Options options_;
   mutable absl::Mutex mutex_;
   std::vector<WatcherPointer> watchers_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, std::string> order_
       ABSL_GUARDED_BY(mutex_);                             // the jobs of the changes, by number
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;               // of entries_

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/hash_table.h"
 #include "core/base/run_safely.h"
 #include "server/jobs/wake_slot.h"
 
@@ -170,7 +171,7 @@ class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl>
   Executor* const executor_;
   const Options options_;
   mutable absl::Mutex mutex_;  // taken before the mutex of a channel
-  absl::flat_hash_map<std::string, ChannelPointer> channels_ ABSL_GUARDED_BY(mutex_);
+  HashMap<std::string, ChannelPointer> channels_ ABSL_GUARDED_BY(mutex_);
   int64_t num_subscriptions_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t posted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

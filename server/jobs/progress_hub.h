@@ -27,10 +27,10 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
+#include "core/base/hash_table.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_event.h"
 #include "server/storage/storage.h"
