@@ -11,6 +11,8 @@
 
 #include <Eigen/Core>
 
+#include "core/base/matrix_storage.h"
+
 namespace mercer {
 
 using Index = Eigen::Index;
