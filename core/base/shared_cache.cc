@@ -22,14 +22,17 @@ void SharedCache::Insert(const std::string& key, size_t bytes, std::shared_ptr<c
   if (bytes > capacity_bytes_ || index_.count(key) > 0) {
     return;
   }
+  // What may find no memory comes before any change.
+  std::list<Entry> entry;
+  entry.push_front({key, bytes, std::move(value)});
+  index_.emplace(key, entry.begin());
   while (size_bytes_ + bytes > capacity_bytes_) {
     const Entry& oldest = entries_.back();
     size_bytes_ -= oldest.bytes;
     index_.erase(oldest.key);
     entries_.pop_back();
   }
-  entries_.push_front({key, bytes, std::move(value)});
-  index_[key] = entries_.begin();
+  entries_.splice(entries_.begin(), entry);
   size_bytes_ += bytes;
 }
 
