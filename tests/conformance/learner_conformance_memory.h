@@ -111,8 +111,6 @@ TEST_P(LearnerConformance, MemoryEstimateHoldsForEveryPairOfMethodsAndLargeModel
     if (has_groups) {
       options.insert({{"max_groups", int64_t{640}}, {"selection", std::string("fixed")}});
     }
-    // Code and buffers of BLAS that every run uses are not what this one takes.
-    ASSERT_TRUE(Train(Problem(30, 6), {.options = options, .max_iterations = 4}).ok());
     ExpectWithinEstimate(entry(), problem, options, [&] {
       ForgetfulObserver observer;
       return Train(problem, {.options = options, .max_iterations = 4}, observer).ok();
