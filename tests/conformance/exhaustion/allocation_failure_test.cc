@@ -86,8 +86,10 @@ TEST(SharedCacheTest, ValueThatFindsNoMemoryLeavesTheCacheWhole) {
     const std::string key = "a key too long to lie in its string " + std::to_string(first);
     {
       const FailingAllocations failing(first, kOnce);
-      failed += RunSafely("work", [&] { return cache.GetOrMake<int>(key, 60, make); }).ok() ? 0 : 1;
+      failed += RunSafely("work", [&] { return cache.GetOrMake<int>(key, 90, make); }).ok() ? 0 : 1;
     }
+    ASSERT_TRUE(cache.GetOrMake<int>("large" + key, 90, make).ok());
+    ASSERT_EQ(cache.size_bytes(), 90);
     ASSERT_TRUE(cache.GetOrMake<int>("other" + key, 60, make).ok());
     ASSERT_EQ(cache.size_bytes(), 60);
   }
