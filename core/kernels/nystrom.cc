@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include <Eigen/Eigenvalues>
 #include <cblas.h>
 
 #include "core/base/errors.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/blas_int.h"
 #include "core/kernels/kernel_errors.h"
+#include "core/kernels/symmetric_eigen.h"
 
 namespace mercer {
 namespace {
@@ -38,23 +39,50 @@ struct Whitening {
   bool finite = true;   // all values of W
 };
 
-Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
-  const Index count = gram.rows();
-  if (!gram.allFinite()) {
-    return {Matrix(count, 0), 0, false};
+// The lower triangle of W, the mean of two values that differ by rounding.
+absl::StatusOr<Matrix> Symmetrized(const ConstMatrixRef& values, const RunContext& context) {
+  const Index count = values.rows();
+  PacedCheck check(context);
+  Matrix gram(count, count);
+  for (Index j = 0; j < count; ++j) {
+    MERCER_RETURN_IF_ERROR(check.After(count));
+    gram.col(j).tail(count - j) =
+        0.5 * (values.col(j).tail(count - j) + values.row(j).tail(count - j).transpose());
   }
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);
-  const Vector& values = solver.eigenvalues();  // ascending
+  return gram;
+}
+
+absl::StatusOr<bool> IsFinite(const Matrix& lower, const RunContext& context) {
+  PacedCheck check(context);
+  bool finite = true;
+  for (Index j = 0; j < lower.cols() && finite; ++j) {
+    finite = lower.col(j).tail(lower.rows() - j).allFinite();
+    MERCER_RETURN_IF_ERROR(check.After(lower.rows()));
+  }
+  return finite;
+}
+
+absl::StatusOr<Whitening> Whiten(const ConstMatrixRef& kernel, const NystromOptions& options,
+                                 const RunContext& context) {
+  const Index count = kernel.rows();
+  MERCER_ASSIGN_OR_RETURN(Matrix gram, Symmetrized(kernel, context));
+  MERCER_ASSIGN_OR_RETURN(const bool finite, IsFinite(gram, context));
+  if (!finite) {
+    return Whitening{Matrix(count, 0), 0, false};
+  }
+  MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen,
+                          SymmetricEigen::Make(std::move(gram), context));
+  const Vector& values = eigen.values();
   if (!values.allFinite()) {
-    return {Matrix(count, 0), 0, false};
+    return Whitening{Matrix(count, 0), 0, false};
   }
   const double largest = values.cwiseAbs().maxCoeff();
   // Below, numbers have lost their digits.
   if (!(largest >= std::numeric_limits<double>::min())) {
-    return {Matrix(count, 0), 0, true};
+    return Whitening{Matrix(count, 0), 0, true};
   }
   if (values(0) < -kNegativeEigenvalue * largest) {
-    return {Matrix(count, 0), values(0), true};
+    return Whitening{Matrix(count, 0), values(0), true};
   }
   const double least =
       options.eigenvalue_threshold * static_cast<double>(count) * values(count - 1);
@@ -63,9 +91,10 @@ Whitening Whiten(const Matrix& gram, const NystromOptions& options) {
   while (rank < most && (rank == 0 || values(count - 1 - rank) > least)) {
     ++rank;
   }
-  Whitening result{Matrix(count, rank), 0, true};
+  Whitening result;
+  MERCER_ASSIGN_OR_RETURN(result.map, eigen.Largest(rank, context));
   for (Index j = 0; j < rank; ++j) {
-    result.map.col(j) = solver.eigenvectors().col(count - 1 - j) / std::sqrt(values(count - 1 - j));
+    result.map.col(j) /= std::sqrt(values(count - 1 - j));
   }
   return result;
 }
@@ -88,29 +117,28 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features.Bind(*landmarks.data, context));
   const Index count = landmarks.data->rows;
   const auto num_kernels = static_cast<Index>(features.kernels_.size());
-  std::vector<double> values(static_cast<size_t>(num_kernels * count * bound.stride()));
+  Vector values(num_kernels * count * bound.stride());
   bound.Values(0, count, values.data(), context);
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-  std::vector<Whitening> whitenings(static_cast<size_t>(num_kernels));
+  std::vector<absl::StatusOr<Whitening>> whitenings(static_cast<size_t>(num_kernels));
   context.parallel().ForBlocks(num_kernels, 1, [&](Index k, Index) {
-    if (!context.cancelled()) {
-      const auto block = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>(
-          values.data() + k * count * bound.stride(), count, count,
-          Eigen::OuterStride<>(bound.stride()));
-      whitenings[static_cast<size_t>(k)] = Whiten(0.5 * (block + block.transpose()), options);
-    }
+    const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> kernel(
+        values.data() + k * count * bound.stride(), count, count,
+        Eigen::OuterStride<>(bound.stride()));
+    whitenings[static_cast<size_t>(k)] = Whiten(kernel, options, context);
   });
-  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   features.first_.push_back(0);
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   for (size_t k = 0; k < whitenings.size(); ++k) {
-    if (!whitenings[k].finite) {
+    MERCER_ASSIGN_OR_RETURN(Whitening whitening, std::move(whitenings[k]));
+    if (!whitening.finite) {
       return NotPsd(k, "it has values or eigenvalues that are not finite");
     }
-    if (whitenings[k].negative < 0) {
-      return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitenings[k].negative));
+    if (whitening.negative < 0) {
+      return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitening.negative));
     }
-    features.first_.push_back(features.first_.back() + whitenings[k].map.cols());
-    features.maps_.push_back(std::move(whitenings[k].map));
+    features.first_.push_back(features.first_.back() + whitening.map.cols());
+    features.maps_.push_back(std::move(whitening.map));
   }
   return features;
 }

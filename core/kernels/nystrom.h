@@ -28,7 +28,8 @@ struct NystromOptions {
 class NystromFeatures {
  public:
   // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when an eigenvalue of W_k is
-  // below -1e-8 times the largest magnitude of them or a value of W_k is not finite), kCancelled.
+  // below -1e-8 times the largest magnitude of them or a value of W_k is not finite), kCancelled, kInternal (eigenvalues that do not
+  // converge).
   static absl::StatusOr<NystromFeatures> Make(const Landmarks& landmarks,
                                               std::vector<KernelSpec> kernels,
                                               const NystromOptions& options, RunContext& context);

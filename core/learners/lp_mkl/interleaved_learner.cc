@@ -15,7 +15,7 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr uint64_t kInterleavedStateVersion = 1;
+constexpr uint64_t kInterleavedStateVersion = 2;     // since factors have other bits
 constexpr double kInterleavedSliceOperations = 4e9;  // about 0.2 s of matrix products on one core
 constexpr double kInterleavedGapShare = 0.1;         // of the gap asked for: that of fixed weights
 constexpr int64_t kMaxFruitlessPoints = 300;

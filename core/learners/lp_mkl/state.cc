@@ -10,7 +10,10 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr uint64_t kStateVersion = 2;
+// Of low rank, states of solvers are in terms of factors that are made anew: 3 since these have other bits.
+uint64_t StateVersion(const LpMklOptions& options) {
+  return options.approximation == Approximation::kNystrom ? 3 : 2;
+}
 
 bool IsEmptyOr(const Vector& vector, Index size) {
   return vector.size() == 0 || vector.size() == size;
@@ -20,7 +23,7 @@ bool IsEmptyOr(const Vector& vector, Index size) {
 
 std::string LpMklLearner::Serialize() const {
   ByteWriter writer;
-  writer.WriteUint64(kStateVersion);
+  writer.WriteUint64(StateVersion(options_));
   writer.WriteBool(state_.solving);
   writer.WriteVector(state_.weights);
   writer.WriteVector(state_.dual);
@@ -50,7 +53,7 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   const absl::Status damaged = absl::DataLossError("not a state of lp_mkl for this problem");
   ByteReader reader(bytes);
   State state;
-  const bool known = reader.ReadUint64() == kStateVersion;
+  const bool known = reader.ReadUint64() == StateVersion(options_);
   state.solving = reader.ReadBool();
   state.weights = reader.ReadVector();
   state.dual = reader.ReadVector();

@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/base/index_range.h"
 #include "tests/core/kernels/low_rank_test_data.h"
+#include "tests/support/cancelled_work.h"
 #include "tests/support/json_fixture.h"
 
 namespace mercer {
@@ -272,6 +274,19 @@ TEST(NystromTest, MakeEndsWithCancellation) {
   EXPECT_TRUE(absl::IsCancelled(
       NystromFeatures::Make(LandmarksFromRows(*data, {2, 3}), KernelsWithoutScaling(), {}, context)
           .status()));
+}
+
+TEST(NystromTest, MakeOfManyLandmarksEndsWithinAQuarterSecond) {
+  constexpr Index kCount = kSanitized ? 200 : 1500;
+  const auto data = BlockOf(UniformMatrix(kCount, 5, 4));
+  const Landmarks landmarks = LandmarksFromRows(*data, IndexRange(0, kCount));
+  const auto make = [&](RunContext& context) {
+    return NystromFeatures::Make(landmarks, GaussiansOfX({1.0}), {}, context).status();
+  };
+  const double whole = WholeWork(make);
+  for (const double part : {0.3, 0.5, 0.7}) {
+    EXPECT_LE(WorkAfterCancel(part * whole, make), kMostWorkAfterCancel) << part << " of " << whole;
+  }
 }
 
 }  // namespace

@@ -126,6 +126,23 @@ TEST(LowRankInterruptionTest, CancelledRunsGoOnWithTheSameBitsForEveryLossAndSol
   }
 }
 
+// Those of a state that was written while factors had other bits.
+TEST(LowRankInterruptionTest, StatesOfEarlierFactorsAreRefused) {
+  const TrainingProblem problem = InterruptedProblem();
+  for (const std::string outer : {"newton", "interleaved"}) {
+    const OptionValues options = OnLandmarks(20, {{"outer_loop", outer}});
+    const std::unique_ptr<Learner> learner = *Entry().create(options);
+    EXPECT_TRUE(learner->Start(problem, nullptr).ok());
+    RunContext context;
+    ASSERT_TRUE(learner->Step(context).ok());
+    std::string state = learner->SaveState();
+    const std::unique_ptr<Learner> restored = *Entry().create(options);
+    EXPECT_TRUE(restored->RestoreState(problem, state, context).ok()) << outer;
+    --state[0];  // of the version, the lowest byte
+    EXPECT_TRUE(absl::IsDataLoss(restored->RestoreState(problem, state, context))) << outer;
+  }
+}
+
 // Tells when the verification begins, and keeps every state.
 class VerificationObserver : public RunObserver {
  public:

@@ -1,0 +1,33 @@
+// Asks a run whether its work must end about once per millisecond, in loops whose rounds are short.
+#pragma once
+
+#include "absl/status/status.h"
+
+#include "core/base/run_context.h"
+#include "core/base/types.h"
+
+namespace mercer {
+
+// Not thread-safe. The context must outlive it.
+class PacedCheck {
+ public:
+  explicit PacedCheck(const RunContext& context) : context_(context) {}
+
+  // After so many numbers were computed or copied. Errors: kCancelled.
+  absl::Status After(Index numbers) {
+    done_ += numbers;
+    if (done_ < kNumbersPerCheck) {
+      return absl::OkStatus();
+    }
+    done_ = 0;
+    return context_.CheckCancelled();
+  }
+
+ private:
+  static constexpr Index kNumbersPerCheck = 1'000'000;
+
+  const RunContext& context_;
+  Index done_ = 0;
+};
+
+}  // namespace mercer
