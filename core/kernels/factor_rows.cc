@@ -13,10 +13,11 @@
 namespace mercer {
 namespace {
 
-constexpr Index kTaskRows = 512;     // about 0.1 ms for 700 columns
-constexpr Index kSummedRows = 2048;  // per partial sum
-constexpr Index kGramRows = 2048;    // gathered at a time
-constexpr Index kGramTile = 128;     // a tile's update takes about 2 ms
+constexpr Index kTaskRows = 512;                  // about 0.1 ms for 700 columns
+constexpr Index kSummedRows = 2048;               // per partial sum
+constexpr Index kGramRows = 2048;                 // gathered at a time
+constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
+constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
 
 // sum += a(i) row(i) over [begin, end).
 void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
@@ -50,10 +51,13 @@ void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end,
 }  // namespace
 
 FactorRows::FactorRows(Index rows, Index cols)
-    : rows_(rows),
-      cols_(cols),
-      stride_(PaddedStride(cols)),
-      values_(Eigen::Matrix<float, Eigen::Dynamic, 1>::Zero(rows * stride_)) {}
+    : rows_(rows), cols_(cols), stride_(PaddedStride(cols)), values_(rows * stride_) {}
+
+void FactorRows::SetRow(Index i, ConstVectorRef values) {
+  auto row = values_.segment(i * stride_, stride_);
+  row.head(cols_) = values.cast<float>();
+  row.tail(stride_ - cols_).setZero();
+}
 
 size_t FactorRows::Bytes(Index rows, Index cols) {
   return static_cast<size_t>(rows) * static_cast<size_t>(PaddedStride(cols)) * sizeof(float);
@@ -173,15 +177,16 @@ absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
                                                        RunContext& context) const {
   FactorRows product(rows_, root.cols());
   const Matrix upper = root.transpose();
-  context.parallel().ForBlocks(rows_, kTaskRows / 2, [&](Index begin, Index end) {
+  const Index block = std::clamp<Index>(kTriangularValues / std::max<Index>(1, cols_ * cols_),
+                                        kTaskRows / 32, kTaskRows / 2);
+  context.parallel().ForBlocks(rows_, block, [&](Index begin, Index end) {
     if (context.cancelled()) {
       return;
     }
     const Matrix widened = Widened(begin, end);
     const Matrix transformed = upper.triangularView<Eigen::Upper>() * widened.topRows(cols_);
     for (Index i = begin; i < end; ++i) {
-      Eigen::Map<Eigen::VectorXf>(product.row(i), root.cols()) =
-          transformed.col(i - begin).cast<float>();
+      product.SetRow(i, transformed.col(i - begin));
     }
   });
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());

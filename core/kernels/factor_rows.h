@@ -15,17 +15,18 @@
 
 namespace mercer {
 
-// A matrix of rows() x cols(), row by row. Written once, through row(); afterwards safe for concurrent use.
+// A matrix of rows() x cols(), row by row. Every row is set once, by any thread; afterwards safe for concurrent use.
 class FactorRows {
  public:
-  // All values 0.
+  // Values are arbitrary until they are set: to touch all of a large table takes seconds.
   FactorRows(Index rows, Index cols);
 
   Index rows() const { return rows_; }
   Index cols() const { return cols_; }
   Index stride() const { return stride_; }
-  // cols() values; what follows them up to the next row must stay 0.
-  float* row(Index i) { return values_.data() + i * stride_; }
+  // Rounds cols() values to single precision.
+  void SetRow(Index i, ConstVectorRef values);
+  // cols() values, followed by zeros up to the next row.
   const float* row(Index i) const { return values_.data() + i * stride_; }
 
   // Bytes of so many values.

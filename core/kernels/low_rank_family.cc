@@ -5,14 +5,11 @@
 #include <cmath>
 #include <utility>
 
-#include <cblas.h>
-
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/index_range.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/basis_extension.h"
-#include "core/kernels/blas_int.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/low_rank_operator.h"
 #include "core/kernels/matrix_products.h"
@@ -22,7 +19,7 @@
 namespace mercer {
 namespace {
 
-// Rows per task: their features are about 10 MB, and their product with the basis takes up to 40 ms.
+// Rows per task: their features are about 10 MB.
 constexpr Index kFilledRows = 256;
 // Of a kernel's features, scaled to a mean squared norm of 1: those of 100'000 kernels are within the range of single precision.
 constexpr double kLongestRow = 1e35;
@@ -129,11 +126,10 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
     }
     Matrix features(features_.num_features(), end - begin);
     features_.Evaluate(bound, begin, end, features, context);
-    Matrix reduced = Matrix::Zero(rank, end - begin);
-    if (rank > 0) {
-      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(rank), BlasInt(end - begin),
-                  BlasInt(features.rows()), 1.0, basis_.reduce.data(), BlasInt(features.rows()),
-                  features.data(), BlasInt(features.rows()), 0.0, reduced.data(), BlasInt(rank));
+    Matrix reduced(rank, end - begin);
+    TransposedProductOfTask(basis_.reduce, features, reduced, context);
+    if (context.cancelled()) {
+      return;
     }
     auto of_block = sums.col(begin / kFilledRows);
     for (Index r = 0; r < end - begin; ++r) {
@@ -152,7 +148,7 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
       of_block(0) += norm;
       of_block(1) += std::max(0.0, norm - kept);
       of_block(2) = std::max(of_block(2), std::sqrt(kept));
-      Eigen::Map<Eigen::VectorXf>(rows_->row(begin + r), rank) = reduced.col(r).cast<float>();
+      rows_->SetRow(begin + r, reduced.col(r));
     }
     context.ReportStage("factor", static_cast<double>(++finished) / static_cast<double>(blocks));
   });

@@ -68,6 +68,14 @@ absl::Status TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b,
   return MultiplyPieces({a, true, b, 1.0, 0.0}, out, context);
 }
 
+void TransposedProductOfTask(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
+                             const RunContext& context) {
+  const Piece piece = {a, true, b, 1.0, 0.0};
+  for (Index begin = 0; begin < out.rows() && !context.cancelled(); begin += kPiece) {
+    MultiplyPiece(piece, begin, std::min(begin + kPiece, out.rows()), out, context);
+  }
+}
+
 absl::Status AddProduct(double scale, const ConstMatrixRef& a, const ConstMatrixRef& b,
                         MatrixRef out, RunContext& context) {
   return MultiplyPieces({a, false, b, scale, 1.0}, out, context);

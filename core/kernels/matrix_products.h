@@ -11,6 +11,9 @@ namespace mercer {
 // out = a'b. Errors: kCancelled.
 absl::Status TransposedProduct(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
                                RunContext& context);
+// The same by the calling thread, for a task of a parallel loop. Ends early, with values of no use, once cancelled.
+void TransposedProductOfTask(const ConstMatrixRef& a, const ConstMatrixRef& b, MatrixRef out,
+                             const RunContext& context);
 // out += scale a b. Errors: kCancelled.
 absl::Status AddProduct(double scale, const ConstMatrixRef& a, const ConstMatrixRef& b,
                         MatrixRef out, RunContext& context);

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include <cblas.h>
 
 #include "core/base/errors.h"
 #include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
-#include "core/kernels/blas_int.h"
 #include "core/kernels/kernel_errors.h"
+#include "core/kernels/matrix_products.h"
 #include "core/kernels/symmetric_eigen.h"
 
 namespace mercer {
@@ -181,10 +180,11 @@ void NystromFeatures::Evaluate(const BoundCrossKernels& x, Index begin, Index en
   for (Index k = 0; k < num_kernels() && !context.cancelled(); ++k) {
     const Matrix& whitening = map(k);
     if (whitening.cols() > 0) {
-      cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(whitening.cols()), BlasInt(rows),
-                  BlasInt(whitening.rows()), 1.0, whitening.data(), BlasInt(whitening.rows()),
-                  values.data() + k * rows * x.stride(), BlasInt(x.stride()), 0.0,
-                  out.data() + first_feature(k), BlasInt(out.outerStride()));
+      const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> kernel(
+          values.data() + k * rows * x.stride(), whitening.rows(), rows,
+          Eigen::OuterStride<>(x.stride()));
+      TransposedProductOfTask(whitening, kernel, out.middleRows(first_feature(k), whitening.cols()),
+                              context);
     }
   }
 }

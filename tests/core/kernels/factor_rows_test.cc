@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/kernels/low_rank_test_data.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 namespace {
@@ -55,6 +56,25 @@ void ExpectSum(double actual, const ExactSum& exact, const std::string& what) {
 
 std::string ShapeName(Index rows, Index columns) {
   return std::to_string(rows) + " x " + std::to_string(columns);
+}
+
+// Otherwise one thread does so, for seconds, before the first look at cancellation.
+TEST(FactorRowsTest, ALargeTableIsMadeWithoutTouchingIt) {
+  const double begin = ProcessorSeconds();
+  const FactorRows table(200'000, 1000);
+  EXPECT_LE(ProcessorSeconds() - begin, 0.1 * kMostWorkAfterCancel) << table.rows();
+}
+
+TEST(FactorRowsTest, RowsEndWithZerosWhateverTheMemoryHeld) {
+  FactorRows table(3, 17);
+  for (const double value : {7.0, 3.0}) {
+    for (Index i = 0; i < table.rows(); ++i) {
+      table.SetRow(i, Vector::Constant(17, value));
+      for (Index c = 0; c < table.stride(); ++c) {
+        EXPECT_EQ(table.row(i)[c], c < 17 ? value : 0.0) << i << " " << c;
+      }
+    }
+  }
 }
 
 TEST(FactorRowsTest, ProductsEqualSumsInHigherPrecision) {
@@ -224,7 +244,7 @@ TEST(FactorRowsTest, RowsWithoutACoefficientAreNotRead) {
   Vector before(37);
   ASSERT_TRUE(factor->MultiplyTransposed(a, before, context).ok());
   for (Index i = 0; i < 2100; i += 3) {
-    factor->row(i)[i % 37] = NAN;
+    factor->SetRow(i, Vector::Constant(37, NAN));
   }
   Vector after(37);
   ASSERT_TRUE(factor->MultiplyTransposed(a, after, context).ok());

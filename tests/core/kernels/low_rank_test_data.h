@@ -40,7 +40,7 @@ inline std::shared_ptr<FactorRows> RandomFactor(Index rows, Index columns, uint6
   auto factor = std::make_shared<FactorRows>(rows, columns);
   const Matrix values = UniformMatrix(columns, rows, seed);
   for (Index i = 0; i < rows; ++i) {
-    Eigen::Map<Eigen::VectorXf>(factor->row(i), columns) = values.col(i).cast<float>();
+    factor->SetRow(i, values.col(i));
   }
   return factor;
 }

@@ -35,10 +35,9 @@ class FeatureKernel final : public KernelOperator {
         gram_(features.rows(), features.rows()) {
     RowMatrix stored = features;
     for (Index i = 0; i < features.rows(); ++i) {
-      for (Index j = 0; j < features.cols(); ++j) {
-        rows_.row(i)[j] = static_cast<float>(features(i, j));
-        stored(i, j) = rows_.row(i)[j];
-      }
+      rows_.SetRow(i, features.row(i).transpose());
+      stored.row(i) =
+          Eigen::Map<const Eigen::RowVectorXf>(rows_.row(i), features.cols()).cast<double>();
     }
     // A lower triangle that is not diagonal.
     for (Index j = 0; j + 1 < root_.cols(); ++j) {

@@ -23,9 +23,7 @@ TEST(FactorSvmTest, HugeCostEndsAtTheLimitOfPrecision) {
 TEST(FactorSvmTest, RepeatedFeaturesAtHugeCostsEndWithBoundsThatHold) {
   FactorInstance instance = MakeFactorInstance({.rows = 2600, .rank = 60, .cost = 1e8});
   for (Index i = 0; i < instance.rows.rows(); ++i) {
-    for (Index j = 20; j < 60; ++j) {
-      instance.rows.row(i)[j] = instance.rows.row(i)[j % 20];
-    }
+    instance.rows.SetRow(i, RowOf(instance.rows, i).head(20).replicate(3, 1));
   }
   instance.root.diagonal().array() += 1e3;
   RunContext context;

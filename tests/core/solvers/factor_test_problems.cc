@@ -35,8 +35,7 @@ FactorInstance MakeFactorInstance(const FactorShape& shape) {
   Vector targets(shape.rows);
   for (Index i = 0; i < shape.rows; ++i) {
     const Vector x = Vector::NullaryExpr(kPointColumns, [&] { return random.Normal(); });
-    Eigen::Map<Eigen::VectorXf>(instance.rows.row(i), shape.rank) =
-        CosineFeatures(frequencies, x).cast<float>();
+    instance.rows.SetRow(i, CosineFeatures(frequencies, x));
     const double score = std::sin(2 * x(0)) + 0.3 * x(1) + 0.4 * random.Normal();
     targets(i) = shape.kind == LossKind::kHinge ? (score > 0 ? 1.0 : -1.0) : score;
   }

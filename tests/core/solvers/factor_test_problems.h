@@ -38,6 +38,11 @@ struct FactorShape {
 // Features of cosines of normal points times a root whose columns decay from 1 to 1e-4; the first sample has cost 0.
 FactorInstance MakeFactorInstance(const FactorShape& shape);
 
+// What is stored.
+inline Vector RowOf(const FactorRows& rows, Index i) {
+  return Eigen::Map<const Eigen::VectorXf>(rows.row(i), rows.cols()).cast<double>();
+}
+
 // The Gram matrix of the factor as it is now, and `num_blocks` kernels of whole columns of the root.
 void FormGram(FactorInstance& instance, Index num_blocks);
 

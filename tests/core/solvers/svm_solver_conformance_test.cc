@@ -124,8 +124,7 @@ TEST_P(SvmSolverConformance, SolvesTheFixturesAtTheirBestWeights) {
     }
     FactorInstance instance{FactorRows(labels.size(), features.cols()), scales.asDiagonal()};
     for (Index i = 0; i < labels.size(); ++i) {
-      Eigen::Map<Eigen::RowVectorXf>(instance.rows.row(i), features.cols()) =
-          features.row(i).cast<float>();
+      instance.rows.SetRow(i, features.row(i).transpose());
     }
     const double cost = input["C"];
     instance.problem = {*MakeLoss(LossKind::kHinge), labels, Vector::Constant(labels.size(), cost)};
@@ -164,8 +163,8 @@ TEST_P(SvmSolverConformance, CostsOfSamplesAreTheirOwn) {
   FactorInstance instance = MakeFactorInstance({.rows = 100});
   FactorInstance doubled = MakeFactorInstance({.rows = 100});
   // A sample of twice the cost, against a neighbour of the same features and label that makes up the other half.
-  std::copy_n(instance.rows.row(5), instance.rows.cols(), instance.rows.row(6));
-  std::copy_n(doubled.rows.row(5), doubled.rows.cols(), doubled.rows.row(6));
+  instance.rows.SetRow(6, RowOf(instance.rows, 5));
+  doubled.rows.SetRow(6, RowOf(doubled.rows, 5));
   FormGram(instance, 3);
   FormGram(doubled, 3);
   for (FactorInstance* each : {&instance, &doubled}) {
@@ -194,8 +193,7 @@ TEST_P(SvmSolverConformance, ManyFeaturesOneFeatureAndManyRowsAreSolved) {
 TEST_P(SvmSolverConformance, RepeatedRowsAndFeaturesAreSolved) {
   FactorInstance instance = MakeFactorInstance({.rows = 200, .rank = 30, .cost = 2.0});
   for (Index i = 0; i < 200; ++i) {
-    std::copy_n(instance.rows.row(i % 50), 30, instance.rows.row(i));
-    std::copy_n(instance.rows.row(i), 15, instance.rows.row(i) + 15);
+    instance.rows.SetRow(i, RowOf(instance.rows, i % 50).head(15).replicate(2, 1));
   }
   instance.root = Matrix::Identity(30, 30);
   FormGram(instance, 3);

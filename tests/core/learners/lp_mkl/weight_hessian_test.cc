@@ -69,9 +69,7 @@ class FactorOf final : public KernelOperator {
     ridged.diagonal().array() += 1e-10;
     const Matrix factor = ridged.llt().matrixL();
     for (Index i = 0; i < gram.rows(); ++i) {
-      for (Index j = 0; j <= i; ++j) {
-        rows_.row(i)[j] = static_cast<float>(factor(i, j));
-      }
+      rows_.SetRow(i, factor.row(i).transpose());
     }
   }
 
