@@ -13,7 +13,7 @@ class PacedCheck {
  public:
   explicit PacedCheck(const RunContext& context) : context_(context) {}
 
-  // After so many numbers were computed or copied. Errors: kCancelled.
+  // After so many numbers were computed or copied, or before. Errors: kCancelled.
   absl::Status After(Index numbers) {
     done_ += numbers;
     if (done_ < kNumbersPerCheck) {

@@ -120,8 +120,8 @@ absl::StatusOr<BasisExtension> ExtendBasis(const NystromFeatures& features,
                                            const JointBasis& basis, const PreparedData& rows,
                                            uint64_t seed, RunContext& context) {
   const std::vector<Index> others = Others(features.num_kernels(), kernels);
-  MERCER_ASSIGN_OR_RETURN(NystromFeatures of_basis, features.Select(kernels));
-  MERCER_ASSIGN_OR_RETURN(NystromFeatures of_others, features.Select(others));
+  MERCER_ASSIGN_OR_RETURN(NystromFeatures of_basis, features.Select(kernels, context));
+  MERCER_ASSIGN_OR_RETURN(NystromFeatures of_others, features.Select(others, context));
   const BasisExtender extender(std::move(of_basis), std::move(of_others), basis);
   BasisExtension extension;
   MERCER_ASSIGN_OR_RETURN(Sample sample,

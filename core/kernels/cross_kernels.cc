@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
 #include "core/kernels/kernel_source.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr Index kCrossRows = 64;
 constexpr Index kColumnsAtOnce = 256;
+constexpr Index kValuesPerCheck = 4'000'000;  // of kernels: some 10 ms
 
 // What kernels read of the basis, shared by all of one source.
 struct BasisSource {
@@ -167,6 +169,7 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
   std::vector<double> strip_values;
   std::vector<double> values;
   std::vector<double> sums;
+  PacedCheck check(context);
   for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumnsAtOnce) {
     const Index width = std::min(kColumnsAtOnce, out.cols() - column);
     const Index stride = PaddedLength(width);
@@ -182,8 +185,17 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
                           source.basis->features.view().middleRows(column, width),
                           strip_values.data(), stride, context);
       }
-      AddSource(source, {strip_values.data(), end - begin, width, stride}, begin, column, values,
-                sums.data());
+      const auto kernels =
+          static_cast<Index>(source.rates.size() + source.root_rates.size() + source.others.size());
+      const Index most = std::max<Index>(1, kValuesPerCheck / (stride * kernels));
+      for (Index row = begin; row < end; row += most) {
+        if (!check.After(stride * most * kernels).ok()) {
+          return;
+        }
+        const Index first = (row - begin) * stride;
+        AddSource(source, {strip_values.data() + first, std::min(most, end - row), width, stride},
+                  row, column, values, sums.data() + first);
+      }
     }
     for (Index c = 0; c < width; ++c) {
       for (Index r = begin; r < end; ++r) {
@@ -224,9 +236,9 @@ void OneKernel(const ScaledKernel& kernel, const Strip& strip, Index row, double
 }
 
 // The source of a kernel in the rows of a model's basis, which has no square blocks.
-absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const PreparedData& basis) {
+absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const SourceFinder& basis) {
   if (!IsSquareType(spec.type)) {
-    return ResolveSource(spec, basis);
+    return basis.Find(spec);
   }
   KernelSource source;
   source.is_square = true;
@@ -235,10 +247,11 @@ absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const Prepare
   return source;
 }
 
-absl::StatusOr<BasisSource> ReadBasis(KernelSource source, const PreparedData& basis) {
+absl::StatusOr<BasisSource> ReadBasis(KernelSource source, const PreparedData& basis,
+                                      const RunContext& context) {
   BasisSource read;
   if (!source.is_square) {
-    MERCER_ASSIGN_OR_RETURN(read.features, SourceFeatures(source, basis, RunContext()));
+    MERCER_ASSIGN_OR_RETURN(read.features, SourceFeatures(source, basis, context));
   }
   read.source = std::move(source);
   return read;
@@ -251,25 +264,28 @@ struct CrossKernels::Parts {
   std::vector<KernelSpec> kernels;
   std::vector<Index> square_columns;
   std::vector<BasisSource> sources;
-  std::vector<size_t> source_of;  // of each kernel
-  std::vector<Vector> factors;    // of each kernel: UnitFactors of the basis with unit diagonal
+  std::vector<size_t> source_of;                // of each kernel
+  std::vector<std::vector<size_t>> kernels_of;  // of each source
+  std::vector<Vector> factors;  // of each kernel: UnitFactors of the basis with unit diagonal
 
   // What `kernel` reads of the rows to predict: all of it, or to be read in blocks.
   absl::StatusOr<SharedMatrix> Features(size_t kernel, const PreparedData& x,
+                                        const SourceFinder& finder,
                                         const RunContext& context) const {
     if (IsSquareType(kernels[kernel].type)) {
       return Square(kernel, x);
     }
-    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, x));
+    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, finder));
     return SourceFeatures(source, x, context);
   }
   absl::StatusOr<SourceRows> FeatureRows(size_t kernel, const PreparedData& x,
+                                         const SourceFinder& finder,
                                          const RunContext& context) const {
     if (IsSquareType(kernels[kernel].type)) {
       MERCER_ASSIGN_OR_RETURN(SharedMatrix square, Square(kernel, x));
       return SourceRows(std::move(square));
     }
-    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, x));
+    MERCER_ASSIGN_OR_RETURN(const KernelSource source, SourceOf(kernel, finder));
     return SourceRows::Make(source, x, context);
   }
 
@@ -280,9 +296,9 @@ struct CrossKernels::Parts {
                ? square
                : NamedViolation(kernel, square.status());
   }
-  absl::StatusOr<KernelSource> SourceOf(size_t kernel, const PreparedData& x) const {
+  absl::StatusOr<KernelSource> SourceOf(size_t kernel, const SourceFinder& finder) const {
     const KernelSpec& spec = kernels[kernel];
-    absl::StatusOr<KernelSource> source = ResolveSource(spec, x);
+    absl::StatusOr<KernelSource> source = finder.Find(spec);
     if (!source.ok()) {
       return NamedViolation(kernel, source.status());
     }
@@ -298,7 +314,8 @@ struct CrossKernels::Parts {
 
 absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedData> basis,
                                                 std::vector<KernelSpec> kernels,
-                                                std::vector<Index> square_columns) {
+                                                std::vector<Index> square_columns,
+                                                const RunContext& context) {
   const bool mismatch =
       !square_columns.empty() && static_cast<Index>(square_columns.size()) != basis->rows;
   if (mismatch ||
@@ -309,28 +326,33 @@ absl::StatusOr<CrossKernels> CrossKernels::Make(std::shared_ptr<const PreparedDa
   }
   auto parts = std::make_shared<Parts>();
   parts->factors.resize(kernels.size());
+  const SourceFinder finder(*basis);
   HashMap<std::string, size_t> source_of_key;
+  PacedCheck check(context);
   for (size_t k = 0; k < kernels.size(); ++k) {
+    MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
     const absl::Status valid = ValidateKernelSpec(kernels[k]);
     if (!valid.ok()) {
       return NamedViolation(k, valid);
     }
-    absl::StatusOr<KernelSource> source = BasisSourceOf(kernels[k], *basis);
+    absl::StatusOr<KernelSource> source = BasisSourceOf(kernels[k], finder);
     if (!source.ok()) {
       return NamedViolation(k, source.status());
     }
     const auto [place, is_new] =
         source_of_key.try_emplace(SourceKey(*source), parts->sources.size());
     if (is_new) {
-      MERCER_ASSIGN_OR_RETURN(BasisSource added, ReadBasis(*std::move(source), *basis));
+      MERCER_ASSIGN_OR_RETURN(BasisSource added, ReadBasis(*std::move(source), *basis, context));
       parts->sources.push_back(std::move(added));
+      parts->kernels_of.emplace_back();
     }
     parts->source_of.push_back(place->second);
+    parts->kernels_of[place->second].push_back(k);
     if (kernels[k].normalization.unit_diagonal && !IsExponential(kernels[k].type)) {
       MERCER_ASSIGN_OR_RETURN(
           parts->factors[k],
           UnitFactors(kernels[k], *basis, SourceRows(parts->sources[place->second].features),
-                      RunContext()));
+                      context));
     }
   }
   parts->basis = std::move(basis);
@@ -359,6 +381,7 @@ size_t CrossKernels::MemoryBytes() const {
 absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                                    RunContext& context) const {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  const SourceFinder finder(x);
   std::vector<SourceKernels> used;
   std::vector<size_t> place(parts_->sources.size(), kNone);  // of each source in `used`
   for (size_t k = 0; k < parts_->kernels.size(); ++k) {
@@ -371,7 +394,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       SourceKernels added;
       added.basis = &parts_->sources[source];
-      MERCER_ASSIGN_OR_RETURN(added.x, parts_->Features(k, x, context));
+      MERCER_ASSIGN_OR_RETURN(added.x, parts_->Features(k, x, finder, context));
       place[source] = used.size();
       used.push_back(std::move(added));
     }
@@ -388,6 +411,7 @@ absl::Status CrossKernels::Combine(const PreparedData& x, ConstVectorRef weights
 
 absl::StatusOr<BoundCrossKernels> CrossKernels::Bind(const PreparedData& x,
                                                      RunContext& context) const {
+  const SourceFinder finder(x);
   BoundCrossKernels bound;
   bound.parts_ = parts_;
   bound.stride_ = PaddedLength(num_basis());
@@ -398,7 +422,7 @@ absl::StatusOr<BoundCrossKernels> CrossKernels::Bind(const PreparedData& x,
     const size_t source = parts_->source_of[k];
     if (!gathered[source]) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
-      MERCER_ASSIGN_OR_RETURN(bound.features_[source], parts_->FeatureRows(k, x, context));
+      MERCER_ASSIGN_OR_RETURN(bound.features_[source], parts_->FeatureRows(k, x, finder, context));
       gathered[source] = true;
     }
     if (parts_->factors[k].size() > 0) {
@@ -415,6 +439,7 @@ void BoundCrossKernels::Values(Index begin, Index end, double* out,
   const Index columns = parts_->basis->rows;
   std::vector<double> source_values(static_cast<size_t>(rows * stride_));
   RowMatrix gathered;
+  PacedCheck check(context);
   for (size_t s = 0; s < features_.size() && !context.cancelled(); ++s) {
     const BasisSource& source = parts_->sources[s];
     const auto x = features_[s].Rows(begin, end, gathered);
@@ -425,11 +450,12 @@ void BoundCrossKernels::Values(Index begin, Index end, double* out,
                         stride_, context);
     }
     const Strip strip{source_values.data(), rows, columns, stride_};
-    for (size_t k = 0; k < parts_->kernels.size(); ++k) {
-      if (parts_->source_of[k] == s) {
-        OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, strip, begin,
-                  out + static_cast<Index>(k) * rows * stride_);
+    for (const size_t k : parts_->kernels_of[s]) {
+      if (!check.After(rows * stride_).ok()) {
+        return;
       }
+      OneKernel({parts_->kernels[k], row_factors_[k], parts_->factors[k]}, strip, begin,
+                out + static_cast<Index>(k) * rows * stride_);
     }
   }
 }

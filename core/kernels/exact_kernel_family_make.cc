@@ -8,6 +8,7 @@
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/exact_kernel_family.h"
 #include "core/kernels/exponential_table.h"
@@ -35,6 +36,7 @@ absl::StatusOr<std::vector<KernelSource>> ResolveSources(const std::vector<Kerne
                                                          const RunContext& context) {
   FieldViolations violations;
   std::vector<KernelSource> sources(specs.size());
+  const SourceFinder finder(data);
   for (size_t k = 0; k < specs.size(); ++k) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const std::string field = KernelField(k);
@@ -43,7 +45,7 @@ absl::StatusOr<std::vector<KernelSource>> ResolveSources(const std::vector<Kerne
       violations.AddAll(field, valid);
       continue;
     }
-    absl::StatusOr<KernelSource> source = ResolveSource(specs[k], data);
+    absl::StatusOr<KernelSource> source = finder.Find(specs[k]);
     if (source.ok() && source->is_square && data.FindSquare(source->square) == nullptr) {
       violations.Add(absl::StrCat(field, ".block"), "the data has no square block of that name");
     } else if (source.ok()) {
@@ -63,7 +65,9 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
   HashMap<std::string, Index> source_of_key;
   HashMap<std::string, size_t> group_of_key;
   size_t stored_bytes = 0;
+  PacedCheck check(context);
   for (size_t k = 0; k < sources.size(); ++k) {
+    MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
     const std::string key = SourceKey(sources[k]);
     const auto [found, is_new] =
         source_of_key.try_emplace(key, static_cast<Index>(parts.sources.size()));

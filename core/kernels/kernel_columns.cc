@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/index_range.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_errors.h"
 #include "core/kernels/kernel_family.h"
@@ -114,9 +115,12 @@ absl::Status KernelSumColumns::CheckSources(const std::shared_ptr<const Prepared
                                             RunContext& context) const {
   FieldViolations violations;
   std::vector<KernelSource> sources;
+  const SourceFinder finder(*data);
+  PacedCheck check(context);
   for (size_t k = 0; k < kernels_.size(); ++k) {
+    MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
     const absl::Status valid = ValidateKernelSpec(kernels_[k]);
-    absl::StatusOr<KernelSource> source = ResolveSource(kernels_[k], *data);
+    absl::StatusOr<KernelSource> source = finder.Find(kernels_[k]);
     if (!valid.ok() || !source.ok()) {
       violations.AddAll(KernelField(k), valid.ok() ? source.status() : valid);
     } else if (source->is_square && data->FindSquare(source->square) == nullptr) {
@@ -168,14 +172,15 @@ absl::Status KernelSumColumns::Normalize(RunContext& context) {
 }
 
 absl::StatusOr<CrossKernels> KernelSumColumns::Against(absl::Span<const Index> columns,
-                                                       std::vector<KernelSpec> kernels) const {
+                                                       std::vector<KernelSpec> kernels,
+                                                       const RunContext& context) const {
   const std::vector<Index> chosen(columns.begin(), columns.end());
   std::vector<Index> square_columns;
   for (const Index i : chosen) {
     square_columns.push_back(rows_[static_cast<size_t>(i)]);
   }
   return CrossKernels::Make(std::make_shared<const PreparedData>(SelectRows(*data_, chosen)),
-                            std::move(kernels), std::move(square_columns));
+                            std::move(kernels), std::move(square_columns), context);
 }
 
 absl::StatusOr<Vector> KernelSumColumns::KernelDiagonal(Index kernel, RunContext& context) const {
@@ -187,7 +192,7 @@ absl::StatusOr<Vector> KernelSumColumns::KernelDiagonal(Index kernel, RunContext
   Vector diagonal(n);
   for (Index begin = 0; begin < n; begin += kBlockRows) {
     const std::vector<Index> block = IndexRange(begin, std::min(begin + kBlockRows, n));
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}));
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}, context));
     Matrix values(static_cast<Index>(block.size()), static_cast<Index>(block.size()));
     MERCER_RETURN_IF_ERROR(
         WeightedValues(cross, SelectRows(*data_, block), Vector::Ones(1), values, context));
@@ -203,7 +208,7 @@ absl::StatusOr<double> KernelSumColumns::SumOfEntries(Index kernel, RunContext& 
   double sum = 0;
   for (Index begin = 0; begin < n; begin += kBlockRows) {
     const std::vector<Index> block = IndexRange(begin, std::min(begin + kBlockRows, n));
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}));
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, {spec}, context));
     auto values = columns.leftCols(static_cast<Index>(block.size()));
     MERCER_RETURN_IF_ERROR(WeightedValues(cross, *data_, Vector::Ones(1), values, context));
     sum += values.sum();
@@ -213,7 +218,7 @@ absl::StatusOr<double> KernelSumColumns::SumOfEntries(Index kernel, RunContext& 
 
 absl::Status KernelSumColumns::Columns(absl::Span<const Index> columns, MatrixRef out,
                                        RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(columns, kernels_));
+  MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(columns, kernels_, context));
   return WeightedValues(cross, *data_, scales_, out, context);
 }
 

@@ -89,7 +89,8 @@ class KernelSumColumns final : public KernelColumns {
   absl::StatusOr<double> SumOfEntries(Index kernel, RunContext& context) const;
   // The rows `columns` as the basis of `kernels`.
   absl::StatusOr<CrossKernels> Against(absl::Span<const Index> columns,
-                                       std::vector<KernelSpec> kernels) const;
+                                       std::vector<KernelSpec> kernels,
+                                       const RunContext& context) const;
 
   const std::vector<Index> rows_;  // of the data that was given
   const std::vector<KernelSpec> kernels_;

@@ -100,10 +100,11 @@ class CrossKernels {
  public:
   // `basis` holds the basis rows; its square blocks are not needed. `kernels[k]` of a square type
   // reads the columns `square_columns` of the block of the rows to predict (empty: all, in order).
-  // What the kernels read of the basis is gathered here, once.
+  // What the kernels read of the basis is gathered here, once. Errors: those of Combine.
   static absl::StatusOr<CrossKernels> Make(std::shared_ptr<const PreparedData> basis,
                                            std::vector<KernelSpec> kernels,
-                                           std::vector<Index> square_columns);
+                                           std::vector<Index> square_columns,
+                                           const RunContext& context = RunContext());
 
   Index num_basis() const;
   // Bytes beyond those of the basis.

@@ -35,7 +35,7 @@ class MeanKernel {
 
   // Columns of the rows `columns`: rows() x their number.
   absl::StatusOr<Matrix> Columns(const std::vector<Index>& columns, RunContext& context) const {
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(columns));
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(columns, context));
     Matrix values(pool_.rows, static_cast<Index>(columns.size()));
     MERCER_RETURN_IF_ERROR(cross.Combine(pool_, weights_, values, context));
     return values;
@@ -47,7 +47,7 @@ class MeanKernel {
     for (Index begin = 0; begin < pool_.rows; begin += kDiagonalRows) {
       const std::vector<Index> block =
           IndexRange(begin, std::min(begin + kDiagonalRows, pool_.rows));
-      MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block));
+      MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(block, context));
       Matrix values(static_cast<Index>(block.size()), static_cast<Index>(block.size()));
       MERCER_RETURN_IF_ERROR(cross.Combine(SelectRows(pool_, block), weights_, values, context));
       diagonal.segment(begin, values.rows()) = values.diagonal();
@@ -59,9 +59,10 @@ class MeanKernel {
   MeanKernel(PreparedData pool, const std::vector<KernelSpec>& kernels)
       : pool_(std::move(pool)), kernels_(kernels) {}
 
-  absl::StatusOr<CrossKernels> Against(const std::vector<Index>& rows) const {
+  absl::StatusOr<CrossKernels> Against(const std::vector<Index>& rows,
+                                       const RunContext& context) const {
     return CrossKernels::Make(std::make_shared<PreparedData>(SelectRows(pool_, rows)), kernels_,
-                              rows);
+                              rows, context);
   }
 
   // One over the kernels' mean value of a row with itself, over all rows: a few may be zero; 0 for kernels that are zero.
@@ -84,7 +85,7 @@ class MeanKernel {
   absl::Status AddDiagonals(const std::vector<Index>& rows, Vector& sums,
                             RunContext& context) const {
     const auto count = static_cast<Index>(rows.size());
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(rows));
+    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(rows, context));
     const PreparedData selected = SelectRows(pool_, rows);
     MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross.Bind(selected, context));
     std::vector<double> values(static_cast<size_t>(sums.size() * count * bound.stride()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -124,50 +125,76 @@ absl::Status CheckSquareShape(const SquareBlock& square) {
                     "NOT_SYMMETRIC", {{"block", square.name}});
 }
 
-absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data) {
+SourceFinder::SourceFinder(const PreparedData& data) : data_(data) {
+  for (size_t b = 0; b < data.blocks.size(); ++b) {
+    const PreparedBlock& block = data.blocks[b];
+    Places& all = block_columns_[block.name];
+    for (Index c = 0; c < block.values.cols(); ++c) {
+      const std::pair<Index, Index> place(static_cast<Index>(b), c);
+      all.push_back(place);
+      places_[block.sources[static_cast<size_t>(c)]].push_back(place);
+    }
+  }
+}
+
+absl::StatusOr<SourceFinder::Places> SourceFinder::PlacesOf(const KernelSpec& spec) const {
+  const auto in_block = [&](const std::pair<Index, Index>& place) {
+    return spec.block.empty() || data_.blocks[static_cast<size_t>(place.first)].name == spec.block;
+  };
+  Places found;
+  for (const std::string& name : spec.columns) {
+    const auto of_name = places_.find(name);
+    const size_t before = found.size();
+    if (of_name != places_.end()) {
+      std::copy_if(of_name->second.begin(), of_name->second.end(), std::back_inserter(found),
+                   in_block);
+    }
+    if (found.size() == before) {
+      return Violation("columns", absl::StrCat("'", name, "' is not a column of the block"));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+absl::StatusOr<KernelSource> SourceFinder::Find(const KernelSpec& spec) const {
   KernelSource source;
   if (IsSquareType(spec.type)) {
     source.is_square = true;
     source.square = spec.block;
-    if (!data.squares.empty()) {
-      MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(spec, data));
+    if (!data_.squares.empty()) {
+      MERCER_ASSIGN_OR_RETURN(const SquareBlock* square, ResolveSquare(spec, data_));
       source.square = square->name;
     }
     return source;
   }
   source.value = ValueOf(spec.type);
-  HashSet<std::string> missing(spec.columns.begin(), spec.columns.end());
-  const HashSet<std::string> wanted = missing;
-  bool found_block = false;
-  for (size_t b = 0; b < data.blocks.size(); ++b) {
-    const PreparedBlock& block = data.blocks[b];
-    if (!spec.block.empty() && block.name != spec.block) {
-      continue;
-    }
-    found_block = true;
-    for (Index c = 0; c < block.values.cols(); ++c) {
-      const std::string& name = block.sources[static_cast<size_t>(c)];
-      if (wanted.empty() || wanted.contains(name)) {
-        source.columns.emplace_back(static_cast<Index>(b), c);
-        missing.erase(name);
-      }
-    }
-  }
-  if (!found_block) {
+  if (spec.block.empty() ? data_.blocks.empty() : !block_columns_.contains(spec.block)) {
     return Violation("block",
                      spec.block.empty()
                          ? "the data has no feature block"
                          : absl::StrCat("'", spec.block, "' is not a feature block of the data"));
   }
-  for (const std::string& name : spec.columns) {
-    if (missing.contains(name)) {
-      return Violation("columns", absl::StrCat("'", name, "' is not a column of the block"));
+  if (!spec.columns.empty()) {
+    MERCER_ASSIGN_OR_RETURN(source.columns, PlacesOf(spec));
+  } else if (!spec.block.empty()) {
+    source.columns = block_columns_.find(spec.block)->second;
+  } else {
+    for (size_t b = 0; b < data_.blocks.size(); ++b) {
+      for (Index c = 0; c < data_.blocks[b].values.cols(); ++c) {
+        source.columns.emplace_back(static_cast<Index>(b), c);
+      }
     }
   }
   if (source.columns.empty()) {
     return Violation("block", "the block has no columns");
   }
   return source;
+}
+
+absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data) {
+  return SourceFinder(data).Find(spec);
 }
 
 absl::StatusOr<RowMatrix> GatherFeatures(const KernelSource& source, const PreparedData& data,

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -41,8 +43,30 @@ inline bool IsWorthStoring(const KernelSource& source) {
   return source.is_square || static_cast<Index>(source.columns.size()) > kMaxRecomputedColumns;
 }
 
-// The source of `spec` in `data`. Square blocks are not looked up when `data` has none (a model's
-// basis). Errors: kInvalidArgument with violations of "block" and "columns".
+// Finds what kernels read, in a time that depends on their own columns and not on all that there are.
+class SourceFinder {
+ public:
+  // `data` must outlive this.
+  explicit SourceFinder(const PreparedData& data);
+
+  // The source of `spec` in the data. Square blocks are not looked up when the data has none (a model's
+  // basis). Errors: kInvalidArgument with violations of "block" and "columns".
+  absl::StatusOr<KernelSource> Find(const KernelSpec& spec) const;
+
+ private:
+  using Places = std::vector<std::pair<Index, Index>>;  // (block, column), ascending
+
+  absl::StatusOr<Places> PlacesOf(const KernelSpec& spec) const;
+
+  const PreparedData& data_;
+  absl::flat_hash_map<std::string_view, Places> places_;         // of the columns of a name
+  absl::flat_hash_map<std::string_view, Places> block_columns_;  // of the blocks of a name
+};
+
+// What finding and naming a source costs, in numbers (PacedCheck).
+inline constexpr Index kSourceWork = 2000;
+
+// The same for a single kernel.
 absl::StatusOr<KernelSource> ResolveSource(const KernelSpec& spec, const PreparedData& data);
 
 // The square block that `spec` reads: by its name, or with an empty name the only one of the right

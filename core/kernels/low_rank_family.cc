@@ -47,8 +47,9 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
       NystromFeatures features,
       NystromFeatures::Make(landmarks, std::move(kernels), options.nystrom, context));
   std::unique_ptr<LowRankKernelFamily> family;
-  std::vector<Index> some =
-      RepresentativeKernels(features.kernels(), inputs, options.basis.tolerance);
+  MERCER_ASSIGN_OR_RETURN(
+      std::vector<Index> some,
+      RepresentativeKernels(features.kernels(), inputs, options.basis.tolerance, context));
   const bool spare = static_cast<Index>(some.size()) < features.num_kernels() &&
                      inputs.rows >= LeastRowsToSpareKernels(features.num_landmarks());
   if (spare) {
@@ -72,7 +73,7 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
 absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
     const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
     const LowRankOptions& options, RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(NystromFeatures chosen, all.Select(kernels));
+  MERCER_ASSIGN_OR_RETURN(NystromFeatures chosen, all.Select(kernels, context));
   auto family = std::unique_ptr<LowRankKernelFamily>(
       new LowRankKernelFamily(std::move(chosen), std::move(kernels)));
   family->SetKernels(all);

@@ -112,7 +112,7 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
                                                       const NystromOptions& options,
                                                       RunContext& context) {
   NystromFeatures features({WithoutSquares(*landmarks.data), landmarks.rows}, std::move(kernels));
-  MERCER_RETURN_IF_ERROR(features.MakeCross());
+  MERCER_RETURN_IF_ERROR(features.MakeCross(context));
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features.Bind(*landmarks.data, context));
   const Index count = landmarks.data->rows;
   const auto num_kernels = static_cast<Index>(features.kernels_.size());
@@ -137,25 +137,27 @@ absl::StatusOr<NystromFeatures> NystromFeatures::Make(const Landmarks& landmarks
       return NotPsd(k, absl::StrCat("it has the eigenvalue ", whitening.negative));
     }
     features.first_.push_back(features.first_.back() + whitening.map.cols());
-    features.maps_.push_back(std::move(whitening.map));
+    features.maps_.push_back(std::make_shared<const Matrix>(std::move(whitening.map)));
   }
   return features;
 }
 
-absl::Status NystromFeatures::MakeCross() {
-  MERCER_ASSIGN_OR_RETURN(cross_, CrossKernels::Make(landmarks_.data, kernels_, landmarks_.rows));
+absl::Status NystromFeatures::MakeCross(const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(cross_,
+                          CrossKernels::Make(landmarks_.data, kernels_, landmarks_.rows, context));
   return absl::OkStatus();
 }
 
-absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>& kernels) const {
+absl::StatusOr<NystromFeatures> NystromFeatures::Select(const std::vector<Index>& kernels,
+                                                        const RunContext& context) const {
   NystromFeatures selected(landmarks_, {});
   selected.first_.push_back(0);
   for (const Index k : kernels) {
     selected.kernels_.push_back(kernels_[static_cast<size_t>(k)]);
-    selected.maps_.push_back(map(k));
+    selected.maps_.push_back(maps_[static_cast<size_t>(k)]);
     selected.first_.push_back(selected.first_.back() + map(k).cols());
   }
-  MERCER_RETURN_IF_ERROR(selected.MakeCross());
+  MERCER_RETURN_IF_ERROR(selected.MakeCross(context));
   return selected;
 }
 

@@ -35,17 +35,18 @@ class NystromFeatures {
                                               const NystromOptions& options, RunContext& context);
 
   Index num_kernels() const { return static_cast<Index>(maps_.size()); }
-  Index num_landmarks() const { return maps_.empty() ? 0 : maps_[0].rows(); }
+  Index num_landmarks() const { return maps_.empty() ? 0 : maps_[0]->rows(); }
   // Of all kernels together.
   Index num_features() const { return first_.back(); }
   // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().
   Index first_feature(Index k) const { return first_[static_cast<size_t>(k)]; }
   // M_k: landmarks x features of kernel k. A kernel that is zero has none.
-  const Matrix& map(Index k) const { return maps_[static_cast<size_t>(k)]; }
+  const Matrix& map(Index k) const { return *maps_[static_cast<size_t>(k)]; }
   const std::vector<KernelSpec>& kernels() const { return kernels_; }
 
-  // Those of some of the kernels, in the order given.
-  absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels) const;
+  // Those of some of the kernels, in the order given. Shares the maps. Errors: kCancelled.
+  absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels,
+                                         const RunContext& context) const;
 
   // The kernels between the rows of `x` and the landmarks.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
@@ -63,12 +64,12 @@ class NystromFeatures {
       : landmarks_(std::move(landmarks)), kernels_(std::move(kernels)) {}
 
   // Errors: those of CrossKernels.
-  absl::Status MakeCross();
+  absl::Status MakeCross(const RunContext& context);
 
   Landmarks landmarks_;  // without their square blocks
   std::vector<KernelSpec> kernels_;
   std::optional<CrossKernels> cross_;
-  std::vector<Matrix> maps_;
+  std::vector<std::shared_ptr<const Matrix>> maps_;
   std::vector<Index> first_;
 };
 

@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/paced_check.h"
+#include "core/base/status_macros.h"
 #include "core/kernels/kernel_source.h"
 
 namespace mercer {
@@ -17,11 +19,11 @@ constexpr double kLogRatioPerDecade = 0.065;
 constexpr double kLeastTolerance = 12.5;  // -log10 of it: no width follows from others
 
 // Kernels that differ in nothing but their bandwidth and scaling; empty for one that stands for itself.
-std::string GroupKey(const KernelSpec& spec, const PreparedData& data) {
+std::string GroupKey(const KernelSpec& spec, const SourceFinder& finder) {
   if (!HasBandwidth(spec.type)) {
     return "";
   }
-  const absl::StatusOr<KernelSource> source = ResolveSource(spec, data);
+  const absl::StatusOr<KernelSource> source = finder.Find(spec);
   return source.ok() ? absl::StrCat(static_cast<int>(spec.type), " ", SourceKey(*source)) : "";
 }
 
@@ -44,14 +46,18 @@ void AppendSpaced(const std::vector<KernelSpec>& kernels, const std::vector<Inde
 
 }  // namespace
 
-std::vector<Index> RepresentativeKernels(const std::vector<KernelSpec>& kernels,
-                                         const PreparedData& data, double tolerance) {
+absl::StatusOr<std::vector<Index>> RepresentativeKernels(const std::vector<KernelSpec>& kernels,
+                                                         const PreparedData& data, double tolerance,
+                                                         const RunContext& context) {
+  const SourceFinder finder(data);
   std::vector<Index> chosen;
   const double log_ratio =
       tolerance > 0 ? kLogRatioPerDecade * (kLeastTolerance + std::log10(tolerance)) : 0.0;
   std::map<std::string, std::vector<Index>> groups;
+  PacedCheck check(context);
   for (size_t k = 0; k < kernels.size(); ++k) {
-    const std::string key = log_ratio > 0 ? GroupKey(kernels[k], data) : "";
+    MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
+    const std::string key = log_ratio > 0 ? GroupKey(kernels[k], finder) : "";
     if (key.empty()) {
       chosen.push_back(static_cast<Index>(k));
     } else {

@@ -331,8 +331,9 @@ absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const Pre
   Matrix values = function.bias.transpose().replicate(rows.rows, 1);
   for (const KernelTerm& term : function.kernel_terms) {
     const Basis& basis = function.bases[static_cast<size_t>(term.basis)];
-    MERCER_ASSIGN_OR_RETURN(const CrossKernels cross,
-                            CrossKernels::Make(basis.data, term.kernels, basis.training_rows));
+    MERCER_ASSIGN_OR_RETURN(
+        const CrossKernels cross,
+        CrossKernels::Make(basis.data, term.kernels, basis.training_rows, context));
     const Index chunk = ChunkRows(basis.data->rows);
     for (Index begin = 0; begin < rows.rows; begin += chunk) {
       const Index count = std::min(chunk, rows.rows - begin);

@@ -130,10 +130,11 @@ absl::Status CsiLearner::Prepare(RunContext& context) {
 double CsiLearner::ColumnOperations() const {
   constexpr double kKernelValue = 10;
   const TaskData& task = problem_->tasks[0];
+  const SourceFinder finder(*task.inputs);
   std::set<std::string> sources;
   double of_pair = 0;
   for (const KernelSpec& kernel : problem_->kernels) {
-    const absl::StatusOr<KernelSource> source = ResolveSource(kernel, *task.inputs);
+    const absl::StatusOr<KernelSource> source = finder.Find(kernel);
     if (source.ok() && sources.insert(SourceKey(*source)).second) {
       of_pair += static_cast<double>(std::max<size_t>(1, source->columns.size()));
     }

@@ -11,6 +11,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/kernel_source.h"
@@ -22,10 +23,14 @@ namespace mercer::lp_mkl {
 namespace {
 
 // Sets of columns that are not worth computing distances of twice, square blocks included.
-Index CountWideSources(const std::vector<KernelSpec>& kernels, const PreparedData& inputs) {
+absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
+                                       const PreparedData& inputs, const RunContext& context) {
+  const SourceFinder finder(inputs);
   std::set<std::string> keys;
+  PacedCheck check(context);
   for (const KernelSpec& kernel : kernels) {
-    const absl::StatusOr<KernelSource> source = ResolveSource(kernel, inputs);
+    MERCER_RETURN_IF_ERROR(check.After(kSourceWork));
+    const absl::StatusOr<KernelSource> source = finder.Find(kernel);
     if (source.ok() && IsWorthStoring(*source)) {
       keys.insert(SourceKey(*source));
     }
@@ -56,11 +61,13 @@ LowRankOptions LowRankOptionsOf(const LpMklOptions& options, uint64_t seed) {
   return low_rank;
 }
 
-Index MostColumns(const LpMklOptions& options, const TrainingProblem& problem) {
+absl::StatusOr<Index> MostColumns(const LpMklOptions& options, const TrainingProblem& problem,
+                                  const RunContext& context) {
   const TaskData& task = problem.tasks[0];
+  MERCER_ASSIGN_OR_RETURN(const Index wide,
+                          CountWideSources(problem.kernels, *task.inputs, context));
   return MostColumns(options, static_cast<Index>(task.rows.size()),
-                     static_cast<Index>(problem.kernels.size()),
-                     CountWideSources(problem.kernels, *task.inputs));
+                     static_cast<Index>(problem.kernels.size()), wide);
 }
 
 absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptions& options,
@@ -75,7 +82,7 @@ absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptio
     MERCER_ASSIGN_OR_RETURN(selected, SelectRows(*task.inputs, task.rows, context));
   }
   LowRankOptions low_rank = LowRankOptionsOf(options, problem.seed);
-  low_rank.basis.max_columns = MostColumns(options, problem);
+  MERCER_ASSIGN_OR_RETURN(low_rank.basis.max_columns, MostColumns(options, problem, context));
   auto kernels = std::make_shared<LpMklKernels>();
   MERCER_ASSIGN_OR_RETURN(kernels->landmarks,
                           SelectLandmarks(selected, problem.kernels, options.landmark_selection,
@@ -194,9 +201,9 @@ absl::Status CheckApproximation(const LpMklOptions& options,
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context) {
   if (options.approximation == Approximation::kNystrom) {
-    const LowRankShape shape =
-        ShapeOf(options, static_cast<Index>(problem.tasks[0].rows.size()),
-                static_cast<Index>(problem.kernels.size()), MostColumns(options, problem));
+    MERCER_ASSIGN_OR_RETURN(const Index most_columns, MostColumns(options, problem, context));
+    const LowRankShape shape = ShapeOf(options, static_cast<Index>(problem.tasks[0].rows.size()),
+                                       static_cast<Index>(problem.kernels.size()), most_columns);
     MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LpMklKernels> kernels,
                             context.cache().GetOrMake<LpMklKernels>(
                                 LowRankKey(options, problem), LowRankFamilyKeptBytes(shape),

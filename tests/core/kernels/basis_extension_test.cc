@@ -43,9 +43,9 @@ class BasisExtensionTest : public testing::Test {
     auto features = NystromFeatures::Make(landmarks_, FineGrid(), {}, context_);
     ASSERT_TRUE(features.ok());
     features_ = *std::move(features);
-    kernels_ = RepresentativeKernels(FineGrid(), *data_, 1e-8);
+    kernels_ = *RepresentativeKernels(FineGrid(), *data_, 1e-8, context_);
     ASSERT_LT(kernels_.size(), FineGrid().size() / 2);
-    auto selected = features_->Select(kernels_);
+    auto selected = features_->Select(kernels_, context_);
     ASSERT_TRUE(selected.ok());
     selected_ = *std::move(selected);
     auto basis = FindJointBasis(*selected_, *data_, {1e-8, 5}, context_);

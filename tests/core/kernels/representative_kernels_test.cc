@@ -19,6 +19,11 @@ std::vector<double> LogSpaced(double least, double ratio, int count) {
   return widths;
 }
 
+std::vector<Index> Representatives(const std::vector<KernelSpec>& kernels, const PreparedData& data,
+                                   double tolerance) {
+  return *RepresentativeKernels(kernels, data, tolerance, RunContext());
+}
+
 double LargestRatio(double tolerance) { return std::exp(0.065 * (12.5 + std::log10(tolerance))); }
 
 TEST(RepresentativeKernelsTest, EveryWidthLiesBetweenTwoThatAreClose) {
@@ -26,7 +31,7 @@ TEST(RepresentativeKernelsTest, EveryWidthLiesBetweenTwoThatAreClose) {
   for (const double tolerance : {1e-10, 1e-8, 1e-6, 1e-3}) {
     for (const double ratio : {1.01, 1.0985, 1.2}) {
       const std::vector<KernelSpec> kernels = GaussiansOfX(LogSpaced(0.3, ratio, 60));
-      const std::vector<Index> chosen = RepresentativeKernels(kernels, *data, tolerance);
+      const std::vector<Index> chosen = Representatives(kernels, *data, tolerance);
       ASSERT_GE(chosen.size(), 2u);
       EXPECT_EQ(chosen.front(), 0);
       EXPECT_EQ(chosen.back(), 59);
@@ -50,7 +55,7 @@ TEST(RepresentativeKernelsTest, TheOrderOfTheKernelsDoesNotMatter) {
   std::vector<double> widths = LogSpaced(1.0, 1.1, 30);
   const auto chosen_widths = [&](const std::vector<double>& of) {
     std::vector<double> chosen;
-    for (const Index k : RepresentativeKernels(GaussiansOfX(of), *data, 1e-8)) {
+    for (const Index k : Representatives(GaussiansOfX(of), *data, 1e-8)) {
       chosen.push_back(of[static_cast<size_t>(k)]);
     }
     std::sort(chosen.begin(), chosen.end());
@@ -75,7 +80,7 @@ TEST(RepresentativeKernelsTest, OnlyKernelsOfTheSameValuesStandForOneAnother) {
     kernels.push_back(MakeSpec(KernelType::kPolynomial, "x"));
   }
   // The middle width goes; linear and polynomial kernels have none.
-  EXPECT_EQ(RepresentativeKernels(kernels, *data, 1e-8),
+  EXPECT_EQ(Representatives(kernels, *data, 1e-8),
             (std::vector<Index>{0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 13, 14}));
 }
 
@@ -83,19 +88,19 @@ TEST(RepresentativeKernelsTest, AllWhereNothingMayBeLost) {
   const auto data = BlockOf(RandomRows(10, 3, 1));
   const std::vector<KernelSpec> kernels = GaussiansOfX(LogSpaced(1.0, 1.001, 20));
   for (const double tolerance : {0.0, 1e-13}) {
-    EXPECT_EQ(RepresentativeKernels(kernels, *data, tolerance).size(), 20u) << tolerance;
+    EXPECT_EQ(Representatives(kernels, *data, tolerance).size(), 20u) << tolerance;
   }
-  EXPECT_TRUE(RepresentativeKernels({}, *data, 1e-8).empty());
-  EXPECT_EQ(RepresentativeKernels(GaussiansOfX({2.0}), *data, 1e-8), (std::vector<Index>{0}));
+  EXPECT_TRUE(Representatives({}, *data, 1e-8).empty());
+  EXPECT_EQ(Representatives(GaussiansOfX({2.0}), *data, 1e-8), (std::vector<Index>{0}));
 }
 
 TEST(RepresentativeKernelsTest, ExtremeAndEqualWidths) {
   const auto data = BlockOf(RandomRows(10, 3, 1));
   constexpr double kLeast = std::numeric_limits<double>::min();
   constexpr double kMost = std::numeric_limits<double>::max();
-  EXPECT_EQ(RepresentativeKernels(GaussiansOfX({kLeast, 1.0, kMost}), *data, 1e-8).size(), 3u);
+  EXPECT_EQ(Representatives(GaussiansOfX({kLeast, 1.0, kMost}), *data, 1e-8).size(), 3u);
   // Of equal widths the first and the last stay.
-  EXPECT_EQ(RepresentativeKernels(GaussiansOfX({1.0, 1.0, 1.0, 1.0}), *data, 1e-8),
+  EXPECT_EQ(Representatives(GaussiansOfX({1.0, 1.0, 1.0, 1.0}), *data, 1e-8),
             (std::vector<Index>{0, 3}));
 }
 
