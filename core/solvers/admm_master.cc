@@ -145,13 +145,21 @@ double AdmmMaster::LipschitzConstant() const {
 absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
                                  const MasterEvaluation& evaluation, RunContext& context) {
   CountPass();
+  // The multipliers of new weights, which balance the slopes.
+  const Index appended = known > 0 ? problem().num_columns() - known : 0;
+  Matrix fresh(appended, problem().num_tasks());
+  for (Index t = 0; t < problem().num_tasks() && appended > 0; ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    fresh.col(t).noalias() =
+        -problem().task(t).columns->Columns(known, problem().num_columns()).transpose() *
+        state_.multipliers[static_cast<size_t>(t)];
+  }
   MERCER_RETURN_IF_ERROR(systems_.Extend(problem(), known, context));
   best_gap_ = kInfinity;
   stalls_ = 0;
   if (known > 0) {
-    // The new weights are 0; their multipliers balance the slopes, and all others stay.
+    // The new weights are 0; all others stay.
     const Index d = problem().num_columns();
-    const Index tasks = problem().num_tasks();
     MasterPoint& multipliers = state_.weight_multipliers;
     state_.weights.specific.conservativeResize(d, Eigen::NoChange);
     state_.weights.specific.bottomRows(d - known).setZero();
@@ -159,12 +167,8 @@ absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
     state_.weights.shared.tail(d - known).setZero();
     multipliers.specific.conservativeResize(d, Eigen::NoChange);
     multipliers.shared.conservativeResize(d);
-    for (Index t = 0; t < tasks; ++t) {
-      multipliers.specific.col(t).tail(d - known).noalias() =
-          -problem().task(t).columns->Columns(known, d).transpose() *
-          state_.multipliers[static_cast<size_t>(t)];
-    }
-    multipliers.shared.tail(d - known) = multipliers.specific.bottomRows(d - known).rowwise().sum();
+    multipliers.specific.bottomRows(appended) = fresh;
+    multipliers.shared.tail(appended) = fresh.rowwise().sum();
     return absl::OkStatus();
   }
   state_.scores = evaluation.scores;
@@ -236,6 +240,7 @@ absl::Status AdmmMaster::RunIterations(State& state, Residuals& residuals, RunCo
   first.positive_sum.resize(tasks);
   first.negative_sum.resize(tasks);
   for (size_t t = 0; t < first.slopes.size(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     first.slopes[t] = state.penalties.scores * state.scores[t] - state.multipliers[t];
   }
   CountPass();
@@ -291,15 +296,17 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   MasterEvaluation evaluated;
   CountPass();
   MERCER_RETURN_IF_ERROR(EvaluateMaster(problem(), next, evaluated, context));
-  OptimizeBias(next, evaluated);
+  MERCER_RETURN_IF_ERROR(OptimizeBias(next, evaluated, context));
   AdaptPenalties(residuals, state);
   std::swap(state_, state);
   absl::Status status = Evaluate(next, evaluated, context);
+  if (status.ok()) {
+    status = MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context);
+  }
   if (!status.ok()) {
     std::swap(state_, state);
     return status;
   }
-  MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise);
   stalls_ = certificate().Gap() < kSmallerGap * best_gap_ ? 0 : stalls_ + 1;
   best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
   if (stalls_ > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
@@ -315,6 +322,7 @@ absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& 
     return absl::OkStatus();
   }
   for (size_t t = 0; t < evaluation.slopes.size(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const MasterTask& task = problem().tasks[t];
     for (Index i = 0; i < task.targets.size(); ++i) {
       // Rounding may carry a multiplier out of the conjugate's domain; its negative is a dual variable.

@@ -77,12 +77,15 @@ MasterPoint MasterPoint::Zero(Index columns, Index tasks) {
   return {Matrix::Zero(columns, tasks), Vector::Zero(columns), Vector::Zero(tasks)};
 }
 
-void MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation) const {
+absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
+                                        const RunContext& context) const {
   for (Index t = 0; problem_.bias && t < problem_.num_tasks(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const MasterTask& task = problem_.task(t);
     const Vector scores = evaluation.scores[static_cast<size_t>(t)].array() - point.bias(t);
     point.bias(t) = problem_.loss->ExactBias(task.targets, task.costs, scores).chosen;
   }
+  return absl::OkStatus();
 }
 
 absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
@@ -115,17 +118,16 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
   point.bias.setZero();
   MasterEvaluation evaluation;
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
-  OptimizeBias(point, evaluation);
+  MERCER_RETURN_IF_ERROR(OptimizeBias(point, evaluation, context));
   if (!point.bias.allFinite()) {
     return absl::InvalidArgumentError(
         "all samples of a task are of one class, whose best bias is infinite");
   }
   MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
   MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
-  certificate_ = {};
-  Certify();
   Judge();
   return absl::OkStatus();
 }
@@ -155,6 +157,12 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   if (status.ok()) {
     status = ChooseSlopes(evaluation, context);
   }
+  MasterCertificate certificate;
+  if (status.ok()) {
+    auto certified = CertifyMaster(problem_, evaluation, 0, context);
+    status = certified.status();
+    certificate = certified.value_or(certificate);
+  }
   if (status.ok()) {
     status = Prepare(known, point, evaluation, context);
   }
@@ -163,10 +171,9 @@ absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_w
   }
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
-  certificate_ = {};
+  certificate_ = certificate;
   decrease_ = kInfinity;
   stop_ = MasterStop::kRunning;
-  Certify();
   Judge();
   return absl::OkStatus();
 }
@@ -194,7 +201,11 @@ void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
   Judge();
 }
 
-void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress) {
+absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
+                                  const RunContext& context) {
+  const double best = certificate_.dual;
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
+  certificate_.dual = std::max(best, certificate_.dual);
   const double before = evaluation_.objective();
   point_ = std::move(point);
   evaluation_ = std::move(evaluation);
@@ -202,14 +213,8 @@ void MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progre
   decrease_ = progress == Progress::kFalls ? (before - after) / std::max(std::abs(after), 1e-300)
                                            : kInfinity;
   ++iterations_;
-  Certify();
   Judge();
-}
-
-void MasterSolver::Certify() {
-  const double best = certificate_.dual;
-  certificate_ = CertifyMaster(problem_, evaluation_);
-  certificate_.dual = std::max(best, certificate_.dual);
+  return absl::OkStatus();
 }
 
 void MasterSolver::Judge() {
@@ -265,9 +270,8 @@ absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view 
   MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
   MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
   point_ = std::move(point);
-  certificate_ = {};
-  certificate_.dual = dual;
-  Certify();
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation_, 0, context));
+  certificate_.dual = std::max(dual, certificate_.dual);
   stop_ = static_cast<MasterStop>(stop);
   decrease_ = decrease;
   iterations_ = iterations;

@@ -115,9 +115,11 @@ struct MasterCertificate {
 };
 
 // From the slopes of the evaluation: balanced so that they sum to 0 over each task, scaled so that they are feasible. `other_ratio`:
-// the largest ratio of further groups, by BalancedSlopes; the bound is then that of the optimum with those groups too.
-MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                                double other_ratio = 0);
+// the largest ratio of further groups, by BalancedSlopes; the bound is then that of the optimum with those groups too. Errors:
+// kCancelled.
+absl::StatusOr<MasterCertificate> CertifyMaster(const MasterProblem& problem,
+                                                const MasterEvaluation& evaluation,
+                                                double other_ratio, const RunContext& context);
 
 // The slopes that sum to 0 over each task when there is a bias, by tasks: what a group's ratio is made of.
 std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
@@ -191,11 +193,14 @@ class MasterSolver {
   virtual bool LoadExtra(ByteReader& reader) = 0;
   virtual std::string_view name() const = 0;
 
-  // The next point, evaluated already. A step that may raise the objective does not end the solve by a small decrease.
+  // The next point, evaluated already. A step that may raise the objective does not end the solve by a small decrease. Errors:
+  // kCancelled, which moves nothing.
   enum class Progress { kFalls, kMayRise };
-  void MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress);
-  // The best biases for the weights of the point, from the scores of its evaluation.
-  void OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation) const;
+  absl::Status MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
+                      const RunContext& context);
+  // The best biases for the weights of the point, from the scores of its evaluation. Errors: kCancelled.
+  absl::Status OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
+                            const RunContext& context) const;
   void EndForPrecision() { stop_ = MasterStop::kPrecision; }
   void CountPass() { ++passes_; }
   const MasterAccuracy& accuracy() const { return accuracy_; }
@@ -203,7 +208,6 @@ class MasterSolver {
                         RunContext& context);
 
  private:
-  void Certify();
   void Judge();
 
   MasterAccuracy accuracy_;

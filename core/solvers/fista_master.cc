@@ -98,13 +98,13 @@ MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvalu
 }
 
 // The momentum leads uphill when the step from where it led points back: it starts anew then.
-void FistaMaster::RestartIfUphill(const MasterPoint& from, const MasterPoint& to) {
+void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
   const Vector roots = RootRows(problem());
-  if (ScaledProduct(PointDifference(from, to), PointDifference(to, point()), roots) > 0) {
+  if (ScaledProduct(PointDifference(from, point()), PointDifference(point(), before), roots) > 0) {
     momentum_ = 1;
     previous_ = {};
   } else {
-    previous_ = point();
+    previous_ = std::move(before);
   }
 }
 
@@ -130,9 +130,11 @@ absl::Status FistaMaster::Iterate(RunContext& context) {
       break;
     }
   }
+  MasterPoint before = point();
+  MERCER_RETURN_IF_ERROR(
+      MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context));
   momentum_ = next_momentum;
-  RestartIfUphill(from, next);
-  MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise);
+  RestartIfUphill(from, std::move(before));
   stalls_ = certificate().Gap() < kGapGain * best_gap_ ? 0 : stalls_ + 1;
   best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
   if (stalls_ > kMaxStalledIterations && stop() == MasterStop::kRunning) {

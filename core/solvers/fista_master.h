@@ -26,7 +26,7 @@ class FistaMaster final : public MasterSolver {
  private:
   // The proximal step from `from`, whose evaluation is `at`, with 1 / lipschitz_.
   MasterPoint ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const;
-  void RestartIfUphill(const MasterPoint& from, const MasterPoint& to);
+  void RestartIfUphill(const MasterPoint& from, MasterPoint before);
 
   MasterPoint previous_;  // the point before the current one
   double momentum_ = 1;

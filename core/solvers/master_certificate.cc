@@ -9,10 +9,14 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/paced_check.h"
+#include "core/base/status_macros.h"
 #include "core/solvers/feature_master.h"
 
 namespace mercer {
 namespace {
+
+constexpr Index kConjugateWork = 8;  // numbers that one is worth
 
 // What the slopes of each sign are multiplied by, by tasks, so that they sum to 0.
 struct Balance {
@@ -46,12 +50,18 @@ double LargestRatio(const MasterProblem& problem, const Matrix& products) {
 
 // Calls visit(y, c, balanced slope) for all samples.
 template <typename Visit>
-void ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                       const Balance& balance, const Visit& visit) {
+absl::Status ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& evaluation,
+                               const Balance& balance, const RunContext& context,
+                               const Visit& visit) {
+  constexpr Index kRowsAtOnce = 4096;
+  PacedCheck check(context);
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MasterTask& task = problem.task(t);
     const Vector& slopes = evaluation.slopes[static_cast<size_t>(t)];
     for (Index i = 0; i < slopes.size(); ++i) {
+      if (i % kRowsAtOnce == 0) {
+        MERCER_RETURN_IF_ERROR(check.After(kConjugateWork * kRowsAtOnce));
+      }
       const double slope = slopes(i);
       if (slope != 0) {
         visit(task.targets(i), task.costs(i),
@@ -59,21 +69,24 @@ void ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluation& eva
       }
     }
   }
+  return absl::OkStatus();
 }
 
 // The dual value of the balanced slopes at the best scale of at most `largest`.
 //
 // Square and squared hinge: it is -scale sum y a - scale^2 sum a^2 / (4 c).
-double DualOfQuadratic(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                       const Balance& balance, double largest) {
+absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
+                                       const MasterEvaluation& evaluation, const Balance& balance,
+                                       double largest, const RunContext& context) {
   double linear = 0;
   double curvature = 0;
-  ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
-    linear -= target * slope;
-    curvature += slope * slope / (4 * cost);
-  });
+  MERCER_RETURN_IF_ERROR(ForBalancedSlopes(problem, evaluation, balance, context,
+                                           [&](double target, double cost, double slope) {
+                                             linear -= target * slope;
+                                             curvature += slope * slope / (4 * cost);
+                                           }));
   if (!(curvature > 0)) {
-    return 0;
+    return 0.0;
   }
   const double lowest = problem.loss->kind() == LossKind::kSquare ? -largest : 0.0;
   const double scale = std::clamp(linear / (2 * curvature), lowest, largest);
@@ -81,13 +94,15 @@ double DualOfQuadratic(const MasterProblem& problem, const MasterEvaluation& eva
 }
 
 // The others have slopes that are feasible up to their own size.
-double DualOfBounded(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                     const Balance& balance, double largest) {
+absl::StatusOr<double> DualOfBounded(const MasterProblem& problem,
+                                     const MasterEvaluation& evaluation, const Balance& balance,
+                                     double largest, const RunContext& context) {
   const double scale = std::min(1.0, largest);
   double dual = 0;
-  ForBalancedSlopes(problem, evaluation, balance, [&](double target, double cost, double slope) {
-    dual -= problem.loss->Conjugate(target, cost, scale * slope);
-  });
+  MERCER_RETURN_IF_ERROR(ForBalancedSlopes(
+      problem, evaluation, balance, context, [&](double target, double cost, double slope) {
+        dual -= problem.loss->Conjugate(target, cost, scale * slope);
+      }));
   return dual;
 }
 
@@ -121,8 +136,9 @@ std::vector<Vector> BalancedSlopes(const MasterProblem& problem,
   return balanced;
 }
 
-MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvaluation& evaluation,
-                                double other_ratio) {
+absl::StatusOr<MasterCertificate> CertifyMaster(const MasterProblem& problem,
+                                                const MasterEvaluation& evaluation,
+                                                double other_ratio, const RunContext& context) {
   MasterCertificate certificate;
   certificate.primal = evaluation.objective();
   const Balance balance = BalanceOf(problem, evaluation);
@@ -133,9 +149,10 @@ MasterCertificate CertifyMaster(const MasterProblem& problem, const MasterEvalua
   const double largest =
       certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
   const LossKind kind = problem.loss->kind();
-  certificate.dual = kind == LossKind::kSquare || kind == LossKind::kSquaredHinge
-                         ? DualOfQuadratic(problem, evaluation, balance, largest)
-                         : DualOfBounded(problem, evaluation, balance, largest);
+  const bool quadratic = kind == LossKind::kSquare || kind == LossKind::kSquaredHinge;
+  MERCER_ASSIGN_OR_RETURN(
+      certificate.dual, quadratic ? DualOfQuadratic(problem, evaluation, balance, largest, context)
+                                  : DualOfBounded(problem, evaluation, balance, largest, context));
   return certificate;
 }
 

@@ -133,11 +133,12 @@ absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
 // The last thing that can be done when no direction leads down any more: the best biases.
 absl::Status NewtonMaster::Polish(RunContext& context) {
   MasterPoint next = point();
-  OptimizeBias(next, evaluation());
+  MERCER_RETURN_IF_ERROR(OptimizeBias(next, evaluation(), context));
   MasterEvaluation evaluated;
   MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
   if (evaluated.objective() <= Allowed(0)) {
-    MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
+    MERCER_RETURN_IF_ERROR(
+        MoveTo(std::move(next), std::move(evaluated), Progress::kFalls, context));
   }
   if (stop() == MasterStop::kRunning) {
     EndForPrecision();
@@ -171,7 +172,7 @@ absl::Status NewtonMaster::Iterate(RunContext& context) {
   }
   const double before = evaluation().objective();
   const double gap = certificate().Gap();
-  MoveTo(std::move(next), std::move(evaluated), Progress::kFalls);
+  MERCER_RETURN_IF_ERROR(MoveTo(std::move(next), std::move(evaluated), Progress::kFalls, context));
   const bool progress = before - evaluation().objective() > kRounding * std::abs(before) ||
                         certificate().Gap() < kGapProgress * gap;
   stalls_ = progress ? 0 : stalls_ + 1;

@@ -223,9 +223,15 @@ double BestValueOnRay(double linear, double quadratic, double largest) {
   return std::max(0.0, scale * linear - 0.5 * scale * scale * quadratic);
 }
 
-double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest) {
+absl::StatusOr<double> BestConcaveValueOnRay(const std::function<double(double)>& value_at,
+                                             double largest, const RunContext& context) {
   const double high = std::min(4.0, largest);
-  return std::max(0.0, MaximizeConcave(0, std::min(1.0, high), high, value_at).value);
+  const auto unless_cancelled = [&](double scale) {
+    return context.cancelled() ? 0.0 : value_at(scale);
+  };
+  const double best = MaximizeConcave(0, std::min(1.0, high), high, unless_cancelled).value;
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return std::max(0.0, best);
 }
 
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,

@@ -44,8 +44,9 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
 // infinite when `quadratic` is positive or `linear` is 0.
 double BestValueOnRay(double linear, double quadratic, double largest);
 // The same of any concave function that is 0 at 0, over scales up to `largest` and at most 4. To rounding never less than the value at 1,
-// when that is inside.
-double BestConcaveValueOnRay(const std::function<double(double)>& value_at, double largest);
+// when that is inside. Errors: kCancelled; `value_at` may then return what it likes.
+absl::StatusOr<double> BestConcaveValueOnRay(const std::function<double(double)>& value_at,
+                                             double largest, const RunContext& context);
 // The largest multiple of `dual` inside the boxes of `loss`; infinite for the zero vector.
 double LargestScaleInBox(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                          ConstVectorRef dual);

@@ -196,11 +196,14 @@ absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
               loss->TotalValue(targets, costs, products.values.col(o), bias);
     const double quadratic = products.reduced.col(o).squaredNorm();
     const Vector u = dual.col(o);
-    lower += BestConcaveValueOnRay(
-        [&](double scale) {
-          return loss->DualValue(targets, costs, scale * u) - 0.5 * scale * scale * quadratic;
-        },
-        LargestScaleInBox(*loss, targets, costs, u));
+    MERCER_ASSIGN_OR_RETURN(const double of_output,
+                            BestConcaveValueOnRay(
+                                [&](double scale) {
+                                  return loss->DualValue(targets, costs, scale * u) -
+                                         0.5 * scale * scale * quadratic;
+                                },
+                                LargestScaleInBox(*loss, targets, costs, u), context));
+    lower += of_output;
     verification.scale = std::max(
         verification.scale,
         std::abs(bias) + kernel->diagonal().maxCoeff() * expansion.coefficients.col(o).lpNorm<1>());

@@ -225,12 +225,13 @@ struct TaskPoint {
   Matrix values;  // the same
 };
 
-Certificate MakeCertificate(const Loss& loss, const std::vector<TaskPoint>& points,
-                            const Penalties& penalties) {
+absl::StatusOr<Certificate> MakeCertificate(const Loss& loss, const std::vector<TaskPoint>& points,
+                                            const Penalties& penalties, const RunContext& context) {
   double primal = penalties.value;
   double largest_scale = penalties.largest_scale;
   for (const auto& [task, dual, values] : points) {
     for (Index o = 0; o < dual.cols(); ++o) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       primal += loss.TotalValue(task->targets.col(o), task->costs, values.col(o), 0.0);
       largest_scale = std::min(
           largest_scale, LargestScaleInBox(loss, task->targets.col(o), task->costs, dual.col(o)));
@@ -239,14 +240,15 @@ Certificate MakeCertificate(const Loss& loss, const std::vector<TaskPoint>& poin
   const auto dual_value = [&](double scale) {
     double value = 0;
     for (const auto& [task, dual, values] : points) {
-      for (Index o = 0; o < dual.cols(); ++o) {
+      for (Index o = 0; o < dual.cols() && !context.cancelled(); ++o) {
         value += loss.DualValue(task->targets.col(o), task->costs, scale * dual.col(o));
       }
     }
     return value;
   };
-  Certificate certificate =
-      MakeGapCertificate(primal, BestConcaveValueOnRay(dual_value, largest_scale));
+  MERCER_ASSIGN_OR_RETURN(const double dual,
+                          BestConcaveValueOnRay(dual_value, largest_scale, context));
+  Certificate certificate = MakeGapCertificate(primal, dual);
   certificate.scope = CertificateScope::kListedFeatures;
   return certificate;
 }
@@ -276,6 +278,7 @@ class TaskPasses {
     point.task = &task;
     point.dual = of_task.dual;
     for (Index o = 0; o < outputs; ++o) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
       loss_.RepairDual(task.targets.col(o), task.costs, true, point.dual.col(o));
     }
     point.values.resize(task.costs.size(), outputs);
@@ -352,8 +355,10 @@ absl::StatusOr<Verification> Verify(const InfiniteFeaturesOptions& options,
   }
   Verification verification;
   verification.values = passes.Values();
-  verification.certificate = MakeCertificate(
-      *loss, passes.points(), SumPenalties(options, listed, passes.products(), columns));
+  MERCER_ASSIGN_OR_RETURN(
+      verification.certificate,
+      MakeCertificate(*loss, passes.points(),
+                      SumPenalties(options, listed, passes.products(), columns), context));
   verification.scale = passes.scale();
   verification.metrics = {{"features.listed", static_cast<double>(listed.groups.size())}};
   for (const auto& [name, value] : witness.values) {

@@ -111,7 +111,8 @@ absl::StatusOr<double> FunctionScale(const LpMklKernels& kernels, const Point& p
 }
 
 // The best value of the dual objective on the ray through a feasible dual.
-double LowerBound(const Loss& loss, const Point& point, const Vector& feasible, double norm) {
+absl::StatusOr<double> LowerBound(const Loss& loss, const Point& point, const Vector& feasible,
+                                  double norm, const RunContext& context) {
   const double largest = LargestScaleInBox(loss, point.targets, point.costs, feasible);
   if (loss.is_piecewise_linear()) {
     return BestValueOnRay(loss.DualValue(point.targets, point.costs, feasible), norm, largest);
@@ -121,7 +122,7 @@ double LowerBound(const Loss& loss, const Point& point, const Vector& feasible, 
         return loss.DualValue(point.targets, point.costs, scale * feasible) -
                0.5 * scale * scale * norm;
       },
-      largest);
+      largest, context);
 }
 
 // Bounds and function of a point with certain kernels.
@@ -158,8 +159,10 @@ absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const 
                         loss.TotalValue(point.targets, point.costs, bounded.scores, point.bias);
   const Vector feasible_energies =
       same ? Vector(shrink * shrink * energies.col(0)) : Vector(energies.col(1));
-  bounded.certificate = MakeGapCertificate(
-      primal, LowerBound(loss, point, feasible, EnergyNorm(feasible_energies, p)));
+  MERCER_ASSIGN_OR_RETURN(
+      const double lower,
+      LowerBound(loss, point, feasible, EnergyNorm(feasible_energies, p), context));
+  bounded.certificate = MakeGapCertificate(primal, lower);
   return bounded;
 }
 

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/solvers/master_test_problems.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 namespace {
@@ -46,7 +47,7 @@ void ExpectBounds(const MasterProblem& problem, RandomStream& random) {
     const MasterPoint point = RandomPoint(problem, random, scale);
     MasterEvaluation evaluation;
     ASSERT_EQ(EvaluateMaster(problem, point, evaluation, context), absl::OkStatus());
-    const MasterCertificate certificate = CertifyMaster(problem, evaluation);
+    const MasterCertificate certificate = *CertifyMaster(problem, evaluation, 0, RunContext());
     const double slack = 1e-12 * std::max(1.0, certificate.primal);
     EXPECT_NEAR(certificate.primal, DefinedObjective(problem, point), slack);
     EXPECT_GE(certificate.Gap(), -slack);
@@ -104,7 +105,8 @@ TEST(MasterPropertyTest, RatiosOfFurtherGroupsMakeTheBoundThatOfAllGroups) {
         ratio = std::max(ratio, GroupRatio(all, products.middleRows(2 * g, 2), 1));
       }
       EXPECT_GT(ratio, 1);  // otherwise the test says nothing
-      const MasterCertificate certificate = CertifyMaster(part, solver->evaluation(), ratio);
+      const MasterCertificate certificate =
+          *CertifyMaster(part, solver->evaluation(), ratio, RunContext());
       EXPECT_EQ(certificate.largest_ratio, ratio);
       EXPECT_LE(certificate.dual, optimum * (1 + 1e-12));
       EXPECT_GT(solver->certificate().dual, optimum);
@@ -334,6 +336,26 @@ TEST(MasterPropertyTest, OneRowIsEnough) {
     const auto solver = SolveMaster(master.problem, 1e-12);
     EXPECT_EQ(solver->certificate().primal, 0);
     EXPECT_TRUE(solver->point().specific.isZero(0));
+  }
+}
+
+// The certificate of many rows of many tasks, which took 0.4 s in one piece.
+TEST(MasterPropertyTest, TheCertificateOfManyRowsEndsWithCancellation) {
+  constexpr Index kRows = 400'000;
+  constexpr Index kTasks = 20;
+  MasterProblem problem;
+  problem.loss = *MakeLoss(LossKind::kLogistic);
+  problem.tasks.assign(kTasks, {nullptr, Vector::Ones(kRows), Vector::Ones(kRows)});
+  problem.bias = false;
+  MasterEvaluation evaluation;
+  evaluation.slopes.assign(kTasks, Vector::Constant(kRows, -0.3));
+  evaluation.positive = evaluation.negative = Matrix::Zero(0, kTasks);
+  const auto certify = [&](RunContext& context) {
+    return CertifyMaster(problem, evaluation, 0, context).status();
+  };
+  const double whole = WholeWork(certify);
+  for (const double part : {0.0, 0.3}) {
+    EXPECT_LE(WorkAfterCancel(part * whole, certify), 0.2 * whole + 0.01) << part;
   }
 }
 
