@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "absl/time/clock.h"
 
 #include "core/base/errors.h"
+#include "core/base/random.h"
 #include "core/training/verification.h"
 #include "tests/conformance/learner_conformance.h"
 #include "tests/support/cancelled_work.h"
@@ -140,6 +142,63 @@ TEST_P(LearnerConformance, RunEndsWithinAQuarterSecondOfWork) {
                             std::to_string(seconds) + " s");
     }
   }
+}
+
+// Options under which a step has more to do than by default.
+inline OptionValues WithManyLandmarks(const LearnerEntry& entry, OptionValues options) {
+  constexpr int64_t kLandmarks = kSanitized ? 200 : 1500;
+  const bool has_landmarks =
+      std::any_of(entry.fields.begin(), entry.fields.end(),
+                  [](const OptionField& field) { return field.name == "landmarks"; });
+  if (has_landmarks) {
+    options["landmarks"] = kLandmarks;
+  }
+  return options;
+}
+
+// The seconds of work after the request to end, of runs under all options that are ended at random moments, ascending.
+template <typename Train>
+std::vector<double> WorkAfterRandomEndings(const LearnerEntry& entry, TargetKind kind,
+                                           const Train& train) {
+  constexpr double kLatest = 0.6;
+  RandomStream random(1, "random endings", kind == TargetKind::kRegression ? 1 : 0);
+  std::vector<double> work;
+  for (const OptionValues& options : ToRun(OptionVariants(entry, kind))) {
+    for (const Ending ending : {Ending::kCancel, Ending::kStop}) {
+      const double seconds = kLatest * random.Uniform();
+      const EndedRun run =
+          EndEarly(ending, seconds, [&](RunSettings settings, ConformanceObserver& observer) {
+            settings.options = WithManyLandmarks(entry, options);
+            // What a stop leaves is not verified here, for lack of time.
+            observer.on_verifying = [&, told = observer.on_verifying] {
+              told();
+              settings.token.Cancel();
+            };
+            return train(settings, observer);
+          });
+      EXPECT_LE(run.work_after, 2 * kMostWorkAfterCancel)
+          << OptionText(options) << ", ending " << static_cast<int>(ending) << " after " << seconds;
+      if (std::isfinite(run.work_after)) {  // it had not ended by itself
+        work.push_back(run.work_after);
+      }
+    }
+  }
+  std::sort(work.begin(), work.end());
+  return work;
+}
+
+TEST_P(LearnerConformance, RandomEndingsComeWithinAQuarterSecondOfWork) {
+  // Features take memory in proportion to the rows.
+  const Index rows = kSanitized ? 1200 : (entry().feature_numbers != nullptr ? 20'000 : 5000);
+  const TrainingProblem problem = Problem(rows, 25, {1, 2, 4, 8, 16, 32});
+  const std::vector<double> work = WorkAfterRandomEndings(
+      entry(), kind(), [&](const RunSettings& settings, ConformanceObserver& observer) {
+        return Train(problem, settings, observer);
+      });
+  ASSERT_FALSE(work.empty());
+  // The 99th percentile.
+  const size_t place = (99 * work.size() + 99) / 100 - 1;
+  EXPECT_LE(work[place], kMostWorkAfterCancel) << "the longest " << work.back();
 }
 
 TEST_P(LearnerConformance, CancelledVerificationEndsWithinAQuarterSecondOfWork) {
