@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/hash_table.h"
 #include "core/base/run_context.h"
 #include "core/data/prepared_data.h"
 #include "core/kernels/kernel_spec.h"
@@ -59,8 +59,8 @@ class SourceFinder {
   absl::StatusOr<Places> PlacesOf(const KernelSpec& spec) const;
 
   const PreparedData& data_;
-  absl::flat_hash_map<std::string_view, Places> places_;         // of the columns of a name
-  absl::flat_hash_map<std::string_view, Places> block_columns_;  // of the blocks of a name
+  HashMap<std::string_view, Places> places_;         // of the columns of a name
+  HashMap<std::string_view, Places> block_columns_;  // of the blocks of a name
 };
 
 // What finding and naming a source costs, in numbers (PacedCheck).

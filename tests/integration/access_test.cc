@@ -299,7 +299,8 @@ TEST_F(AccessTest, ACallerHasOnlySoManyCallsAtATime) {
   EXPECT_TRUE(HasDetail<google::rpc::RetryInfo>(status));
   EXPECT_TRUE(Call("DatasetService/ListDatasets", TokenOf("bob")).ok());
   first_context.TryCancel();
-  while (!Call("DatasetService/ListDatasets", TokenOf("ada")).ok()) {  // until the server hears of it
+  while (
+      !Call("DatasetService/ListDatasets", TokenOf("ada")).ok()) {  // until the server hears of it
   }
   for (int i = 0; i < 20; ++i) {
     EXPECT_TRUE(Call("DatasetService/ListDatasets", TokenOf("ada")).ok());
