@@ -92,8 +92,7 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
 
 void OpenConnections::BreakOff(const Connection& connection, absl::Time now) {
   shutdown(connection.socket, SHUT_RDWR);
-  std::erase_if(shut_out_,
-                 [now](const auto& entry) { return now > entry.second.end + kForgiven; });
+  std::erase_if(shut_out_, [now](const auto& entry) { return now > entry.second.end + kForgiven; });
   ShutOut& shut_out = shut_out_[connection.host];
   if (now >= shut_out.end) {
     shut_out.length = std::clamp(2 * shut_out.length, kShortestShutOut, kLongestShutOut);
