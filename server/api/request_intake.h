@@ -22,7 +22,7 @@ class RequestIntake {
   // Of the admitted `call`; `environment` and `load` outlive it.
   RequestIntake(const RpcEnvironment& environment, const CallRecord& call, CallLoad& load)
       : environment_(environment), load_(load), limit_bytes_(call.request_bytes()) {
-    load_.Admit(limit_bytes_);
+    load_.Admit(environment.max_message_bytes);  // gRPC takes in no more of a message
   }
 
   // Parses `bytes` into `message` and frees them. What the message takes counts among all requests of the server until the next

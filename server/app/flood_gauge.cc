@@ -20,7 +20,7 @@ constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
 // Windows grow for those who send much. Whoever was admitted keeps his for a while.
 constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
 constexpr absl::Duration kKnownFor = absl::Minutes(1);
-// Of messages, TLS and HTTP/2 add about a hundredth.
+// To messages TLS and HTTP/2 add about a hundredth, and of what is sent the other end's frames that make room have less.
 constexpr int64_t kFramingShare = 32;
 // In a second. Callers may set deadlines that are too short, and give up many calls at once.
 constexpr int64_t kCallsOfStrangers = 500;
@@ -28,10 +28,10 @@ constexpr int64_t kCancelledOfCallers = 2000;
 
 }  // namespace
 
-const char* FloodGauge::Look(const ConnectionLoad& load, int64_t received_bytes, absl::Time now) {
+const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, absl::Time now) {
   // What messages may still bring is read before what they have brought: a message that ends in between counts twice.
   const int64_t running_bytes = load.running_bytes;
-  const Counts counts = {received_bytes, load.calls, load.admitted_calls, load.message_bytes};
+  const Counts counts = {bytes, load.calls, load.admitted_calls, load.message_bytes};
   if (running_bytes > 0 || counts.admitted_calls != last_.admitted_calls) {
     known_until_ = now + kKnownFor;
   }
@@ -40,8 +40,10 @@ const char* FloodGauge::Look(const ConnectionLoad& load, int64_t received_bytes,
   const int64_t admitted = counts.admitted_calls - last_.admitted_calls;
   const int64_t strangers = counts.calls - last_.calls - admitted;
   credit_bytes_ += admitted * kBytesOfACall + strangers * kBytesOfAStranger + messages +
-                   messages / kFramingShare + static_cast<int64_t>(kBytesPerSecond * seconds);
-  credit_bytes_ -= counts.received_bytes - last_.received_bytes;
+                   messages / kFramingShare +
+                   (bytes.acknowledged - last_.bytes.acknowledged) / kFramingShare +
+                   static_cast<int64_t>(kBytesPerSecond * seconds);
+  credit_bytes_ -= bytes.received - last_.bytes.received;
   credit_bytes_ = std::min(credit_bytes_, kMostCredit);
   last_ = counts;
   looked_ = now;
@@ -62,13 +64,15 @@ const char* FloodGauge::Look(const ConnectionLoad& load, int64_t received_bytes,
   return credit_bytes_ < -debt ? "it sends what belongs to no call" : nullptr;
 }
 
-int64_t ReceivedBytes(int socket) {
+TcpBytes BytesOfSocket(int socket) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
   const bool knows =
       getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
       size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received);
-  return knows ? static_cast<int64_t>(info.tcpi_bytes_received) : 0;
+  return knows ? TcpBytes{static_cast<int64_t>(info.tcpi_bytes_received),
+                          static_cast<int64_t>(info.tcpi_bytes_acked)}
+               : TcpBytes();
 }
 
 }  // namespace mercer::server

@@ -10,16 +10,22 @@
 
 namespace mercer::server {
 
+// Of a TCP connection, since it was made.
+struct TcpBytes {
+  int64_t received = 0;
+  int64_t acknowledged = 0;  // of what was sent
+};
+
 // Of one connection. Bytes that come earn nothing: each call earns the bytes of its headers and of what may be on its way before
-// anybody reads, and messages earn their own. A debt is what came and belongs to nothing.
+// anybody reads, and messages earn their own; so does what is sent, as the other end makes room for more. A debt is what came and belongs to nothing.
 class FloodGauge {
  public:
-  // To be called again and again. Answers what is wrong, null: nothing. `received_bytes`: since the connection was made.
-  const char* Look(const ConnectionLoad& load, int64_t received_bytes, absl::Time now);
+  // To be called again and again. Answers what is wrong, null: nothing.
+  const char* Look(const ConnectionLoad& load, const TcpBytes& bytes, absl::Time now);
 
  private:
   struct Counts {
-    int64_t received_bytes = 0;
+    TcpBytes bytes;
     int64_t calls = 0;
     int64_t admitted_calls = 0;
     int64_t message_bytes = 0;
@@ -35,7 +41,7 @@ class FloodGauge {
   int64_t stranger_calls_ = 0;
 };
 
-// That a TCP connection has received since it was made; 0: nobody knows.
-int64_t ReceivedBytes(int socket);
+// Zeros: nobody knows.
+TcpBytes BytesOfSocket(int socket);
 
 }  // namespace mercer::server

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -29,6 +30,13 @@ constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
+
+// The processor time of this thread.
+absl::Duration ThreadTime() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return absl::DurationFromTimespec(time);
+}
 
 }  // namespace
 
@@ -79,7 +87,7 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
     const char* const flood =
         connection.is_broken
             ? nullptr
-            : connection.gauge.Look(*connection.load, ReceivedBytes(connection.socket), now);
+            : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket), now);
     if (flood != nullptr) {
       connection.is_broken = true;
       BreakOff(connection, now);
@@ -158,10 +166,11 @@ void Listener::Run() {
         poll(polled.data(), polled.size(), connections_.empty() ? -1 : kLookMilliseconds);
     const absl::Time begin = absl::Now();
     if (begin >= next_look) {
+      const absl::Duration used = ThreadTime();
       BreakOffFloods(begin);
       // At most a twentieth of a processor, however many connections there are.
-      const absl::Time end = absl::Now();
-      next_look = end + std::max(absl::Milliseconds(kLookMilliseconds), 20 * (end - begin));
+      next_look =
+          absl::Now() + std::max(absl::Milliseconds(kLookMilliseconds), 20 * (ThreadTime() - used));
     }
     if (ready <= 0) {
       continue;  // nobody has come, or EINTR

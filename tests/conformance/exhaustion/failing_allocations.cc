@@ -98,6 +98,10 @@ void* operator new(size_t size) { return NewOrThrow(size, __STDCPP_DEFAULT_NEW_A
 void* operator new(size_t size, std::align_val_t alignment) {
   return NewOrThrow(size, static_cast<size_t>(alignment));
 }
+void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return mercer::Fails() ? nullptr : std::malloc(std::max<size_t>(size, 1));
+}
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { std::free(memory); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t /*size*/) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }

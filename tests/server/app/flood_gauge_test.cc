@@ -12,14 +12,14 @@ class FloodGaugeTest : public testing::Test {
  protected:
   // Looks a moment later, when `bytes` more have come.
   const char* LookAfter(int64_t bytes) {
-    received_ += bytes;
+    bytes_.received += bytes;
     now_ += absl::Milliseconds(50);
-    return gauge_.Look(*load_, received_, now_);
+    return gauge_.Look(*load_, bytes_, now_);
   }
 
   const std::shared_ptr<ConnectionLoad> load_ = std::make_shared<ConnectionLoad>();
   FloodGauge gauge_;
-  int64_t received_ = 0;
+  TcpBytes bytes_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
@@ -54,6 +54,15 @@ TEST_F(FloodGaugeTest, AnUploadThatBreaksOffIsNone) {
       call.Cancel();
     }
     ASSERT_EQ(LookAfter(0), nullptr);
+  }
+}
+
+TEST_F(FloodGaugeTest, MakingRoomForWhatIsSentIsNone) {
+  CallLoad call(load_);
+  call.Admit(64 << 10);
+  for (int i = 0; i < 100'000; ++i) {  // a terabyte, with a frame of 13 bytes for each 8 KiB
+    bytes_.acknowledged += 10 * kMiB;
+    ASSERT_EQ(LookAfter(10 * kMiB / 8192 * 13), nullptr) << i;
   }
 }
 
