@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <Eigen/QR>
 
+#include "core/base/paced_check.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/landmarks.h"
@@ -78,12 +79,11 @@ class BasisFinder {
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
     Use(sample);
     SetScales(sample);
-    basis_.resize(features_.num_features(), 0);
+    storage_.resize(features_.num_features(), MostColumns());
     const double goal = options_.tolerance * sample.energy;
     MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, goal, context));
     // A basis that has all its columns cannot be mended.
-    for (Index fresh = 1;
-         fresh <= kFreshSamples && sampled_ < rows_.rows && basis_.cols() < MostColumns();
+    for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows && rank_ < MostColumns();
          ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
       MERCER_ASSIGN_OR_RETURN(const Vector dropped, Dropped(sample, context));
@@ -97,10 +97,13 @@ class BasisFinder {
       Use(sample);
       MERCER_RETURN_IF_ERROR(Extend(sample, dropped.sum() - rest, goal_of_fresh, context));
     }
-    return Result();
+    return Result(context);
   }
 
  private:
+  // What has been found so far; columns that are added do not move it.
+  auto Basis() const { return storage_.leftCols(rank_); }
+
   // Rows of a draw of its own; those of one sample may be in another.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
     std::vector<Index> drawn =
@@ -151,8 +154,8 @@ class BasisFinder {
 
   // Of each row: a difference of nearly equal numbers, no sum of many.
   absl::StatusOr<Vector> Dropped(const BasisSample& sample, RunContext& context) const {
-    Matrix kept(sample.features.cols(), basis_.cols());
-    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, basis_, kept, context));
+    Matrix kept(sample.features.cols(), rank_);
+    MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, Basis(), kept, context));
     return Vector(
         (sample.features.colwise().squaredNorm().transpose() - kept.rowwise().squaredNorm())
             .cwiseMax(0.0));
@@ -179,7 +182,7 @@ class BasisFinder {
   // Adds panels until no more than `goal` of the sample is dropped; `dropped` is so far.
   absl::Status Extend(const BasisSample& sample, double dropped, double goal, RunContext& context) {
     const double first = dropped;
-    while (dropped > goal && basis_.cols() < MostColumns()) {
+    while (dropped > goal && rank_ < MostColumns()) {
       context.ReportStage("compression", std::log(dropped / first) / std::log(goal / first));
       const Index columns = PanelColumns(dropped / goal);
       MERCER_ASSIGN_OR_RETURN(const double caught, AddPanel(sample, columns, context));
@@ -193,45 +196,56 @@ class BasisFinder {
   }
 
   Index MostColumns() const {
-    return options_.max_columns > 0 ? std::min(options_.max_columns, basis_.rows()) : basis_.rows();
+    const Index features = features_.num_features();
+    return options_.max_columns > 0 ? std::min(options_.max_columns, features) : features;
   }
 
   // What the new panel holds of the sample's squared norm.
   absl::StatusOr<double> AddPanel(const BasisSample& sample, Index columns, RunContext& context) {
-    const Index count = std::min(columns, MostColumns() - basis_.cols());
-    Matrix panel = RandomDirections(basis_.rows(), count);
-    MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
+    const Index count = std::min(columns, MostColumns() - rank_);
+    Matrix panel = RandomDirections(features_.num_features(), count);
+    MERCER_RETURN_IF_ERROR(TakeOut(Basis(), panel, context));
     Matrix products(sample.features.cols(), count);
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
     panel.setZero();
     MERCER_RETURN_IF_ERROR(AddProduct(1.0, sample.features, products, panel, context));
     // The second round takes out what rounding has left of the panels before.
     for (const double least : {kPanelRounding * panel.colwise().norm().maxCoeff(), kIndependent}) {
-      MERCER_RETURN_IF_ERROR(TakeOut(basis_, panel, context));
+      MERCER_RETURN_IF_ERROR(TakeOut(Basis(), panel, context));
       MERCER_RETURN_IF_ERROR(Orthonormalize(least, panel, context));
     }
     products.resize(Eigen::NoChange, panel.cols());
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, panel, products, context));
-    basis_.conservativeResize(Eigen::NoChange, basis_.cols() + panel.cols());
-    basis_.rightCols(panel.cols()) = panel;
+    storage_.middleCols(rank_, panel.cols()) = panel;
+    rank_ += panel.cols();
     return products.squaredNorm();
   }
 
   // Of a density: signs may be orthogonal to the few directions that are left.
   Matrix RandomDirections(Index rows, Index columns) const {
-    RandomStream random(options_.seed, "joint-basis-directions",
-                        static_cast<uint64_t>(basis_.cols()));
+    RandomStream random(options_.seed, "joint-basis-directions", static_cast<uint64_t>(rank_));
     return Matrix::NullaryExpr(rows, columns, [&random] { return random.Uniform() - 0.5; });
   }
 
-  JointBasis Result() {
-    JointBasis result;
-    result.reduce = basis_;
-    result.restore = std::move(basis_);
+  absl::StatusOr<JointBasis> Result(RunContext& context) {
+    Vector scales(features_.num_features());
+    Vector inverses(features_.num_features());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      Block(result.reduce, k) *= scales_(k);
-      Block(result.restore, k) *= scales_(k) > 0 ? 1.0 / scales_(k) : 0.0;
+      const Index first = features_.first_feature(k);
+      const Index count = features_.first_feature(k + 1) - first;
+      scales.segment(first, count).setConstant(scales_(k));
+      inverses.segment(first, count).setConstant(scales_(k) > 0 ? 1.0 / scales_(k) : 0.0);
     }
+    JointBasis result;
+    result.reduce.resize(scales.size(), rank_);
+    PacedCheck check(context);
+    for (Index j = 0; j < rank_; ++j) {
+      MERCER_RETURN_IF_ERROR(check.After(scales.size()));
+      result.reduce.col(j) = storage_.col(j).cwiseProduct(scales);
+      storage_.col(j) = storage_.col(j).cwiseProduct(inverses);
+    }
+    storage_.conservativeResize(Eigen::NoChange, rank_);
+    result.restore = std::move(storage_);
     result.scales = std::move(scales_);
     result.sampled = std::move(used_);
     return result;
@@ -240,7 +254,8 @@ class BasisFinder {
   const NystromFeatures& features_;
   const PreparedData& rows_;
   const JointBasisOptions options_;
-  Matrix basis_;
+  Matrix storage_;  // of the most columns; the system gives memory to those that are set
+  Index rank_ = 0;
   Vector scales_;
   std::vector<Index> used_;
   Index sampled_ = 0;

@@ -8,6 +8,7 @@
 #include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/index_range.h"
+#include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/basis_extension.h"
 #include "core/kernels/kernel_errors.h"
@@ -183,10 +184,10 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   Vector total(joint_rank());
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(Vector::Ones(size()), total, context));
   for (Index k = 0; k < num_kernels(); ++k) {
-    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     auto block = basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
-    const GramSums sums{size(), (block * gram).cwiseProduct(block).sum(),
-                        (block * total).squaredNorm()};
+    Matrix product = Matrix::Zero(block.rows(), gram.cols());
+    MERCER_RETURN_IF_ERROR(AddProduct(1.0, block, gram, product, context));
+    const GramSums sums{size(), product.cwiseProduct(block).sum(), (block * total).squaredNorm()};
     const absl::StatusOr<double> factor =
         ScalingFactor(kernels_[static_cast<size_t>(k)].normalization.scaling, sums);
     if (!factor.ok()) {
@@ -202,10 +203,12 @@ absl::Status LowRankKernelFamily::QuadraticForms(ConstMatrixRef a, absl::Span<co
                                                  MatrixRef out, RunContext& context) const {
   const std::vector<Index> chosen = AllIfEmpty(kernels, num_kernels());
   Vector reduced(joint_rank());
+  PacedCheck check(context);
   for (Index j = 0; j < a.cols(); ++j) {
     MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(a.col(j), reduced, context));
     for (size_t i = 0; i < chosen.size(); ++i) {
       const Index k = chosen[i];
+      MERCER_RETURN_IF_ERROR(check.After(Restore(k).size()));
       out(static_cast<Index>(i), j) = (Restore(k) * reduced).squaredNorm();
     }
   }
@@ -233,11 +236,16 @@ absl::StatusOr<Vector> LowRankKernelFamily::CombinedCoefficients(ConstVectorRef 
                                                                  RunContext& context) const {
   Vector reduced(joint_rank());
   MERCER_RETURN_IF_ERROR(rows_->MultiplyTransposed(a, reduced, context));
-  Vector restored = basis_.restore * reduced;
+  Vector coefficients = Vector::Zero(joint_rank());
+  PacedCheck check(context);
   for (Index k = 0; k < num_kernels(); ++k) {
-    restored.segment(first_feature_[static_cast<size_t>(k)], BlockSize(k)) *= weights(k);
+    if (weights(k) != 0) {
+      MERCER_RETURN_IF_ERROR(check.After(2 * Restore(k).size()));
+      const Vector restored = weights(k) * (Restore(k) * reduced);
+      coefficients.noalias() += Restore(k).transpose() * restored;
+    }
   }
-  return Vector(basis_.restore.transpose() * restored);
+  return coefficients;
 }
 
 absl::Status LowRankKernelFamily::CombinedProduct(ConstVectorRef weights, ConstMatrixRef a,
@@ -252,11 +260,13 @@ absl::Status LowRankKernelFamily::CombinedProduct(ConstVectorRef weights, ConstM
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankKernelFamily::Combine(
     ConstVectorRef weights, RunContext& context) const {
-  Matrix weighted = basis_.restore;
+  Matrix weighted(basis_.restore.rows(), basis_.restore.cols());
   FactorBlocks blocks{&basis_.restore, {}};
+  PacedCheck check(context);
   for (Index k = 0; k < num_kernels(); ++k) {
+    MERCER_RETURN_IF_ERROR(check.After(Restore(k).size()));
     const Index first = first_feature_[static_cast<size_t>(k)];
-    weighted.middleRows(first, BlockSize(k)) *= weights(k);
+    weighted.middleRows(first, BlockSize(k)) = weights(k) * Restore(k);
     if (weights(k) > 0 && BlockSize(k) > 0) {
       blocks.blocks.push_back({first, BlockSize(k), std::sqrt(weights(k))});
     }
@@ -270,11 +280,15 @@ absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, Mat
                                             RunContext& context) const {
   const std::vector<Index> chosen = AllIfEmpty(kernels, num_kernels());
   context.parallel().ForBlocks(size(), kFilledRows, [&](Index begin, Index end) {
+    PacedCheck check(context);
     for (Index i = begin; i < end && !context.cancelled(); ++i) {
       const Vector row =
           Eigen::Map<const Eigen::VectorXf>(rows_->row(i), joint_rank()).cast<double>();
       for (size_t j = 0; j < chosen.size(); ++j) {
         const Index k = chosen[j];
+        if (!check.After(Restore(k).size()).ok()) {
+          return;
+        }
         out(i, static_cast<Index>(j)) = (Restore(k) * row).squaredNorm();
       }
     }
@@ -287,8 +301,11 @@ absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef 
                                                                  RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Vector coefficients, CombinedCoefficients(weights, dual, context));
   Matrix result = Matrix::Zero(features_.num_landmarks(), num_kernels());
+  PacedCheck check(context);
   for (Index k = 0; k < features_.num_kernels(); ++k) {
     const Index first = features_.first_feature(k);
+    MERCER_RETURN_IF_ERROR(
+        check.After(features_.map(k).cols() * (features_.num_landmarks() + joint_rank())));
     result.col(basis_kernels_[static_cast<size_t>(k)]) =
         features_.map(k) *
         (basis_.reduce.middleRows(first, features_.first_feature(k + 1) - first) * coefficients);
@@ -296,9 +313,12 @@ absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef 
   return result;
 }
 
-Vector LowRankKernelFamily::PartNorms(ConstVectorRef y) const {
+absl::StatusOr<Vector> LowRankKernelFamily::PartNorms(ConstVectorRef y,
+                                                      const RunContext& context) const {
   Vector norms(num_kernels());
+  PacedCheck check(context);
   for (Index k = 0; k < num_kernels(); ++k) {
+    MERCER_RETURN_IF_ERROR(check.After(Restore(k).size()));
     norms(k) = (Restore(k) * y).norm();
   }
   return norms;

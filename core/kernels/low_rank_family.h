@@ -65,8 +65,8 @@ class LowRankKernelFamily : public KernelFamily {
   absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
                                               RunContext& context) const;
   // |L_k y| of every kernel: of the norm that the function sum_k weights(k) Q L_k'L_k y has in kernel k, it is the part without the
-  // weight.
-  Vector PartNorms(ConstVectorRef y) const;
+  // weight. Errors: kCancelled.
+  absl::StatusOr<Vector> PartNorms(ConstVectorRef y, const RunContext& context) const;
   // A bound of |row(i)| |z|, where f(x_i) = row(i)'z is that function: what its rounding is small against. Errors: kCancelled.
   absl::StatusOr<double> FunctionScale(ConstVectorRef weights, ConstVectorRef dual,
                                        RunContext& context) const;

@@ -140,8 +140,9 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
 // The closed form of the weights for the function of the subproblem, and the solver on their kernel. Where rounding lets the norm of
 // the function grow, weights stay.
 absl::Status InterleavedLpMklLearner::MoveWeights(RunContext& context) {
-  const Vector norms =
-      state_.weights.cwiseProduct(kernels_.low_rank->PartNorms(work_.solver->FunctionInMetric()));
+  MERCER_ASSIGN_OR_RETURN(const Vector parts,
+                          kernels_.low_rank->PartNorms(work_.solver->FunctionInMetric(), context));
+  const Vector norms = state_.weights.cwiseProduct(parts);
   Vector weights = WeightsFromNorms(norms, options_.p, state_.weights);
   if (weights.allFinite() && weights != state_.weights) {
     Work next;

@@ -167,7 +167,7 @@ TEST_F(LowRankFamilyTest, PartNormsAreThoseOfTheFunctionInEachKernel) {
   const auto kernel = family_->Combine(Vector::Ones(NumKernels()), context_);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const Vector reduced = DenseFactor((*kernel)->Factored()->rows).transpose() * a;
-  const Vector norms = family_->PartNorms(reduced);
+  const Vector norms = *family_->PartNorms(reduced, context_);
   for (Index k = 0; k < NumKernels(); ++k) {
     const double form = a.dot(Gram(k) * a);
     EXPECT_NEAR(norms(k) * norms(k), form, 3 * kSingle * Gram(k).cwiseAbs().sum()) << Name(k);

@@ -61,7 +61,7 @@ TEST(InterleavedLpMklTest, SubproblemDecreasesWithEveryChangeOfTheWeights) {
       ASSERT_TRUE(solver->Step(1, context).ok());
       const double before = solver->SubproblemValue();
       const Vector norms =
-          weights.cwiseProduct(kernels.low_rank->PartNorms(solver->FunctionInMetric()));
+          weights.cwiseProduct(*kernels.low_rank->PartNorms(solver->FunctionInMetric(), context));
       weights = WeightsFromNorms(norms, p, weights);
       std::unique_ptr<KernelOperator> next = *kernels.family->Combine(weights, context);
       auto moved = solver->OnKernel(*next->Factored(), 1e-9, context);
@@ -72,9 +72,10 @@ TEST(InterleavedLpMklTest, SubproblemDecreasesWithEveryChangeOfTheWeights) {
       // The regulariser is not above the block norm of the function that was there.
       const double block = HalfSquaredBlockNorm(norms, p);
       const double half =
-          0.5 *
-          weights.dot(
-              kernels.low_rank->PartNorms((*moved)->FunctionInMetric()).array().square().matrix());
+          0.5 * weights.dot(kernels.low_rank->PartNorms((*moved)->FunctionInMetric(), context)
+                                ->array()
+                                .square()
+                                .matrix());
       EXPECT_LE(half, block * (1 + 1e-6)) << p;
       solver = *std::move(moved);
       kernel = std::move(next);
