@@ -98,10 +98,14 @@ function(mercer_test_program folder sources)
   if(MERCER_SANITIZE)
     set(timeout 1200)
   endif()
+  set(alone "")
+  if(folder MATCHES "^hostile")
+    set(alone RUN_SERIAL TRUE)  # floods take every processor, and health must be quick beside them
+  endif()
   # The prefix keeps names apart: ctest merges the properties of tests with equal names.
   gtest_discover_tests(${name} TEST_PREFIX ${folder}/ TEST_LIST ${name}_cases DISCOVERY_TIMEOUT 60
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-                       PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "MERCER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+                       PROPERTIES TIMEOUT ${timeout} ENVIRONMENT "MERCER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" ${alone})
   # gtest_discover_tests keeps only the first of several labels, so they are set when ctest reads the list of tests.
   set(label_file ${PROJECT_BINARY_DIR}/labels/${name}.cmake)
   file(CONFIGURE OUTPUT ${label_file} CONTENT "if(@name@_cases)

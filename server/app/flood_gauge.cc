@@ -15,8 +15,10 @@ constexpr int64_t kBytesOfAStranger = int64_t{1} << 10;
 // Of TLS, settings and pings.
 constexpr double kBytesPerSecond = 16 << 10;
 constexpr int64_t kMostCredit = int64_t{256} << 10;
-// Calls that have come are begun a moment later.
+// Calls that have come are begun a moment later; of a large message more comes before its sender hears that it is refused.
 constexpr int64_t kDebtOfStrangers = int64_t{256} << 10;
+constexpr int64_t kDebtOfFewCalls = int64_t{4} << 20;
+constexpr int64_t kFewCalls = 100;  // in a second
 // Windows grow for those who send much. Whoever was admitted keeps his for a while.
 constexpr int64_t kDebtOfCallers = int64_t{32} << 20;
 constexpr absl::Duration kKnownFor = absl::Minutes(1);
@@ -59,8 +61,11 @@ const char* FloodGauge::Look(const ConnectionLoad& load, const TcpBytes& bytes, 
   if (load.cancelled_calls - cancelled_calls_ > kCancelledOfCallers) {
     return "it resets its calls without end";
   }
+  const bool few_calls = counts.calls > 0 && stranger_calls - stranger_calls_ < kFewCalls;
   const int64_t debt = running_bytes + running_bytes / kFramingShare +
-                       (now < known_until_ ? kDebtOfCallers : kDebtOfStrangers);
+                       (now < known_until_ ? kDebtOfCallers
+                        : few_calls        ? kDebtOfFewCalls
+                                           : kDebtOfStrangers);
   return credit_bytes_ < -debt ? "it sends what belongs to no call" : nullptr;
 }
 

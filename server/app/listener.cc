@@ -25,7 +25,7 @@ namespace {
 // What gRPC sets when it listens by itself and is told of keep-alive.
 constexpr absl::Duration kUserTimeout = absl::Seconds(10);
 constexpr int kPauseMilliseconds = 50;  // when the system has no room for a connection
-constexpr int kLookMilliseconds = 50;
+constexpr absl::Duration kLookInterval = absl::Milliseconds(50);
 constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
@@ -145,12 +145,20 @@ Listener::~Listener() {
 void Listener::Start(std::unique_ptr<Acceptor> acceptor) {
   acceptor_ = std::move(acceptor);
   thread_ = std::thread([this] { Run(); });
+  guard_thread_ = std::thread([this] { Guard(); });
 }
 
 void Listener::Stop() {
   eventfd_write(wake_, 1);
   if (thread_.joinable()) {
     thread_.join();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  if (guard_thread_.joinable()) {
+    guard_thread_.join();
   }
   sockets_.Close();
 }
@@ -160,20 +168,9 @@ void Listener::Run() {
   for (const int socket : sockets_.sockets()) {
     polled.push_back({socket, POLLIN, 0});
   }
-  absl::Time next_look = absl::InfinitePast();
   while (true) {
-    const int ready =
-        poll(polled.data(), polled.size(), connections_.empty() ? -1 : kLookMilliseconds);
-    const absl::Time begin = absl::Now();
-    if (begin >= next_look) {
-      const absl::Duration used = ThreadTime();
-      BreakOffFloods(begin);
-      // At most a twentieth of a processor, however many connections there are.
-      next_look =
-          absl::Now() + std::max(absl::Milliseconds(kLookMilliseconds), 20 * (ThreadTime() - used));
-    }
-    if (ready <= 0) {
-      continue;  // nobody has come, or EINTR
+    if (poll(polled.data(), polled.size(), -1) < 0) {
+      continue;  // EINTR
     }
     if (polled[0].revents != 0) {
       return;
@@ -186,12 +183,36 @@ void Listener::Run() {
   }
 }
 
-void Listener::BreakOffFloods(absl::Time now) {
-  for (const std::string& line : connections_.BreakOffFloods(now)) {
-    if (log_ != nullptr) {
-      log_->warn(line);
+void Listener::Guard() {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopped_ || !connections_.empty();
+    };
+    mutex_.Await(absl::Condition(&has_work));
+    if (stopped_) {
+      return;
     }
+    const absl::Duration before = ThreadTime();
+    for (const std::string& line : connections_.BreakOffFloods(absl::Now())) {
+      if (log_ != nullptr) {
+        log_->warn(line);
+      }
+    }
+    // At most a twentieth of a processor, however many connections there are.
+    const absl::Duration pause = std::max(kLookInterval, 20 * (ThreadTime() - before));
+    mutex_.AwaitWithTimeout(absl::Condition(&stopped_), pause);
   }
+}
+
+bool Listener::Remember(int socket, std::string host, std::string peer) {
+  const absl::Time now = absl::Now();
+  absl::MutexLock lock(&mutex_);
+  if (connections_.IsShutOut(host, now) || connections_.AreMany(limits_, host, now)) {
+    return false;
+  }
+  connections_.Add(socket, std::move(host), std::move(peer));
+  return true;
 }
 
 void Listener::Accept(int listening) {
@@ -207,12 +228,10 @@ void Listener::Accept(int listening) {
     return;
   }
   std::string host = PeerHost(address);
-  const absl::Time now = absl::Now();
-  if (connections_.IsShutOut(host, now) || connections_.AreMany(limits_, host, now)) {
+  if (!Remember(socket, std::move(host), PeerName(address))) {
     close(socket);
     return;
   }
-  connections_.Add(socket, std::move(host), PeerName(address));
   Acceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listening;
   parameters.fd = socket;

@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include <grpcpp/server_builder.h>
 
@@ -101,15 +103,22 @@ class Listener {
            std::shared_ptr<spdlog::logger> log);
   void Run();
   void Accept(int listening);
-  void BreakOffFloods(absl::Time now);
+  // Breaks off floods, on a thread of its own: gRPC may read from a connection on that which hands it over, for as long as
+  // bytes come.
+  void Guard() ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: the connection is one too many.
+  bool Remember(int socket, std::string host, std::string peer) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const ConnectionLimits limits_;
   const std::shared_ptr<spdlog::logger> log_;
   ListeningSockets sockets_;
   const int wake_;  // readable when the end has come
   std::unique_ptr<Acceptor> acceptor_;
-  OpenConnections connections_;  // of the thread
+  absl::Mutex mutex_;
+  OpenConnections connections_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
+  std::thread guard_thread_;
 };
 
 // All together half of the files that this process may have open, at most 10,000; one peer half of these, but all where

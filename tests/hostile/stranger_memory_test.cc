@@ -67,7 +67,7 @@ TEST_F(StrangerMemoryTest, NothingOfARequestIsReadBeforeItsCallerIsKnown) {
     for (int i = 0; i < 4; ++i) {
       const grpc::Status status =
           CallRaw(NewChannel(), {.path = absl::StrCat("/mercer.v1.", method), .message = message});
-      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << Log();
     }
   }
   ExpectPeakWithin(int64_t{64} << 20);
