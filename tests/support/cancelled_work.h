@@ -32,7 +32,8 @@ inline double WholeWork(const std::function<absl::Status(RunContext&)>& work) {
   return ProcessorSeconds() - begin;
 }
 
-// Seconds that `work` goes on for when it is cancelled after `seconds`, which must be fewer than it takes.
+// Seconds that `work` goes on for when it is cancelled after `seconds`, which must be fewer than it takes. With sanitizers tests have
+// so little work that it may be over by then.
 inline double WorkAfterCancel(double seconds,
                               const std::function<absl::Status(RunContext&)>& work) {
   RunContext context;
@@ -49,7 +50,7 @@ inline double WorkAfterCancel(double seconds,
   const double at_cancel = ProcessorSeconds();
   context.cancellation().Cancel();
   working.join();
-  EXPECT_TRUE(absl::IsCancelled(status)) << seconds << " s: " << status;
+  EXPECT_TRUE(absl::IsCancelled(status) || (kSanitized && status.ok())) << seconds << " s: " << status;
   return ProcessorSeconds() - at_cancel;
 }
 
