@@ -50,7 +50,8 @@ inline double WorkAfterCancel(double seconds,
   const double at_cancel = ProcessorSeconds();
   context.cancellation().Cancel();
   working.join();
-  EXPECT_TRUE(absl::IsCancelled(status) || (kSanitized && status.ok())) << seconds << " s: " << status;
+  EXPECT_TRUE(absl::IsCancelled(status) || (kSanitized && status.ok()))
+      << seconds << " s: " << status;
   return ProcessorSeconds() - at_cancel;
 }
 
