@@ -10,57 +10,118 @@
 namespace mercer {
 namespace {
 
-// The barrier problem in units where the linear term has dual norm 1.
-struct BarrierProblem {
+constexpr double kPathAccuracy = 1e-10;  // of a model whose linear term has dual norm 1
+constexpr int kMaxPathSteps = 100;
+
+// The model in units where its linear term has dual norm 1.
+struct ScaledModel {
   Vector start;
-  Vector slope;  // of the model at `start`
+  Vector slope;  // at `start`
   Matrix hessian;
   double p;
-
-  // The model plus barrier at d; infinite outside.
-  double Value(const Vector& d, double barrier) const {
-    const double slack = 1.0 - d.array().pow(p).sum();
-    if (!(slack > 0) || !(d.minCoeff() > 0)) {
-      return kInfinity;
-    }
-    const Vector moved = d - start;
-    return slope.dot(moved) + 0.5 * moved.dot(hessian * moved) -
-           barrier * (d.array().log().sum() + std::log(slack));
-  }
 };
 
-// One Newton step for the barrier problem at `d`; false when the centre is reached or no progress
-// is possible.
-bool BarrierStep(const BarrierProblem& problem, double barrier, Vector& d) {
-  const double p = problem.p;
-  const Vector powers = d.array().pow(p);
-  const double slack = 1.0 - powers.sum();
-  // In y = d^{-1} step: D H D + barrier (I + p(p-1) diag(d^p)/slack + p^2 d^p (d^p)'/slack^2).
-  const Vector gradient = d.cwiseProduct(problem.slope + problem.hessian * (d - problem.start)) -
-                          Vector::Constant(d.size(), barrier) + (barrier * p / slack) * powers;
-  Matrix system = d.asDiagonal() * problem.hessian * d.asDiagonal();
-  system.diagonal().array() += barrier + barrier * p * (p - 1) / slack * powers.array();
-  system.noalias() += (barrier * p * p / (slack * slack)) * powers * powers.transpose();
-  const Eigen::LLT<Matrix> factor(system);
-  if (factor.info() != Eigen::Success) {
+// A point of the primal-dual path: slack belongs to sum_k d(k)^p <= 1, whose multiplier is `norm`,
+// and `bounds` are the multipliers of d >= 0.
+struct PathPoint {
+  Vector d;
+  double slack;
+  double norm;
+  Vector bounds;
+
+  double Complementarity() const { return d.dot(bounds) + slack * norm; }
+};
+
+// What is missing for the conditions of optimality, complementarity apart.
+struct Residual {
+  Vector slope;       // of the Lagrangian, times d
+  double constraint;  // sum_k d(k)^p - 1 + slack
+};
+
+// d(k) times the derivative of d(k)^p.
+Vector ScaledNormSlope(const ScaledModel& model, const Vector& d) {
+  return model.p * d.array().pow(model.p);
+}
+
+Residual FindResidual(const ScaledModel& model, const PathPoint& at) {
+  const Vector slope = model.slope + model.hessian * (at.d - model.start) - at.bounds;
+  return {at.d.cwiseProduct(slope) + at.norm * ScaledNormSlope(model, at.d),
+          at.d.array().pow(model.p).sum() - 1.0 + at.slack};
+}
+
+// Newton's direction towards products of slacks and multipliers equal to `products`, the change of
+// d relative to d itself; nothing when the system is not positive definite in floating point.
+class PathSystem {
+ public:
+  PathSystem(const ScaledModel& model, const PathPoint& at)
+      : at_(at), norm_slope_(ScaledNormSlope(model, at.d)), residual_(FindResidual(model, at)) {
+    Matrix system = at.d.asDiagonal() * model.hessian * at.d.asDiagonal();
+    system.diagonal() += at.norm * (model.p - 1.0) * norm_slope_ + at.d.cwiseProduct(at.bounds);
+    system.noalias() += (at.norm / at.slack) * norm_slope_ * norm_slope_.transpose();
+    factor_.compute(system);
+  }
+
+  bool ok() const { return factor_.info() == Eigen::Success; }
+  const Residual& residual() const { return residual_; }
+
+  // Changes of d / d, slack, norm and bounds for these products of each pair.
+  struct Direction {
+    Vector relative;
+    double slack;
+    double norm;
+    Vector bounds;
+  };
+  Direction Solve(const Vector& bound_products, double norm_product) const {
+    const double of_norm =
+        (norm_product - at_.slack * at_.norm + at_.norm * residual_.constraint) / at_.slack;
+    const Vector missing = bound_products - at_.d.cwiseProduct(at_.bounds);
+    Direction move;
+    move.relative = factor_.solve(missing - residual_.slope - of_norm * norm_slope_);
+    move.slack = -residual_.constraint - norm_slope_.dot(move.relative);
+    move.norm = (norm_product - at_.norm * move.slack) / at_.slack - at_.norm;
+    move.bounds = missing.cwiseQuotient(at_.d) - at_.bounds.cwiseProduct(move.relative);
+    return move;
+  }
+  // The longest step at most 1 along which nothing changes its sign.
+  double Longest(const Direction& move) const {
+    const double decrease =
+        std::max({-move.relative.minCoeff(), -move.bounds.cwiseQuotient(at_.bounds).minCoeff(),
+                  -move.slack / at_.slack, -move.norm / at_.norm});
+    return decrease > 1.0 ? 1.0 / decrease : 1.0;
+  }
+
+ private:
+  const PathPoint& at_;
+  Vector norm_slope_;
+  Residual residual_;
+  Eigen::LLT<Matrix> factor_;
+};
+
+// A step of Mehrotra's predictor and corrector; false when none is possible.
+bool StepAlongPath(const ScaledModel& model, PathPoint& at) {
+  constexpr double kShareOfLongest = 0.99;
+  const PathSystem system(model, at);
+  if (!system.ok()) {
     return false;
   }
-  const Vector direction = factor.solve(-gradient);
-  const double decrement = -gradient.dot(direction);
-  if (!(decrement > 1e-6 * barrier)) {
-    return false;
-  }
-  const double lowest = direction.minCoeff();
-  double length = lowest < 0 ? std::min(1.0, -0.95 / lowest) : 1.0;
-  const double value = problem.Value(d, barrier);
-  for (int trial = 0; trial < 40; ++trial, length *= 0.5) {
-    const Vector next = d.array() * (1.0 + length * direction.array());
-    if (problem.Value(next, barrier) <= value - 1e-4 * length * decrement) {
-      d = next;
-      return true;
-    }
-  }
-  return false;
+  const Index m = at.d.size();
+  const auto pairs = static_cast<double>(m + 1);
+  const auto predicted = system.Solve(Vector::Zero(m), 0);
+  const double reach = system.Longest(predicted);
+  PathPoint there{at.d.array() * (1.0 + reach * predicted.relative.array()),
+                  at.slack + reach * predicted.slack, at.norm + reach * predicted.norm,
+                  at.bounds + reach * predicted.bounds};
+  const double share = std::pow(there.Complementarity() / at.Complementarity(), 3);
+  const double product = std::max(share, 1e-6) * at.Complementarity() / pairs;
+  const Vector second_order = at.d.cwiseProduct(predicted.relative).cwiseProduct(predicted.bounds);
+  const auto move = system.Solve(Vector::Constant(m, product) - second_order,
+                                 product - predicted.slack * predicted.norm);
+  const double length = std::min(1.0, kShareOfLongest * system.Longest(move));
+  at.d.array() *= 1.0 + length * move.relative.array();
+  at.slack += length * move.slack;
+  at.norm += length * move.norm;
+  at.bounds += length * move.bounds;
+  return at.d.allFinite() && at.bounds.allFinite() && std::isfinite(at.norm) && at.slack > 0;
 }
 
 }  // namespace
@@ -135,19 +196,29 @@ absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& mod
   if (m == 0 || !(unit > 0) || !std::isfinite(unit) || !model.hessian.allFinite()) {
     return std::optional<Vector>();
   }
-  const BarrierProblem problem{model.start, -0.5 / unit * model.energies, model.hessian / unit, p};
-  Vector d = 0.9 * model.start.cwiseMax(0.0) + 0.1 * UniformWeights(m, p);
-  d *= std::pow(0.9, 1.0 / p) / LpNorm(d, p);
-  for (double barrier = 0.05; barrier * static_cast<double>(m + 1) >= 1e-11; barrier *= 0.1) {
-    for (int step = 0; step < 30 && BarrierStep(problem, barrier, d); ++step) {
-      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  const ScaledModel scaled{model.start, -0.5 / unit * model.energies, model.hessian / unit, p};
+  const auto pairs = static_cast<double>(m + 1);
+  PathPoint at{0.9 * model.start.cwiseMax(0.0) + 0.1 * UniformWeights(m, p), 0.1, 0.5 / p, {}};
+  at.d *= std::pow(1.0 - at.slack, 1.0 / p) / LpNorm(at.d, p);
+  at.bounds = (0.1 / pairs) * at.d.cwiseInverse();
+  for (int step = 0; step < kMaxPathSteps; ++step) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Residual residual = FindResidual(scaled, at);
+    const bool reached = at.Complementarity() <= kPathAccuracy &&
+                         residual.slope.lpNorm<1>() <= kPathAccuracy &&
+                         std::abs(residual.constraint) <= kPathAccuracy;
+    if (reached || !StepAlongPath(scaled, at)) {
+      break;
     }
   }
-  const double norm = LpNorm(d, p);
-  if (!(norm > 0) || !d.allFinite()) {
+  const double norm = LpNorm(at.d, p);
+  if (!(norm > 0) || !at.d.allFinite()) {
     return std::optional<Vector>();
   }
-  return std::optional<Vector>(d / norm);
+  Vector minimiser = at.d / norm;
+  const Vector moved = minimiser - scaled.start;
+  const double change = scaled.slope.dot(moved) + 0.5 * moved.dot(scaled.hessian * moved);
+  return change <= kPathAccuracy ? std::optional<Vector>(std::move(minimiser)) : std::nullopt;
 }
 
 }  // namespace mercer

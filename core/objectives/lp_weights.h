@@ -52,9 +52,11 @@ struct WeightModel {
   Matrix hessian;
 };
 
-// The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1, by a logarithmic
-// barrier; 1 <= p < inf. Cost: about 60 factorisations of order m. Nothing when the numbers do not
-// admit a solution (entries that are not finite, all energies 0). Errors: kCancelled.
+// The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1; 1 <= p < inf. By a
+// primal-dual interior point method (Mehrotra's predictor and corrector) with a slack for the norm,
+// so that steps may leave its curved boundary and come back. Cost: 10 to 30 factorisations of order m.
+// Nothing when the numbers do not admit a solution (entries that are not finite, all energies 0) or
+// the point that was reached is worse than `start`. Errors: kCancelled.
 absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
                                                           const RunContext& context);
 

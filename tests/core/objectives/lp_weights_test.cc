@@ -143,6 +143,38 @@ TEST(LpWeightsTest, WeightModelMinimiserBeatsRandomFeasibleWeights) {
   }
 }
 
+// The linear lower bound of a convex model: by how much its minimum over the ball can be below the
+// value at `weights`.
+double LinearGap(const WeightModel& model, const Vector& weights, double p) {
+  const Vector slope = model.hessian * (weights - model.start) - 0.5 * model.energies;
+  return slope.dot(weights) + LpNorm((-slope).cwiseMax(0.0), DualExponent(p));
+}
+
+// A few kernels of large energy and many whose energy falls quickly with their weight, as one kernel
+// per column beside kernels of all columns.
+TEST(LpWeightsTest, WeightModelOfManyNarrowKernelsIsMinimised) {
+  constexpr Index kKernels = 120;
+  RandomStream random(3, "narrow kernels");
+  for (const double p : {1.0, 1.05, 1.2, 2.0, 6.0}) {
+    for (int problem = 0; problem < 5; ++problem) {
+      WeightModel model;
+      model.start = RandomVector(random, kKernels).cwiseAbs();
+      model.start.head(3) *= 100.0;
+      model.start /= LpNorm(model.start, p);
+      model.energies = 30.0 * RandomVector(random, kKernels).cwiseAbs();
+      model.energies.head(3).array() += 250.0;
+      model.hessian = (80.0 * model.energies).asDiagonal();
+      model.hessian.topLeftCorner(3, 3) =
+          Matrix::Constant(3, 3, 40.0) + 5.0 * Matrix::Identity(3, 3);
+      const auto solved = MinimizeWeightModel(model, p, RunContext());
+      ASSERT_TRUE(solved.ok() && solved->has_value()) << solved.status() << " p = " << p;
+      EXPECT_NEAR(LpNorm(**solved, p), 1.0, 1e-12);
+      EXPECT_LE(LinearGap(model, **solved, p), 1e-7 * LpNorm(model.energies, DualExponent(p)))
+          << "p = " << p << " problem " << problem;
+    }
+  }
+}
+
 TEST(LpWeightsTest, WeightModelWithoutSolutionIsRefused) {
   WeightModel model{Vector::Ones(2), Vector::Zero(2), Matrix::Zero(2, 2)};
   EXPECT_FALSE(MinimizeWeightModel(model, 2.0, RunContext())->has_value());
