@@ -1,0 +1,281 @@
+// The outer loops of lp_mkl on tables of all kinds, with the kernels that the README recommends:
+// Gaussians of half, once and twice the median distance on all columns and one of bandwidth 1 on
+// every column; p = 1.2, all else as by default.
+//
+//   outer_loop_bench [LARGEST ROWS [TABLE.csv.gz ...]]       1000 rows without an argument
+//
+// A table's last column is what is to be learned: a number when it is called "target", classes
+// otherwise; of more rows than the largest number, so many are drawn. Twelve synthetic tables
+// come first. Per table: processor seconds, steps and certified gap of each loop, and the default's time against
+// the best one's; one thread.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/data/readers.h"
+#include "core/learners/registry.h"
+#include "core/training/recipe.h"
+
+namespace mercer {
+namespace {
+
+constexpr size_t kCacheBytes = size_t{1} << 30;
+
+double ProcessorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+class StepCounter final : public RunObserver {
+ public:
+  void OnProgress(const ProgressEvent& event) override { steps_ = event.iteration; }
+  int64_t steps() const { return steps_; }
+
+ private:
+  int64_t steps_ = 0;
+};
+
+struct Table {
+  std::string name;
+  Dataset data;
+  TargetKind kind = TargetKind::kClassification;
+};
+
+// One row of a synthetic table: fills the features and tells what is to be learned of them.
+using MakeRow = std::function<double(RandomStream&, Eigen::Ref<Eigen::RowVectorXd>)>;
+
+Table MakeTable(const std::string& name, Index rows, Index columns, int classes,
+                const MakeRow& make_row) {
+  RandomStream random(1, "outer_loop_bench " + name);
+  RowMatrix values(rows, columns);
+  Vector scores(rows);
+  for (Index i = 0; i < rows; ++i) {
+    Eigen::RowVectorXd row(columns);
+    scores(i) = make_row(random, row);
+    values.row(i) = row;
+  }
+  Table table;
+  table.name = name;
+  table.kind = classes == 0 ? TargetKind::kRegression : TargetKind::kClassification;
+  table.data.rows = rows;
+  RoleColumn target{ColumnRole::kTarget, {"target", false, {}}, scores};
+  if (classes > 0) {  // of equal size, by the order of the scores
+    std::vector<Index> order(static_cast<size_t>(rows));
+    for (size_t i = 0; i < order.size(); ++i) {
+      order[i] = static_cast<Index>(i);
+    }
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return scores(a) < scores(b); });
+    for (size_t i = 0; i < order.size(); ++i) {
+      target.values(order[i]) =
+          std::floor(static_cast<double>(i) * classes / static_cast<double>(rows));
+    }
+  }
+  FeatureBlock block;
+  block.name = std::string(kDefaultBlock);
+  for (Index j = 0; j < columns; ++j) {
+    block.columns.push_back({"x" + std::to_string(j + 1), false, {}});
+  }
+  block.values = SharedMatrix(std::move(values));
+  table.data.blocks.push_back(std::move(block));
+  table.data.role_columns.push_back(std::move(target));
+  return table;
+}
+
+using RowRef = Eigen::Ref<Eigen::RowVectorXd>;
+
+void FillNormal(RandomStream& random, RowRef row) {
+  for (Index j = 0; j < row.size(); ++j) {
+    row(j) = random.Normal();
+  }
+}
+
+double SmoothScore(RandomStream& random, RowRef row) {
+  FillNormal(random, row);
+  return std::sin(1.5 * row(0)) + 0.7 * row(1) * row(2) + 0.3 * random.Normal();
+}
+
+double BinaryScore(RandomStream& random, RowRef row) {
+  for (Index j = 0; j < row.size(); ++j) {
+    row(j) = random.Uniform() < 0.25 ? 1.0 : 0.0;
+  }
+  return row(0) + row(1) * row(2) - row(3) + row(4) * (1.0 - row(5)) + 0.3 * random.Normal();
+}
+
+double PureNoise(RandomStream& random, RowRef row) {
+  FillNormal(random, row);
+  return random.Normal();
+}
+
+double RepeatedRow(RandomStream& random, RowRef row) {
+  for (Index j = 0; j < row.size(); ++j) {
+    row(j) = std::floor(2.0 * random.Uniform());
+  }
+  return row(0) + row(1) - row(2) + 0.5 * random.Normal();
+}
+
+double NearlyConstant(RandomStream& random, RowRef row) {
+  FillNormal(random, row);
+  for (Index j = 2; j < row.size(); ++j) {
+    row(j) = random.Uniform() < 0.01 ? 1.0 : 0.0;
+  }
+  return row(0) * row(1) + 0.2 * random.Normal();
+}
+
+double HeavyTails(RandomStream& random, RowRef row) {
+  FillNormal(random, row);
+  row = row.array().cube().exp();
+  return std::log(row(0)) - std::log(row(1)) + random.Normal();
+}
+
+double CopiedColumns(RandomStream& random, RowRef row) {
+  const double score = SmoothScore(random, row);
+  for (Index j = 5; j < row.size(); ++j) {
+    row(j) = row(j % 5);
+  }
+  return score;
+}
+
+double Separated(RandomStream& random, RowRef row) {
+  FillNormal(random, row);
+  return row(0) > 0 ? 1.0 + row.sum() * 1e-3 : row.sum() * 1e-3;
+}
+
+std::vector<Table> SyntheticTables(Index rows) {
+  std::vector<Table> tables;
+  tables.push_back(MakeTable("smooth", rows, 10, 2, SmoothScore));
+  tables.push_back(MakeTable("smooth number", rows, 10, 0, SmoothScore));
+  tables.push_back(MakeTable("ten classes", rows, 10, 10, SmoothScore));
+  tables.push_back(MakeTable("binary columns", rows, 120, 2, BinaryScore));
+  tables.push_back(MakeTable("binary, three classes", rows, 180, 3, BinaryScore));
+  tables.push_back(MakeTable("wide", std::min<Index>(rows, 80), 800, 2, SmoothScore));
+  tables.push_back(MakeTable("noise alone", rows, 30, 2, PureNoise));
+  tables.push_back(MakeTable("repeated rows", rows, 6, 2, RepeatedRow));
+  tables.push_back(MakeTable("nearly constant columns", rows, 40, 2, NearlyConstant));
+  tables.push_back(MakeTable("heavy tails", rows, 8, 2, HeavyTails));
+  tables.push_back(MakeTable("copied columns", rows, 20, 2, CopiedColumns));
+  tables.push_back(MakeTable("separated classes", rows, 10, 2, Separated));
+  return tables;
+}
+
+absl::StatusOr<Table> ReadTable(const std::string& path) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
+  const auto source = MakeInflatingSource(std::move(file), size_t{8} << 30);
+  MERCER_ASSIGN_OR_RETURN(Dataset data, ReadCsv(*source, {.allow_missing = true}));
+  FeatureBlock& block = data.blocks.front();
+  const Index columns = block.values.cols() - 1;
+  Table table;
+  table.name = path.substr(path.find_last_of('/') + 1);
+  table.kind =
+      block.columns.back().name == "target" ? TargetKind::kRegression : TargetKind::kClassification;
+  data.role_columns.push_back(
+      {ColumnRole::kTarget, block.columns.back(), block.values.view().col(columns)});
+  block.columns.pop_back();
+  block.values = SharedMatrix(RowMatrix(block.values.view().leftCols(columns)));
+  table.data = std::move(data);
+  return table;
+}
+
+void DrawRows(Index rows, Dataset& data) {
+  if (data.rows <= rows) {
+    return;
+  }
+  std::vector<Index> order(static_cast<size_t>(data.rows));
+  for (size_t i = 0; i < order.size(); ++i) {
+    order[i] = static_cast<Index>(i);
+  }
+  RandomStream(1, "rows").Shuffle(order);
+  order.resize(static_cast<size_t>(rows));
+  data.rows = rows;
+  for (FeatureBlock& block : data.blocks) {
+    block.values = SharedMatrix(RowMatrix(block.values.view()(order, Eigen::all)));
+  }
+  for (RoleColumn& column : data.role_columns) {
+    column.values = Vector(column.values(order));
+  }
+}
+
+struct LoopRun {
+  double seconds = kInfinity;
+  int64_t steps = 0;
+  double gap = kInfinity;
+};
+
+LoopRun Time(const Table& table, const std::string& loop) {
+  TrainingRecipe recipe;
+  recipe.learner = "lp_mkl";
+  recipe.kind = table.kind;
+  recipe.options["p"] = 1.2;
+  recipe.options["outer_loop"] = loop;
+  KernelGrid whole;
+  whole.rule = BandwidthRule::kMedianMultiples;
+  whole.bandwidths = {0.5, 1, 2};
+  KernelGrid columns;
+  columns.per_column = true;
+  recipe.kernels = {whole, columns};
+  recipe.limits.max_time = absl::Seconds(600);
+  RunContext context(CancellationToken(), 1, std::make_shared<SharedCache>(kCacheBytes));
+  StepCounter counter;
+  const double start = ProcessorSeconds();
+  const auto trained = RunRecipe({FindLearner("lp_mkl"), &recipe, &table.data, table.name, "bench"},
+                                 "", context, counter);
+  if (!trained.ok()) {
+    std::printf("%s: %s\n", table.name.c_str(), std::string(trained.status().message()).c_str());
+    return {};
+  }
+  return {ProcessorSeconds() - start, counter.steps(), trained->model.certificate.accuracy};
+}
+
+// The default's time against the best one's.
+double Measure(const Table& table) {
+  std::printf("%-26s %5ld x %-4ld", table.name.c_str(), static_cast<long>(table.data.rows),
+              static_cast<long>(table.data.blocks.front().values.cols()));
+  double best = kInfinity;
+  double of_default = 0;
+  for (const char* loop : {"newton", "over_relaxed", "alternation"}) {
+    const LoopRun run = Time(table, loop);
+    best = std::min(best, run.seconds);
+    of_default = of_default == 0 ? run.seconds : of_default;
+    std::printf("  %s %.2f s, %ld steps, gap %.0e", loop, run.seconds, static_cast<long>(run.steps),
+                run.gap);
+    std::fflush(stdout);
+  }
+  std::printf("  ratio %.2f\n", of_default / best);
+  std::fflush(stdout);
+  return of_default / best;
+}
+
+int Run(int argc, char** argv) {
+  const Index rows = argc > 1 ? std::atol(argv[1]) : 1000;
+  std::vector<double> ratios;
+  for (const Table& table : SyntheticTables(rows)) {
+    ratios.push_back(Measure(table));
+  }
+  for (int i = 2; i < argc; ++i) {
+    absl::StatusOr<Table> table = ReadTable(argv[i]);
+    if (!table.ok()) {
+      std::printf("%s: %s\n", argv[i], std::string(table.status().message()).c_str());
+      continue;
+    }
+    DrawRows(rows, table->data);
+    ratios.push_back(Measure(*table));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("default against the best loop: median %.2f, largest %.2f of %zu tables\n",
+              ratios[ratios.size() / 2], ratios.back(), ratios.size());
+  return 0;
+}
+
+}  // namespace
+}  // namespace mercer
+
+int main(int argc, char** argv) { return mercer::Run(argc, argv); }
