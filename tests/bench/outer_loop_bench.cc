@@ -6,8 +6,8 @@
 //
 // A table's last column is what is to be learned: a number when it is called "target", classes
 // otherwise; of more rows than the largest number, so many are drawn. Twelve synthetic tables
-// come first. Per table: processor seconds, steps and certified gap of each loop, and the default's time against
-// the best one's; one thread.
+// come first. Per table: processor seconds, steps and certified gap of each loop, the default's time
+// against the best one's, and the estimate of the default's time against what it took; one thread.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,6 +23,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/readers.h"
 #include "core/learners/registry.h"
+#include "core/training/machine_rates.h"
 #include "core/training/recipe.h"
 
 namespace mercer {
@@ -210,7 +211,7 @@ struct LoopRun {
   double gap = kInfinity;
 };
 
-LoopRun Time(const Table& table, const std::string& loop) {
+TrainingRecipe MakeRecipe(const Table& table, const std::string& loop) {
   TrainingRecipe recipe;
   recipe.learner = "lp_mkl";
   recipe.kind = table.kind;
@@ -223,6 +224,11 @@ LoopRun Time(const Table& table, const std::string& loop) {
   columns.per_column = true;
   recipe.kernels = {whole, columns};
   recipe.limits.max_time = absl::Seconds(600);
+  return recipe;
+}
+
+LoopRun Time(const Table& table, const std::string& loop) {
+  const TrainingRecipe recipe = MakeRecipe(table, loop);
   RunContext context(CancellationToken(), 1, std::make_shared<SharedCache>(kCacheBytes));
   StepCounter counter;
   const double start = ProcessorSeconds();
@@ -235,8 +241,12 @@ LoopRun Time(const Table& table, const std::string& loop) {
   return {ProcessorSeconds() - start, counter.steps(), trained->model.certificate.accuracy};
 }
 
-// The default's time against the best one's.
-double Measure(const Table& table) {
+struct Ratios {
+  double to_best;   // the default's time against the best one's
+  double estimate;  // against the default's time
+};
+
+Ratios Measure(const Table& table, const WorkCount& rates) {
   std::printf("%-26s %5ld x %-4ld", table.name.c_str(), static_cast<long>(table.data.rows),
               static_cast<long>(table.data.blocks.front().values.cols()));
   double best = kInfinity;
@@ -249,16 +259,32 @@ double Measure(const Table& table) {
                 run.gap);
     std::fflush(stdout);
   }
-  std::printf("  ratio %.2f\n", of_default / best);
+  const auto estimate = EstimateRecipeSeconds(*FindLearner("lp_mkl"), MakeRecipe(table, "newton"),
+                                              table.data, {rates, 1, kCacheBytes});
+  const Ratios ratios{of_default / best, estimate.value_or(0.0) / of_default};
+  std::printf("  ratio %.2f, estimate %.2f\n", ratios.to_best, ratios.estimate);
   std::fflush(stdout);
-  return of_default / best;
+  return ratios;
+}
+
+void PrintRatios(const char* what, std::vector<double> ratios) {
+  std::sort(ratios.begin(), ratios.end());
+  std::printf("%s: least %.2f, median %.2f, largest %.2f of %zu tables\n", what, ratios.front(),
+              ratios[ratios.size() / 2], ratios.back(), ratios.size());
 }
 
 int Run(int argc, char** argv) {
   const Index rows = argc > 1 ? std::atol(argv[1]) : 1000;
-  std::vector<double> ratios;
+  const WorkCount rates = MeasureRates();
+  std::vector<double> to_best;
+  std::vector<double> estimates;
+  const auto measure = [&](const Table& table) {
+    const Ratios ratios = Measure(table, rates);
+    to_best.push_back(ratios.to_best);
+    estimates.push_back(ratios.estimate);
+  };
   for (const Table& table : SyntheticTables(rows)) {
-    ratios.push_back(Measure(table));
+    measure(table);
   }
   for (int i = 2; i < argc; ++i) {
     absl::StatusOr<Table> table = ReadTable(argv[i]);
@@ -267,11 +293,10 @@ int Run(int argc, char** argv) {
       continue;
     }
     DrawRows(rows, table->data);
-    ratios.push_back(Measure(*table));
+    measure(*table);
   }
-  std::sort(ratios.begin(), ratios.end());
-  std::printf("default against the best loop: median %.2f, largest %.2f of %zu tables\n",
-              ratios[ratios.size() / 2], ratios.back(), ratios.size());
+  PrintRatios("default against the best loop", to_best);
+  PrintRatios("estimate against the default", estimates);
   return 0;
 }
 

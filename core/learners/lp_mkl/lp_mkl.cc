@@ -25,6 +25,7 @@ constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kOverRelaxedSteps = 2;
 constexpr int64_t kMaxFruitless = 30;
+constexpr int64_t kSlow = 6;  // SVMs without a better gap, after which another step is tried
 constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts by 1/p at less cost
 
 }  // namespace
@@ -40,6 +41,7 @@ absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart
   state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
   state_.dual = Vector::Zero(svm_.targets.size());
   state_.goal = problem.relative_gap;
+  state_.newton_from = kOverRelaxedSteps;
   state_.inner_gap = HasFixedWeights() ? 0.5 * state_.goal : kFirstInnerGap;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
     ReadWarmStart(*warm_start);
@@ -172,12 +174,21 @@ void LpMklLearner::RetreatWeights() {
     const Vector mixed = last.weights + kRetreat * (state_.weights - last.weights);
     state_.weights = mixed / LpNorm(mixed, options_.p);
   } else {
+    if (last.newton) {
+      PostponeNewton();
+    }
     state_.weights = ClosedFormStep(input);
     last.upper = kInfinity;
   }
   state_.dual = last.dual;
   energies_ = last.energies;
   RescaleDual();
+}
+
+// Its model is poor here: it is tried again after as many steps as there were, so that the others
+// alone would hardly have been faster.
+void LpMklLearner::PostponeNewton() {
+  state_.newton_from = 2 * std::max(state_.outer, kOverRelaxedSteps);
 }
 
 // The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
@@ -216,12 +227,18 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
   const WeightStepInput input{*kernels_.family, *kernel_,  options_.p, state_.weights,
                               state_.dual,      energies_, curved};
   LastWeights last{state_.weights, state_.dual, energies_, inner_->certificate().primal, false, 0};
+  const bool slow = state_.fruitless >= kSlow;
+  if (slow && state_.last.newton) {
+    PostponeNewton();
+  }
   Vector weights;
-  if (options_.outer_loop == OuterLoopChoice::kAlternation) {
+  // At p = 1 the closed form would leave kernels of weight 0 where they are.
+  if (options_.outer_loop == OuterLoopChoice::kAlternation ||
+      (slow && !state_.last.newton && options_.p > 1.0)) {
     weights = ClosedFormStep(input);
     last.upper = kInfinity;
   } else if (options_.outer_loop == OuterLoopChoice::kOverRelaxed ||
-             state_.outer < kOverRelaxedSteps || options_.p > kLargestNewtonP) {
+             state_.outer < state_.newton_from || options_.p > kLargestNewtonP) {
     weights = OverRelaxedStep(input);
   } else {
     MERCER_ASSIGN_OR_RETURN(weights, NewtonStep(input, context));

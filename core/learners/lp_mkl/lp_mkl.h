@@ -7,7 +7,8 @@
 // Notation     d -> weights, a -> dual (signed), s -> energies; f_k = d_k K_k a.
 // Method       SVMs of fixed weights to an adaptive accuracy, each from the last solution; weights
 //              by two over-relaxed steps, then by Newton's method on the optimum as a function of
-//              the weights, guarded by that optimum. p = inf: a single SVM.
+//              the weights, guarded by that optimum; where it is refused or slow, by the others
+//              for as many steps again. p = inf: a single SVM.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
 //              at every step.
 // Cost         Per SVM one combination of kernels, all energies, and the solver's steps; 3 to 12
@@ -68,7 +69,8 @@ class LpMklLearner : public Learner {
     double inner_gap = 1e-2;
     double goal = 0;  // relative gap of the whole problem to work for
     int64_t outer = 0;
-    int64_t fruitless = 0;  // SVMs since the gap improved
+    int64_t fruitless = 0;    // SVMs since the gap improved
+    int64_t newton_from = 0;  // the outer step from which Newton's method is tried
     LastWeights last;
     Best best;
     std::optional<StopReason> stop;
@@ -81,6 +83,7 @@ class LpMklLearner : public Learner {
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
   void RetreatWeights();
+  void PostponeNewton();
   void RescaleDual();
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   double NextInnerGap(double gap) const;

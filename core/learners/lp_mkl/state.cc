@@ -10,9 +10,9 @@
 namespace mercer::lp_mkl {
 namespace {
 
-// Of low rank, states of solvers are in terms of factors that are made anew: 3 since these have other bits.
+// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have other bits.
 uint64_t StateVersion(const LpMklOptions& options) {
-  return options.approximation == Approximation::kNystrom ? 3 : 2;
+  return options.approximation == Approximation::kNystrom ? 4 : 3;
 }
 
 bool IsEmptyOr(const Vector& vector, Index size) {
@@ -31,6 +31,7 @@ std::string LpMklLearner::Serialize() const {
   writer.WriteDouble(state_.goal);
   writer.WriteInt64(state_.outer);
   writer.WriteInt64(state_.fruitless);
+  writer.WriteInt64(state_.newton_from);
   writer.WriteVector(state_.last.weights);
   writer.WriteVector(state_.last.dual);
   writer.WriteVector(state_.last.energies);
@@ -61,6 +62,7 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   state.goal = reader.ReadDouble();
   state.outer = reader.ReadInt64();
   state.fruitless = reader.ReadInt64();
+  state.newton_from = reader.ReadInt64();
   state.last.weights = reader.ReadVector();
   state.last.dual = reader.ReadVector();
   state.last.energies = reader.ReadVector();
@@ -86,7 +88,7 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
       !(left || first) || !IsEmptyOr(state.best.weights, kernels) ||
       !IsEmptyOr(state.best.dual, rows) || (std::isfinite(state.best.gap) && !has_best) ||
       !IsStepCount(state.outer) || !IsStepCount(state.fruitless) ||
-      !IsStepCount(state.last.reductions) ||
+      !IsStepCount(state.newton_from) || !IsStepCount(state.last.reductions) ||
       reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
     return damaged;
   }
