@@ -1,6 +1,7 @@
 #include "core/kernels/kernel_strips.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/index_range.h"
 #include "core/kernels/exponential_table.h"
@@ -12,14 +13,24 @@ bool IsRange(const RowOffsets& offsets) {
   return offsets.back() - offsets.front() + 1 == static_cast<Index>(offsets.size());
 }
 
+// In time that depends on the kernels asked for alone: there may be a group for each of many columns.
 std::vector<Selection> Select(const ExactKernels& parts, absl::Span<const Index> kernels,
                               const double* weights) {
-  std::vector<Selection> by_group(parts.groups.size());
-  for (size_t position = 0; position < kernels.size(); ++position) {
+  std::vector<size_t> positions(kernels.size());
+  std::iota(positions.begin(), positions.end(), size_t{0});
+  const auto group_at = [&](size_t position) {
+    return static_cast<size_t>(parts.group_of[static_cast<size_t>(kernels[position])]);
+  };
+  std::stable_sort(positions.begin(), positions.end(),
+                   [&](size_t a, size_t b) { return group_at(a) < group_at(b); });
+  std::vector<Selection> selections;
+  for (const size_t position : positions) {
     const Index kernel = kernels[position];
-    const auto group = static_cast<size_t>(parts.group_of[static_cast<size_t>(kernel)]);
-    Selection& selection = by_group[group];
-    selection.group = &parts.groups[group];
+    const KernelGroup* group = &parts.groups[group_at(position)];
+    if (selections.empty() || selections.back().group != group) {
+      selections.emplace_back().group = group;
+    }
+    Selection& selection = selections.back();
     const double weight = weights == nullptr ? 0.0 : weights[kernel] * parts.scales(kernel);
     if (IsExponential(parts.specs[static_cast<size_t>(kernel)].type)) {
       selection.rates.push_back(parts.rates[static_cast<size_t>(kernel)]);
@@ -29,12 +40,6 @@ std::vector<Selection> Select(const ExactKernels& parts, absl::Span<const Index>
       selection.others.push_back(kernel);
       selection.other_weights.push_back(weight);
       selection.other_outputs.push_back(static_cast<Index>(position));
-    }
-  }
-  std::vector<Selection> selections;
-  for (Selection& selection : by_group) {
-    if (selection.group != nullptr) {
-      selections.push_back(std::move(selection));
     }
   }
   return selections;

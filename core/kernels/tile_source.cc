@@ -152,10 +152,13 @@ class TileSource::FeatureProducer : public TileSource::Producer {
         break;
     }
     if (i == j) {
-      for (Index r = 0; r < x.rows(); ++r) {
+      // Entry by entry a tile is symmetric to the last bit.
+      for (Index r = 0; r < x.rows() && method_ != Method::kPairs; ++r) {
         for (Index c = 0; c < r; ++c) {
           out[c * stride + r] = out[r * stride + c];
         }
+      }
+      for (Index r = 0; r < x.rows(); ++r) {
         out[r * stride + r] = Diagonal(grid_.Begin(i) + r);
       }
     }
