@@ -63,10 +63,11 @@ struct ProblemShape {
   // in memory has at the most.
   Index columns_in_files = 0;
   Index kernels = 0;
-  Index sources = 0;         // distinct column sets of the kernels whose distances are kept
-  Index source_columns = 0;  // columns of all sets together, after preprocessing
-  Index outputs = 1;         // sub-problems: classes, pairs, tasks
-  Index tasks = 1;           // that share the rows out among them
+  Index sources = 0;             // distinct column sets of the kernels whose distances are kept
+  Index recomputed_sources = 0;  // and those so narrow that every pass computes them anew
+  Index source_columns = 0;      // columns of all sets together, after preprocessing
+  Index outputs = 1;             // sub-problems: classes, pairs, tasks
+  Index tasks = 1;               // that share the rows out among them
   WorkCount
       pair_columns;  // columns of all sets together, by the distance of a pair that they are for
   Index lone_kernels = 0;      // that share their distance with no other

@@ -122,7 +122,9 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
     if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
       const bool stored =
           IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
-      AddProduct(grid.per_column ? columns.wide : static_cast<Index>(stored), 1, shape.sources);
+      const Index kept = grid.per_column ? columns.wide : static_cast<Index>(stored);
+      AddProduct(kept, 1, shape.sources);
+      AddProduct(std::max<Index>(sets - kept, 0), 1, shape.recomputed_sources);
       AddProduct(columns.width, 1, shape.source_columns);
       shape.pair_columns[DistanceWork(grid.prototype.type)] += static_cast<double>(columns.width);
     }

@@ -161,10 +161,17 @@ double CountPairs(const ProblemShape& shape) {
   return 0.5 * static_cast<double>(shape.rows) * static_cast<double>(shape.rows);
 }
 
+double CountPassValues(const ProblemShape& shape, double kernels) {
+  // Of few rows a pass costs as much for each kernel as one of so many pairs.
+  constexpr double kLeastPairs = 2500;
+  return std::max(CountPairs(shape), kLeastPairs) *
+         (kernels + static_cast<double>(shape.recomputed_sources));
+}
+
 WorkCount KernelSumWork(const ProblemShape& shape) {
   WorkCount work;
   work[WorkKind::kFamilies] = 1;
-  work[WorkKind::kKernelValues] = CountPairs(shape) * static_cast<double>(shape.kernels);
+  work[WorkKind::kKernelValues] = CountPassValues(shape, static_cast<double>(shape.kernels));
   work[WorkKind::kEntries] = 2 * CountPairs(shape);
   return work;
 }

@@ -48,6 +48,8 @@ ByteCount VerifierFamilyBytes(const ProblemShape& shape);
 
 // Pairs of rows.
 double CountPairs(const ProblemShape& shape);
+// Values of so many kernels at all pairs, those of distances that no memory keeps included.
+double CountPassValues(const ProblemShape& shape, double kernels);
 // An exact kernel family and one combination of all its kernels; and what a verifier does with it.
 WorkCount KernelSumWork(const ProblemShape& shape);
 // What SMO does with a formed kernel whose entries are within `largest_entry`, for the box [0, C].

@@ -70,7 +70,9 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
   if (shape.kernels == 1 || std::isinf(options.p)) {
     return 1;
   }
-  return (2 + 5 / options.p) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
+  // Of hundreds of kernels, one for each column, most weights have a longer way to go.
+  const double many = std::max(0.0, std::log2(static_cast<double>(shape.kernels) / 60));
+  return (2 + 5 / options.p + many) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
 }
 
 // Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems of a tenth of the rows, or those
@@ -141,9 +143,11 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   work.training[WorkKind::kFamilies] = 1;
   const bool fixed = shape.kernels == 1 || std::isinf(options.p);
   const double svms = CountSvms(options, shape);
-  // Only the support vectors' rows and columns are in the forms.
-  const double forms = 0.6 * CountPairs(shape) * kernels;
-  const double values = svms * (CountPairs(shape) * kernels + forms);
+  // A combination, and only the support vectors' rows and columns in the forms; in a Newton step of the weights the
+  // products of the support vectors with the free ones among them.
+  const bool newton = !fixed && options.outer_loop == OuterLoopChoice::kNewton;
+  const double passes = svms * 1.6 + (newton ? 0.4 * std::max(0.0, svms - 3) : 0.0);
+  const double values = passes * CountPassValues(shape, kernels);
   const double lone = static_cast<double>(shape.lone_kernels) / std::max(kernels, 1.0);
   work.training[WorkKind::kSearchValues] = values * (1 - lone);
   work.training[WorkKind::kKernelValues] = values * lone;

@@ -70,6 +70,8 @@ TEST(RecipeTimeTest, KernelsThatShareNoDistanceAreTold) {
   ASSERT_TRUE(shape.ok()) << shape.status();
   EXPECT_EQ(shape->kernels, 33);
   EXPECT_EQ(shape->lone_kernels, 30);
+  EXPECT_EQ(shape->sources, 1);  // distances on one column are not worth keeping
+  EXPECT_EQ(shape->recomputed_sources, 30);
 }
 
 TEST(RecipeTimeTest, DistancesThatFitTheCacheAreCountedOnce) {
