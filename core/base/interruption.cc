@@ -1,5 +1,6 @@
 #include "core/base/interruption.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mercer {
@@ -24,6 +25,12 @@ bool Interruption::requested() const {
   InterruptionCause none = InterruptionCause::kNone;
   cause_.compare_exchange_strong(none, found, std::memory_order_relaxed);
   return true;
+}
+
+absl::Duration Interruption::TimeLeft() const {
+  return deadline_ == absl::InfiniteDuration()
+             ? deadline_
+             : std::max(absl::ZeroDuration(), deadline_ - clock_.Monotonic());
 }
 
 }  // namespace mercer

@@ -28,6 +28,8 @@ class Interruption {
   // True once there is a cause, and from then on: work that was left out for it is never taken for
   // done, whatever becomes of clock and wish.
   bool requested() const;
+  // Until the deadline, not below zero; infinite when there is none.
+  absl::Duration TimeLeft() const;
   // The first cause seen.
   InterruptionCause cause() const { return cause_.load(std::memory_order_relaxed); }
 

@@ -50,6 +50,10 @@ class RunContext {
   bool interrupted() const {
     return interruption_ != nullptr && interruption_->requested() && !cancellation_.cancelled();
   }
+  // Until a deadline that is in force; infinite when there is none.
+  absl::Duration TimeLeft() const {
+    return interruption_ != nullptr ? interruption_->TimeLeft() : absl::InfiniteDuration();
+  }
   const CancellationToken& cancellation() const { return cancellation_; }
 
   const ParallelLoop& parallel() const { return parallel_; }

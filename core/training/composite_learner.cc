@@ -1,8 +1,9 @@
 #include "core/training/composite_learner.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
@@ -16,9 +17,10 @@ namespace {
 // One output's run. At most one has a live learner; the others rest as (state, point).
 struct Part {
   bool begun = false;
-  StepReport report;   // of its last step
-  std::string state;   // empty before the first collection
-  TrainedPoint point;  // with `state`; basis rows by number alone: outputs share most of them
+  bool had_share = false;  // of the time, and has not come to its end within it
+  StepReport report;       // of its last step
+  std::string state;       // empty before the first collection
+  TrainedPoint point;      // with `state`; basis rows by number alone: outputs share most of them
 };
 
 bool Finished(const StepReport& report, double relative_gap) {
@@ -39,6 +41,7 @@ class CompositeLearner : public Learner {
   // Each step is a step of one part, or ends the work on a part, or takes up another: so a
   // cancelled step leaves the state of the step before it.
   absl::StatusOr<StepReport> Step(RunContext& context) override {
+    WatchShare(context);
     const size_t next = NextPart();
     if (learner_ != nullptr && next != live_) {
       MERCER_RETURN_IF_ERROR(Collect(context));
@@ -46,24 +49,42 @@ class CompositeLearner : public Learner {
     }
     if (learner_ == nullptr) {
       MERCER_RETURN_IF_ERROR(Open(next, &context));
+      WatchShare(context);
     }
     MERCER_ASSIGN_OR_RETURN(parts_[live_].report, learner_->Step(context));
     parts_[live_].begun = true;
     return Report();
   }
 
+  // Parts that have nothing yet are constant, when another has come further.
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
+    TrainedPoint of_live;
+    bool live_has_model = false;
+    if (learner_ != nullptr) {
+      absl::StatusOr<TrainedPoint> found = learner_->CurrentModel(context);
+      if (!found.ok() && !absl::IsFailedPrecondition(found.status())) {
+        return found.status();
+      }
+      live_has_model = found.ok();
+      if (live_has_model) {
+        of_live = *std::move(found);
+        DropBasisValues(of_live.function);
+      }
+    }
+    if (!live_has_model && std::none_of(parts_.begin(), parts_.end(),
+                                        [](const Part& part) { return part.report.has_model; })) {
+      return absl::FailedPreconditionError("no output has a model yet");
+    }
     std::vector<ModelFunction> functions;
     TrainedPoint merged;
     for (size_t p = 0; p < parts_.size(); ++p) {
       TrainedPoint point;
-      if (learner_ != nullptr && p == live_) {
-        MERCER_ASSIGN_OR_RETURN(point, learner_->CurrentModel(context));
-        DropBasisValues(point.function);
-      } else if (parts_[p].report.has_model) {
+      if (live_has_model && p == live_) {
+        point = std::move(of_live);
+      } else if (!parts_[p].state.empty() && parts_[p].report.has_model) {
         point = parts_[p].point;
       } else {
-        return absl::FailedPreconditionError(absl::StrCat("output ", p + 1, " has no model yet"));
+        MERCER_ASSIGN_OR_RETURN(point, ConstantPart(p, context));
       }
       merged.summary.kernel_names = point.summary.kernel_names;
       AppendColumns(point.summary.kernel_weights, merged.summary.kernel_weights);
@@ -81,6 +102,7 @@ class CompositeLearner : public Learner {
     writer.WriteUint64(parts_.size());
     for (const Part& part : parts_) {
       writer.WriteBool(part.begun);
+      writer.WriteBool(part.had_share);
       WriteReport(part.report, writer);
       writer.WriteString(part.state);
       if (!part.state.empty()) {
@@ -104,6 +126,7 @@ class CompositeLearner : public Learner {
     parts_.assign(static_cast<size_t>(problem.tasks[0].targets.cols()), Part());
     for (Part& part : parts_) {
       part.begun = reader.ReadBool();
+      part.had_share = reader.ReadBool();
       part.report = ReadReport(reader);
       part.state = reader.ReadString();
       if (!part.state.empty()) {
@@ -130,23 +153,55 @@ class CompositeLearner : public Learner {
   }
 
  private:
-  // In order; when all are finished and more accuracy is wanted, the worst of those that can go on.
+  // In order, those first that had no share of the time yet; when all are finished and more accuracy
+  // is wanted, the worst of those that can go on.
   size_t NextPart() const {
+    size_t waiting = parts_.size();
     size_t worst = parts_.size();
     for (size_t p = 0; p < parts_.size(); ++p) {
       if (!Finished(parts_[p].report, relative_gap_)) {
-        return p;
+        if (!parts_[p].had_share) {
+          return p;
+        }
+        waiting = std::min(waiting, p);
+        continue;
       }
       if (!parts_[p].report.stop.has_value() &&
           (worst == parts_.size() || parts_[p].report.accuracy > parts_[worst].report.accuracy)) {
         worst = p;
       }
     }
-    return worst < parts_.size() ? worst : live_;
+    return waiting < parts_.size() ? waiting : worst < parts_.size() ? worst : live_;
+  }
+
+  // With a limit of time every part gets as much of what is left as those after it, once; what parts
+  // that end early leave goes to the others in order. Without one nothing depends on the time.
+  void WatchShare(const RunContext& context) {
+    const absl::Duration left = context.TimeLeft();
+    if (learner_ == nullptr || left == absl::InfiniteDuration()) {
+      return;
+    }
+    const absl::Duration now = context.clock().Monotonic();
+    if (!share_end_.has_value()) {
+      const auto waiting = std::count_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+        return !part.had_share && !Finished(part.report, relative_gap_);
+      });
+      share_end_ = now + left / std::max<int64_t>(waiting, 1);
+    } else if (now >= *share_end_) {
+      parts_[live_].had_share = true;
+    }
+  }
+
+  absl::StatusOr<TrainedPoint> ConstantPart(size_t part, RunContext& context) const {
+    const TrainingProblem problem = SplitOutput(*problem_, static_cast<Index>(part));
+    MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Learner> learner, entry_.create(options_));
+    MERCER_RETURN_IF_ERROR(learner->Start(problem, nullptr));
+    return learner->ConstantModel(context);
   }
 
   absl::Status MakeLearner(size_t part) {
     live_ = part;
+    share_end_.reset();
     live_problem_ =
         std::make_unique<TrainingProblem>(SplitOutput(*problem_, static_cast<Index>(part)));
     MERCER_ASSIGN_OR_RETURN(learner_, entry_.create(options_));
@@ -292,6 +347,7 @@ class CompositeLearner : public Learner {
   std::unique_ptr<TrainingProblem> neighbour_problem_;  // of warm_start_
   WarmStart warm_start_;                                // of the live part
   std::unique_ptr<Learner> learner_;                    // of the part live_; null between two parts
+  std::optional<absl::Duration> share_end_;  // of the live part's share of the time, by the clock
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // One learner per output: one-vs-all, one-vs-one, several regression targets; for learners that take one output. Sub-problems run in
 // order, each to its own accuracy and with the solution of the one before as its warm start, and are
-// reported as one run.
+// reported as one run. With a limit of time each has a fair share of it before one has more; outputs that
+// were not begun when a run is stopped are constant.
 #pragma once
 
 #include <memory>

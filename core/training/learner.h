@@ -38,9 +38,9 @@ struct StepReport {
   double accuracy = kInfinity;  // the learner's own measure, compared with RunLimits::relative_gap
   Index active_kernels =
       0;  // kernels (features) with a weight other than 0; 0 when the learner has none
-  Index support_vectors = 0;       // rows with a coefficient other than 0
-  Index inner_iterations = 0;      // of the inner solver, cumulative
-  bool has_model = false;          // CurrentModel may be called
+  Index support_vectors = 0;   // rows with a coefficient other than 0
+  Index inner_iterations = 0;  // of the inner solver, cumulative
+  bool has_model = false;      // CurrentModel may be called; of several outputs: each is trained
   std::optional<StopReason> stop;  // set when the learner cannot or need not go on
 };
 
@@ -73,6 +73,12 @@ class Learner {
   // The best solution so far; there is one once has_model. After a step that was cut short it may
   // be what that step has come to. Errors: kFailedPrecondition when there is none, kCancelled.
   virtual absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const = 0;
+  // After Start, whatever was done since: the best function that is constant, as a point that the
+  // verifier accepts. What an output is left with when a run of several ends before it was begun.
+  // Errors: kFailedPrecondition when the learner has none, kCancelled.
+  virtual absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) {
+    return absl::FailedPreconditionError("this learner has no constant model");
+  }
   // Everything that decides the future as of the end of the last whole step: a restored run gives
   // the same bits.
   virtual std::string SaveState() const = 0;

@@ -80,10 +80,7 @@ class TrainingLoop {
         Checkpoint();
         continue;
       }
-      if (!report->has_model) {
-        return NoModelError(*reason);
-      }
-      MERCER_ASSIGN_OR_RETURN(TrainedPoint point, learner_.CurrentModel(context));
+      MERCER_ASSIGN_OR_RETURN(TrainedPoint point, CurrentModel(*reason, context));
       MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
                               Conclude(std::move(point), *reason, context));
       const bool go_on = *reason == StopReason::kConverged && !report->stop.has_value() &&
@@ -157,12 +154,18 @@ class TrainingLoop {
   // A step was cut short. The learner's point may be newer than that of its last whole step, or
   // there is none yet.
   absl::StatusOr<TrainingOutcome> ConcludeInterrupted(RunContext& context) {
+    const StopReason reason = StopReasonOf(interruption_);
+    MERCER_ASSIGN_OR_RETURN(TrainedPoint point, CurrentModel(reason, context));
+    return Conclude(std::move(point), reason, context);
+  }
+
+  // At the end for that reason.
+  absl::StatusOr<TrainedPoint> CurrentModel(StopReason reason, RunContext& context) const {
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
     if (absl::IsFailedPrecondition(point.status())) {
-      return NoModelError(StopReasonOf(interruption_));
+      return NoModelError(reason);
     }
-    MERCER_RETURN_IF_ERROR(point.status());
-    return Conclude(*std::move(point), StopReasonOf(interruption_), context);
+    return point;
   }
 
   void Checkpoint() {

@@ -222,6 +222,19 @@ Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start) 
   return dual;
 }
 
+TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights,
+                               double bias) {
+  TrainedPoint point;
+  point.function.bias = Vector::Constant(1, bias);
+  point.witness.tasks.push_back(
+      {Vector::Zero(problem.tasks[0].targets.rows()), point.function.bias});
+  for (const KernelSpec& kernel : problem.kernels) {
+    point.summary.kernel_names.push_back(KernelName(kernel));
+  }
+  point.summary.kernel_weights = weights;
+  return point;
+}
+
 TrainedPoint MakeKernelSumPoint(const TrainingProblem& problem, ConstVectorRef scales,
                                 const Vector& dual, double bias) {
   const TaskData& task = problem.tasks[0];

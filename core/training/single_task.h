@@ -62,6 +62,8 @@ double FractionOfGap(double accuracy, double relative_gap);
 // not know; empty when there is no usable point.
 Vector CarriedDual(const TrainingProblem& problem, const WarmStart* warm_start);
 
+// The constant function, with a dual of zeros and these kernel weights in the summary.
+TrainedPoint MakeConstantPoint(const TrainingProblem& problem, ConstVectorRef weights, double bias);
 // The point f(x) = sum_i dual(i) sum_k k_k(x_i, x) + bias on the normalised kernels of `problem`;
 // `scales` are the factors of their normalisation.
 TrainedPoint MakeKernelSumPoint(const TrainingProblem& problem, ConstVectorRef scales,

@@ -275,4 +275,37 @@ TEST_P(LearnerConformance, SeveralOutputsAreCodedAroundTheLearner) {
   }
 }
 
+// Of outputs that are trained one after the other, a run that ends early keeps those that it has; the others are constant.
+TEST_P(LearnerConformance, ARunOfSeveralOutputsThatEndsEarlyKeepsWhatItHas) {
+  if (kind() == TargetKind::kRegression) {
+    GTEST_SKIP() << "classification only";
+  }
+  const Dataset data = ClassificationData(60, 3, 3, 2);
+  TrainingRecipe recipe;
+  recipe.learner = entry().name;
+  recipe.coding = CodingChoice::kOneVsAll;
+  if (entry().uses_kernels) {
+    recipe.kernels.resize(2);
+    recipe.kernels[1].prototype.bandwidth = 3;
+  }
+  bool has_model = false;
+  for (const int64_t limit : {1, 2, 3, 4, 6, 8, 12}) {
+    recipe.limits.max_iterations = limit;
+    RunContext context;
+    ConformanceObserver observer;
+    const absl::StatusOr<TrainedModel> trained =
+        RunRecipe({&entry(), &recipe, &data, "", "v"}, {}, context, observer);
+    if (!trained.ok()) {
+      EXPECT_EQ(GetReason(trained.status()), "NO_MODEL") << trained.status();
+      EXPECT_FALSE(has_model) << "there was a model after fewer steps than " << limit;
+      continue;
+    }
+    has_model = true;
+    EXPECT_EQ(trained->model.function.num_outputs(), 3);
+    EXPECT_EQ(trained->model.certificate.outputs.size(), entry().joint_outputs ? 0U : 3U);
+    EXPECT_TRUE(LoadModel(SaveModel(trained->model)).ok());
+  }
+  EXPECT_TRUE(has_model);
+}
+
 }  // namespace mercer

@@ -88,6 +88,12 @@ class TemplateLearner : public Learner {
     return point;
   }
 
+  // This problem has no bias, so that its only constant function is zero.
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {
+    const Vector ones = Vector::Ones(static_cast<Index>(problem_->kernels.size()));
+    return MakeConstantPoint(*problem_, ones, 0.0);
+  }
+
   std::string SaveState() const override {
     ByteWriter writer;
     writer.WriteBool(state_.begun);

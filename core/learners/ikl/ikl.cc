@@ -352,10 +352,26 @@ StepReport IklLearner::Report() const {
 }
 
 absl::StatusOr<TrainedPoint> IklLearner::CurrentModel(RunContext& /*context*/) const {
-  const Point& best = state_.best;
-  if (state_.end == SearchEnd::kSearching || !std::isfinite(best.primal)) {
+  if (state_.end == SearchEnd::kSearching || !std::isfinite(state_.best.primal)) {
     return absl::FailedPreconditionError("the bandwidths have not been found yet");
   }
+  return MakePoint(state_.best);
+}
+
+// One kernel, whose weight is 1 whatever the function.
+absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
+  if (!(interval_.high > 0)) {
+    MERCER_RETURN_IF_ERROR(ResolveInterval(context));
+  }
+  Point constant;
+  constant.bandwidths = {first_bandwidth_};
+  constant.weights = Vector::Ones(1);
+  constant.dual = Vector::Zero(svm_.targets.size());
+  constant.bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, constant.dual).chosen;
+  return MakePoint(constant);
+}
+
+TrainedPoint IklLearner::MakePoint(const Point& best) const {
   const TaskData& task = problem_->tasks[0];
   TrainedPoint point;
   std::vector<KernelSpec> kernels;

@@ -46,6 +46,7 @@ class IklLearner : public Learner {
   absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
   absl::StatusOr<StepReport> Step(RunContext& context) override;
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
   std::string SaveState() const override { return saved_; }
   absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
                             RunContext& context) override;
@@ -97,6 +98,7 @@ class IklLearner : public Learner {
   absl::Status Search(RunContext& context);
   void Admit(double bandwidth);
   bool IsAccurate() const;
+  TrainedPoint MakePoint(const Point& best) const;
   StepReport Report() const;
   struct SavedState {
     State state;

@@ -63,6 +63,14 @@ class KernelRidgeLearner : public Learner {
     return MakeKernelSumPoint(*problem_, family_->scales(), solution_->dual, solution_->bias);
   }
 
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {
+    const TaskData& task = problem_->tasks[0];
+    const double total = task.costs.sum();
+    const double mean = total > 0 ? task.costs.dot(task.targets.col(0)) / total : 0.0;
+    const Vector ones = Vector::Ones(static_cast<Index>(problem_->kernels.size()));
+    return MakeConstantPoint(*problem_, ones, mean);
+  }
+
   std::string SaveState() const override {
     ByteWriter writer;
     writer.WriteBool(solution_.has_value());

@@ -190,6 +190,10 @@ absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::CurrentModel(RunContext& c
   return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
 }
 
+absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::ConstantModel(RunContext& /*context*/) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+}
+
 std::string InterleavedLpMklLearner::Serialize() const {
   ByteWriter writer;
   writer.WriteUint64(kInterleavedStateVersion);

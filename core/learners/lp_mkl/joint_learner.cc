@@ -116,6 +116,10 @@ absl::StatusOr<TrainedPoint> JointLpMklLearner::CurrentModel(RunContext& context
                         context);
 }
 
+absl::StatusOr<TrainedPoint> JointLpMklLearner::ConstantModel(RunContext& /*context*/) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+}
+
 std::string JointLpMklLearner::Serialize() const {
   ByteWriter writer;
   writer.WriteUint64(kJointStateVersion);

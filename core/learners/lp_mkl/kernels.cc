@@ -16,6 +16,7 @@
 #include "core/kernels/kernel_landmarks.h"
 #include "core/kernels/kernel_source.h"
 #include "core/learners/lp_mkl/inner_solver.h"
+#include "core/objectives/lp_weights.h"
 #include "core/training/basis.h"
 #include "core/training/single_task.h"
 
@@ -230,6 +231,16 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
   }
   point.summary.kernel_weights = combination.weights;
   point.summary.num_support_vectors = (combination.dual.array() != 0).count();
+  return point;
+}
+
+TrainedPoint MakeConstantLpMklPoint(const TrainingProblem& problem, const LossView& view,
+                                    double p) {
+  const Vector weights = UniformWeights(static_cast<Index>(problem.kernels.size()), p);
+  const Vector zeros = Vector::Zero(view.targets.size());
+  const double bias = view.loss.ExactBias(view.targets, view.costs, zeros).chosen;
+  TrainedPoint point = MakeConstantPoint(problem, weights, bias);
+  point.witness.arrays.emplace_back("weights", weights);
   return point;
 }
 

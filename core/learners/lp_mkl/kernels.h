@@ -12,6 +12,7 @@
 #include "core/kernels/landmarks.h"
 #include "core/kernels/low_rank_family.h"
 #include "core/learners/lp_mkl/options.h"
+#include "core/solvers/curved_samples.h"
 #include "core/training/learner.h"
 
 namespace mercer::lp_mkl {
@@ -44,6 +45,9 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
                                             const TrainingProblem& problem,
                                             const KernelCombination& combination,
                                             RunContext& context);
+
+// The best constant function, with equal weights of the kernels.
+TrainedPoint MakeConstantLpMklPoint(const TrainingProblem& problem, const LossView& view, double p);
 
 // Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
 // it makes while there are the learner's.

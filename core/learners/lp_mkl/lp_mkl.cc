@@ -289,4 +289,8 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   return MakeLpMklPoint(kernels_, *problem_, {state_.weights, dual, bias}, context);
 }
 
+absl::StatusOr<TrainedPoint> LpMklLearner::ConstantModel(RunContext& /*context*/) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+}
+
 }  // namespace mercer::lp_mkl

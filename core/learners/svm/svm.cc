@@ -148,6 +148,13 @@ absl::StatusOr<TrainedPoint> SvmLearner::CurrentModel(RunContext& context) const
   return MakeKernelSumPoint(*problem_, family_->scales(), dual, bias);
 }
 
+absl::StatusOr<TrainedPoint> SvmLearner::ConstantModel(RunContext& /*context*/) {
+  const Vector zeros = Vector::Zero(svm_.targets.size());
+  const double bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, zeros).chosen;
+  const Vector ones = Vector::Ones(static_cast<Index>(problem_->kernels.size()));
+  return MakeConstantPoint(*problem_, ones, bias);
+}
+
 std::string SvmLearner::Serialize() const {
   ByteWriter writer;
   writer.WriteUint64(kStateVersion);

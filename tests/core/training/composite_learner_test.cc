@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/errors.h"
 #include "core/learners/_template/template_learner.h"
 #include "core/training/predictor.h"
 #include "core/training/verification.h"
@@ -177,6 +178,66 @@ TEST(CompositeLearnerTest, EachOutputStartsFromTheOneBefore) {
   }
 }
 
+// Outputs that the run did not come to are constant, and the certificate shows it.
+TEST(CompositeLearnerTest, ARunThatEndsEarlyKeepsTheOutputsThatItHas) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const Result whole = Train(problem);
+  for (const int64_t limit : {1, 2, 5, 1000}) {
+    const Result early = Train(problem, {}, {.max_iterations = limit});
+    ASSERT_EQ(early.certificate.outputs.size(), 3u) << "limit " << limit;
+    for (Index o = 0; o < 3; ++o) {
+      const bool begun =
+          early.point.witness.children[static_cast<size_t>(o)].tasks[0].dual.norm() > 0;
+      const auto& [primal, dual] = early.certificate.outputs[static_cast<size_t>(o)];
+      EXPECT_GE(primal, whole.certificate.outputs[static_cast<size_t>(o)].dual);
+      EXPECT_TRUE(begun || limit < 1000) << "output " << o;
+      EXPECT_FALSE(begun && o > 0 && limit < 1000) << "output " << o << ", limit " << limit;
+      EXPECT_TRUE(begun || dual == 0) << "output " << o;
+    }
+    EXPECT_EQ(early.reason, limit == 1000 ? StopReason::kConverged : StopReason::kIterationLimit);
+  }
+}
+
+TEST(CompositeLearnerTest, WithoutAConstantModelAnEarlyEndLeavesNone) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  const LearnerEntry entry = ScriptedEntry({.first_model = 3});
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, {}, *learner, problem, {.max_iterations = 2}, {}, context, observer);
+  EXPECT_EQ(GetReason(outcome.status()), "NO_MODEL") << outcome.status();
+}
+
+class HandClock final : public SteadyClock {
+ public:
+  absl::Duration Monotonic() const override { return time; }
+  absl::Duration time;
+};
+
+// Three outputs that never converge, a step of any of them takes a second.
+TEST(CompositeLearnerTest, ALimitOfTimeIsSharedOutAmongTheOutputs) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  HandClock clock;
+  const LearnerEntry entry =
+      ScriptedEntry({.during_step = [&](int) { clock.time += absl::Seconds(1); }});
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-30);
+  RunContext context;
+  context.set_clock(&clock);
+  RecordingObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, {}, *learner, problem,
+                  {.relative_gap = 1e-30, .max_time = absl::Seconds(24)}, {}, context, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->stop_reason, StopReason::kTimeLimit);
+  ASSERT_EQ(outcome->certificate.outputs.size(), 3u);
+  for (const OutputBounds& bounds : outcome->certificate.outputs) {
+    // Accuracy is halved by every step: 8 of them, but for one that the limit may cut short.
+    EXPECT_LE(RelativeGap(bounds.primal, bounds.dual), 1.0 / (1 << 7));
+    EXPECT_GE(RelativeGap(bounds.primal, bounds.dual), 1.0 / (1 << 8));
+  }
+}
+
 TEST(CompositeLearnerTest, EveryCheckpointLeadsToTheSameBits) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsOne);
   const Result straight = Train(problem);
@@ -252,28 +313,28 @@ TEST(CompositeLearnerTest, ClaimOfAnObjectiveOfZeroIsVerifiedForEachPart) {
   }
 }
 
-TEST(CompositeLearnerTest, PointOfAnInterruptedStepNeedsAModelOfEveryPart) {
+TEST(CompositeLearnerTest, AfterAnInterruptedStepThereIsAModelOnceAPartHasOne) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = template_learner::Entry();
   const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   RunContext context;
   const Interruption at_once(-absl::InfiniteDuration(), nullptr);
-  bool has_model = false;
-  for (int step = 0; step < 200 && !has_model; ++step) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(learner->CurrentModel(context).status()));
+  bool complete = false;
+  for (int step = 0; step < 200 && !complete; ++step) {
     {
       const InterruptibleScope scope(context, at_once);
       const absl::StatusOr<StepReport> report = learner->Step(context);
       EXPECT_TRUE(report.ok() || absl::IsCancelled(report.status())) << report.status();
-      has_model = report.ok() && report->has_model;
     }
-    EXPECT_EQ(learner->CurrentModel(context).ok(), has_model) << "step " << step;
+    EXPECT_EQ(learner->CurrentModel(context).ok(), step > 0) << "step " << step;
     const absl::StatusOr<StepReport> report = learner->Step(context);
     ASSERT_TRUE(report.ok()) << report.status();
-    has_model = report->has_model;
-    EXPECT_EQ(learner->CurrentModel(context).ok(), has_model) << "step " << step;
+    complete = report->has_model;
+    EXPECT_TRUE(learner->CurrentModel(context).ok()) << "step " << step;
   }
-  EXPECT_TRUE(has_model);
+  EXPECT_TRUE(complete);
 }
 
 // The largest over some of the outputs says nothing of the others, whichever they are.

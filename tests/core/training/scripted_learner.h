@@ -77,6 +77,13 @@ class ScriptedLearner : public Learner {
     point.witness.values.emplace_back("accuracy", Accuracy());
     return point;
   }
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {
+    TrainedPoint point;
+    point.function.bias = Vector::Zero(1);
+    point.witness.tasks.push_back({Matrix::Zero(rows_, 1), Vector::Zero(1)});
+    point.witness.values.emplace_back("accuracy", 1.0);
+    return point;
+  }
   std::string SaveState() const override {
     ByteWriter writer;
     writer.WriteInt64(steps_);
