@@ -48,7 +48,8 @@ absl::StatusOr<v1::EvaluateModelResponse> AssessmentHandlers::EvaluateModel(
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.dataset(), "dataset"));
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const LoadedModel> loaded,
                           LoadNamed(cache_, context_.storage->models(), request.name(), "name"));
-  const absl::StatusOr<std::shared_ptr<const Dataset>> dataset = context_.jobs->OpenDataset(id);
+  const absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
+      context_.jobs->OpenDataset(id, cancellation);
   if (absl::IsNotFound(dataset.status())) {
     return ResourceNotFound("data set", request.dataset());
   }

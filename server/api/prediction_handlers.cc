@@ -108,9 +108,10 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> PredictionHandlers::Open(
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> PredictionHandlers::OpenDataset(
-    const std::string& name, std::string_view field) const {
+    const std::string& name, std::string_view field, const CancellationToken& cancellation) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(name, field));
-  absl::StatusOr<std::shared_ptr<const Dataset>> dataset = context_.jobs->OpenDataset(id);
+  absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
+      context_.jobs->OpenDataset(id, cancellation);
   if (absl::IsNotFound(dataset.status())) {
     return ResourceNotFound("data set", name);
   }
@@ -151,7 +152,7 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::Predict(
     return PredictRows(model, header, request.rows(), cancellation);
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(request.dataset(), "dataset"));
+                          OpenDataset(request.dataset(), "dataset", cancellation));
   return PredictDataset(model, header, *dataset, cancellation);
 }
 

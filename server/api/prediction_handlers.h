@@ -47,8 +47,8 @@ class PredictionHandlers {
                                                      const CancellationToken& cancellation) const;
   absl::StatusOr<v1::ListPredictionStatisticsResponse> ListStatistics(
       const v1::ListPredictionStatisticsRequest& request) const;
-  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& name,
-                                                             std::string_view field) const;
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
+      const std::string& name, std::string_view field, const CancellationToken& cancellation) const;
 
  private:
   const ApiContext& context_;

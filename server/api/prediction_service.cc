@@ -231,7 +231,8 @@ class PredictStreamCall final : public ServerCall {
     if (header_.dataset().empty()) {
       return Next::kRead;
     }
-    MERCER_ASSIGN_OR_RETURN(dataset_, handlers_.OpenDataset(header_.dataset(), "header.dataset"));
+    MERCER_ASSIGN_OR_RETURN(
+        dataset_, handlers_.OpenDataset(header_.dataset(), "header.dataset", cancellation_));
     return Next::kPredictBatch;
   }
 

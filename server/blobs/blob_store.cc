@@ -34,6 +34,25 @@ absl::Status CheckDigest(const std::string& digest) {
              : absl::InvalidArgumentError(absl::StrCat("not a digest: '", digest, "'"));
 }
 
+// In pieces, between which `cancellation` is looked at: a large file takes seconds.
+absl::Status CheckContent(const std::string& digest, std::string_view content,
+                          const CancellationToken& cancellation) {
+  constexpr size_t kPiece = size_t{16} << 20;
+  Sha256 hash;
+  for (size_t begin = 0; begin < content.size(); begin += kPiece) {
+    if (cancellation.cancelled()) {
+      return absl::CancelledError("cancelled while a stored file was verified");
+    }
+    hash.Update(content.substr(begin, kPiece));
+  }
+  if (hash.FinishHex() != digest) {
+    return WithReason(absl::DataLossError(absl::StrCat(
+                          "the blob ", digest, " is damaged: its content has another digest")),
+                      "BLOB_DAMAGED", {{"blob", digest}});
+  }
+  return absl::OkStatus();
+}
+
 // How often each blob is pinned. Outlives the store in the pins that outlive it.
 struct PinTable {
   absl::Mutex mutex;
@@ -90,6 +109,9 @@ class DiskBlobStore final : public BlobStore {
   absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() override;
   absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) override;
   absl::StatusOr<std::string> VerifiedPath(const std::string& digest) override;
+  absl::StatusOr<FileIdentity> Verify(const std::string& digest,
+                                      const CancellationToken& cancellation) override;
+  absl::StatusOr<FileIdentity> Identify(const std::string& digest) override;
   absl::StatusOr<PinnedBlob> Pin(const std::string& digest) override;
   std::shared_ptr<void> HoldDeletions() override;
   absl::StatusOr<std::vector<std::string>> List() override;
@@ -211,30 +233,43 @@ void DiskBlobStore::RememberVerified(const std::string& digest) {
   }
 }
 
-absl::StatusOr<std::string> DiskBlobStore::VerifiedPath(const std::string& digest) {
-  MERCER_RETURN_IF_ERROR(Read(digest).status());
-  return BlobPath(digest);
+absl::StatusOr<FileIdentity> DiskBlobStore::Identify(const std::string& digest) {
+  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+  return files_->Identify(BlobPath(digest));
 }
 
-absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::string& digest) {
-  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
-  const std::string path = BlobPath(digest);
-  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, files_->Identify(path));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(path));
+absl::StatusOr<std::string> DiskBlobStore::VerifiedPath(const std::string& digest) {
+  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
   {
     absl::MutexLock lock(&verified_mutex_);
     const auto known = verified_.find(digest);
     if (known != verified_.end() && known->second == identity) {
-      return file;
+      return BlobPath(digest);
     }
   }
-  if (Sha256Hex(file->contents()) != digest) {
-    return WithReason(absl::DataLossError(absl::StrCat(
-                          "the blob ", digest, " is damaged: its content has another digest")),
-                      "BLOB_DAMAGED", {{"blob", digest}});
-  }
+  MERCER_RETURN_IF_ERROR(Verify(digest, CancellationToken()).status());
+  return BlobPath(digest);
+}
+
+absl::StatusOr<FileIdentity> DiskBlobStore::Verify(const std::string& digest,
+                                                   const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(const FileIdentity identity, Identify(digest));
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
+  const absl::Status found = CheckContent(digest, file->contents(), cancellation);
   absl::MutexLock lock(&verified_mutex_);
-  verified_[digest] = identity;
+  if (found.ok()) {
+    verified_[digest] = identity;
+  } else if (absl::IsDataLoss(found)) {
+    verified_.erase(digest);
+  }
+  MERCER_RETURN_IF_ERROR(found);
+  return identity;
+}
+
+absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobStore::Read(const std::string& digest) {
+  MERCER_RETURN_IF_ERROR(CheckDigest(digest));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<MappedFile> file, files_->Map(BlobPath(digest)));
+  MERCER_RETURN_IF_ERROR(CheckContent(digest, file->contents(), CancellationToken()));
   return file;
 }
 
@@ -303,6 +338,12 @@ absl::StatusOr<bool> DiskBlobStore::DeleteIf(
 }
 
 }  // namespace
+
+absl::StatusOr<FileIdentity> BlobStore::Verify(const std::string& digest,
+                                               const CancellationToken& /*cancellation*/) {
+  MERCER_RETURN_IF_ERROR(Read(digest).status());
+  return Identify(digest);
+}
 
 absl::StatusOr<PinnedBlob> BlobStore::Put(std::string_view bytes) {
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<BlobWriter> writer, NewBlob());

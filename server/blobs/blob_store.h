@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/cancellation.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {
@@ -66,12 +67,20 @@ class BlobStore {
   virtual absl::StatusOr<std::unique_ptr<BlobWriter>> NewBlob() = 0;
   absl::StatusOr<PinnedBlob> Put(std::string_view bytes);
 
-  // The bytes, mapped; they stay valid after deletion. The digest is verified on the first access of a process to a
-  // blob that it has not written itself, and again when the file has changed since. Errors: kNotFound, kDataLoss
-  // (reason BLOB_DAMAGED).
+  // The bytes, mapped; they stay valid after deletion. Their digest is computed anew by every call: what was right once
+  // may have rotted since. Errors: kNotFound, kDataLoss (reason BLOB_DAMAGED).
   virtual absl::StatusOr<std::unique_ptr<MappedFile>> Read(const std::string& digest) = 0;
-  // The path of the file, verified as in Read, for readers that map files themselves.
+  // The path of the file, for readers that map it themselves. Verified on the first access of a process to a blob that it
+  // has not written itself, and again when the file shows a change: enough to look at its shape; whoever uses its values
+  // calls Verify besides. Errors as of Read.
   virtual absl::StatusOr<std::string> VerifiedPath(const std::string& digest) = 0;
+  // Computes the digest of the file as it is now and answers which file that was. Errors: those of Read, kCancelled.
+  virtual absl::StatusOr<FileIdentity> Verify(const std::string& digest,
+                                              const CancellationToken& cancellation);
+  // Which file it is now. Errors: kNotFound.
+  virtual absl::StatusOr<FileIdentity> Identify(const std::string& /*digest*/) {
+    return FileIdentity();
+  }
 
   // Keeps a stored blob from being deleted. Errors: kNotFound; kUnimplemented where it cannot be done.
   virtual absl::StatusOr<PinnedBlob> Pin(const std::string& /*digest*/) {

@@ -82,7 +82,7 @@ std::invoke_result_t<Operation> JobAttempt::KeepTrying(const char* failure, int 
   absl::Duration pause = kFirstPause;
   for (int tried = 1;; ++tried) {
     auto result = operation();
-    if (result.ok() || IsForGood(result.status())) {
+    if (result.ok() || IsForGood(result.status()) || absl::IsCancelled(result.status())) {
       return result;
     }
     Log(failure, result.status());
@@ -134,10 +134,11 @@ absl::StatusOr<JobAttempt::Prepared> JobAttempt::Prepare() {
     return absl::FailedPreconditionError(absl::StrCat("this version of the server has no learner '",
                                                       prepared.plan.recipe.learner, "'"));
   }
-  MERCER_ASSIGN_OR_RETURN(OpenedData opened,
-                          KeepTrying("cannot open the data set", kReadTries, [&] {
-                            return OpenData(*environment_.datasets, prepared.plan.dataset_ids);
-                          }));
+  MERCER_ASSIGN_OR_RETURN(
+      OpenedData opened, KeepTrying("cannot open the data set", kReadTries, [&] {
+        return OpenVerifiedData(*environment_.datasets, prepared.plan.dataset_ids,
+                                interruption_->token());
+      }));
   const RunContext context(interruption_->token(), 1, nullptr);
   MERCER_ASSIGN_OR_RETURN(prepared.data, JoinContents(opened.contents, context));
   prepared.data.records = std::move(opened.records);

@@ -458,8 +458,9 @@ absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
   return impl_->EstimateCost(plan);
 }
 
-absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().Open(id));
+absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(
+    const std::string& id, const CancellationToken& cancellation) {
+  MERCER_ASSIGN_OR_RETURN(OpenedDataset opened, impl_->datasets().OpenVerified(id, cancellation));
   if (opened.record.hidden) {
     return DatasetNotFound(id);
   }

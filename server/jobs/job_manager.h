@@ -141,8 +141,10 @@ class JobManager {
   // Submit that are about the request and its data.
   absl::StatusOr<JobCost> Estimate(std::string_view request);
 
-  // The data set with its rows mapped; shared by all that use it. Errors: kNotFound, kDataLoss.
-  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id);
+  // The data set with its rows mapped, verified by this call; shared by all that use it. Errors: kNotFound, kDataLoss,
+  // kCancelled.
+  absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& id,
+                                                             const CancellationToken& cancellation);
 
   // Recomputes the certificate of a model. Waits until its memory is free, before jobs that are queued
   // later; and while the memory of verifications keeps a queued job from its turn. Errors: those of VerifyStoredModel.

@@ -14,8 +14,10 @@ namespace mercer::server {
 namespace {
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenBlob(const AttemptEnvironment& environment,
-                                                        const BlobDigest& blob) {
-  absl::StatusOr<std::shared_ptr<const Dataset>> dataset = environment.datasets->OpenContent(blob);
+                                                        const BlobDigest& blob,
+                                                        const CancellationToken& cancellation) {
+  absl::StatusOr<std::shared_ptr<const Dataset>> dataset =
+      environment.datasets->OpenContent(blob, cancellation);
   if (!absl::IsNotFound(dataset.status())) {
     return dataset;
   }
@@ -53,7 +55,8 @@ absl::StatusOr<Certificate> VerifyStoredModel(const AttemptEnvironment& environm
   }
   for (size_t i = 0; i < stored.dataset_blobs.size(); ++i) {
     const BlobDigest& blob = stored.dataset_blobs[i];
-    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows, OpenBlob(environment, blob));
+    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> rows,
+                            OpenBlob(environment, blob, cancellation));
     contents.push_back({plan.dataset_ids[i], blob, std::move(rows)});
   }
   MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, ShapeOfContents(contents));

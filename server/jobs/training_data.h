@@ -36,8 +36,12 @@ struct OpenedData {
   std::vector<DatasetRecord> records;
   std::vector<NamedContent> contents;
 };
-// Errors: those of DatasetCache::Open.
+// To look at their shapes. Errors: those of DatasetCache::Open.
 absl::StatusOr<OpenedData> OpenData(DatasetCache& datasets, const std::vector<std::string>& ids);
+// To use their values. Errors: those of DatasetCache::OpenVerified.
+absl::StatusOr<OpenedData> OpenVerifiedData(DatasetCache& datasets,
+                                            const std::vector<std::string>& ids,
+                                            const CancellationToken& cancellation);
 
 // At least one data set; the records are left out. Errors: those of JoinTasks.
 absl::StatusOr<TrainingData> JoinContents(const std::vector<NamedContent>& contents,

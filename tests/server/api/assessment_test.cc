@@ -31,7 +31,7 @@ TEST_F(AssessmentTest, MetricsAreThoseOfThePredictionOfAllRowsAtOnce) {
   const grpc::Status status = Evaluate("models/clouds", "datasets/large");
   ASSERT_TRUE(status.ok()) << status.error_message();
   const auto loaded = cache_->Load("clouds", 1);
-  const auto dataset = jobs_->OpenDataset("large");
+  const auto dataset = jobs_->OpenDataset("large", CancellationToken());
   ASSERT_TRUE(loaded.ok() && dataset.ok());
   RunContext context;
   const auto prediction = (*loaded)->predictor->Predict(**dataset, {}, context);
@@ -93,7 +93,7 @@ TEST_F(AssessmentTest, BadDataAreRefusedNamingTheColumn) {
 TEST_F(AssessmentTest, TargetOfAnotherNameIsNoTarget) {
   ServeClouds(1);
   const auto loaded = cache_->Load("clouds", 1);
-  const auto dataset = jobs_->OpenDataset("clouds");
+  const auto dataset = jobs_->OpenDataset("clouds", CancellationToken());
   Dataset renamed = **dataset;
   renamed.role_columns[0].schema.name = "class";
   const auto refused = EvaluateDataset(*(*loaded)->predictor, renamed, "", CancellationToken());
@@ -104,7 +104,7 @@ TEST_F(AssessmentTest, TargetOfAnotherNameIsNoTarget) {
 TEST_F(AssessmentTest, CancelledEvaluationEnds) {
   ServeClouds(1);
   const auto loaded = cache_->Load("clouds", 1);
-  const auto dataset = jobs_->OpenDataset("clouds");
+  const auto dataset = jobs_->OpenDataset("clouds", CancellationToken());
   CancellationToken cancelled;
   cancelled.Cancel();
   EXPECT_TRUE(

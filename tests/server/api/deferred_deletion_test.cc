@@ -44,7 +44,8 @@ TEST_F(DeferredDeletionTest, HidesTheDataSetAtOnceAndDeletesItAfterItsLastJob) {
   EXPECT_EQ(Get().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Delete(true).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(DatasetHandlers(context_).ListDatasets({})->datasets_size(), 0);
-  EXPECT_EQ(jobs_->OpenDataset("clouds").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(jobs_->OpenDataset("clouds", CancellationToken()).status().code(),
+            absl::StatusCode::kNotFound);
   jobs_->RunHousekeeping();
   EXPECT_TRUE(real_storage_->datasets().GetDataset("clouds").ok()) << "its job needs it";
   EXPECT_EQ(Blobs(), 1u);

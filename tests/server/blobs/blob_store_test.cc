@@ -201,6 +201,32 @@ TEST_F(BlobStoreTest, FlippedBitIsFoundAfterARestartAndWhileRunning) {
   EXPECT_TRUE(store_->Read(digest).ok());
 }
 
+// As a disk rots: neither time nor size tells.
+TEST_F(BlobStoreTest, RotIsFoundByEveryReadingAndVerification) {
+  files_.age = absl::Hours(1);
+  const std::string digest = Put("some content");
+  ASSERT_TRUE(store_->Read(digest).ok());
+  ASSERT_TRUE(store_->Verify(digest, CancellationToken()).ok());
+  const std::string path = PathOf(digest);
+  const auto written = std::filesystem::last_write_time(path);
+  FlipBit(digest);
+  std::filesystem::last_write_time(path, written);
+  EXPECT_EQ(GetReason(store_->Read(digest).status()), "BLOB_DAMAGED");
+  EXPECT_EQ(GetReason(store_->Verify(digest, CancellationToken()).status()), "BLOB_DAMAGED");
+  // What was found is known to those who look at the shape alone.
+  EXPECT_EQ(GetReason(store_->VerifiedPath(digest).status()), "BLOB_DAMAGED");
+  EXPECT_EQ(Put("some content"), digest);
+  EXPECT_TRUE(store_->Verify(digest, CancellationToken()).ok());
+}
+
+TEST_F(BlobStoreTest, VerificationCanBeCancelled) {
+  const std::string digest = Put("some content");
+  const CancellationToken cancelled;
+  cancelled.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(store_->Verify(digest, cancelled).status()));
+  EXPECT_TRUE(store_->Verify(digest, CancellationToken()).ok());
+}
+
 TEST_F(BlobStoreTest, BlobThatWasJustWrittenIsNotHashedAgain) {
   files_.age = absl::Hours(1);
   const std::string digest = Put("a large data set");

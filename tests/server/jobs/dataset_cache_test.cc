@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <string>
@@ -67,6 +69,23 @@ class SlowBlobs final : public BlobStore {
 
 class DatasetCacheTest : public JobManagerFixture {
  protected:
+  std::string DataPath() const {
+    const std::string blob = storage_->datasets().GetDataset("data")->blob;
+    return absl::StrCat(folder_, "/blobs/", blob.substr(0, 2), "/", blob);
+  }
+  // As a disk rots: neither time nor size tells.
+  static void FlipLastBit(const std::string& path) {
+    const auto written = std::filesystem::last_write_time(path);
+    {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(-1, std::ios::end);
+      const int byte = file.get();
+      file.seekp(-1, std::ios::end);
+      file.put(static_cast<char>(byte ^ 1));
+    }
+    std::filesystem::last_write_time(path, written);
+  }
+
   // What several threads get that ask for the same data set while the first of them opens it.
   std::vector<absl::StatusOr<OpenedDataset>> OpenAtOnce(DatasetCache& cache, SlowBlobs& blobs,
                                                         int failures) {
@@ -115,14 +134,55 @@ TEST_F(DatasetCacheTest, OpeningThatThrowsIsAnErrorAndTheNextOneWorks) {
   EXPECT_TRUE(cache.Open("data").ok());
 }
 
+// A data set that is open already is not taken for right, and once it was uploaded again nobody gets the damaged file.
+TEST_F(DatasetCacheTest, RotOfAnOpenDataSetIsFoundAndRepaired) {
+  DatasetCache cache(storage_.get(), blobs_.get());
+  const absl::StatusOr<OpenedDataset> open = cache.OpenVerified("data", CancellationToken());
+  ASSERT_TRUE(open.ok()) << open.status();
+  const std::string blob = open->record.blob;
+  const std::string content = std::string((*blobs_->Read(blob))->contents());
+  FlipLastBit(DataPath());
+  EXPECT_EQ(GetReason(cache.OpenVerified("data", CancellationToken()).status()), "BLOB_DAMAGED");
+  EXPECT_EQ(GetReason(cache.OpenContent(blob, CancellationToken()).status()), "BLOB_DAMAGED");
+
+  const absl::StatusOr<PinnedBlob> again = blobs_->Put(content);
+  ASSERT_TRUE(again.ok()) << again.status();
+  const absl::StatusOr<OpenedDataset> repaired = cache.OpenVerified("data", CancellationToken());
+  ASSERT_TRUE(repaired.ok()) << repaired.status();
+  EXPECT_NE(repaired->dataset, open->dataset);
+}
+
+TEST_F(DatasetCacheTest, AReplacedFileIsOpenedAnew) {
+  DatasetCache cache(storage_.get(), blobs_.get());
+  const absl::StatusOr<OpenedDataset> open = cache.OpenVerified("data", CancellationToken());
+  ASSERT_TRUE(open.ok()) << open.status();
+  const std::string content((*blobs_->Read(open->record.blob))->contents());
+  ASSERT_TRUE(blobs_->Put(content).ok());
+  const absl::StatusOr<OpenedDataset> later = cache.OpenVerified("data", CancellationToken());
+  ASSERT_TRUE(later.ok()) << later.status();
+  EXPECT_NE(later->dataset, open->dataset);
+  EXPECT_EQ(cache.Open("data")->dataset, later->dataset);
+}
+
+TEST_F(DatasetCacheTest, TrainingOnDataThatHasRottedFails) {
+  StartManager();
+  control_.AllowAll();
+  const std::string first = Submit(Steps(2));
+  manager_->WaitUntilIdle();
+  ASSERT_EQ(Job(first).state, JobState::kSucceeded);
+  FlipLastBit(DataPath());
+  const std::string second = Submit(Steps(2));
+  manager_->WaitUntilIdle();
+  EXPECT_EQ(ErrorReason(second), "BLOB_DAMAGED");
+}
+
 TEST_F(DatasetCacheTest, UnknownDataSetIsNotFound) {
   DatasetCache cache(storage_.get(), blobs_.get());
   EXPECT_EQ(GetReason(cache.Open("nothing").status()), "DATASET_NOT_FOUND");
 }
 
 TEST_F(DatasetCacheTest, LostFileIsDataLossAndTellsNoPath) {
-  const std::string blob = storage_->datasets().GetDataset("data")->blob;
-  std::filesystem::remove(absl::StrCat(folder_, "/blobs/", blob.substr(0, 2), "/", blob));
+  std::filesystem::remove(DataPath());
   DatasetCache cache(storage_.get(), blobs_.get());
   const absl::Status status = cache.Open("data").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);

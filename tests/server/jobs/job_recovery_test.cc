@@ -221,7 +221,7 @@ TEST_F(JobRecoveryTest, BlobsThatNothingNamesAreCollectedAtTheStart) {
   EXPECT_EQ(blobs_->List()->size(), 2U);
   StartManager();
   EXPECT_EQ(blobs_->List()->size(), 1U);
-  EXPECT_TRUE(manager_->OpenDataset("data").ok());
+  EXPECT_TRUE(manager_->OpenDataset("data", CancellationToken()).ok());
 }
 
 TEST_F(JobRecoveryTest, ReleasedBlobThatOthersNameStays) {
