@@ -86,8 +86,7 @@ class CompositeLearner : public Learner {
       } else {
         MERCER_ASSIGN_OR_RETURN(point, ConstantPart(p, context));
       }
-      merged.summary.kernel_names = point.summary.kernel_names;
-      AppendColumns(point.summary.kernel_weights, merged.summary.kernel_weights);
+      AppendKernels(point.summary, merged.summary);
       AppendFeatures(point.summary, merged.summary);
       merged.witness.children.push_back(std::move(point.witness));
       functions.push_back(std::move(point.function));
@@ -301,10 +300,31 @@ class CompositeLearner : public Learner {
     return rank(b) > rank(a) ? b : a;
   }
 
-  static void AppendColumns(const Matrix& columns, Matrix& matrix) {
-    const Index before = matrix.cols();
-    matrix.conservativeResize(columns.rows(), before + columns.cols());
-    matrix.rightCols(columns.cols()) = columns;
+  // Parts that were given a list have the same kernels; those that search for theirs have a row for
+  // each kernel that one of them has found.
+  static void AppendKernels(const ModelSummary& part, ModelSummary& merged) {
+    std::vector<Index> rows;
+    const bool first = merged.kernel_weights.cols() == 0;
+    const bool equal = first || part.kernel_names == merged.kernel_names;
+    if (first) {
+      merged.kernel_names = part.kernel_names;
+    }
+    for (Index k = 0; k < part.kernel_weights.rows(); ++k) {
+      const std::string& name = part.kernel_names[static_cast<size_t>(k)];
+      const auto found = std::find(merged.kernel_names.begin(), merged.kernel_names.end(), name);
+      rows.push_back(equal ? k : found - merged.kernel_names.begin());
+      if (!equal && found == merged.kernel_names.end()) {
+        merged.kernel_names.push_back(name);
+      }
+    }
+    const Matrix before = merged.kernel_weights;
+    merged.kernel_weights = Matrix::Zero(static_cast<Index>(merged.kernel_names.size()),
+                                         before.cols() + part.kernel_weights.cols());
+    merged.kernel_weights.topLeftCorner(before.rows(), before.cols()) = before;
+    for (size_t k = 0; k < rows.size(); ++k) {
+      merged.kernel_weights.row(rows[k]).tail(part.kernel_weights.cols()) =
+          part.kernel_weights.row(static_cast<Index>(k));
+    }
   }
 
   // Each part has features of its own: its weights stand below and to the right of those before.

@@ -1,5 +1,6 @@
 #include "core/training/composite_learner.h"
 
+#include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
@@ -196,6 +197,31 @@ TEST(CompositeLearnerTest, ARunThatEndsEarlyKeepsTheOutputsThatItHas) {
     }
     EXPECT_EQ(early.reason, limit == 1000 ? StopReason::kConverged : StopReason::kIterationLimit);
   }
+}
+
+// As of learners that search for kernels: each output has found its own.
+TEST(CompositeLearnerTest, KernelsOfTheOutputsAreListedTogether) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
+  int output = 0;
+  LearnerEntry entry = ScriptedEntry({});
+  entry.create = [&](const OptionValues&) -> absl::StatusOr<std::unique_ptr<Learner>> {
+    ++output;
+    Script script;
+    script.kernel_names = {"shared", absl::StrCat("of ", output)};
+    if (output == 2) {
+      script.kernel_names.pop_back();
+    }
+    return std::make_unique<ScriptedLearner>(std::move(script));
+  };
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  RunContext context;
+  RecordingObserver observer;
+  const absl::StatusOr<TrainingOutcome> outcome =
+      RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const ModelSummary& summary = outcome->point.summary;
+  EXPECT_EQ(summary.kernel_names, (std::vector<std::string>{"shared", "of 1", "of 3"}));
+  EXPECT_EQ(summary.kernel_weights, (Matrix{{1, 1, 1}, {2, 0, 0}, {0, 0, 2}}));
 }
 
 TEST(CompositeLearnerTest, WithoutAConstantModelAnEarlyEndLeavesNone) {

@@ -25,7 +25,8 @@ struct Script {
       true;  // steps end early for a deadline or a stop; else for cancellation only
   int model_within =
       0;  // step that has a point once it is begun, even when it is cut short; 0: none
-  double model_bias = 0;  // of the model; the witness says 0
+  double model_bias = 0;                       // of the model; the witness says 0
+  std::vector<std::string> kernel_names = {};  // in the summary, with the weights 1, 2, ...
   std::function<void(int step)> during_step = [](int) {};
   std::vector<std::string> stages = {};  // of every step
   int fails_at = 0;                      // step that ends with `failure`; 0: none
@@ -75,6 +76,9 @@ class ScriptedLearner : public Learner {
     point.function.bias = Vector::Constant(1, script_.model_bias);
     point.witness.tasks.push_back({Matrix::Zero(rows_, 1), Vector::Zero(1)});
     point.witness.values.emplace_back("accuracy", Accuracy());
+    const auto kernels = static_cast<Index>(script_.kernel_names.size());
+    point.summary.kernel_names = script_.kernel_names;
+    point.summary.kernel_weights = Vector::LinSpaced(kernels, 1.0, static_cast<double>(kernels));
     return point;
   }
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {
