@@ -19,6 +19,7 @@
 #include "server/storage/sqlite/database_check.h"
 #include "server/storage/sqlite/folder_lock.h"
 #include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 namespace {
@@ -96,6 +97,7 @@ absl::Status RepairRows(Connection& connection, const std::vector<std::string>& 
 absl::Status Repair(const FolderCheckOptions& options, Connection& connection,
                     const BlobReport& blobs, FolderReport& report) {
   MERCER_RETURN_IF_ERROR(MigrateDatabase(connection, absl::Now()));
+  MERCER_RETURN_IF_ERROR(AddChecksumTriggers(connection));
   MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   const absl::Status changed = RepairRows(connection, blobs.lost, report);
   if (!changed.ok()) {

@@ -21,6 +21,7 @@
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/server.h"
 #include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/row_checksums.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 
 namespace mercer::server {
@@ -89,26 +90,30 @@ std::string FillScript() {
       "CASE n % 100 WHEN 1 THEN NULL ELSE end_time END, ",
       kEventsPerJob,
       ", 1, last_iteration, last_time, last_payload FROM series, jobs WHERE number = 1;");
+  absl::StrAppend(&script, series,
+                  "INSERT INTO job_requests(job, request) SELECT n, request FROM series, "
+                  "job_requests WHERE job = 1;");
+  absl::StrAppend(&script, series,
+                  "INSERT INTO job_datasets(job, position, dataset_id) SELECT n, 0, dataset_id "
+                  "FROM series, job_datasets WHERE job = 1;");
+  absl::StrAppend(&script, series,
+                  "INSERT INTO attempts(job, attempt, host, worker, start_time, end_time, reason) "
+                  "SELECT n, 1, host, worker, start_time, end_time, reason FROM series, "
+                  "attempts WHERE job = 1;");
   absl::StrAppend(
       &script, series,
-      "INSERT INTO job_requests SELECT n, request FROM series, job_requests WHERE job = 1;");
-  absl::StrAppend(
-      &script, series,
-      "INSERT INTO job_datasets SELECT n, 0, dataset_id FROM series, job_datasets WHERE job = 1;");
-  absl::StrAppend(
-      &script, series,
-      "INSERT INTO attempts SELECT n, 1, host, worker, start_time, end_time, reason FROM series, "
-      "attempts WHERE job = 1;");
-  absl::StrAppend(&script, series, "INSERT INTO job_labels SELECT n, 'team', 'blue' FROM series;");
-  absl::StrAppend(
-      &script, series,
-      "INSERT INTO job_labels SELECT n, 'owner', 'ann' FROM series WHERE n % 100 = 50;");
-  absl::StrAppend(
-      &script, series,
-      "INSERT INTO job_labels SELECT n, 'rare', 'yes' FROM series WHERE n BETWEEN 10 AND 14;");
+      "INSERT INTO job_labels(owner, key, value) SELECT n, 'team', 'blue' FROM series;");
+  absl::StrAppend(&script, series,
+                  "INSERT INTO job_labels(owner, key, value) SELECT n, 'owner', 'ann' FROM series "
+                  "WHERE n % 100 = 50;");
+  absl::StrAppend(&script, series,
+                  "INSERT INTO job_labels(owner, key, value) SELECT n, 'rare', 'yes' FROM series "
+                  "WHERE n BETWEEN 10 AND 14;");
   absl::StrAppend(&script, series,
                   ", numbers(s) AS (SELECT 1 UNION ALL SELECT s + 1 FROM numbers WHERE s < ",
-                  kEventsPerJob, ") INSERT INTO events SELECT n, s, 1, s, last_time, CASE s WHEN ",
+                  kEventsPerJob,
+                  ") INSERT INTO events(job, sequence, attempt, iteration, time, payload) SELECT "
+                  "n, s, 1, s, last_time, CASE s WHEN ",
                   kEventsPerJob,
                   " THEN last_payload ELSE (SELECT payload FROM events WHERE job = 1 ORDER BY "
                   "LENGTH(payload) DESC LIMIT 1) END FROM series, numbers, jobs WHERE "
@@ -201,6 +206,7 @@ class Bench {
     Require(connection.ok(), "open");
     const absl::Status filled = (*connection)->Execute(FillScript());
     Require(filled.ok(), filled.ToString());
+    Require(RefreshChecksums(**connection).ok(), "checksums");
     Require((*connection)->Execute("PRAGMA wal_checkpoint(TRUNCATE)").ok(), "checkpoint");
     std::printf(
         "{\"bench\": \"fill\", \"jobs\": %d, \"events\": %d, \"megabytes\": %.0f}\n", kJobs,

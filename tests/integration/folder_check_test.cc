@@ -17,6 +17,8 @@
 #include "core/base/errors.h"
 #include "server/app/maintenance_commands.h"
 #include "server/blobs/sha256.h"
+#include "server/storage/sqlite/connection.h"
+#include "server/storage/sqlite/row_checksums.h"
 #include "tests/integration/test_server.h"
 
 namespace mercer::server {
@@ -47,12 +49,16 @@ class FolderCheckTest : public ServerTest {
     DrainServer();
   }
 
-  void Execute(const std::string& sql) const {
-    sqlite3* connection = nullptr;
-    ASSERT_EQ(sqlite3_open((folder_ / "mercer.db").c_str(), &connection), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
-        << sql << ": " << sqlite3_errmsg(connection);
-    sqlite3_close(connection);
+  // With checksums that fit, unless a row is to look as if the disk had changed it.
+  void Execute(const std::string& sql, bool with_checksums = true) const {
+    const auto connection = Connection::Open(folder_ / "mercer.db", Connection::Mode::kReadWrite);
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    const absl::Status done = (*connection)->Execute(sql);
+    EXPECT_TRUE(done.ok()) << sql << ": " << done;
+    if (with_checksums) {
+      EXPECT_TRUE(RefreshChecksums(**connection).ok());
+    }
+    (*connection)->CheckpointOnClose(true);
   }
 
   FolderReport Check(bool repair = false) {
@@ -167,7 +173,8 @@ TEST_F(FolderCheckTest, RowsThatContradictEachOtherAreFound) {
       {"UPDATE jobs SET model_version = 0 WHERE number = 1", "MODEL_BROKEN job "},
       {"UPDATE jobs SET model_version = 2 WHERE number = 1", "MODEL_BROKEN job "},
       {"UPDATE jobs SET state = 7 WHERE number = 4", "EVENTS_BROKEN job "},
-      {"INSERT INTO checkpoints SELECT 1, 1, 1, '', blob, 1 FROM datasets WHERE id = 'clouds'",
+      {"INSERT INTO checkpoints(job, attempt, iteration, code_version, blob, create_time) SELECT "
+       "1, 1, 1, '', blob, 1 FROM datasets WHERE id = 'clouds'",
        "CHECKPOINT_LEFT job "},
       {"DELETE FROM datasets", "DATASET_GONE job "},
       {"DELETE FROM job_requests WHERE job = 4", "REQUEST_GONE job "},
@@ -181,7 +188,7 @@ TEST_F(FolderCheckTest, RowsThatContradictEachOtherAreFound) {
        "FROM models WHERE name = 'twice'",
        "ALIAS_DANGLING model twice@best"},
       {"UPDATE sqlite_sequence SET seq = 1 WHERE name = 'jobs'", "ROW_COUNTER table jobs"},
-      {"PRAGMA foreign_keys = OFF; INSERT INTO job_labels VALUES (99, 'a', 'b')",
+      {"PRAGMA foreign_keys = OFF; INSERT INTO job_labels(owner, key, value) VALUES (99, 'a', 'b')",
        "FOREIGN_KEY_BROKEN table job_labels"},
       {"UPDATE datasets SET size_bytes = 1", "BLOB_SIZE data set clouds"},
       {"UPDATE versions SET (model_blob, model_bytes) = (SELECT blob, size_bytes FROM datasets "
@@ -201,6 +208,15 @@ TEST_F(FolderCheckTest, RowsThatContradictEachOtherAreFound) {
   }
   EXPECT_EQ(Check().num_errors, 0) << testing::PrintToString(findings_);
   std::filesystem::remove_all(copy);
+}
+
+TEST_F(FolderCheckTest, RowsThatTheDiskHasChangedAreFound) {
+  MakeFolder();
+  Execute("UPDATE events SET iteration = iteration + 64 WHERE job = 1 AND sequence = 2", false);
+  Execute("UPDATE versions SET learner = 'lp_mkm' WHERE version = 1", false);
+  EXPECT_EQ(Check().num_errors, 2);
+  EXPECT_THAT(findings_, Contains("ROW_DAMAGED table events, row job=1 sequence=2"));
+  EXPECT_THAT(findings_, Contains(HasSubstr("ROW_DAMAGED table versions, row number=")));
 }
 
 TEST_F(FolderCheckTest, DamagedDatabaseIsFound) {

@@ -15,7 +15,9 @@ namespace {
 
 // The columns that ReadChange expects.
 constexpr char kSelectChange[] =
-    "SELECT sequence, time, caller, from_version, to_version, is_rollback FROM alias_changes ";
+    "SELECT sequence, time, caller, from_version, to_version, is_rollback FROM "
+    "checked_alias_changes "
+    "AS alias_changes ";
 
 AliasChange ReadChange(const Statement& row) {
   AliasChange change;
@@ -146,7 +148,8 @@ absl::StatusOr<std::optional<AliasRecord>> FindAliasMove(Connection& connection,
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
       connection.Prepare("SELECT sequence, time, alias_changes.caller, from_version, to_version, "
-                         "is_rollback, request_digest, alias, name FROM alias_changes JOIN models "
+                         "is_rollback, request_digest, alias, name FROM checked_alias_changes AS "
+                         "alias_changes JOIN models "
                          "ON models.number = alias_changes.model WHERE request_id = ?"));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(request_id).Step());
   if (!found) {
@@ -183,7 +186,7 @@ absl::StatusOr<Page<AliasRecord>> ReadAliasPage(Connection& connection, const st
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
       connection.Prepare(
-          "SELECT alias, version, etag, update_time FROM aliases WHERE model = ? AND "
+          "SELECT alias, version, etag, update_time FROM checked_aliases WHERE model = ? AND "
           "alias > ? ORDER BY alias LIMIT ?"));
   select.Bind(number).Bind(after).Bind(size + 1);
   Page<AliasRecord> result;

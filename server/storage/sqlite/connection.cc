@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 
@@ -170,6 +171,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
         "STORAGE_READ_ONLY", {{"path", path}});
   }
   sqlite3_busy_timeout(database, 5000);
+  MERCER_RETURN_IF_ERROR(AddChecksumFunctions(database));
   MERCER_RETURN_IF_ERROR(connection->Execute("PRAGMA foreign_keys = ON"));
   if (mode == Mode::kReadWrite) {
     connection->CheckpointOnClose(false);

@@ -6,6 +6,7 @@
 
 #include "core/base/status_macros.h"
 #include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 namespace {
@@ -151,6 +152,12 @@ absl::Status CheckDatabaseFile(Connection& connection, const FindingSink& sink) 
 }
 
 absl::Status CheckDatabaseRows(Connection& connection, const FindingSink& sink) {
+  MERCER_RETURN_IF_ERROR(
+      FindDamagedRows(connection, [&](const std::string& table, const std::string& row) {
+        sink({Severity::kError, "ROW_DAMAGED", absl::StrCat("table ", table, ", row ", row),
+              "it changed on the disk since it was written: whoever asks for it gets an error",
+              kRestoreBackup});
+      }));
   for (const RowRule& rule : kRules) {
     MERCER_RETURN_IF_ERROR(CheckRule(connection, rule, sink));
   }

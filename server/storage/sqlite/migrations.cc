@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 namespace {
@@ -215,16 +216,39 @@ ALTER TABLE jobs ADD COLUMN trace_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX jobs_ended ON jobs(end_time, number) WHERE state >= 5;
 )sql";
 
+// A checksum in every row that is served (row_checksums.h), which the migration fills.
+constexpr char kSchemaChecksums[] = R"sql(
+ALTER TABLE datasets ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE dataset_labels ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job_requests ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job_labels ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job_datasets ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE events ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE checkpoints ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE models ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE model_labels ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE version_labels ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE aliases ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE alias_changes ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1, kSchemaRegistry, kSchemaFairQueue,
-                                                 kSchemaHiddenDatasets, kSchemaJobTraces};
+  static const std::vector<const char*> steps = {kSchema1,         kSchemaRegistry,
+                                                 kSchemaFairQueue, kSchemaHiddenDatasets,
+                                                 kSchemaJobTraces, kSchemaChecksums};
   return steps;
 }
 
 absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) {
   MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
   absl::Status status = connection.Execute(Steps()[static_cast<size_t>(version)]);
+  if (status.ok()) {
+    status = RefreshChecksums(connection);
+  }
   if (status.ok()) {
     absl::StatusOr<Statement> insert =
         connection.Prepare("INSERT INTO schema_versions(version, applied_time) VALUES (?, ?)");

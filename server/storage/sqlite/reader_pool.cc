@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 
@@ -19,6 +20,7 @@ absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Open(const std::string& 
   for (int i = 0; i < num_connections; ++i) {
     MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection,
                             Connection::Open(path, Connection::Mode::kReadOnly));
+    MERCER_RETURN_IF_ERROR(AddCheckedViews(*connection));
     connections.push_back(std::move(connection));
   }
   return std::unique_ptr<ReaderPool>(new ReaderPool(std::move(connections)));

@@ -37,10 +37,11 @@ absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement&
 }
 
 absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(Statement select,
-                          connection.Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                                             "row_count, info, create_time, hidden FROM datasets "
-                                             "WHERE id = ?"));
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT number, id, display_name, blob, size_bytes, "
+                         "row_count, info, create_time, hidden FROM checked_datasets AS datasets "
+                         "WHERE id = ?"));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
   if (!found) {
     return DatasetNotFound(id);
@@ -164,7 +165,7 @@ absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageR
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
       (*reader).Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                        "row_count, info, create_time, hidden FROM datasets "
+                        "row_count, info, create_time, hidden FROM checked_datasets AS datasets "
                         "WHERE number < ? AND hidden = 0 ORDER BY number DESC LIMIT ?"));
   select.Bind(before).Bind(size + 1);
   Page<DatasetRecord> result;

@@ -65,7 +65,7 @@ absl::StatusOr<Events> SqliteEventLog::Read(const std::string& job_id, int64_t a
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare("SELECT sequence, attempt, iteration, time, payload FROM events "
+      (*reader).Prepare("SELECT sequence, attempt, iteration, time, payload FROM checked_events "
                         "WHERE job = (SELECT number FROM jobs WHERE id = ?) AND sequence > ? ORDER "
                         "BY sequence LIMIT ?"));
   select.Bind(job_id).Bind(after_sequence).Bind(limit);

@@ -152,8 +152,9 @@ absl::StatusOr<std::vector<AttemptRecord>> SqliteJobStore::ListAttempts(const st
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare("SELECT attempt, host, worker, start_time, end_time, reason FROM attempts "
-                        "WHERE job = (SELECT number FROM jobs WHERE id = ?) ORDER BY attempt"));
+      (*reader).Prepare(
+          "SELECT attempt, host, worker, start_time, end_time, reason FROM checked_attempts "
+          "WHERE job = (SELECT number FROM jobs WHERE id = ?) ORDER BY attempt"));
   select.Bind(job_id);
   std::vector<AttemptRecord> attempts;
   while (true) {
@@ -173,7 +174,7 @@ absl::StatusOr<std::optional<CheckpointRecord>> SqliteJobStore::GetCheckpoint(
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
       (*reader).Prepare(
-          "SELECT attempt, iteration, code_version, blob, create_time FROM checkpoints "
+          "SELECT attempt, iteration, code_version, blob, create_time FROM checked_checkpoints "
           "WHERE job = (SELECT number FROM jobs WHERE id = ?)"));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_id).Step());
   if (!found) {

@@ -20,7 +20,9 @@ namespace {
 constexpr char kSelectModel[] =
     "SELECT models.number, name, description, create_time, update_time, "
     "(SELECT MAX(version) FROM versions WHERE model = models.number) AS newest, "
-    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest FROM models ";
+    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest FROM checked_models "
+    "AS "
+    "models ";
 
 // Conditions on a row of `versions`, to be followed by the values of BindFilter.
 std::string FilterSql(const VersionFilter& filter) {

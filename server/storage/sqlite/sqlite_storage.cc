@@ -112,6 +112,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const SqliteOptions& 
     MERCER_RETURN_IF_ERROR(CheckDatabase(*connection));
   }
   MERCER_RETURN_IF_ERROR(MigrateDatabase(*connection, absl::Now()));
+  MERCER_RETURN_IF_ERROR(AddChecksumTriggers(*connection));
+  MERCER_RETURN_IF_ERROR(AddCheckedViews(*connection));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ReaderPool> readers,
                           ReaderPool::Open(path, std::max(1, options.num_readers)));
   connection->CheckpointOnClose(true);

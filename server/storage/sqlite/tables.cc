@@ -25,13 +25,13 @@ std::string_view InsertLabelSql(LabelTable table) {
 std::string_view SelectLabelsSql(LabelTable table) {
   switch (table) {
     case LabelTable::kDatasets:
-      return "SELECT key, value FROM dataset_labels WHERE owner = ?";
+      return "SELECT key, value FROM checked_dataset_labels WHERE owner = ?";
     case LabelTable::kJobs:
-      return "SELECT key, value FROM job_labels WHERE owner = ?";
+      return "SELECT key, value FROM checked_job_labels WHERE owner = ?";
     case LabelTable::kModels:
-      return "SELECT key, value FROM model_labels WHERE owner = ?";
+      return "SELECT key, value FROM checked_model_labels WHERE owner = ?";
     case LabelTable::kVersions:
-      return "SELECT key, value FROM version_labels WHERE owner = ?";
+      return "SELECT key, value FROM checked_version_labels WHERE owner = ?";
   }
   return "";
 }
@@ -148,7 +148,8 @@ absl::Status CompleteJob(Connection& connection, JobRecord& job) {
   MERCER_ASSIGN_OR_RETURN(job.labels, ReadLabels(connection, LabelTable::kJobs, job.number));
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      connection.Prepare("SELECT dataset_id FROM job_datasets WHERE job = ? ORDER BY position"));
+      connection.Prepare(
+          "SELECT dataset_id FROM checked_job_datasets WHERE job = ? ORDER BY position"));
   select.Bind(job.number);
   while (true) {
     MERCER_ASSIGN_OR_RETURN(const bool more, select.Step());

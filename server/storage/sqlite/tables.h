@@ -38,7 +38,8 @@ inline constexpr char kSelectJob[] =
     "create_time, start_time, end_time, "
     "last_sequence, last_attempt, last_iteration, last_time, last_payload, caller, stop_requested, "
     "not_before, trace_id "
-    "FROM jobs JOIN job_requests ON job_requests.job = jobs.number ";
+    "FROM checked_jobs AS jobs JOIN checked_job_requests AS job_requests ON job_requests.job = "
+    "jobs.number ";
 
 // The job of the current row, without labels and data sets.
 JobRecord ReadJobRow(const Statement& row);

@@ -15,7 +15,8 @@ absl::StatusOr<std::vector<std::string>> ReadAliases(Connection& connection, int
                                                      int64_t version) {
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      connection.Prepare("SELECT alias FROM aliases WHERE model = ? AND version = ? ORDER BY 1"));
+      connection.Prepare(
+          "SELECT alias FROM checked_aliases WHERE model = ? AND version = ? ORDER BY 1"));
   select.Bind(model).Bind(version);
   std::vector<std::string> aliases;
   while (true) {

@@ -12,6 +12,7 @@
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/reader_pool.h"
+#include "server/storage/sqlite/row_checksums.h"
 #include "server/storage/sqlite/sqlite_dataset_store.h"
 #include "server/storage/sqlite/write_queue.h"
 
@@ -26,6 +27,8 @@ TEST(FullDatabaseTest, KeepsWhatItAnsweredAndRecovers) {
   auto connection = Connection::Open(path, Connection::Mode::kReadWrite);
   ASSERT_TRUE(connection.ok()) << connection.status();
   ASSERT_TRUE(MigrateDatabase(**connection, absl::Now()).ok());
+  ASSERT_TRUE(AddChecksumTriggers(**connection).ok());
+  ASSERT_TRUE(AddCheckedViews(**connection).ok());
   auto readers = ReaderPool::Open(path, 1);
   ASSERT_TRUE(readers.ok()) << readers.status();
   int64_t pages = 0;

@@ -15,6 +15,7 @@
 #include "core/base/random.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/migrations.h"
+#include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 namespace {
@@ -42,10 +43,16 @@ TEST(JobListTest, AnswersDoNotDependOnWhatIsRare) {
               "INSERT INTO jobs(number, id, state, priority, request_digest, learner, model_name, "
               "memory_bytes, create_time) SELECT n, 'j' || n, CASE WHEN n % 7 = 0 THEN 1 + n % 6 "
               "ELSE 5 END, 0, '', '', '', 0, 0 FROM series;",
-              series, "INSERT INTO job_labels SELECT n, 'a', '1' FROM series;", series,
-              "INSERT INTO job_labels SELECT n, 'b', 'x' FROM series WHERE n % 2 = 0;", series,
-              "INSERT INTO job_labels SELECT n, 'c', 'y' FROM series WHERE n % 500 = 3; COMMIT"))
+              series, "INSERT INTO job_labels(owner, key, value) SELECT n, 'a', '1' FROM series;",
+              series,
+              "INSERT INTO job_labels(owner, key, value) SELECT n, 'b', 'x' FROM series WHERE n % "
+              "2 = 0;",
+              series,
+              "INSERT INTO job_labels(owner, key, value) SELECT n, 'c', 'y' FROM series WHERE n % "
+              "500 = 3; COMMIT"))
           .ok());
+  ASSERT_TRUE(RefreshChecksums(connection).ok());
+  ASSERT_TRUE(AddCheckedViews(connection).ok());
   const auto passes = [](int64_t n, const JobFilter& filter) {
     const auto state = static_cast<JobState>(n % 7 == 0 ? 1 + n % 6 : 5);
     const bool in_states =
