@@ -49,8 +49,8 @@ Residual FindResidual(const ScaledModel& model, const PathPoint& at) {
           at.d.array().pow(model.p).sum() - 1.0 + at.slack};
 }
 
-// Newton's direction towards products of slacks and multipliers equal to `products`, the change of
-// d relative to d itself; nothing when the system is not positive definite in floating point.
+// Newton's system for the conditions of optimality at a point of the path, in terms of changes of d
+// relative to d itself. Not ok when it is not positive definite in floating point.
 class PathSystem {
  public:
   PathSystem(const ScaledModel& model, const PathPoint& at)
@@ -62,9 +62,8 @@ class PathSystem {
   }
 
   bool ok() const { return factor_.info() == Eigen::Success; }
-  const Residual& residual() const { return residual_; }
 
-  // Changes of d / d, slack, norm and bounds for these products of each pair.
+  // The changes after which the products of d and bounds, and of slack and norm, are these.
   struct Direction {
     Vector relative;
     double slack;
