@@ -171,7 +171,9 @@ std::vector<Table> SyntheticTables(Index rows) {
 absl::StatusOr<Table> ReadTable(const std::string& path) {
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
   const auto source = MakeInflatingSource(std::move(file), size_t{8} << 30);
-  MERCER_ASSIGN_OR_RETURN(Dataset data, ReadCsv(*source, {.allow_missing = true}));
+  CsvOptions options;
+  options.allow_missing = true;
+  MERCER_ASSIGN_OR_RETURN(Dataset data, ReadCsv(*source, options));
   FeatureBlock& block = data.blocks.front();
   const Index columns = block.values.cols() - 1;
   Table table;
