@@ -17,6 +17,8 @@ constexpr int64_t kMaxStalledSteps = 4;
 constexpr double kLeastDecrease = 1e-13;  // of the primal, relative, that is no stall
 constexpr double kSlopeDecrease =
     0.5;  // nor is this: values of a large primal agree long before slopes vanish
+constexpr double kShortStep = 0.25;  // of a whole Newton step
+constexpr int kMaxSupports = 6;      // that are tried in its place
 
 // The change of eta, whose sum was `sum` and is to be 0. What rounding leaves of it goes to the rows by their curvature, which costs
 // the primal least.
@@ -72,34 +74,83 @@ absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   return Commit(std::move(state), context);
 }
 
-// A squared loss of known support is solved by one linear system, the Newton step from nothing on these samples: where kernels have
-// changed, the support is a better guess than the function. Taken when the primal is lower there.
-absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
+// The best function that leans on the rows of `support` alone, as if each of them felt the loss: one linear system, the Newton step
+// from nothing.
+absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, State& solved,
+                                             RunContext& context) const {
   const Loss& loss = *problem_.loss;
-  if (loss.kind() == LossKind::kLogistic || state.eta.isZero(0)) {
-    return absl::OkStatus();
-  }
   CurvedStep step;
+  step.rows = support;
   step.gradient = Vector::Zero(size_);
-  std::vector<double> curvature;
-  for (Index i = 0; i < size_; ++i) {
-    if (state.eta(i) != 0) {
-      step.rows.push_back(i);
-      curvature.push_back(loss.Curvature(problem_.targets(i), problem_.costs(i), 0.0));
-      step.gradient(i) = -loss.Slope(problem_.targets(i), problem_.costs(i), 0.0);
-    }
+  step.curvature.resize(static_cast<Index>(support.size()));
+  for (size_t k = 0; k < support.size(); ++k) {
+    const Index i = support[k];
+    step.curvature(static_cast<Index>(k)) =
+        loss.Curvature(problem_.targets(i), problem_.costs(i), 0.0);
+    step.gradient(i) = -loss.Slope(problem_.targets(i), problem_.costs(i), 0.0);
   }
-  step.curvature = Vector::Map(curvature.data(), static_cast<Index>(curvature.size()));
   step.sum = step.gradient.sum();
   MERCER_RETURN_IF_ERROR(system_->Multiply(step.gradient, step.products, context));
-  CurvedDirection solved;
-  MERCER_RETURN_IF_ERROR(system_->Solve(step, solved, context));
+  CurvedDirection direction;
+  MERCER_RETURN_IF_ERROR(system_->Solve(step, direction, context));
+  solved.eta = Balanced(step, direction, 0.0);
+  MERCER_RETURN_IF_ERROR(system_->Multiply(solved.eta, solved.scores, context));
+  return MakePoint(solved, context);
+}
+
+// The rows that the function leans on with the sign that the loss gives them, and those beyond their margin that it does not lean
+// on yet. The signs are those of eta: where rows of opposite labels nearly coincide at a large cost, rounding of f times the curvature
+// is larger than the slopes of other rows.
+std::vector<Index> CurvedSvmSolver::SupportOf(const State& state) const {
+  std::vector<Index> support;
+  for (Index i = 0; i < size_; ++i) {
+    if (state.eta(i) * problem_.targets(i) > 0 || (state.eta(i) == 0 && state.dual(i) != 0)) {
+      support.push_back(i);
+    }
+  }
+  return support;
+}
+
+// A squared loss of known support is solved by one linear system: where kernels have changed, the support is a better guess than the
+// function. Taken when the primal is lower there.
+absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
+  if (problem_.loss->kind() == LossKind::kLogistic || state.eta.isZero(0)) {
+    return absl::OkStatus();
+  }
+  std::vector<Index> support;
+  for (Index i = 0; i < size_; ++i) {
+    if (state.eta(i) != 0) {
+      support.push_back(i);
+    }
+  }
   State predicted = state;
-  predicted.eta = Balanced(step, solved, 0.0);
-  MERCER_RETURN_IF_ERROR(system_->Multiply(predicted.eta, predicted.scores, context));
-  MERCER_RETURN_IF_ERROR(MakePoint(predicted, context));
+  MERCER_RETURN_IF_ERROR(SolveOnSupport(support, predicted, context));
   if (predicted.primal < state.primal) {
     state = std::move(predicted);
+  }
+  return absl::OkStatus();
+}
+
+// Where a step along the primal is short, the squared hinge has many kinks on the way, and each step would pass one of them. Whole
+// steps from support to support, a primal-dual active set method, pass them at once; they need not lower the primal, so the first
+// that does is taken, and none when a few do not.
+absl::Status CurvedSvmSolver::FollowSupports(State& state, RunContext& context) const {
+  if (problem_.loss->kind() != LossKind::kSquaredHinge) {
+    return absl::OkStatus();
+  }
+  State trial = state;
+  std::vector<Index> support;
+  for (int step = 0; step < kMaxSupports; ++step) {
+    std::vector<Index> next = SupportOf(trial);
+    if (next == support) {
+      break;
+    }
+    support = std::move(next);
+    MERCER_RETURN_IF_ERROR(SolveOnSupport(support, trial, context));
+    if (trial.primal < state.primal) {
+      state = std::move(trial);
+      break;
+    }
   }
   return absl::OkStatus();
 }
@@ -179,13 +230,18 @@ absl::Status CurvedSvmSolver::Iterate(RunContext& context) {
   Ray ray;
   MERCER_RETURN_IF_ERROR(NewtonStep(next, ray, context));
   ++next.iterations;
-  if (ray.length == 0) {
+  if (ray.length > 0) {
+    MERCER_RETURN_IF_ERROR(MakePoint(next, context));
+  }
+  if (ray.length < kShortStep) {
+    MERCER_RETURN_IF_ERROR(FollowSupports(next, context));
+  }
+  if (ray.length == 0 && !(next.primal < state_.primal)) {
     // The primal cannot be lowered in floating point: eta is the solution, to rounding.
     MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
     next.stalls = kMaxStalledSteps;
     return Commit(std::move(next), context);
   }
-  MERCER_RETURN_IF_ERROR(MakePoint(next, context));
   const bool lower = next.primal < state_.primal - kLeastDecrease * std::abs(state_.primal);
   const bool flatter = std::abs(ray.slope) < kSlopeDecrease * state_.slope;
   next.slope = std::min(state_.slope, std::abs(ray.slope));

@@ -10,13 +10,15 @@
 //              steps, save and restore, and number of threads.
 // Cost         Per step one factorisation of order |J| and products with the kernel; with r explicit features the Gram matrix of
 //              the rows J and six passes over the rows. Square: 1 or 2 steps, squared hinge: 3 to 10, logistic: 5 to 30. With narrow
-//              kernels at large costs the squared hinge has many kinks along a step and takes several times as many.
+//              kernels at large costs the squared hinge has many kinks along a step: where one ends it early, whole steps from support
+//              to support (a primal-dual active set method) are tried, up to six systems more.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -72,7 +74,11 @@ class CurvedSvmSolver : public SvmSolver {
   void SetSlopes(const Vector& scores, double bias, Vector& dual) const;
   CurvedStep MakeStep() const;
   absl::Status MakePoint(State& next, RunContext& context) const;
+  absl::Status SolveOnSupport(const std::vector<Index>& support, State& solved,
+                              RunContext& context) const;
+  std::vector<Index> SupportOf(const State& state) const;
   absl::Status Predict(State& state, RunContext& context) const;
+  absl::Status FollowSupports(State& state, RunContext& context) const;
   absl::Status Judge(State& next, const Vector& dual, const Vector& scores) const;
   absl::Status JudgeFunction(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);

@@ -286,7 +286,7 @@ TEST(CurvedSvmShapesTest, ContradictoryTwinsAtAHugeCost) {
         solver.Start({SharedLoss(kind), targets, Vector::Constant(60, 1e8)}, {}, context).ok());
     ASSERT_TRUE(solver.Run(context).ok());
     EXPECT_LE(solver.certificate().RelativeGap(), 1e-6) << NameOf(kind);
-    EXPECT_LE(solver.iterations(), 60) << NameOf(kind);
+    EXPECT_LE(solver.iterations(), 20) << NameOf(kind);
   }
 }
 
