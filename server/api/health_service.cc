@@ -40,23 +40,25 @@ class HealthCall : public ServerCall {
 
  protected:
   HealthCall(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
-             std::atomic<int>& calls)
-      : ServerCall(environment, context), calls_(calls) {
+             HealthService& health)
+      : ServerCall(environment, context), health_(health), connection_(context->peer()) {
     StartRead(&bytes_);
   }
-  ~HealthCall() override { --calls_; }
+  ~HealthCall() override { health_.Exit(connection_); }
 
   virtual void Answer(const std::string& service) = 0;
 
+  HealthService& health_;
+
  private:
-  std::atomic<int>& calls_;
+  const std::string connection_;
 };
 
 class HealthCheck final : public HealthCall {
  public:
   HealthCheck(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
               HealthService& health)
-      : HealthCall(environment, context, health.calls_), health_(health) {
+      : HealthCall(environment, context, health) {
     Track({nullptr, [this] { context_->TryCancel(); }});
   }
 
@@ -71,8 +73,6 @@ class HealthCheck final : public HealthCall {
     response.set_value(status);
     FinishWith(*this, response, grpc::Status::OK, bytes_);
   }
-
-  HealthService& health_;
 };
 
 // Tells the status at first, and whenever it is another one.
@@ -80,7 +80,7 @@ class HealthWatch final : public HealthCall {
  public:
   HealthWatch(const RpcEnvironment& environment, grpc::CallbackServerContext* context,
               HealthService& health)
-      : HealthCall(environment, context, health.calls_), health_(health) {
+      : HealthCall(environment, context, health) {
     Track({[this] { Note(&HealthWatch::draining_); }, [this] { context_->TryCancel(); }});
   }
 
@@ -140,7 +140,6 @@ class HealthWatch final : public HealthCall {
     Pump();
   }
 
-  HealthService& health_;
   std::string service_;
   absl::Mutex mutex_;
   int told_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -161,12 +160,31 @@ HealthService::HealthService(const RpcEnvironment& environment, std::vector<std:
 
 template <typename Call>
 ServerCall* HealthService::Open(grpc::CallbackServerContext* context) {
-  if (++calls_ > kMaxCalls) {
-    --calls_;
+  if (!Enter(context->peer())) {
     return new RefusedCall(environment_, context,
                            {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many health checks"});
   }
   return new Call(environment_, context, *this);
+}
+
+bool HealthService::Enter(const std::string& connection) {
+  absl::MutexLock lock(&mutex_);
+  int& of_connection = calls_[connection];
+  if (of_connection > 0 && all_calls_ >= kMaxCalls) {
+    return false;
+  }
+  ++of_connection;
+  ++all_calls_;
+  return true;
+}
+
+void HealthService::Exit(const std::string& connection) {
+  absl::MutexLock lock(&mutex_);
+  --all_calls_;
+  const auto found = calls_.find(connection);
+  if (--found->second == 0) {
+    calls_.erase(found);
+  }
 }
 
 void HealthService::SetServing(bool serving) {

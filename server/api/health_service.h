@@ -24,18 +24,24 @@ class HealthService final : public RpcService {
   void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  friend class HealthCall;
   friend class HealthCheck;
   friend class HealthWatch;
 
   // As the protocol writes it: 1 serving, 2 not serving, 3 unknown service.
   int StatusOf(const std::string& service) const;
+  bool Enter(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Exit(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Call>
   ServerCall* Open(grpc::CallbackServerContext* context);
 
   const std::vector<std::string> services_;
   std::atomic<bool> serving_{true};
-  std::atomic<int> calls_{0};  // that run: strangers may not have any number of them
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
+  // Of each connection, the calls that run. Strangers may not have any number of them, but a connection's only one is always
+  // admitted: those who flood the server with checks keep none from whoever asks how it is.
+  HashMap<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
+  int all_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   HashSet<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
