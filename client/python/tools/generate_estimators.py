@@ -39,7 +39,9 @@ BEFORE = [
         "kernels",
         "str or sequence of str",
         None,
-        "The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. {default_kernels}",
+        "The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X` "
+        "holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``. "
+        "{default_kernels}",
     )
 ]
 CLASSIFIER = [
@@ -62,7 +64,14 @@ AFTER = [
         "imputation",
         "{'refuse', 'mean_or_most_frequent'}",
         "refuse",
-        "Whether NaN is an error, or replaced by the mean of the column.",
+        "Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.",
+    ),
+    (
+        "unseen_category",
+        "{'refuse', 'all_zeros'}",
+        "refuse",
+        "Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features of "
+        "all categories.",
     ),
     ("tol", "float", 1e-3, "Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum."),
     ("max_iter", "int", None, "Steps of the learner. None: a million."),
@@ -72,11 +81,17 @@ AFTER = [
         "server",
         "mercer.Client or str",
         None,
-        "Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is "
-        "started for this process. With several processes (``n_jobs``) give one.",
+        "Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started "
+        "for this process and those that it starts for parallel work (``n_jobs``).",
     ),
-    ("model", "str", None, "Name of the model on the server, of which ``fit`` makes a new version. None: a new one."),
-    ("verbose", "bool", False, "Whether to show a bar of the package tqdm."),
+    (
+        "model",
+        "str",
+        None,
+        "Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted "
+        "with the estimator.",
+    ),
+    ("verbose", "bool", False, "Whether to show progress: a bar of the package tqdm, or lines without it."),
 ]
 ATTRIBUTES = [
     ("model_", "LocalModel", "The model itself, which needs no server."),

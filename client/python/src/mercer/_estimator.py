@@ -13,14 +13,27 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer import errors
 from mercer._content import Part
-from mercer._tables import Column, dense_part, encode_categories, is_sparse, matrix_column, sparse_part, task_texts
+from mercer._proto import v1
+from mercer._tables import (
+    Column,
+    dense_part,
+    encode_categories,
+    frame_columns,
+    has_categories,
+    is_frame,
+    is_sparse,
+    matrix_column,
+    sparse_part,
+    square_part,
+    task_texts,
+)
 from mercer._upload import Upload
 from mercer.client import Client, connect
 from mercer.jobs import Job, Progress
@@ -32,6 +45,10 @@ Server = Union[None, str, Client]
 
 # Of learners that must be given kernels.
 DEFAULT_KERNELS = ("linear", "gaussian median=0.25,0.5,1,2,4")
+PRECOMPUTED = "precomputed"
+# Name of the matrix of a precomputed kernel on the server.
+_GRAM = "kernel"
+_FEWEST_ROWS = 2
 _LONGEST_LABEL = 200
 # A sparse matrix with weights or tasks is sent dense, because its format has no place for them.
 _MOST_DENSE_NUMBERS = 1 << 27
@@ -71,9 +88,16 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.imputation != "refuse"
+        tags.input_tags.pairwise = self._is_precomputed()  # splits then take rows and columns of X alike
+        tags.input_tags.categorical = not tags.input_tags.pairwise
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        tags.input_tags.allow_nan = self.imputation != "refuse" and not tags.input_tags.pairwise
         return tags
+
+    def _is_precomputed(self) -> bool:
+        """Whether `X` is a matrix of kernel values."""
+        kernels = getattr(self, "kernels", None)
+        return isinstance(kernels, str) and kernels.strip() == PRECOMPUTED
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -110,6 +134,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             "class_weight": class_weight,
             "scaling": self.scaling,
             "imputation": self.imputation,
+            "unseen_category": self.unseen_category,
             "relative_gap": self.tol,
             "max_iterations": self.max_iter,
             "time_limit": self.time_limit,
@@ -134,6 +159,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _parts(self, features: Any, roles: list[Column]) -> list[Part]:
+        missing = self.imputation != "refuse"
+        if self._is_precomputed():
+            return [dense_part(roles, allow_missing=False), square_part(_GRAM, features, v1.SQUARE_KIND_KERNEL)]
+        if is_frame(features):
+            return [dense_part([*frame_columns(features, {}), *roles], allow_missing=missing)]
         if is_sparse(features) and len(roles) == 1 and not roles[0].categories:
             return [sparse_part(features, roles[0].values, roles[0].names[0])]
         if is_sparse(features):
@@ -143,7 +173,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 )
             features = features.toarray()
         columns = [matrix_column(features, list(self.get_feature_names_out())), *roles]
-        return [dense_part(columns, allow_missing=self.imputation != "refuse")]
+        return [dense_part(columns, allow_missing=missing)]
 
     def _free_name(self, name: str) -> str:
         """A name that no feature has."""
@@ -185,10 +215,40 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _decision_values(self, X: Any, tasks: Any = None) -> Array:
         check_is_fitted(self)
-        features = validate_data(self, X, reset=False, **self._checks())
+        features = self._read_rows(X)
+        if self.model_.squares:
+            return self.model_.decision_values(None, {_GRAM: features}, tasks=tasks)
         return self.model_.decision_values(features, tasks=tasks)
 
+    def _read_training(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
+        """Features and targets of ``fit``, checked: a matrix, or a frame where there are categories."""
+        if has_categories(X) and not self._is_precomputed():
+            y = validate_data(self, y=y, y_numeric=y_numeric)
+            check_consistent_length(X, y)
+            if len(X) < _FEWEST_ROWS:
+                raise ValueError(f"X has {len(X)} sample(s), {type(self).__name__} needs {_FEWEST_ROWS} or more")
+            X, y = validate_data(self, X, y, skip_check_array=True)
+            return self._named(X), y
+        X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
+        if self._is_precomputed() and X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed kernel must be a square matrix, n_samples x n_samples; has {X.shape}")
+        return X, y
+
+    def _read_rows(self, X: Any) -> Any:
+        """Rows to predict, checked: a matrix, or a frame for a model that knows categories."""
+        if not self.model_.categories:
+            return validate_data(self, X, reset=False, **self._checks())
+        if not is_frame(X):
+            raise ValueError("fit saw a DataFrame with categories: what is to be predicted must be one, too")
+        return self._named(validate_data(self, X, reset=False, skip_check_array=True))
+
+    def _named(self, frame: Any) -> Any:
+        """A frame whose columns have the names that the server knows."""
+        return frame.set_axis(list(self.get_feature_names_out()), axis=1)
+
     def _checks(self) -> dict[str, Any]:
+        if self._is_precomputed():
+            return {"dtype": np.float64}
         finite: Any = True if self.imputation == "refuse" else "allow-nan"
         return {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": finite}
 
@@ -225,8 +285,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -239,7 +300,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return self._fit_classes(X, y, sample_weight)
 
     def _fit_classes(self, X: Any, y: Any, sample_weight: Any, tasks: Any = None) -> Any:
-        features, y = validate_data(self, X, y, ensure_min_samples=2, **self._checks())
+        features, y = self._read_training(X, y, y_numeric=False)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -263,8 +324,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
 
         Returns
         -------
@@ -290,8 +352,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
 
         Returns
         -------
@@ -308,16 +371,18 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        features = validate_data(self, X, reset=False, **self._checks())
+        features = self._read_rows(X)
+        squares = {_GRAM: features} if self.model_.squares else None
         model = find_client(self.server).model(self.model_name_)
-        prediction = model.predict_all(features, probabilities=True)
+        prediction = model.predict_all(None if squares else features, squares=squares, probabilities=True)
         order = [prediction.classes.index(label) for label in self._labels]
         return np.asarray(prediction.probabilities)[:, order]
 
@@ -332,8 +397,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
@@ -346,7 +412,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return self._fit_numbers(X, y, sample_weight)
 
     def _fit_numbers(self, X: Any, y: Any, sample_weight: Any, tasks: Any = None) -> Any:
-        features, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **self._checks())
+        features, y = self._read_training(X, y, y_numeric=True)
         target = Column((self._free_name("target"),), np.asarray(y, dtype=np.float64), "target")
         return self._fit(features, target, sample_weight, None, tasks)
 
@@ -355,8 +421,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories. Kernel values with the training rows
+            where ``kernels`` is 'precomputed'.
 
         Returns
         -------

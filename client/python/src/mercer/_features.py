@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer._model_file import BlockTransform, ColumnTransform, KernelSpec, PreprocessingFile
-from mercer._tables import category_text, is_frame, is_sparse
+from mercer._tables import category_text, category_values, is_frame, is_sparse, number_values
 
 Array = npt.NDArray[np.float64]
 
@@ -70,10 +70,13 @@ def _raw_column(data: Any, column: ColumnTransform, position: int) -> npt.NDArra
         raise ValueError(f"the rows have no column {column.name!r}")
     values = data[column.name]
     if not column.categorical:
-        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        try:
+            return number_values(values).astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"column {column.name!r} must be numbers: {error}") from None
     place = {category: i for i, category in enumerate(column.categories)}
-    texts = values.to_numpy(dtype=object, na_value=None)
-    return np.array([np.nan if t is None or t != t else place.get(category_text(t), -1) for t in texts], float)
+    texts = category_values(values)
+    return np.array([np.nan if t is None else place.get(category_text(t), -1) for t in texts], float)
 
 
 def _map_numbers(values: Array, column: ColumnTransform) -> Array:
@@ -85,7 +88,8 @@ def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: i
     codes = np.where(np.isnan(values), column.fill, values).astype(np.int64)
     known = (codes >= 0) & (codes < len(column.categories))
     if unseen == _REFUSE and not known.all():
-        raise ValueError(f"row {int(np.argmin(known))}, column {name!r}: training did not know the category")
+        row = int(np.argmin(known))
+        raise ValueError(f"row {row}, column {name!r}: training did not know the category")
     out: Array = np.zeros((len(codes), len(column.categories)))
     out[np.flatnonzero(known), codes[known]] = 1.0
     return out
@@ -143,20 +147,20 @@ def _unit_norm(values: Array) -> Array:
     return np.asarray(scaled / np.where(norms == 0, 1.0, norms))
 
 
-def prepare(model: PreprocessingFile, data: Any) -> Features:
-    """The features of rows.
+def prepare(model: PreprocessingFile, data: Any, count: int) -> Features:
+    """The features of `count` rows; of a model that reads square matrices alone there are none.
 
     Raises
     ------
     ValueError
         Naming the row (from 0) and column that do not fit the model.
     """
-    blocks = {}
-    rows = 0
+    blocks: dict[str, tuple[tuple[str, ...], Array]] = {}
+    if not model.blocks:
+        return Features(count, blocks)
     for block, part in zip(model.blocks, _split_blocks(model, data)):
         sources, values = _map_block(model, block, part)
         if model.scaling == _UNIT_NORM:
             values = _unit_norm(values)
         blocks[block.name] = (sources, values)
-        rows = values.shape[0]
-    return Features(rows, blocks)
+    return Features(count, blocks)

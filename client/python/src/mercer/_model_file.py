@@ -21,6 +21,10 @@ _VERSION = 3
 _VERSION_WITHOUT_FEATURES = 1
 _VERSION_WITHOUT_TASKS = 2
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
+# In the order of ``core/training/stop_reason.h``.
+_STOP_REASONS = (
+    "converged", "iteration_limit", "time_limit", "stop_requested", "numerical_limit", "objective_zero",
+)  # fmt: skip
 _FRAME_BYTES = 24
 _CHECKSUM_BYTES = 8
 
@@ -136,7 +140,7 @@ class ModelFile:
     kernel_weights: Array
     num_support_vectors: int
     certificate: dict[str, float]
-    stop_reason: int
+    stop_reason: str
     metrics: dict[str, float]
     num_training_rows: int
     num_square_columns: int
@@ -370,7 +374,7 @@ def read_model_file(content: bytes) -> ModelFile:
             kernel_weights=reader.matrix(),
             num_support_vectors=reader.integer(),
             certificate=_certificate(reader),
-            stop_reason=reader.byte(),
+            stop_reason=_STOP_REASONS[reader.byte()],
             metrics=dict(reader.many(lambda: (reader.string(), reader.double()))),
             num_training_rows=reader.integer(),
             num_square_columns=reader.integer(),

@@ -7,14 +7,24 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 import numpy as np
 
 from mercer._proto import v1
-from mercer._tables import is_frame, is_sparse, task_texts
+from mercer._tables import (
+    category_text,
+    category_values,
+    is_categorical,
+    is_frame,
+    is_sparse,
+    number_values,
+    task_texts,
+)
 
 # Rows of a message: at most so many numbers, of 8 bytes, well below the server's limit of 64 MiB.
 _NUMBERS_OF_A_MESSAGE = 1 << 20
 
 
-def num_rows(data: Any) -> int:
-    """Number of rows of a matrix, frame, or mapping of blocks."""
+def num_rows(data: Any, squares: Optional[Mapping[str, Any]] = None) -> int:
+    """Number of rows of a matrix, frame, or mapping of blocks; without `data` of the square matrices."""
+    if data is None and squares:
+        return num_rows(next(iter(squares.values())))
     if isinstance(data, Mapping):
         counts = {num_rows(block) for block in data.values()}
         if len(counts) != 1:
@@ -28,12 +38,17 @@ def num_rows(data: Any) -> int:
 
 
 def _width(data: Any) -> int:
+    if data is None:
+        return 0
     if isinstance(data, Mapping):
         return sum(_width(block) for block in data.values())
     return int(data.shape[1]) if hasattr(data, "shape") else int(np.asarray(data).shape[1])
 
 
 def slice_rows(data: Any, begin: int, end: int) -> Any:
+    """Rows `begin` to `end` of what users have; of nothing nothing."""
+    if data is None:
+        return None
     if isinstance(data, Mapping):
         return {name: slice_rows(block, begin, end) for name, block in data.items()}
     if is_frame(data):
@@ -50,13 +65,12 @@ def _add_frame(rows: Any, block: str, frame: Any) -> None:
     if all(getattr(dtype, "kind", "O") in "buif" for dtype in frame.dtypes):
         rows.dense.add(name=block, columns=[str(c) for c in frame.columns], values=_raw(frame.to_numpy()))
         return
-    for name, dtype in zip(frame.columns, frame.dtypes):
-        column = rows.columns.add(name=str(name))
-        if getattr(dtype, "kind", "O") in "buif":
-            column.numbers.values.extend(frame[name].to_numpy(dtype="f8").tolist())
+    for position, name in enumerate(frame.columns):
+        column, series = rows.columns.add(name=str(name)), frame.iloc[:, position]
+        if is_categorical(series):
+            column.texts.values.extend("" if t is None else category_text(t) for t in category_values(series))
         else:
-            texts = frame[name].to_numpy(dtype=object, na_value=None)
-            column.texts.values.extend("" if t is None else str(t) for t in texts)
+            column.numbers.values.extend(number_values(series).astype(np.float64).tolist())
 
 
 def _add_block(rows: Any, block: str, data: Any) -> None:
@@ -77,9 +91,10 @@ def _add_block(rows: Any, block: str, data: Any) -> None:
 
 
 def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Sequence[str] = ()) -> Any:
-    """The message Rows of a matrix, a DataFrame, or a mapping of block names to those."""
+    """The message Rows of a matrix, a DataFrame, or a mapping of block names to those, or of `squares` alone."""
     rows = v1.Rows(tasks=tasks)
-    for name, block in data.items() if isinstance(data, Mapping) else (("", data),):
+    tables = {} if data is None else data if isinstance(data, Mapping) else {"": data}
+    for name, block in tables.items():
         _add_block(rows, name, block)
     for name, matrix in (squares or {}).items():
         rows.squares.add(name=name, values=_raw(matrix))
@@ -88,7 +103,7 @@ def make_rows(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Seq
 
 def batches(data: Any, squares: Optional[Mapping[str, Any]] = None, tasks: Any = None) -> Iterator[Any]:
     """Messages Rows of at most some megabytes each, in order."""
-    total = num_rows(data)
+    total = num_rows(data, squares)
     texts = [] if tasks is None else task_texts(tasks, total)
     width = _width(data) + sum(np.asarray(m).shape[1] for m in (squares or {}).values())
     step = max(1, _NUMBERS_OF_A_MESSAGE // max(1, width))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import pathlib
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -85,23 +86,43 @@ def make_column(name: str, values: Any, role: str = "feature") -> Column:
 def frame_columns(frame: Any, roles: Roles) -> list[Column]:
     """The columns of a pandas DataFrame, those with a role last."""
     columns = []
-    for name, dtype in zip(frame.columns, frame.dtypes):
-        series = frame[name]
-        role = roles.get(str(name), "feature")
-        categorical = getattr(dtype, "kind", "O") not in "buif"
-        if categorical and _is_numeric(dtype):  # nullable numbers, sparse columns
-            series, categorical = series.astype("float64"), False
-        values = series.to_numpy(dtype=object if categorical else None, na_value=None) \
-            if categorical else series.to_numpy()  # fmt: skip
-        columns.append(make_column(str(name), values, role))
+    for position, name in enumerate(frame.columns):
+        series = frame.iloc[:, position]
+        values = category_values(series) if is_categorical(series) else number_values(series)
+        columns.append(make_column(str(name), values, roles.get(str(name), "feature")))
     unknown = [name for name in roles if name not in map(str, frame.columns)]
     if unknown:
         raise ValueError(f"roles name columns that are not there: {', '.join(unknown)}")
     return columns
 
 
-def _is_numeric(dtype: Any) -> bool:
-    return bool(getattr(dtype, "_is_numeric", False)) or bool(getattr(dtype, "_is_boolean", False))
+def is_categorical(series: Any) -> bool:
+    """Whether a column of a pandas DataFrame holds categories: by its type, or as it has a value that is no number."""
+    dtype = series.dtype
+    if getattr(dtype, "kind", "O") in "buif":
+        return False
+    if hasattr(dtype, "categories"):
+        return True
+    if getattr(dtype, "_is_numeric", False) or getattr(dtype, "_is_boolean", False):  # nullable numbers
+        return False
+    return not all(value is None or isinstance(value, (numbers.Real, np.bool_)) for value in category_values(series))
+
+
+def has_categories(data: Any) -> bool:
+    """Whether `data` is a DataFrame with a categorical column."""
+    return is_frame(data) and any(is_categorical(data.iloc[:, i]) for i in range(data.shape[1]))
+
+
+def category_values(series: Any) -> npt.NDArray[Any]:
+    """The values of a column of a DataFrame as objects, None where one is missing."""
+    return np.asarray(series.astype(object).where(series.notna(), None).to_numpy(dtype=object))
+
+
+def number_values(series: Any) -> npt.NDArray[Any]:
+    """The values of a column of a DataFrame as numbers, NaN where one is missing."""
+    if getattr(series.dtype, "kind", "O") in "buif" and isinstance(series.dtype, np.dtype):
+        return np.asarray(series.to_numpy())
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def matrix_column(matrix: Any, names: Optional[Sequence[str]]) -> Column:

@@ -21,8 +21,8 @@ class TaskClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         y : array-like of shape (n_samples,)
             Classes; of several tasks two, the same ones in each.
         sample_weight : array-like of shape (n_samples,), optional
@@ -41,8 +41,8 @@ class TaskClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
             The name of the task of each row; needed where ``fit`` had any.
 
@@ -58,8 +58,8 @@ class TaskClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
             The name of the task of each row; needed where ``fit`` had any.
 
@@ -74,8 +74,8 @@ class TaskClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         y : array-like of shape (n_samples,)
             Classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -98,8 +98,8 @@ class TaskRegressor(KernelRegressor):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional
@@ -118,8 +118,8 @@ class TaskRegressor(KernelRegressor):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         tasks : array-like of shape (n_samples,), optional
             The name of the task of each row; needed where ``fit`` had any.
 
@@ -134,8 +134,8 @@ class TaskRegressor(KernelRegressor):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Features.
+        X : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Features; columns of a DataFrame that are no numbers are categories.
         y : array-like of shape (n_samples,)
             Numbers.
         sample_weight : array-like of shape (n_samples,), optional

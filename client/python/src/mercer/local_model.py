@@ -51,7 +51,14 @@ class LocalModel:
         Of a model of several tasks their names, one for each output; else empty.
     task_column : str
         Name of the column that says which task a row is of; else empty.
+    categories : dict of str to tuple of str
+        Of the categorical columns, the categories that training knew.
+    squares : tuple of str
+        Names of the square matrices that the model reads: precomputed kernels and distances.
     certificate, metrics : dict of str to float
+    stop_reason : str
+        What ended the training: ``"converged"``, ``"iteration_limit"``, ``"time_limit"``, ``"stop_requested"``,
+        ``"numerical_limit"`` or ``"objective_zero"``.
     num_support_vectors, num_training_rows : int
     """
 
@@ -70,7 +77,11 @@ class LocalModel:
         self.bias = file.bias
         self.tasks = file.tasks
         self.task_column = file.task_column
+        columns = [column for block in file.preprocessing.blocks for column in block.columns]
+        self.categories = {column.name: column.categories for column in columns if column.categorical}
+        self.squares = file.preprocessing.squares
         self.certificate = file.certificate
+        self.stop_reason = file.stop_reason
         self.metrics = file.metrics
         self.num_support_vectors = file.num_support_vectors
         self.num_training_rows = file.num_training_rows
@@ -102,7 +113,8 @@ class LocalModel:
         Parameters
         ----------
         rows : array, sparse matrix, DataFrame, or mapping of block names to those
-            A matrix has the model's columns in their order; those of a DataFrame are found by name.
+            A matrix has the model's columns in their order; those of a DataFrame are found by name. None for a model
+            that reads `squares` alone.
         squares : mapping of str to array, optional
             For precomputed kernels and distances: rows x training rows.
         task : str
@@ -110,7 +122,7 @@ class LocalModel:
         tasks : sequence, optional
             The name of the task of each row.
         """
-        total = num_rows(rows)
+        total = num_rows(rows, squares)
         own = self._own_outputs(rows, total, task, tasks)
         values = self._all_values(rows, total, squares)
         return values if own is None else values[np.arange(total), own][:, None]
@@ -151,7 +163,7 @@ class LocalModel:
         step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
         for begin in range(0, total, step):
             end = min(begin + step, total)
-            features = prepare(self._file.preprocessing, slice_rows(rows, begin, end))
+            features = prepare(self._file.preprocessing, slice_rows(rows, begin, end), end - begin)
             part = {name: matrix[begin:end] for name, matrix in matrices.items()}
             values[begin:end] = self._evaluate(features, part)
         return values

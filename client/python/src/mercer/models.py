@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import errors
-from mercer._channel import Requests
+from mercer._channel import Connection, Requests
 from mercer._proto import v1
 from mercer._retry import call_with_retries
 from mercer._rows import batches, num_rows
@@ -88,6 +88,11 @@ class Model:
     def __init__(self, client: "Client", name: str) -> None:
         self._client = client
         self.name = name
+
+    @property
+    def connection(self) -> Connection:
+        """To the server that has the model."""
+        return self._client.connection
 
     @property
     def model(self) -> str:
@@ -201,7 +206,8 @@ class Model:
         Parameters
         ----------
         rows : array, sparse matrix, DataFrame, mapping of block names to those, or Dataset
-            A matrix has the model's columns in their order; those of a DataFrame are found by name.
+            A matrix has the model's columns in their order; those of a DataFrame are found by name. None for a model
+            that reads `squares` alone.
         contributions : bool
             Also each kernel's share of each decision value.
         probabilities : bool
@@ -231,7 +237,7 @@ class Model:
                 for batch in batches(rows, squares, tasks):
                     yield v1.PredictStreamRequest(rows=batch)
 
-        if not header.dataset and num_rows(rows) == 0:
+        if not header.dataset and num_rows(rows, squares) == 0:
             raise ValueError("there are no rows to predict")
         return join_responses(list(self._client.connection.stream("PredictStream", Requests(requests()))))
 

@@ -1,0 +1,203 @@
+"""Estimators take data frames with categories, and matrices of kernel values."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
+from sklearn.utils import estimator_checks, get_tags
+
+from mercer.estimators import KernelRidge, KernelSVC, KernelSVR, LpMKLClassifier
+
+
+@pytest.fixture(autouse=True)
+def default_server(client, monkeypatch):
+    """Estimators without a server use that of the run."""
+    monkeypatch.setenv("MERCER_SERVER", client.address)
+
+
+@pytest.fixture
+def towns():
+    """Rows of every kind of column that frames have, and classes that follow from the categories alone."""
+    random = np.random.default_rng(11)
+    town = random.choice(["Riga", "Tartu", "Vilnius"], size=120)
+    grade = random.integers(1, 4, size=120)
+    frame = pd.DataFrame(
+        {
+            "age": random.normal(40, 10, size=120),
+            "town": town,
+            "grade": pd.Categorical(grade),
+            "count": pd.array(random.integers(0, 9, size=120), dtype="Int64"),
+            "mixed": pd.Series(list(random.integers(0, 2, size=120)), dtype=object),
+        }
+    )
+    return frame, np.where((town == "Riga") ^ (grade == 2), "yes", "no")
+
+
+def one_hot(frame):
+    """What the server makes of such a frame, by pandas."""
+    return pd.get_dummies(frame, columns=["town", "grade"]).astype(float)
+
+
+def test_categories_are_one_hot(towns):
+    frame, labels = towns
+    # Two features that stand for the same category are in the frame's order in neither; distances do not depend on it.
+    ours = KernelSVC(kernels="gaussian bandwidth=1", scaling="none", tol=1e-7).fit(frame, labels)
+    theirs = SVC(C=1.0, gamma=0.5, tol=1e-7).fit(one_hot(frame), labels)
+    np.testing.assert_allclose(ours.decision_function(frame), theirs.decision_function(one_hot(frame)), atol=1e-3)
+    assert ours.model_.categories == {"town": ("Riga", "Tartu", "Vilnius"), "grade": ("1", "2", "3")}
+    assert list(ours.feature_names_in_) == list(frame.columns)
+    assert ours.n_features_in_ == 5
+    assert get_tags(ours).input_tags.categorical
+
+
+def test_the_server_predicts_the_same(client, towns):
+    frame, labels = towns
+    fitted = LpMKLClassifier().fit(frame, labels)
+    mixed = frame.sample(frac=1.0, random_state=0)
+    np.testing.assert_allclose(
+        client.model(fitted.model_name_).decision_function(mixed), fitted.model_.decision_values(mixed)[:, 0], rtol=1e-9
+    )
+
+
+def test_pickles_of_categories_need_no_server(towns, server, tmp_path):
+    frame, labels = towns
+    fitted = KernelSVC(server=server.address).fit(frame, labels)
+    pickle.dump((fitted, frame), open(tmp_path / "fitted.pickle", "wb"))
+    server.stop()
+    script = "import pickle; m, X = pickle.load(open('fitted.pickle', 'rb')); print(*m.predict(X))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == list(fitted.predict(frame))
+
+
+def test_unseen_categories(towns):
+    frame, labels = towns[0].drop(columns="age"), towns[1]
+    new = frame.assign(town="Oslo")
+    refuses = KernelSVC().fit(frame, labels)
+    with pytest.raises(ValueError, match="row 0, column 'town': training did not know the category"):
+        refuses.predict(new)
+    takes = clone(refuses).set_params(unseen_category="all_zeros", scaling="none", kernels="linear").fit(frame, labels)
+    zeros = one_hot(pd.concat([frame, new])).drop(columns=["town_Oslo"]).iloc[len(frame) :]
+    theirs = SVC(kernel="linear", tol=1e-7).fit(one_hot(frame), labels)
+    assert np.mean(takes.predict(new) == theirs.predict(zeros)) > 0.95
+
+
+def test_missing_cells(towns):
+    frame, labels = towns
+    holes = frame.copy()
+    holes.loc[::7, "town"] = None
+    holes.loc[::9, "grade"] = np.nan
+    holes.loc[::11, "age"] = np.nan
+    holes.loc[::13, "count"] = pd.NA
+    with pytest.raises(ValueError, match="missing"):
+        KernelSVC().fit(holes, labels)
+    with pytest.raises(ValueError, match="missing"):
+        KernelSVC().fit(frame, labels).predict(holes)
+    fitted = KernelSVC(imputation="mean_or_most_frequent").fit(holes, labels)
+    filled = holes.fillna({"town": holes["town"].mode()[0], "grade": holes["grade"].mode()[0]})
+    np.testing.assert_array_equal(fitted.predict(filled), fitted.predict(holes))
+
+
+def test_frames_must_fit_the_training(towns):
+    frame, labels = towns
+    fitted = KernelSVC().fit(frame, labels)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="DataFrame with categories"):
+        fitted.predict(one_hot(frame).to_numpy()[:, :5])
+    with pytest.raises(ValueError, match="column 'age' must be numbers"):
+        fitted.predict(frame.assign(age="old"))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fitted.fit(frame, labels[:-1])
+    with pytest.raises(ValueError, match="1 sample"):
+        fitted.fit(frame[:1], labels[:1])
+
+
+def test_names_that_are_no_texts(towns):
+    frame, labels = towns
+    numbered = frame.set_axis(range(5), axis=1)
+    fitted = KernelSVC().fit(numbered, labels)
+    np.testing.assert_array_equal(fitted.predict(numbered), KernelSVC().fit(frame, labels).predict(frame))
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+def test_weights_and_cross_validation_of_frames(towns):
+    frame, labels = towns
+    heavy = np.where(labels == "yes", 1e4, 1.0)
+    assert set(KernelSVC(kernels="linear", C=0.01).fit(frame, labels, heavy).predict(frame)) == {"yes"}
+    assert cross_val_score(KernelSVC(kernels="polynomial degree=2"), frame, labels, cv=3).min() > 0.8
+    target = (frame["town"] == "Riga") * 2.0
+    assert cross_val_score(KernelSVR(kernels="linear"), frame, target, cv=3).min() > 0.8
+
+
+# ------------------------------------------------------------------------------------------------------- precomputed
+
+
+def test_precomputed_is_the_kernel(rings):
+    features, labels = rings
+    gram = rbf_kernel(features, gamma=0.5)
+    new = rbf_kernel(features[:50] + 0.1, features, gamma=0.5)
+    ours = KernelSVC(C=3.0, kernels="precomputed", tol=1e-7).fit(gram, labels)
+    theirs = SVC(C=3.0, kernel="precomputed", tol=1e-7).fit(gram, labels)
+    np.testing.assert_allclose(ours.decision_function(new), theirs.decision_function(new), atol=1e-3)
+    assert ours.n_features_in_ == 240
+    copy = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(copy.decision_function(new), ours.decision_function(new))
+
+
+def test_searches_slice_rows_and_columns(rings):
+    features, labels = rings
+    gram = rbf_kernel(features, gamma=0.5)
+    grid = {"C": [0.1, 1.0, 10.0]}
+    precomputed = GridSearchCV(KernelSVC(kernels="precomputed", tol=1e-6), grid, cv=4).fit(gram, labels)
+    plain = KernelSVC(kernels="gaussian bandwidth=1", scaling="none", tol=1e-6)
+    direct = GridSearchCV(plain, grid, cv=4).fit(features, labels)
+    np.testing.assert_allclose(
+        precomputed.cv_results_["mean_test_score"], direct.cv_results_["mean_test_score"], atol=0.01
+    )
+    assert precomputed.best_params_ == direct.best_params_
+
+
+@pytest.mark.parametrize("kind", [KernelSVC, KernelRidge])
+def test_checks_of_pairwise_estimators(kind):
+    no_kernel = "the matrix of the check has negative eigenvalues, which no kernel has"
+    expected = {
+        "check_positive_only_tag_during_fit": no_kernel,
+        "check_estimators_dtypes": no_kernel,
+    }
+    found = estimator_checks.check_estimator(
+        kind(kernels="precomputed"), expected_failed_checks=expected, on_skip=None, on_fail=None
+    )
+    assert {c["check_name"]: c["exception"] for c in found if c["status"] == "failed"} == {}
+    assert {c["check_name"] for c in found if c["status"] == "xfail"} == set(expected)
+    assert sum(c["status"] == "passed" for c in found) > 40
+
+
+def test_the_server_predicts_from_kernel_values_alone(client, rings):
+    features, labels = rings
+    gram = features @ features.T
+    fitted = KernelSVC(kernels="precomputed").fit(gram, labels)
+    (name,) = fitted.model_.squares
+    values = client.model(fitted.model_name_).decision_function(None, squares={name: gram})
+    np.testing.assert_allclose(values, fitted.model_.decision_values(None, {name: gram})[:, 0], rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_no_kernel_is_refused(rings):
+    features, labels = rings
+    with pytest.raises(ValueError, match="square matrix"):
+        KernelSVC(kernels="precomputed").fit(features, labels)
+    fitted = KernelSVC(kernels="precomputed").fit(features @ features.T, labels)
+    with pytest.raises(ValueError, match="240 features"):
+        fitted.predict(features)
+    with pytest.raises(ValueError, match="not symmetric"):
+        KernelSVC(kernels="precomputed").fit(np.triu(np.ones((240, 240))), labels)
