@@ -23,8 +23,9 @@ class CSIClassifier(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: one Gaussian
-        whose width is the median distance of the rows.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: one Gaussian whose width is the median distance of the rows.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
         a smoother function. In (0, inf).
@@ -47,7 +48,10 @@ class CSIClassifier(KernelClassifier):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -57,12 +61,13 @@ class CSIClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -109,6 +114,7 @@ class CSIClassifier(KernelClassifier):
         class_weight: Any = None,
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -127,6 +133,7 @@ class CSIClassifier(KernelClassifier):
         self.class_weight = class_weight
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -148,8 +155,9 @@ class CSIRegressor(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: one Gaussian
-        whose width is the median distance of the rows.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: one Gaussian whose width is the median distance of the rows.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
         a smoother function. In (0, inf).
@@ -168,7 +176,10 @@ class CSIRegressor(KernelRegressor):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -178,12 +189,13 @@ class CSIRegressor(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -226,6 +238,7 @@ class CSIRegressor(KernelRegressor):
         tolerance: float = 0.0,
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -242,6 +255,7 @@ class CSIRegressor(KernelRegressor):
         self.tolerance = tolerance
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

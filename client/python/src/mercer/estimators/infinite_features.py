@@ -117,7 +117,10 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -127,12 +130,13 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -202,6 +206,7 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         class_weight: Any = None,
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -243,6 +248,7 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         self.class_weight = class_weight
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -354,7 +360,10 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -364,12 +373,13 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -435,6 +445,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         solver: str = "auto",
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -474,6 +485,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         self.solver = solver
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

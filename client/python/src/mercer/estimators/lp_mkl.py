@@ -24,8 +24,10 @@ class LpMKLClassifier(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: a linear one,
-        and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median
+        distance.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -80,7 +82,10 @@ class LpMKLClassifier(KernelClassifier):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -90,12 +95,13 @@ class LpMKLClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -149,6 +155,7 @@ class LpMKLClassifier(KernelClassifier):
         class_weight: Any = None,
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -174,6 +181,7 @@ class LpMKLClassifier(KernelClassifier):
         self.class_weight = class_weight
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -196,8 +204,10 @@ class LpMKLRegressor(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: a linear one,
-        and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median
+        distance.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -251,7 +261,10 @@ class LpMKLRegressor(KernelRegressor):
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
-        Whether NaN is an error, or replaced by the mean of the column.
+        Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
+    unseen_category : {'refuse', 'all_zeros'}, default='refuse'
+        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
+        of all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -261,12 +274,13 @@ class LpMKLRegressor(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else a server that is
-        started for this process. With several processes (``n_jobs``) give one.
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
+        for this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version. None: a new one.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
+        with the estimator.
     verbose : bool, default=False
-        Whether to show a bar of the package tqdm.
+        Whether to show progress: a bar of the package tqdm, or lines without it.
 
     Attributes
     ----------
@@ -317,6 +331,7 @@ class LpMKLRegressor(KernelRegressor):
         exact_certificate: bool = False,
         scaling: str = "standardize",
         imputation: str = "refuse",
+        unseen_category: str = "refuse",
         tol: float = 0.001,
         max_iter: Any = None,
         time_limit: Any = None,
@@ -341,6 +356,7 @@ class LpMKLRegressor(KernelRegressor):
         self.exact_certificate = exact_certificate
         self.scaling = scaling
         self.imputation = imputation
+        self.unseen_category = unseen_category
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
