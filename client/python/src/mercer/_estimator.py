@@ -8,7 +8,7 @@ import functools
 import os
 import uuid
 from collections.abc import Iterator
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from mercer import errors
 from mercer._content import Part
 from mercer._proto import v1
+from mercer._shared_server import shared
 from mercer._tables import (
     Column,
     dense_part,
@@ -37,7 +38,6 @@ from mercer._tables import (
 from mercer._upload import Upload
 from mercer.client import Client, connect
 from mercer.jobs import Job, Progress
-from mercer.local import local
 from mercer.local_model import load_model
 
 Array = npt.NDArray[np.float64]
@@ -55,9 +55,9 @@ _MOST_DENSE_NUMBERS = 1 << 27
 
 
 @functools.lru_cache(maxsize=8)
-def _client(address: Optional[str], process: int) -> Client:
+def _client(address: str, process: int) -> Client:
     """One for each server; a fork of this process makes its own."""
-    return local() if address is None else connect(address)
+    return connect(address)
 
 
 def find_client(server: Server) -> Client:
@@ -66,7 +66,8 @@ def find_client(server: Server) -> Client:
         return server
     if server is not None and not isinstance(server, str):
         raise TypeError(f"server must be a mercer.Client, an address or None, is {server!r}")
-    return _client(server or os.environ.get("MERCER_SERVER") or None, os.getpid())
+    address = server or os.environ.get("MERCER_SERVER")
+    return _client(address, os.getpid()) if address else shared()
 
 
 def _by_output(weights: Array) -> Array:

@@ -20,17 +20,20 @@ _NAME = "mercer-server"
 Process = subprocess.Popen[str]
 
 # Runs the server until its own input ends, which the system sees to however this process ends: a notebook's kernel is
-# killed when it is started again. Then it lets the server drain, and removes the folder if there is one to remove.
+# killed when it is started again. Then it lets the server drain, and removes the folder if there is one to remove, and
+# a link to it that leads nowhere then.
 _KEEPER = """
-folder=$1
-shift
+folder=$1 link=$2
+shift 2
 "$@" </dev/null &
 exec >/dev/null
 cat
+exec </dev/null
 kill -TERM $!
 wait $!
 code=$?
 [ -z "$folder" ] || rm -rf "$folder"
+[ -z "$link" ] || [ -e "$link" ] || rm -f "$link"
 exit $code
 """
 
@@ -99,13 +102,18 @@ def local(
     data = os.fspath(data_dir) if data_dir is not None else os.path.join(str(folder), "data")
     try:
         os.makedirs(data, exist_ok=True)
-        chosen = flags if any(flag.startswith("--http") for flag in flags) else [*_http_flags(path), *flags]
-        process, address = _start([path, "--data-dir", data, "--listen", "127.0.0.1:0", *chosen], data, folder or "")
+        process, address = start_keeper(server_command(path, data, flags), data, folder or "")
     except BaseException:
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     return LocalClient(Connection(address), process, data)
+
+
+def server_command(path: str, data: str, flags: Sequence[str] = ()) -> list[str]:
+    """Of a server on free ports of this machine."""
+    chosen = flags if any(flag.startswith("--http") for flag in flags) else [*_http_flags(path), *flags]
+    return [path, "--data-dir", data, "--listen", "127.0.0.1:0", *chosen]
 
 
 def _log_file(data: str) -> str:
@@ -119,13 +127,18 @@ def _http_flags(path: str) -> list[str]:
     return ["--http", "127.0.0.1:0"] if "--http " in help_text else []
 
 
-def _start(command: Sequence[str], data: str, folder: str) -> tuple[Process, str]:
-    """The process of the keeper, and the address that the server listens on."""
+def start_keeper(
+    command: Sequence[str], data: str, folder: str, link: str = "", users: int = subprocess.PIPE
+) -> tuple[Process, str]:
+    """The process of the keeper, and the address that the server listens on.
+
+    With the end of the input `users` the server ends; then `folder`, and a `link` to it, are removed.
+    """
     log = _log_file(data)
     with open(log, "ab") as errors:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", _KEEPER, "sh", folder, *command],
-            stdin=subprocess.PIPE,
+            ["/bin/sh", "-c", _KEEPER, "sh", folder, link, *command],
+            stdin=users,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
@@ -136,7 +149,8 @@ def _start(command: Sequence[str], data: str, folder: str) -> tuple[Process, str
         if line.startswith("listening on "):
             return process, line.split()[-1]
     text = _tail(log)
-    _stop(process, os.getpid())
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate()
     raise RuntimeError(f"the server did not start:\n{text}")
 
 

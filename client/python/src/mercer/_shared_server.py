@@ -1,0 +1,116 @@
+"""The server that a process shares with the processes of its parallel work, when nobody names one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import multiprocessing
+import os
+import pathlib
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Optional
+
+from mercer._channel import Connection
+from mercer.client import Client
+from mercer.local import Process, find_server, server_command, start_keeper
+
+# Files of a server in its folder: a pipe that every user of it holds open for writing, and where it listens.
+USERS = "users"
+ADDRESS = "address"
+
+_lock = threading.Lock()
+_keepers: list[Process] = []  # held, because they outlive this process where others use their servers
+_found: Optional[tuple[int, Client]] = None  # with the number of the process that has found it: a fork looks anew
+
+
+def shared() -> Client:
+    """A client of that server. Whoever needs it first starts it; it ends with the last process that has used it.
+
+    Workers of joblib and multiprocessing share the server of the process that has started them, so that a search
+    over folds has one queue, and its jobs divide the processors among themselves.
+    """
+    global _found
+    with _lock:
+        if _found is None or _found[0] != os.getpid():
+            _found = (os.getpid(), Client(Connection(_join())))
+        return _found[1]
+
+
+def _join() -> str:
+    """The address of the server, as a user of which this process counts until its end."""
+    parent = multiprocessing.parent_process()
+    root = os.getpid() if parent is None else parent.pid
+    meeting = _own_folder()
+    link = meeting / str(root)
+    with _alone(meeting):
+        address = _open(link)
+        if address is None:
+            link.unlink(missing_ok=True)  # of a server that has ended, or was killed
+            _start(link)
+            address = _open(link)
+    if address is None:
+        raise RuntimeError("the server ended as soon as it had started")
+    return address
+
+
+def _open(link: pathlib.Path) -> Optional[str]:
+    """Becomes a user of the server whose folder `link` leads to; None when it is gone."""
+    try:
+        # The server's keeper reads this pipe to its end, which comes when no process has it open any more, however they
+        # ended. So it is never closed here.
+        os.open(link / USERS, os.O_WRONLY | os.O_NONBLOCK)
+        return (link / ADDRESS).read_text(encoding="ascii")
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENXIO):  # no such server, or nobody reads
+            return None
+        raise
+
+
+def _start(link: pathlib.Path) -> None:
+    """Starts a server in a temporary folder, to which `link` then leads; this process is its first user."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="mercer-"))
+    try:
+        data = str(folder / "data")
+        os.mkdir(data)
+        os.mkfifo(folder / USERS, 0o600)
+        reading = os.open(folder / USERS, os.O_RDONLY | os.O_NONBLOCK)  # would else wait for a writer
+        try:
+            os.open(folder / USERS, os.O_WRONLY)
+            os.set_blocking(reading, True)
+            command = server_command(find_server(), data)
+            keeper, address = start_keeper(command, data, str(folder), str(link), reading)
+        finally:
+            os.close(reading)
+        _keepers.append(keeper)
+        (folder / ADDRESS).write_text(address, encoding="ascii")
+        link.symlink_to(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _own_folder() -> pathlib.Path:
+    """Where processes of this user meet; nobody else can put anything there."""
+    folder = pathlib.Path(tempfile.gettempdir(), f"mercer-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} must be a folder that belongs to this user alone; remove it")
+    return folder
+
+
+@contextlib.contextmanager
+def _alone(folder: pathlib.Path) -> Iterator[None]:
+    """Keeps other processes of this user out."""
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,149 @@
+"""Processes that work together train on one server, which ends with them."""
+
+import os
+import pathlib
+import select
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# Stands in for the server's program: notes which servers are started.
+PROGRAM = """#!/bin/sh
+case "$*" in *--data-dir*) echo $$ >>"{log}" ;; esac
+exec "{server}" "$@"
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a script without a server; returns the process, and the file with the numbers of the servers' processes."""
+    log = tmp_path / "started"
+    program = tmp_path / "mercer-server"
+    program.write_text(PROGRAM.format(log=log, server=os.environ["MERCER_SERVER_PROGRAM"]))
+    program.chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    environment = {
+        **os.environ,
+        "MERCER_SERVER_PROGRAM": str(program),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+    }
+    environment.pop("MERCER_SERVER", None)
+
+    def start(script):
+        head = "import numpy as np; from mercer.estimators import KernelSVC\n" + textwrap.dedent(
+            """
+            X = np.random.default_rng(0).normal(size=(60, 3))
+            y = X[:, 0] > 0
+            """
+        )
+        command = [sys.executable, "-c", head + textwrap.dedent(script)]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True), log
+
+    return start
+
+
+def servers(log):
+    return [int(line) for line in log.read_text().split()]
+
+
+def assert_gone(pid):
+    """Waits for the end of a process that is no child of ours."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    assert select.select([descriptor], [], [], 30)[0], f"process {pid} lives on"
+    os.close(descriptor)
+
+
+SEARCH = """
+    from sklearn.model_selection import GridSearchCV
+    search = GridSearchCV(KernelSVC(), {"C": [0.1, 1, 10]}, cv=4, n_jobs=4).fit(X, y)
+    print(search.best_score_)
+"""
+
+
+def test_a_search_in_many_processes_has_one_server(run, tmp_path):
+    process, log = run(SEARCH)
+    out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert float(out) > 0.8
+    (server,) = servers(log)
+    assert_gone(server)
+
+
+def test_processes_of_multiprocessing_share_it_too(run):
+    process, log = run(
+        """
+        from joblib import parallel_config
+        from sklearn.model_selection import cross_val_score
+        KernelSVC().fit(X, y)
+        with parallel_config("multiprocessing"):
+            print(cross_val_score(KernelSVC(), X, y, cv=3, n_jobs=3).mean())
+        """
+    )
+    out, _ = process.communicate(timeout=300)
+    assert float(out) > 0.8
+    assert len(servers(log)) == 1
+
+
+def test_threads_share_it_too(run):
+    process, log = run(
+        """
+        from joblib import parallel_config
+        from sklearn.model_selection import cross_val_score
+        with parallel_config("threading"):
+            print(cross_val_score(KernelSVC(), X, y, cv=3, n_jobs=3).mean())
+        """
+    )
+    out, _ = process.communicate(timeout=300)
+    assert float(out) > 0.8
+    assert len(servers(log)) == 1
+
+
+def test_a_killed_process_takes_its_server_along(run, tmp_path):
+    process, log = run("KernelSVC().fit(X, y); print('fitted', flush=True); input()")
+    assert process.stdout.readline() == "fitted\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    (server,) = servers(log)
+    assert_gone(server)
+
+
+def test_nobody_else_can_open_the_meeting_place(run, tmp_path):
+    process, _ = run("KernelSVC().fit(X, y)")
+    process.communicate(timeout=300)
+    folder = tmp_path / "tmp" / f"mercer-{os.getuid()}"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o755)
+    process, _ = run(
+        """
+        try:
+            KernelSVC().fit(X, y)
+        except PermissionError as error:
+            print(error)
+        """
+    )
+    out, _ = process.communicate(timeout=300)
+    assert "belongs to this user alone" in out
+
+
+def test_what_killed_servers_left_is_passed_over(run, tmp_path):
+    folder = pathlib.Path(tmp_path, "tmp", f"mercer-{os.getuid()}")
+    folder.mkdir(mode=0o700)
+    process, log = run(
+        f"""
+        import os
+        os.symlink("/nowhere", "{folder}/%d" % os.getpid())
+        print(KernelSVC().fit(X, y).score(X, y) > 0.8)
+        """
+    )
+    out, _ = process.communicate(timeout=300)
+    assert out == "True\n"
+    assert len(servers(log)) == 1
