@@ -7,12 +7,14 @@ import dataclasses
 import functools
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
 from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -35,6 +37,7 @@ from mercer._tables import (
     square_part,
     task_texts,
 )
+from mercer._temporary import delete_with
 from mercer._upload import Upload
 from mercer.client import Client, connect
 from mercer.jobs import Job, Progress
@@ -195,6 +198,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 job.cancel()
             raise
         model = job.result()
+        self._forget_model()
+        if self.model is None:
+            self._deletion = delete_with(self, model)
         self.model_ = load_model(model.export())
         self.model_name_ = model.name
         self.job_name_ = job.name
@@ -208,6 +214,35 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.chosen_weights_ = _by_output(self.model_.feature_weights)
         self.intercept_ = self.model_.bias
         self.certificate_ = self.model_.certificate
+        self._warn_of_limits()
+
+    def _warn_of_limits(self) -> None:
+        """Says that the training ended before the gap that was asked for."""
+        why = {
+            "iteration_limit": f"at max_iter={self.max_iter}; raise it",
+            "time_limit": f"at time_limit={self.time_limit}; raise it",
+            "stop_requested": "because it was stopped",
+            "numerical_limit": "because floating point allows no further progress",
+        }.get(self.model_.stop_reason)
+        if why is None:
+            return
+        gap = self.certificate_["accuracy"]
+        warnings.warn(
+            f"{type(self).__name__}: training ended with the relative gap {gap:.2g} instead of tol={self.tol:g}, {why}",
+            ConvergenceWarning,
+            stacklevel=6,  # that of the caller of fit
+        )
+
+    def _forget_model(self) -> None:
+        """Has the model that an earlier ``fit`` left on the server deleted, unless it has a name."""
+        deletion = self.__dict__.pop("_deletion", None)
+        if deletion is not None:
+            deletion()
+
+    def __getstate__(self) -> Any:
+        state = dict(super().__getstate__())
+        state.pop("_deletion", None)  # a copy does not own the model on the server
+        return state
 
     def _shown(self, job: Job) -> Iterator[Progress]:
         return job.progress_bar() if self.verbose else job.progress()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import time
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from mercer import _proto, errors
+from mercer._bars import open_bar
 from mercer._proto import v1
 from mercer._retry import WATCHES, Backoff
 
@@ -100,6 +102,15 @@ def read_event(event: Any) -> Progress:
     return Progress(event.sequence, when, kind, event.attempt, event.iteration, message=event, **fields)
 
 
+def _show(shown: Any, event: Progress) -> None:
+    """Tells a bar of an event."""
+    if event.kind == "progress":
+        gap = "" if event.relative_gap is None else f" gap {event.relative_gap:.1e}"
+        shown.show(event.fraction, f"{event.phase} iteration {event.iteration}{gap}")
+    elif event.kind == "state_change":
+        shown.show(1.0 if event.state == "succeeded" else 0.0, event.state)
+
+
 class Job:
     """A handle of a job. It holds no connection open; what it knows is as of the last call."""
 
@@ -166,30 +177,20 @@ class Job:
                 backoff.wait_or_raise(error)
 
     def progress_bar(self, **options: Any) -> Iterator[Progress]:
-        """As :meth:`progress`, and shows a bar of the package tqdm.
+        """As :meth:`progress`, and shows a bar of the package tqdm; without the package it prints lines.
 
         Parameters
         ----------
         **options
             For tqdm.
         """
-        from tqdm.auto import tqdm
-
-        options.setdefault("desc", self.message.display_name or self.name)
-        form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
-        with tqdm(total=1.0, bar_format=form, **options) as shown:
+        with open_bar(self.message.display_name or self.name, options) as shown:
             for event in self.progress():
-                if event.kind == "progress":
-                    shown.n = max(shown.n, min(event.fraction, 1.0))
-                    gap = "" if event.relative_gap is None else f" gap {event.relative_gap:.1e}"
-                    shown.set_postfix_str(f"{event.phase} iteration {event.iteration}{gap}")
-                elif event.kind == "state_change":
-                    shown.n = 1.0 if event.state == "succeeded" else shown.n
-                    shown.set_postfix_str(event.state)
+                _show(shown, event)
                 yield event
 
     def bar(self, **options: Any) -> Model:
-        """Waits as :meth:`wait` does, and shows a bar of the package tqdm.
+        """Waits as :meth:`wait` does, and shows a bar of the package tqdm; without the package it prints lines.
 
         Parameters
         ----------
@@ -200,31 +201,42 @@ class Job:
             pass
         return self.result()
 
-    def wait(self, timeout: Optional[float] = None) -> "Model":
+    def wait(self, timeout: Optional[float] = None, progress: bool = False) -> "Model":
         """Waits for the end and returns the model.
 
         Parameters
         ----------
         timeout : float, optional
             Seconds; after them TimeoutError, and the job goes on.
+        progress : bool
+            Whether to show how far it is, as :meth:`bar` does.
 
         Raises
         ------
         JobFailedError, JobCancelledError
         """
         if timeout is None:
-            for _ in self.progress():
+            for _ in self.progress_bar() if progress else self.progress():
                 pass
             return self.result()
+        with open_bar(self.message.display_name or self.name, {}) if progress else contextlib.nullcontext() as shown:
+            self._poll(timeout, shown)
+        return self.result()
+
+    def _poll(self, timeout: float, shown: Any) -> None:
+        """Asks again and again until the job has ended."""
         deadline = time.monotonic() + timeout
         delay = 0.01
         while not self.refresh().done:
+            if shown is not None and self.message.HasField("progress"):
+                _show(shown, read_event(self.message.progress))
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"{self.name} is {self.state} after {timeout} seconds")
             time.sleep(min(delay, left))
             delay = min(delay * 1.5, 1.0)
-        return self.result()
+        if shown is not None:
+            shown.show(1.0 if self.state == "succeeded" else 0.0, self.state)
 
     def result(self) -> "Model":
         """The model of a job that has ended.

@@ -1,0 +1,78 @@
+"""Models that go with the object that they were trained for."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import queue
+import threading
+import weakref
+from typing import Any, Optional
+
+from mercer import errors
+from mercer._proto import v1
+from mercer.models import Model
+
+# Of one deletion: a server that has gone must not keep a program from ending.
+_CALL_SECONDS = 2.0
+# Of all deletions that are left at the end of the program.
+_LAST_SECONDS = 5.0
+
+
+class _Deleter:
+    """A thread that deletes models.
+
+    An object's end may come anywhere, also where its thread holds a lock of gRPC; so nothing is called there.
+    """
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._models: queue.SimpleQueue[Optional[Model]] = queue.SimpleQueue()
+        self._pending: set[Any] = set()
+        self._thread = threading.Thread(target=self._run, name="mercer-deleter", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)
+
+    def delete_with(self, owner: Any, model: Model) -> Any:
+        """A finalizer of `owner` that has `model` deleted."""
+        finalizer = weakref.finalize(owner, self._models.put, model)
+        finalizer.atexit = False  # _end sees to those that are left
+        self._pending = {pending for pending in self._pending if pending.alive} | {finalizer}
+        return finalizer
+
+    def _run(self) -> None:
+        while (model := self._models.get()) is not None:
+            # The server may have gone, the model have got an alias, or somebody else have deleted it.
+            with contextlib.suppress(errors.MercerError, ValueError):  # ValueError: the channel is closed
+                request = v1.DeleteModelRequest(name=model.name)
+                model.connection.once("DeleteModel", request, timeout=_CALL_SECONDS)
+
+    def _end(self) -> None:
+        if os.getpid() != self.process:
+            return
+        for finalizer in self._pending:
+            left = finalizer.detach()  # at the end of a program finalizers do nothing when they are called
+            if left is not None:
+                self._models.put(left[2][0])
+        self._models.put(None)
+        self._thread.join(_LAST_SECONDS)
+
+
+_lock = threading.Lock()
+_deleter: Optional[_Deleter] = None
+
+
+def delete_with(owner: Any, model: Model) -> Any:
+    """Has a version of a model deleted when `owner` ends, or the program; copies and pickles of it do not count.
+
+    Returns
+    -------
+    finalizer : callable
+        Called, it has the model deleted now.
+    """
+    global _deleter
+    with _lock:
+        if _deleter is None or _deleter.process != os.getpid():  # threads do not live on in a fork
+            _deleter = _Deleter()
+        return _deleter.delete_with(owner, model)
