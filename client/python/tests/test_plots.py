@@ -1,6 +1,7 @@
-"""Charts show the numbers of the training and of the model."""
+"""Charts show the numbers of the training and of the model, where they are asked for, whole, and as text if need be."""
 
 import datetime
+import sys
 
 import matplotlib
 import numpy as np
@@ -9,13 +10,27 @@ import pytest
 matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from mercer import Progress, plots  # noqa: E402
-from mercer.estimators import LpMKLClassifier  # noqa: E402
+from mercer import Progress, _bars, plots  # noqa: E402
+from mercer.estimators import InfiniteFeaturesClassifier, LpMKLClassifier  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def fitted(client, rings):
     return LpMKLClassifier(server=client).fit(*rings)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def events(*points):
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return [
+        Progress(n, now, kind, 1, i, relative_gap=gap, from_iteration=1, phase=phase)
+        for n, (kind, i, gap, phase) in enumerate(points)
+    ]
 
 
 def test_progress(client, fitted):
@@ -27,14 +42,13 @@ def test_progress(client, fitted):
     assert plots.plot_progress(fitted, plt.figure().gca(), "elapsed").get_xlabel() == "seconds"
     with pytest.raises(ValueError, match="against"):
         plots.plot_progress(fitted, against="time")
-    plt.close("all")
 
 
 def test_what_is_done_again_is_drawn_once():
-    now = datetime.datetime.now(datetime.timezone.utc)
-    points = [(1, "progress", 1, 0.5), (2, "progress", 2, 0.4), (3, "resumed", 0, None), (4, "progress", 2, 0.3)]
-    events = [Progress(n, now, kind, 1, i, relative_gap=gap, from_iteration=1) for n, kind, i, gap in points]
-    axes = plots.plot_progress(events, plt.figure().gca())
+    history = events(
+        ("progress", 1, 0.5, ""), ("progress", 2, 0.4, ""), ("resumed", 0, None, ""), ("progress", 2, 0.3, "")
+    )
+    axes = plots.plot_progress(history, plt.figure().gca())
     np.testing.assert_array_equal(axes.lines[0].get_xydata(), [[1, 0.5], [2, 0.3]])
 
 
@@ -44,4 +58,73 @@ def test_weights(client, fitted):
         axes = plots.plot_weights(model, plt.figure().gca(), most=3)
         np.testing.assert_allclose([bar.get_width() for bar in axes.patches], largest[:3])
         assert axes.get_yticklabels()[0].get_text() == fitted.kernel_names_[fitted.kernel_weights_.argmax()]
-    plt.close("all")
+
+
+def test_displays_are_those_of_scikit_learn(fitted):
+    figure, (left, right) = plt.subplots(1, 2)
+    weights = plots.KernelWeightsDisplay.from_estimator(fitted, ax=left)
+    progress = plots.TrainingProgressDisplay.from_estimator(fitted, ax=right)
+    assert (weights.ax_, progress.ax_) == (left, right)
+    assert weights.figure_ is progress.figure_ is figure
+    assert len(weights.bars_) == len(fitted.kernel_names_)
+    again = weights.plot()
+    assert again is weights
+    assert again.figure_ is not figure
+
+
+def test_weights_of_features(client, rings):
+    model = InfiniteFeaturesClassifier(max_groups=5, server=client).fit(*rings)
+    for shown in (model, client.model(model.model_name_)):
+        display = plots.KernelWeightsDisplay.from_estimator(shown)
+        np.testing.assert_allclose([bar.get_width() for bar in display.bars_], np.sort(model.chosen_weights_)[::-1])
+
+
+@pytest.mark.parametrize("draw", [plots.plot_weights, plots.plot_progress])
+def test_nothing_is_drawn_over(fitted, draw):
+    _, mine = plt.subplots()
+    mine.plot([1, 2, 3])
+    axes = draw(fitted)
+    assert axes is not mine
+    assert len(mine.lines) == 1
+    assert len(mine.patches) == 0
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_long_names_are_not_cut_off(own):
+    names = [f"gaussian(bandwidth=0.5, columns=capital_run_length_{'very_' * i}total)" for i in range(30)]
+    display = plots.KernelWeightsDisplay(names, np.arange(30.0)).plot(None if own else plt.subplots()[1], most=None)
+    figure = display.figure_
+    figure.canvas.draw()
+    inside = figure.bbox
+    for label in (*display.ax_.get_yticklabels(), display.ax_.xaxis.label):
+        box = label.get_window_extent()
+        assert inside.x0 <= box.x0 < box.x1 <= inside.x1
+        assert inside.y0 <= box.y0 < box.y1 <= inside.y1
+    assert len(display.bars_) == len({bar.get_y() for bar in display.bars_}) == 30
+    assert display.ax_.get_window_extent().width > 0.2 * inside.width
+    if own:
+        boxes = sorted((label.get_window_extent() for label in display.ax_.get_yticklabels()), key=lambda box: box.y0)
+        assert all(low.y1 <= high.y0 + 1 for low, high in zip(boxes, boxes[1:]))
+
+
+@pytest.mark.parametrize("phases", [2, 10, 11, 40])
+def test_a_legend_has_at_most_ten_entries(phases):
+    history = events(*(("progress", i, 0.5 / (i + 1), f"fold {p}") for p in range(phases) for i in range(3)))
+    display = plots.TrainingProgressDisplay.from_job(history)
+    assert len(display.ax_.lines) == phases
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert len(texts) == min(phases, 10)
+    if phases > 10:
+        assert texts[-1] == f"{phases - 9} more"
+
+
+def test_text_without_matplotlib(fitted, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setattr(_bars, "_hinted", set())
+    assert plots.plot_weights(fitted) is None
+    assert plots.plot_progress(fitted) is None
+    shown = capsys.readouterr()
+    assert fitted.kernel_names_[0] in shown.out
+    assert f"{fitted.kernel_weights_.max():.3g}" in shown.out
+    assert f"relative gap {fitted.history_[-3].relative_gap or fitted.certificate_['accuracy']:.1e}" in shown.out
+    assert shown.err.count("hint: with the package matplotlib") == 1

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mercer import _html, _proto
 from mercer._proto import v1
 
 if TYPE_CHECKING:
     from mercer.client import Client
+
+_ROLES = _proto.enum("ColumnRole")
 
 
 class Dataset:
@@ -53,6 +56,22 @@ class Dataset:
         """
         request = v1.DeleteDatasetRequest(name=self.name, when_unused=when_unused)
         self._client.connection.call("DeleteDataset", request)
+
+    def _repr_html_(self) -> str:
+        message = self.message
+        roles = [(_proto.enum_word(_ROLES, column.role), column.name) for column in message.role_columns]
+        return _html.table(
+            self.name,
+            [
+                ("name", _html.text(message.display_name)),
+                ("rows", f"{self.rows:,}"),
+                ("features", f"{self.num_columns:,}"),
+                ("columns with a role", _html.pairs(roles)),
+                ("matrices", _html.text(", ".join(square.name for square in message.squares))),
+                ("bytes", f"{message.size_bytes:,}"),
+                ("labels", _html.pairs(sorted(self.labels.items()))),
+            ],
+        )
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name} {self.rows} x {self.num_columns}>"

@@ -8,7 +8,7 @@ import datetime
 import time
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
-from mercer import _proto, errors
+from mercer import _html, _proto, errors
 from mercer._bars import open_bar
 from mercer._proto import v1
 from mercer._retry import WATCHES, Backoff
@@ -132,6 +132,28 @@ class Job:
     def done(self) -> bool:
         """Whether the last seen state is final."""
         return self.state in _FINAL
+
+    def _repr_html_(self) -> str:
+        message, rows = self.message, []
+        if message.HasField("progress"):
+            event = read_event(message.progress)
+            shown = f"{_html.meter(event.fraction)} {_html.text(event.phase)} iteration {event.iteration}"
+            gap = "" if event.relative_gap is None else f"{event.relative_gap:.2g}"
+            rows = [("progress", shown), ("relative gap", gap)]
+        why = message.error.message or message.reason
+        return _html.table(
+            self.name,
+            [
+                ("name", _html.text(message.display_name)),
+                ("state", _html.text(self.state)),
+                *rows,
+                ("why", _html.text(why)),
+                ("learner", _html.text(message.learner)),
+                ("data", _html.text(", ".join(data.dataset for data in message.request.data))),
+                ("model", _html.text(message.model)),
+                ("labels", _html.pairs(sorted(message.labels.items()))),
+            ],
+        )
 
     def __repr__(self) -> str:
         return f"<Job {self.name} {self.state}>"

@@ -7,12 +7,12 @@ import datetime
 import hashlib
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from mercer import errors
+from mercer import _html, errors
 from mercer._channel import Connection, Requests
 from mercer._proto import v1
 from mercer._retry import call_with_retries
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mercer.client import Client
 
 Array = npt.NDArray[np.float64]
+
+# Metrics and weights in a notebook.
+_SHOWN = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +81,14 @@ def join_responses(responses: list[Any]) -> Prediction:
     return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes)
 
 
+def _largest(names: Sequence[str], weights: Array) -> str:
+    """HTML of the largest weights of kernels or features over all outputs, each with a bar."""
+    sizes = np.abs(weights).max(axis=1) if weights.size else np.zeros(0)
+    top = sizes.max(initial=0.0)
+    order = [i for i in np.argsort(-sizes, kind="stable")[:_SHOWN] if sizes[i] > 0]
+    return "<br>".join(f"{_html.meter(sizes[i] / top)} {sizes[i]:.3g} {_html.text(names[i])}" for i in order)
+
+
 class Model:
     """A handle of a version of a model: ``"models/spam/versions/3"``.
 
@@ -101,6 +112,29 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model {self.name}>"
+
+    def _repr_html_(self) -> str:
+        try:
+            message = self.get()
+        except errors.MercerError as error:  # a notebook shows what is left, not a traceback
+            return _html.table(self.name, [("not shown", _html.text(error))])
+        certificate = message.certificate
+        gap = f"{certificate.accuracy:.2g}; objective {certificate.primal:.6g}, optimum at least {certificate.dual:.6g}"
+        weights = message.kernel_weights if message.kernel_weights.kernels else message.feature_weights
+        names = weights.kernels if message.kernel_weights.kernels else weights.features
+        return _html.table(
+            message.name,
+            [
+                ("aliases", _html.text(", ".join(message.aliases))),
+                ("learner", _html.text(message.learner)),
+                ("target", _html.text(message.target)),
+                ("metrics", _html.pairs((metric.name, f"{metric.value:.4g}") for metric in message.metrics[:_SHOWN])),
+                ("relative gap", gap),
+                ("largest weights", _largest(names, _matrix(weights.weights))),
+                ("training rows", f"{message.num_training_rows:,}"),
+                ("labels", _html.pairs(sorted(message.labels.items()))),
+            ],
+        )
 
     def get(self, full: bool = False) -> Any:
         """The message ``Model``: certificate, metrics, kernel weights, lineage.

@@ -1,29 +1,134 @@
-"""Charts of a training and of its model; needs matplotlib."""
+"""Charts of a training and of its model, in scikit-learn's way; without matplotlib they are printed as text.
+
+>>> display = KernelWeightsDisplay.from_estimator(fitted)           # doctest: +SKIP
+>>> display.ax_.set_title("Which kernels matter")                   # doctest: +SKIP
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
+import numpy.typing as npt
 
+from mercer._bars import hint
 from mercer.jobs import Job, Progress
 from mercer.local_model import LocalModel
 from mercer.models import Model
 
+Array = npt.NDArray[np.float64]
 Events = Union[Job, Iterable[Progress]]
 
-
-def _axes(axes: Any) -> Any:
-    if axes is not None:
-        return axes
-    import matplotlib.pyplot
-
-    return matplotlib.pyplot.gca()
+_MOST_IN_LEGEND = 10
+_LONGEST_NAME = 60
+_BAR_INCHES = 0.28
+_TEXT_BAR = 25
 
 
-def _history(training: Any) -> list[Progress]:
-    events = training.progress() if isinstance(training, Job) else getattr(training, "history_", training)
+def _axes(ax: Any, height: Optional[float] = None) -> Any:
+    """Where to draw: `ax`, or those of a new figure; None, and a hint, without matplotlib."""
+    if ax is None:
+        try:
+            import matplotlib.pyplot
+        except ImportError:
+            hint("matplotlib", "a chart")
+            return None
+        size = matplotlib.rcParams["figure.figsize"]
+        _, ax = matplotlib.pyplot.subplots(figsize=(size[0], height or size[1]))
+    if ax.figure.get_layout_engine() is None:  # names beside the bars would be cut off at the edge of the figure
+        ax.figure.set_layout_engine("constrained")
+    return ax
+
+
+def _shorten(name: str) -> str:
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+class TrainingProgressDisplay:
+    """The certified relative gap of a training, on a logarithmic scale: a line for each phase.
+
+    Parameters
+    ----------
+    history : sequence of Progress
+        The events of the training.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : list of matplotlib Line2D
+    """
+
+    def __init__(self, history: Sequence[Progress]) -> None:
+        self.history = history
+        self.ax_: Any = None
+        self.figure_: Any = None
+        self.lines_: list[Any] = []
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, against: str = "iteration") -> TrainingProgressDisplay:
+        """Draws the training of a fitted estimator; see :meth:`plot`."""
+        return cls(_history(estimator.history_)).plot(ax, against=against)
+
+    @classmethod
+    def from_job(cls, job: Events, *, ax: Any = None, against: str = "iteration") -> TrainingProgressDisplay:
+        """Draws the training of a job, whose end is waited for, or of events; see :meth:`plot`."""
+        return cls(_history(job.progress() if isinstance(job, Job) else job)).plot(ax, against=against)
+
+    def plot(self, ax: Any = None, *, against: str = "iteration") -> TrainingProgressDisplay:
+        """Draws.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where; in a new figure when absent.
+        against : {"iteration", "elapsed"}
+            Of the horizontal axis.
+
+        Returns
+        -------
+        display : TrainingProgressDisplay
+        """
+        if against not in ("iteration", "elapsed"):
+            raise ValueError(f"against must be 'iteration' or 'elapsed', is {against!r}")
+        phases: dict[str, list[Progress]] = {}
+        for event in self.history:
+            if event.relative_gap is not None:
+                phases.setdefault(event.phase, []).append(event)
+        ax = _axes(ax)
+        if ax is None:
+            for phase, events in phases.items():
+                last = events[-1]
+                print(f"{phase or 'training'}: relative gap {last.relative_gap:.1e} after {last.iteration} iterations")
+            return self
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_ = [self._line(ax, events, against) for events in phases.values()]
+        _label(self.lines_, list(phases))
+        ax.set(yscale="log", ylabel="relative gap", xlabel="seconds" if against == "elapsed" else "iteration")
+        if len(phases) > 1:
+            ax.legend()
+        return self
+
+    @staticmethod
+    def _line(ax: Any, events: Sequence[Progress], against: str) -> Any:
+        gaps = [event.relative_gap or np.nan for event in events]  # no logarithm of a gap of 0
+        return ax.plot([getattr(event, against) for event in events], gaps, marker=".")[0]
+
+
+def _label(lines: Sequence[Any], names: Sequence[str]) -> None:
+    """Names lines for a legend of at most so many entries; the last one stands for all that are left."""
+    shown = len(names) if len(names) <= _MOST_IN_LEGEND else _MOST_IN_LEGEND - 1
+    for line, name in zip(lines[:shown], names):
+        line.set_label(_shorten(name))
+    for line in lines[shown:]:
+        line.set(color="0.7", zorder=1, label=None)
+    if len(lines) > shown:
+        lines[shown].set_label(f"{len(lines) - shown} more")
+
+
+def _history(events: Iterable[Progress]) -> list[Progress]:
     kept: list[Progress] = []
     for event in events:
         if event.kind == "resumed":  # what came after the checkpoint is done again
@@ -33,56 +138,124 @@ def _history(training: Any) -> list[Progress]:
     return kept
 
 
-def plot_progress(training: Any, axes: Any = None, against: str = "iteration") -> Any:
+class KernelWeightsDisplay:
+    """The weights of a model's kernels, or chosen features, as bars, the largest on top.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the kernels.
+    weights : array of float
+        Of the kernels, in one output.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : matplotlib BarContainer
+    """
+
+    def __init__(self, names: Sequence[str], weights: Any) -> None:
+        self.names = list(names)
+        self.weights: Array = np.asarray(weights, dtype=np.float64)
+        self.ax_: Any = None
+        self.figure_: Any = None
+        self.bars_: Any = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, most: Optional[int] = 20, output: int = 0
+    ) -> KernelWeightsDisplay:
+        """Draws the weights of a fitted estimator; see :meth:`plot`.
+
+        Parameters
+        ----------
+        estimator : fitted estimator, Model or LocalModel
+            Whose weights.
+        ax : matplotlib Axes, optional
+            Where; in a new figure when absent.
+        most : int, optional
+            So many bars; None: all.
+        output : int
+            Of several classes, which output.
+        """
+        return cls(*_weights(estimator, output)).plot(ax, most=most)
+
+    def plot(self, ax: Any = None, *, most: Optional[int] = 20) -> KernelWeightsDisplay:
+        """Draws.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where; in a new figure when absent.
+        most : int, optional
+            So many bars; None: all.
+
+        Returns
+        -------
+        display : KernelWeightsDisplay
+        """
+        order = np.argsort(-np.abs(self.weights), kind="stable")[:most]
+        names, weights = [_shorten(self.names[i]) for i in order], self.weights[order]
+        ax = _axes(ax, height=max(2.0, 1.0 + _BAR_INCHES * len(order)))
+        if ax is None:
+            _print_bars(names, weights)
+            return self
+        self.ax_, self.figure_ = ax, ax.figure
+        places = np.arange(len(names))  # not the names: two that were shortened to the same would share a bar
+        self.bars_ = ax.barh(places, weights)
+        ax.set(yticks=places, yticklabels=names, xlabel="weight")
+        ax.invert_yaxis()
+        return self
+
+
+def _print_bars(names: Sequence[str], weights: Array) -> None:
+    width, largest = max(map(len, names), default=0), np.abs(weights).max(initial=0.0)
+    for name, weight in zip(names, weights):
+        bar = "█" * round(_TEXT_BAR * abs(weight) / largest) if largest > 0 else ""
+        print(f"{name:{width}} {bar:{_TEXT_BAR}} {weight:.3g}")
+
+
+def _weights(model: Any, output: int) -> tuple[list[str], Array]:
+    if isinstance(model, Model):
+        found = model.kernel_weights() or model.feature_weights()
+        return list(found), np.array([values[output] for values in found.values()])
+    local = model if isinstance(model, LocalModel) else model.model_
+    if local.kernel_names:
+        return list(local.kernel_names), local.kernel_weights[:, output]
+    return list(local.feature_names), local.feature_weights[:, output]
+
+
+def plot_progress(training: Any, ax: Any = None, against: str = "iteration") -> Any:
     """The certified relative gap of a training, on a logarithmic scale.
 
     Parameters
     ----------
     training : Job, fitted estimator, or iterable of Progress
         Of a job that runs, it is waited for.
-    axes : matplotlib Axes, optional
-        Where to draw; the current ones when absent.
+    ax : matplotlib Axes, optional
+        Where to draw; in a new figure when absent.
     against : {"iteration", "elapsed"}
         Of the horizontal axis.
 
     Returns
     -------
-    axes : matplotlib Axes
+    ax : matplotlib Axes
+        None without matplotlib.
     """
-    if against not in ("iteration", "elapsed"):
-        raise ValueError(f"against must be 'iteration' or 'elapsed', is {against!r}")
-    axes = _axes(axes)
-    events = [event for event in _history(training) if event.relative_gap is not None]
-    phases = list(dict.fromkeys(event.phase for event in events))
-    for phase in phases:
-        points = [event for event in events if event.phase == phase]
-        horizontal = [getattr(event, against) for event in points]
-        axes.plot(horizontal, [event.relative_gap for event in points], marker=".", label=phase)
-    axes.set_yscale("log")
-    axes.set_xlabel("seconds" if against == "elapsed" else "iteration")
-    axes.set_ylabel("relative gap")
-    if len(phases) > 1:
-        axes.legend()
-    return axes
+    events = getattr(training, "history_", training)
+    return TrainingProgressDisplay.from_job(events, ax=ax, against=against).ax_
 
 
-def _weights(model: Any, output: int) -> tuple[list[str], Any]:
-    if isinstance(model, Model):
-        found = model.kernel_weights()
-        return list(found), np.array([values[output] for values in found.values()])
-    local = model if isinstance(model, LocalModel) else model.model_
-    return list(local.kernel_names), local.kernel_weights[:, output]
-
-
-def plot_weights(model: Any, axes: Any = None, most: Optional[int] = 20, output: int = 0) -> Any:
-    """The weights of a model's kernels as bars, the largest on top.
+def plot_weights(model: Any, ax: Any = None, most: Optional[int] = 20, output: int = 0) -> Any:
+    """The weights of a model's kernels, or chosen features, as bars, the largest on top.
 
     Parameters
     ----------
     model : Model, LocalModel or fitted estimator
         Whose weights.
-    axes : matplotlib Axes, optional
-        Where to draw; the current ones when absent.
+    ax : matplotlib Axes, optional
+        Where to draw; in a new figure when absent.
     most : int, optional
         So many bars; None: all.
     output : int
@@ -90,12 +263,7 @@ def plot_weights(model: Any, axes: Any = None, most: Optional[int] = 20, output:
 
     Returns
     -------
-    axes : matplotlib Axes
+    ax : matplotlib Axes
+        None without matplotlib.
     """
-    axes = _axes(axes)
-    names, weights = _weights(model, output)
-    order = np.argsort(-np.abs(weights), kind="stable")[:most]
-    axes.barh([names[i] for i in order], weights[order])
-    axes.invert_yaxis()
-    axes.set_xlabel("weight")
-    return axes
+    return KernelWeightsDisplay.from_estimator(model, ax=ax, most=most, output=output).ax_
