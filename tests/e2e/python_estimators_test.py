@@ -12,7 +12,7 @@ import python_package_lib  # noqa: E402
 @unittest.skipUnless(python_package_lib.IS_COMPLETE, python_package_lib.WHY_SKIPPED)
 class PythonEstimatorsTest(unittest.TestCase):
     def test_estimators(self):
-        passed, output = python_package_lib.run("test_estimators.py")
+        passed, output = python_package_lib.run(python_package_lib.ESTIMATORS)
         self.assertTrue(passed, output)
 
 

@@ -10,6 +10,9 @@ PYTHON = ENVIRONMENT / "bin/python"
 TESTS = server_lib.ROOT / "client/python/tests"
 # Written when all packages are in the environment: one that was cut off, or that found no package index, has none.
 IS_COMPLETE = (ENVIRONMENT / "constraints.txt").exists()
+# Run by themselves: a test of ctest has five minutes.
+ESTIMATORS = "test_estimators.py"
+FITS = ("test_fits.py", "test_frames.py", "test_shared_server.py")
 WHY_SKIPPED = "./dev build python has not made build/python/venv"
 
 

@@ -123,6 +123,23 @@ def test_frames_must_fit_the_training(towns):
         fitted.fit(frame[:1], labels[:1])
 
 
+def test_empty_texts_are_missing_as_in_a_file(client, towns):
+    frame, labels = towns
+    holes = frame.assign(town=frame["town"].where(frame.index % 7 > 0, ""))
+    with pytest.raises(ValueError, match="missing"):
+        KernelSVC().fit(holes, labels)
+    fitted = KernelSVC(imputation="mean_or_most_frequent").fit(holes, labels)
+    assert fitted.model_.categories["town"] == ("Riga", "Tartu", "Vilnius")
+    there = client.model(fitted.model_name_).decision_function(holes)
+    np.testing.assert_allclose(there, fitted.model_.decision_values(holes)[:, 0], rtol=1e-9)
+
+
+def test_dates_are_refused(towns):
+    frame, labels = towns
+    with pytest.raises(ValueError, match="column 'when' is of type datetime64.*neither numbers nor categories"):
+        KernelSVC().fit(frame.assign(when=pd.date_range("2026-01-01", periods=120)), labels)
+
+
 def test_names_that_are_no_texts(towns):
     frame, labels = towns
     numbered = frame.set_axis(range(5), axis=1)

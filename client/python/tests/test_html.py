@@ -79,6 +79,14 @@ def test_models(trained):
     assert f"{model.get().certificate.accuracy:.2g}; objective" in texts
 
 
+def test_models_on_their_own(trained):
+    local = mercer.load_model(trained[2].export())
+    texts = " ".join(Cells(local._repr_html_()).texts)
+    assert f"{local.kernel_weights.max():.3g} {local.kernel_names[local.kernel_weights.argmax()]}" in texts
+    assert "inner, outer" in texts
+    assert "converged" in texts
+
+
 def test_a_model_that_is_gone_is_no_traceback(client):
     assert "not shown" in Cells(client.model("never-trained")._repr_html_()).texts
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 _CELL = 'style="text-align: left; vertical-align: top"'
 
@@ -22,6 +25,14 @@ def table(title: str, rows: Iterable[tuple[str, str]]) -> str:
     """HTML of a heading and of rows: a name, which is text, and a value, which is HTML. Empty values are left out."""
     cells = "".join(f"<tr><th {_CELL}>{text(name)}</th><td {_CELL}>{value}</td></tr>" for name, value in rows if value)
     return f"<div><strong>{text(title)}</strong><table>{cells}</table></div>"
+
+
+def largest(names: Sequence[str], weights: npt.NDArray[np.float64], most: int) -> str:
+    """The largest weights of kernels or features over all outputs, each with a bar."""
+    sizes = np.abs(weights).max(axis=1) if weights.size else np.zeros(0)
+    top = sizes.max(initial=0.0)
+    order = [i for i in np.argsort(-sizes, kind="stable")[:most] if sizes[i] > 0]
+    return "<br>".join(f"{meter(sizes[i] / top)} {sizes[i]:.3g} {text(names[i])}" for i in order)
 
 
 def pairs(values: Iterable[tuple[str, str]]) -> str:

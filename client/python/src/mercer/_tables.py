@@ -88,6 +88,9 @@ def frame_columns(frame: Any, roles: Roles) -> list[Column]:
     columns = []
     for position, name in enumerate(frame.columns):
         series = frame.iloc[:, position]
+        if getattr(series.dtype, "kind", "O") in "mMc":
+            kind = "neither numbers nor categories; make numbers or texts of it"
+            raise ValueError(f"column {str(name)!r} is of type {series.dtype}, {kind}")
         values = category_values(series) if is_categorical(series) else number_values(series)
         columns.append(make_column(str(name), values, roles.get(str(name), "feature")))
     unknown = [name for name in roles if name not in map(str, frame.columns)]
@@ -114,8 +117,9 @@ def has_categories(data: Any) -> bool:
 
 
 def category_values(series: Any) -> npt.NDArray[Any]:
-    """The values of a column of a DataFrame as objects, None where one is missing."""
-    return np.asarray(series.astype(object).where(series.notna(), None).to_numpy(dtype=object))
+    """The values of a column of a DataFrame as objects; None where one is missing, or, as in a CSV file, empty."""
+    values = series.astype(object).where(series.notna(), None).to_numpy(dtype=object)
+    return np.array([None if isinstance(value, str) and value == "" else value for value in values], dtype=object)
 
 
 def number_values(series: Any) -> npt.NDArray[Any]:

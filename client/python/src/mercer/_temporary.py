@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import queue
 import threading
@@ -28,21 +29,28 @@ class _Deleter:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self._models: queue.SimpleQueue[Optional[Model]] = queue.SimpleQueue()
-        self._pending: set[Any] = set()
+        self._queue: queue.SimpleQueue[Optional[Model]] = queue.SimpleQueue()
+        self._kept: dict[int, Model] = {}
+        self._keys = itertools.count()
         self._thread = threading.Thread(target=self._run, name="mercer-deleter", daemon=True)
         self._thread.start()
         atexit.register(self._end)
 
     def delete_with(self, owner: Any, model: Model) -> Any:
         """A finalizer of `owner` that has `model` deleted."""
-        finalizer = weakref.finalize(owner, self._models.put, model)
+        key = next(self._keys)
+        self._kept[key] = model
+        finalizer = weakref.finalize(owner, self._delete, key)
         finalizer.atexit = False  # _end sees to those that are left
-        self._pending = {pending for pending in self._pending if pending.alive} | {finalizer}
         return finalizer
 
+    def _delete(self, key: int) -> None:
+        model = self._kept.pop(key, None)
+        if model is not None and os.getpid() == self.process:  # a fork has copies, which own nothing
+            self._queue.put(model)
+
     def _run(self) -> None:
-        while (model := self._models.get()) is not None:
+        while (model := self._queue.get()) is not None:
             # The server may have gone, the model have got an alias, or somebody else have deleted it.
             with contextlib.suppress(errors.MercerError, ValueError):  # ValueError: the channel is closed
                 request = v1.DeleteModelRequest(name=model.name)
@@ -51,11 +59,9 @@ class _Deleter:
     def _end(self) -> None:
         if os.getpid() != self.process:
             return
-        for finalizer in self._pending:
-            left = finalizer.detach()  # at the end of a program finalizers do nothing when they are called
-            if left is not None:
-                self._models.put(left[2][0])
-        self._models.put(None)
+        for key in list(self._kept):
+            self._delete(key)
+        self._queue.put(None)
         self._thread.join(_LAST_SECONDS)
 
 

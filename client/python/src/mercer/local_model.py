@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
+from mercer import _html
 from mercer._features import Features, prepare
 from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, KernelSpec, read_model_file
@@ -22,6 +23,8 @@ _REGRESSION, _BINARY, _ONE_VS_ALL, _ONE_VS_ONE = range(4)
 # Values of a kernel that are computed at a time: they stay in the processor's cache.
 _VALUES_AT_A_TIME = 1 << 18
 _NAMES_IN_ERRORS = 10
+# Metrics, classes and weights in a notebook.
+_SHOWN = 10
 
 
 class LocalModel:
@@ -94,6 +97,23 @@ class LocalModel:
             return f"<LocalModel {self.learner}, {len(self.feature_names)} features>"
         return (
             f"<LocalModel {self.learner}, {len(self.kernel_names)} kernels, {self.num_support_vectors} support vectors>"
+        )
+
+    def _repr_html_(self) -> str:
+        names, weights = self.kernel_names, self.kernel_weights
+        if not names:
+            names, weights = self.feature_names, self.feature_weights
+        metrics = list(self.metrics.items())[:_SHOWN]
+        return _html.table(
+            f"{self.learner}, a model on its own",
+            [
+                ("target", _html.text(self.target)),
+                ("classes", _html.text(", ".join(self.classes[:_SHOWN]))),
+                ("metrics", _html.pairs((name, f"{value:.4g}") for name, value in metrics)),
+                ("relative gap", f"{self.certificate['accuracy']:.2g}, {self.stop_reason.replace('_', ' ')}"),
+                ("largest weights", _html.largest(names, weights, _SHOWN)),
+                ("training rows", f"{self.num_training_rows:,}"),
+            ],
         )
 
     @property

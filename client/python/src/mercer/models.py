@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -81,14 +81,6 @@ def join_responses(responses: list[Any]) -> Prediction:
     return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes)
 
 
-def _largest(names: Sequence[str], weights: Array) -> str:
-    """HTML of the largest weights of kernels or features over all outputs, each with a bar."""
-    sizes = np.abs(weights).max(axis=1) if weights.size else np.zeros(0)
-    top = sizes.max(initial=0.0)
-    order = [i for i in np.argsort(-sizes, kind="stable")[:_SHOWN] if sizes[i] > 0]
-    return "<br>".join(f"{_html.meter(sizes[i] / top)} {sizes[i]:.3g} {_html.text(names[i])}" for i in order)
-
-
 class Model:
     """A handle of a version of a model: ``"models/spam/versions/3"``.
 
@@ -130,7 +122,7 @@ class Model:
                 ("target", _html.text(message.target)),
                 ("metrics", _html.pairs((metric.name, f"{metric.value:.4g}") for metric in message.metrics[:_SHOWN])),
                 ("relative gap", gap),
-                ("largest weights", _largest(names, _matrix(weights.weights))),
+                ("largest weights", _html.largest(names, _matrix(weights.weights), _SHOWN)),
                 ("training rows", f"{message.num_training_rows:,}"),
                 ("labels", _html.pairs(sorted(message.labels.items()))),
             ],

@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""The estimators of the Python package: data frames, precomputed kernels, servers that processes share, and what a fit leaves."""
+
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import python_package_lib  # noqa: E402
+
+
+@unittest.skipUnless(python_package_lib.IS_COMPLETE, python_package_lib.WHY_SKIPPED)
+class PythonFitsTest(unittest.TestCase):
+    def test_fits(self):
+        passed, output = python_package_lib.run(*python_package_lib.FITS)
+        self.assertTrue(passed, output)
+
+
+if __name__ == "__main__":
+    unittest.main()
