@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import mercer
+from mercer import _model_file, _proto
 
 KERNELS = [
     "linear",
@@ -167,6 +168,12 @@ def test_bad_rows_are_named(client, data):
         local.predict(new[:, :3])
     with pytest.raises(ValueError, match="two dimensions"):
         local.predict(new[0])
+
+
+def test_reasons_are_those_of_the_api():
+    """Files count them from 0, messages from 1."""
+    words = _proto.enum_words(_proto.enum("StopReason"))
+    assert [words[reason] for reason in _model_file._STOP_REASONS] == list(range(1, len(words) + 1))
 
 
 def test_every_change_of_a_file_is_damage(client, rings):

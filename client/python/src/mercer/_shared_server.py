@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import multiprocessing
 import os
 import pathlib
@@ -108,6 +107,8 @@ def _own_folder() -> pathlib.Path:
 @contextlib.contextmanager
 def _alone(folder: pathlib.Path) -> Iterator[None]:
     """Keeps other processes of this user out."""
+    import fcntl  # not on systems that have no server either, where estimators train on another machine
+
     descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
