@@ -42,10 +42,8 @@ def shared() -> Client:
 
 def _join() -> str:
     """The address of the server, as a user of which this process counts until its end."""
-    parent = multiprocessing.parent_process()
-    root = os.getpid() if parent is None else parent.pid
     meeting = _own_folder()
-    link = meeting / str(root)
+    link = meeting / _group()
     with _alone(meeting):
         address = _open(link)
         if address is None:
@@ -55,6 +53,15 @@ def _join() -> str:
     if address is None:
         raise RuntimeError("the server ended as soon as it had started")
     return address
+
+
+def _group() -> str:
+    """What a process and its workers have in common, and nobody else, even where containers share the folder."""
+    parent = multiprocessing.parent_process()
+    root = os.getpid() if parent is None else parent.pid
+    numbering = pathlib.Path("/proc/self/ns/pid")  # of Linux: whose process numbers these are
+    space = numbering.stat().st_ino if numbering.exists() else 0
+    return f"{os.uname().nodename}-{space}-{root}"
 
 
 def _open(link: pathlib.Path) -> Optional[str]:
@@ -72,6 +79,7 @@ def _open(link: pathlib.Path) -> Optional[str]:
 
 def _start(link: pathlib.Path) -> None:
     """Starts a server in a temporary folder, to which `link` then leads; this process is its first user."""
+    program = find_server()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mercer-"))
     try:
         data = str(folder / "data")
@@ -81,7 +89,7 @@ def _start(link: pathlib.Path) -> None:
         try:
             os.open(folder / USERS, os.O_WRONLY)
             os.set_blocking(reading, True)
-            command = server_command(find_server(), data)
+            command = server_command(program, data)
             keeper, address = start_keeper(command, data, str(folder), str(link), reading)
         finally:
             os.close(reading)
