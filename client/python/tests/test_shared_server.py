@@ -42,7 +42,8 @@ def run(tmp_path):
             """
         )
         command = [sys.executable, "-c", head + textwrap.dedent(script)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True), log
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen(command, env=environment, text=True, **pipes), log
 
     return start
 
@@ -110,10 +111,33 @@ def test_a_killed_process_takes_its_server_along(run, tmp_path):
     process, log = run("KernelSVC().fit(X, y); print('fitted', flush=True); input()")
     assert process.stdout.readline() == "fitted\n"
     process.send_signal(signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
+    process.communicate()
     (server,) = servers(log)
     assert_gone(server)
+
+
+def test_a_server_that_crashes_is_replaced(run, tmp_path):
+    process, log = run(
+        """
+        import sys
+        print(KernelSVC().fit(X, y).score(X, y) > 0.8, flush=True)
+        sys.stdin.readline()
+        print(KernelSVC(C=2).fit(X, y).score(X, y) > 0.8, flush=True)
+        """
+    )
+    assert process.stdout.readline() == "True\n"
+    (server,) = servers(log)
+    folder = tmp_path / "tmp" / f"mercer-{os.getuid()}"
+    (link,) = folder.glob("*-*")
+    os.kill(server, signal.SIGKILL)
+    while link.is_symlink():  # its keeper tidies up
+        pass
+    out, _ = process.communicate("\n", timeout=300)
+    assert out == "True\n"
+    assert len(servers(log)) == 2
+    while link.is_symlink():
+        pass
+    assert list(folder.parent.glob("mercer-*/data")) == []
 
 
 def test_nobody_else_can_open_the_meeting_place(run, tmp_path):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
 import multiprocessing
 import os
 import pathlib
+import select
 import shutil
 import stat
 import tempfile
@@ -22,9 +24,25 @@ from mercer.local import Process, find_server, server_command, start_keeper
 USERS = "users"
 ADDRESS = "address"
 
+
+@dataclasses.dataclass(frozen=True)
+class _Membership:
+    """What makes a process a user of a server."""
+
+    process: int  # a fork is another one
+    pipe: int  # of the server's keeper, open for writing
+    client: Client
+
+    def is_valid(self) -> bool:
+        """False in a fork, and when nobody reads the pipe any more: the server has crashed."""
+        poll = select.poll()
+        poll.register(self.pipe, 0)
+        return self.process == os.getpid() and poll.poll(0) == []
+
+
 _lock = threading.Lock()
 _keepers: list[Process] = []  # held, because they outlive this process where others use their servers
-_found: Optional[tuple[int, Client]] = None  # with the number of the process that has found it: a fork looks anew
+_found: Optional[_Membership] = None
 
 
 def shared() -> Client:
@@ -35,24 +53,26 @@ def shared() -> Client:
     """
     global _found
     with _lock:
-        if _found is None or _found[0] != os.getpid():
-            _found = (os.getpid(), Client(Connection(_join())))
-        return _found[1]
+        if _found is not None and not _found.is_valid():
+            os.close(_found.pipe)
+            _found = None
+        _found = _found or _join()
+        return _found.client
 
 
-def _join() -> str:
-    """The address of the server, as a user of which this process counts until its end."""
+def _join() -> _Membership:
+    """Finds the server, or starts it, and counts as its user until the end of this process."""
     meeting = _own_folder()
     link = meeting / _group()
     with _alone(meeting):
-        address = _open(link)
-        if address is None:
+        found = _open(link)
+        if found is None:
             link.unlink(missing_ok=True)  # of a server that has ended, or was killed
             _start(link)
-            address = _open(link)
-    if address is None:
+            found = _open(link)
+    if found is None:
         raise RuntimeError("the server ended as soon as it had started")
-    return address
+    return found
 
 
 def _group() -> str:
@@ -64,13 +84,14 @@ def _group() -> str:
     return f"{os.uname().nodename}-{space}-{root}"
 
 
-def _open(link: pathlib.Path) -> Optional[str]:
+def _open(link: pathlib.Path) -> Optional[_Membership]:
     """Becomes a user of the server whose folder `link` leads to; None when it is gone."""
     try:
         # The server's keeper reads this pipe to its end, which comes when no process has it open any more, however they
-        # ended. So it is never closed here.
-        os.open(link / USERS, os.O_WRONLY | os.O_NONBLOCK)
-        return (link / ADDRESS).read_text(encoding="ascii")
+        # ended. So it is closed only for a server that is gone.
+        pipe = os.open(link / USERS, os.O_WRONLY | os.O_NONBLOCK)
+        address = (link / ADDRESS).read_text(encoding="ascii")
+        return _Membership(os.getpid(), pipe, Client(Connection(address)))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENXIO):  # no such server, or nobody reads
             return None

@@ -21,17 +21,21 @@ Process = subprocess.Popen[str]
 
 # Runs the server until its own input ends, which the system sees to however this process ends: a notebook's kernel is
 # killed when it is started again. Then it lets the server drain, and removes the folder if there is one to remove, and
-# a link to it that leads nowhere then.
+# a link to it that leads nowhere then. A server that ends by itself leaves its log until the input ends, or, if it is
+# shared, all is removed at once, so that the next who needs it starts another.
 _KEEPER = """
 folder=$1 link=$2
 shift 2
 "$@" </dev/null &
-exec >/dev/null
-cat
-exec </dev/null
-kill -TERM $!
-wait $!
+server=$!
+exec 3<&0 </dev/null >/dev/null
+{ read -r _ <&3; kill -TERM $server; } &
+watcher=$!
+exec 3<&-
+wait $server
 code=$?
+[ -z "$link" ] || kill $watcher
+wait $watcher
 [ -z "$folder" ] || rm -rf "$folder"
 [ -z "$link" ] || [ -e "$link" ] || rm -f "$link"
 exit $code
