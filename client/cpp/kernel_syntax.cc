@@ -1,15 +1,19 @@
 #include "client/cpp/kernel_syntax.h"
 
+#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 #include "client/cpp/field_text.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -79,6 +83,52 @@ absl::Status SetMultiples(const std::string& value, v1::KernelGrid& grid) {
   return value.empty() ? absl::OkStatus() : SetFieldFromText(grid, *multiples, value);
 }
 
+// Names that other programs have for these types.
+std::string TypeElsewhere(const std::string& word) {
+  static const auto& types =
+      *new std::map<std::string, std::string>{{"rbf", "gaussian"},
+                                              {"squared_exponential", "gaussian"},
+                                              {"poly", "polynomial"},
+                                              {"chi2", "chi_square"},
+                                              {"custom", "precomputed"}};
+  const auto found = types.find(absl::AsciiStrToLower(word));
+  return found == types.end() ? "" : found->second;
+}
+
+// What other programs call gamma: exp(-gamma |x-z|^2) is the Gaussian kernel exp(-|x-z|^2 / (2 bandwidth^2)) of bandwidth
+// 1 / sqrt(2 gamma), exp(-gamma |x-z|_1) the Laplacian kernel of bandwidth 1 / gamma, (gamma x'z + coef0)^degree the
+// polynomial one of scale gamma.
+std::string GammaInWords(const std::string& value, v1::KernelType type) {
+  if (type == v1::KERNEL_TYPE_POLYNOMIAL) {
+    return absl::StrCat("is called scale here: scale=", value.empty() ? "S" : value);
+  }
+  double gamma = 0.0;
+  const bool is_number = absl::SimpleAtod(value, &gamma) && gamma > 0.0;
+  if (type == v1::KERNEL_TYPE_LAPLACIAN) {
+    return absl::StrCat("kernels have a bandwidth, here 1 / gamma",
+                        is_number ? absl::StrCat(": bandwidth=", 1.0 / gamma) : "");
+  }
+  return absl::StrCat("kernels have a bandwidth, 1 / sqrt(2 gamma)",
+                      is_number ? absl::StrCat(": bandwidth=", 1.0 / std::sqrt(2.0 * gamma))
+                                : "; 'median' takes it from the data");
+}
+
+absl::Status UnknownWord(const std::string& name, const std::string& value, v1::KernelType type) {
+  if (name == "gamma") {
+    return absl::InvalidArgumentError(GammaInWords(value, type));
+  }
+  static const auto& elsewhere =
+      *new std::map<std::string, std::string>{{"coef0", "offset"},
+                                              {"sigma", "bandwidth"},
+                                              {"width", "bandwidth"},
+                                              {"length_scale", "bandwidth"}};
+  const auto found = elsewhere.find(name);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown word; allowed are ", absl::StrJoin(KnownNames(), ", "),
+      found == elsewhere.end() ? DidYouMean(name, KnownNames())
+                               : absl::StrCat("; did you mean '", found->second, "'?")));
+}
+
 absl::Status SetWord(const std::string& name, const std::string& value, v1::KernelGrid& grid) {
   if (name == "median") {
     return SetMultiples(value, grid);
@@ -98,8 +148,7 @@ absl::Status SetWord(const std::string& name, const std::string& value, v1::Kern
   }
   field = v1::KernelNormalization::descriptor()->FindFieldByName(name);
   if (field == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("unknown word; allowed are ", absl::StrJoin(KnownNames(), ", ")));
+    return UnknownWord(name, value, grid.type());
   }
   return SetFieldFromText(*grid.mutable_normalization(), *field, value);
 }
@@ -161,8 +210,12 @@ absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
   const auto& types = *v1::KernelType_descriptor();
   const int type = words.empty() ? -1 : EnumNumber(types, words[0]);
   if (type < 0) {
-    return absl::InvalidArgumentError(absl::StrCat("kernel '", text, "': must begin with one of ",
-                                                   absl::StrJoin(EnumWords(types), ", ")));
+    const std::string wrong = words.empty() ? "" : words[0];
+    const std::string elsewhere = TypeElsewhere(wrong);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kernel '", text, "': must begin with one of ", absl::StrJoin(EnumWords(types), ", "),
+        elsewhere.empty() ? DidYouMean(wrong, EnumWords(types))
+                          : absl::StrCat("; did you mean '", elsewhere, "'?")));
   }
   v1::KernelGrid grid;
   grid.set_type(static_cast<v1::KernelType>(type));
@@ -182,6 +235,7 @@ column set and bandwidth.
             bandwidths=A..B:N         N widths from A to B with equal ratios
             median  median=M,M,...    the median distance of the training rows, or multiples of it
                                       (only one of these, and no word twice)
+            (exp(-gamma |x-z|^2) of other programs is gaussian bandwidth=1/sqrt(2 gamma))
             degree=D scale=S offset=O (polynomial)  (S x'z + O)^D
             columns=C,C,...  block=B  on these columns, on this block, instead of on all
             per_column                one kernel per column instead of one on all together

@@ -9,6 +9,7 @@
 #include "client/cpp/field_text.h"
 #include "client/cpp/kernel_syntax.h"
 #include "core/base/errors.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -29,6 +30,25 @@ const v1::OptionDescription* FindOption(const v1::LearnerDescription& learner,
   return nullptr;
 }
 
+// All that may stand behind "--": the options of the learner, then `others`.
+std::vector<std::string> KnownNames(const v1::LearnerDescription& learner,
+                                    const std::vector<std::string>& others) {
+  std::vector<std::string> names;
+  for (const v1::OptionDescription& option : learner.options()) {
+    names.push_back(option.name());
+  }
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+// Behind what is neither: parameters of kernels that were taken for options.
+std::string KernelHint(const std::string& name) {
+  const bool is_word = name == "gamma" || name == "bandwidth" || name == "median" ||
+                       name == "degree" || name == "coef0";
+  return is_word ? "; kernels have their parameters in --kernel, as --kernel 'gaussian bandwidth=1'"
+                 : "";
+}
+
 std::string OptionNames(const v1::LearnerDescription& learner) {
   return absl::StrJoin(learner.options(), ", ",
                        [](std::string* out, const v1::OptionDescription& option) {
@@ -37,14 +57,17 @@ std::string OptionNames(const v1::LearnerDescription& learner) {
 }
 
 void SetOption(Message& message, const v1::LearnerDescription& learner,
-               const std::pair<std::string, std::string>& given, FieldViolations& violations) {
+               const std::pair<std::string, std::string>& given,
+               const std::vector<std::string>& flags, FieldViolations& violations) {
   const std::string name = FieldName(given.first);
   const std::string shown = absl::StrCat("--", given.first);
   const v1::OptionDescription* option = FindOption(learner, name);
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
   if (option == nullptr) {
-    violations.Add(shown, absl::StrCat("neither an option of 'mercer train' nor of ",
-                                       learner.name(), ", which has ", OptionNames(learner)));
+    violations.Add(
+        shown, absl::StrCat("neither an option of 'mercer train' nor of ", learner.name(),
+                            ", which has ", OptionNames(learner),
+                            DidYouMean(given.first, KnownNames(learner, flags)), KernelHint(name)));
     return;
   }
   if (field == nullptr) {
@@ -87,12 +110,13 @@ absl::StatusOr<v1::LearnerDescription> FindLearner(const v1::ListLearnersRespons
     names.push_back(learner.name());
   }
   return absl::NotFoundError(absl::StrCat("there is no learner '", name, "'; the server has ",
-                                          absl::StrJoin(names, ", ")));
+                                          absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
 absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& description,
                                         const OptionTexts& options,
-                                        const std::vector<std::string>& kernels) {
+                                        const std::vector<std::string>& kernels,
+                                        const std::vector<std::string>& flags) {
   v1::Learner learner;
   const FieldDescriptor* field = v1::Learner::descriptor()->FindFieldByName(description.name());
   if (field == nullptr) {
@@ -106,7 +130,7 @@ absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& descriptio
   for (const auto& option : options) {
     if (violations.Check(seen.insert(FieldName(option.first)).second,
                          absl::StrCat("--", option.first), "is given more than once")) {
-      SetOption(message, description, option, violations);
+      SetOption(message, description, option, flags, violations);
     }
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());

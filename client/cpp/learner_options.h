@@ -21,9 +21,11 @@ absl::StatusOr<v1::LearnerDescription> FindLearner(const v1::ListLearnersRespons
                                                    const std::string& name);
 
 // The message of `description` with `options` set and `kernels` (in the syntax of kernel_syntax.h).
-// Errors: kInvalidArgument with one FieldViolation for every wrong option, named as it was given.
+// Errors: kInvalidArgument with one FieldViolation for every wrong option, named as it was given; `flags` are what else it may
+// have been meant for.
 absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& description,
                                         const OptionTexts& options,
-                                        const std::vector<std::string>& kernels);
+                                        const std::vector<std::string>& kernels,
+                                        const std::vector<std::string>& flags = {});
 
 }  // namespace mercer::client

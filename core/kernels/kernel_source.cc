@@ -10,10 +10,21 @@
 #include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 
 namespace mercer {
 namespace {
+
+template <typename Map>
+std::vector<std::string> SortedKeys(const Map& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) {
+    keys.emplace_back(key);
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
 
 PairValue ValueOf(KernelType type) {
   switch (type) {
@@ -150,7 +161,8 @@ absl::StatusOr<SourceFinder::Places> SourceFinder::PlacesOf(const KernelSpec& sp
                    in_block);
     }
     if (found.size() == before) {
-      return Violation("columns", absl::StrCat("'", name, "' is not a column of the block"));
+      return Violation("columns", absl::StrCat("'", name, "' is not a column of the block",
+                                               DidYouMean(name, SortedKeys(places_))));
     }
   }
   std::sort(found.begin(), found.end());

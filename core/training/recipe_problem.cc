@@ -5,8 +5,10 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "core/base/errors.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 #include "core/data/weights.h"
 #include "core/training/basis.h"
@@ -155,14 +157,14 @@ absl::Status DivideByTasks(const RoleColumn& column, RecipeProblem& made) {
 absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole role,
                                            const std::string& name) {
   const std::string field(ColumnRoleName(role));
-  std::string known;
+  std::vector<std::string> known;
   const RoleColumn* found = nullptr;
   int count = 0;
   for (const RoleColumn& column : dataset.role_columns) {
     if (column.role != role) {
       continue;
     }
-    absl::StrAppend(&known, known.empty() ? "" : ", ", "'", column.schema.name, "'");
+    known.push_back(column.schema.name);
     if (name.empty() || column.schema.name == name) {
       found = &column;
       ++count;
@@ -171,13 +173,14 @@ absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole ro
   if (known.empty()) {
     return nullptr;
   }
+  const std::string listed = absl::StrCat("'", absl::StrJoin(known, "', '"), "'");
   if (found == nullptr) {
-    return FieldError(field,
-                      absl::StrCat("no ", field, " column '", name, "'; there are: ", known));
+    return FieldError(field, absl::StrCat("no ", field, " column '", name, "'; there are: ", listed,
+                                          DidYouMean(name, known)));
   }
   if (count > 1) {
     return FieldError(
-        field, absl::StrCat("the data set has several ", field, " columns, name one of: ", known));
+        field, absl::StrCat("the data set has several ", field, " columns, name one of: ", listed));
   }
   return found;
 }
@@ -285,7 +288,8 @@ absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* found,
                           FindRole(dataset, ColumnRole::kTarget, recipe.target));
   if (found == nullptr) {
-    return FieldError("target", "the data set has no target column");
+    return FieldError("target",
+                      "the data set has no target column: its upload says which one it is");
   }
   if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
     return FieldError("target", absl::StrCat("column '", found->schema.name,

@@ -4,11 +4,13 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/suggestions.h"
+#include "core/base/near_names.h"
 
 namespace mercer::client {
 namespace {
@@ -35,13 +37,30 @@ void AddCommands(CommandLine& line) {
   AddVersionCommand(line);
 }
 
-// Names a word that stands where a command should; empty when something else is wrong.
-std::string ExplainUnknownCommand(const CLI::App& app) {
+// Names an option that the command `last` does not have.
+std::string ExplainUnknownOption(const CLI::App& last, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : last.get_options()) {
+    for (const std::string& known : option->get_lnames()) {
+      names.push_back("--" + known);
+    }
+  }
+  return absl::StrCat("there is no option ", name, " of '", last.get_display_name(),
+                      "'; see --help", DidYouMean(name, names));
+}
+
+// Names a word that stands where a command or an option should; empty when something else is wrong.
+std::string ExplainUnknownWord(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* last = &app;
   while (!last->get_subcommands().empty()) {
     last = last->get_subcommands().front();
   }
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (is_extra && !unknown.empty() && absl::StartsWith(unknown.front(), "--")) {
+    return ExplainUnknownOption(*last, unknown.front());
+  }
   if (last->get_require_subcommand_min() == 0 || unknown.empty() || unknown.front()[0] == '-') {
     return "";
   }
@@ -50,7 +69,7 @@ std::string ExplainUnknownCommand(const CLI::App& app) {
     names.push_back(command->get_name());
   }
   return absl::StrCat("there is no command '", unknown.front(), "'; there are ",
-                      absl::StrJoin(names, ", "));
+                      absl::StrJoin(names, ", "), DidYouMean(unknown.front(), names));
 }
 
 // 0 for help texts, kUsage for mistakes.
@@ -58,7 +77,7 @@ int ExplainParse(const CLI::App& app, const CLI::ParseError& error, bool json, S
   if (error.get_exit_code() == 0) {
     return app.exit(error, session.out(), session.err());
   }
-  const std::string unknown = ExplainUnknownCommand(app);
+  const std::string unknown = ExplainUnknownWord(app, error);
   if (unknown.empty() && !json) {
     app.exit(error, session.out(), session.err());
     return static_cast<int>(ExitCode::kUsage);

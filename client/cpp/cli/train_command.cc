@@ -38,13 +38,14 @@ absl::StatusOr<ExitCode> ReportCost(Session& session, v1::TrainRequest request) 
 }
 
 absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
-                               const OptionTexts& learner_options) {
+                               const OptionTexts& learner_options,
+                               const std::vector<std::string>& flag_names) {
   MERCER_ASSIGN_OR_RETURN(v1::TrainRequest request, MakeTrainRequest(flags));
   MERCER_ASSIGN_OR_RETURN(const v1::ListLearnersResponse learners, session.client().ListLearners());
   MERCER_ASSIGN_OR_RETURN(const v1::LearnerDescription description,
                           FindLearner(learners, flags.learner));
   MERCER_ASSIGN_OR_RETURN(*request.mutable_learner(),
-                          MakeLearner(description, learner_options, flags.kernels));
+                          MakeLearner(description, learner_options, flags.kernels, flag_names));
   if (flags.dry_run) {
     return ReportCost(session, std::move(request));
   }
@@ -173,9 +174,10 @@ void AddTrainCommand(CommandLine& line) {
   AddTaskFlags(*command, *flags);
   AddRunFlags(*command, *flags);
   command->footer(absl::StrCat(kLearnerHelp, kKernelSyntaxHelp));
-  command->callback([&line, flags] {
-    line.action = [flags, options = line.learner_options](Session& session) {
-      return Train(session, *flags, options);
+  const std::set<std::string> names = FlagNames(*command);
+  command->callback([&line, flags, names = std::vector<std::string>(names.begin(), names.end())] {
+    line.action = [flags, names, options = line.learner_options](Session& session) {
+      return Train(session, *flags, options, names);
     };
   });
 }

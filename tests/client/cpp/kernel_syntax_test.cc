@@ -39,6 +39,26 @@ TEST(KernelSyntaxTest, TypesMayUseDashesAndCapitals) {
   ExpectKernel("Chi-Square per-column=false", "type: KERNEL_TYPE_CHI_SQUARE");
 }
 
+TEST(KernelSyntaxTest, TypingErrorsAreAnsweredWithTheWordThatIsMeant) {
+  ExpectRefused("gausian bandwidth=1", "; did you mean 'gaussian'?");
+  ExpectRefused("rbf", "; did you mean 'gaussian'?");
+  ExpectRefused("poly degree=2", "; did you mean 'polynomial'?");
+  ExpectRefused("gaussian bandwith=1", "; did you mean 'bandwidth' or 'bandwidths'?");
+  ExpectRefused("gaussian sigma=1", "; did you mean 'bandwidth'?");
+  ExpectRefused("polynomial coef0=1", "; did you mean 'offset'?");
+}
+
+// exp(-gamma d^2) = exp(-d^2 / (2 bandwidth^2)) at bandwidth = 1 / sqrt(2 gamma).
+TEST(KernelSyntaxTest, GammaIsRefusedWithWhatItStandsFor) {
+  ExpectRefused("gaussian gamma=0.5",
+                "gamma: kernels have a bandwidth, 1 / sqrt(2 gamma): bandwidth=1");
+  ExpectRefused("gaussian gamma=0.02", ": bandwidth=5");
+  ExpectRefused("gaussian gamma=scale", "'median' takes it from the data");
+  ExpectRefused("gaussian gamma=0", "'median' takes it from the data");
+  ExpectRefused("laplacian gamma=0.5", "here 1 / gamma: bandwidth=2");
+  ExpectRefused("polynomial gamma=0.5", "is called scale here: scale=0.5");
+}
+
 TEST(KernelSyntaxTest, ReadsListsOfBandwidths) {
   ExpectKernel("laplacian bandwidths=1,2,4e1",
                "type: KERNEL_TYPE_LAPLACIAN bandwidths: [1, 2, 40]");

@@ -44,10 +44,25 @@ TEST(LearnerOptionsTest, NamesEveryWrongOptionAtOnce) {
   EXPECT_EQ(violations[1].field, "--gamma");
   EXPECT_EQ(violations[1].description,
             "neither an option of 'mercer train' nor of lp_mkl, which has --p, --C, --epsilon, "
-            "--outer_loop");
+            "--outer_loop; kernels have their parameters in --kernel, as --kernel 'gaussian "
+            "bandwidth=1'");
   EXPECT_EQ(violations[2].field, "--outer_loop");
   EXPECT_EQ(violations[2].description.find("must be one of newton, "), 0u)
       << violations[2].description;
+}
+
+TEST(LearnerOptionsTest, TypingErrorsAreAnsweredWithTheNameThatIsMeant) {
+  const auto learner = MakeLearner(LpMklDescription(), {{"c", "1"}, {"modle", "x"}, {"q", "x"}},
+                                   kKernels, {"model", "gap"});
+  const std::vector<FieldViolation> violations = GetFieldViolations(learner.status());
+  ASSERT_EQ(violations.size(), 3u) << learner.status();
+  EXPECT_TRUE(violations[0].description.ends_with("; did you mean 'C'?")) << learner.status();
+  EXPECT_TRUE(violations[1].description.ends_with("; did you mean 'model'?")) << learner.status();
+  EXPECT_TRUE(violations[2].description.ends_with("--outer_loop")) << learner.status();
+  v1::ListLearnersResponse learners;
+  *learners.add_learners() = LpMklDescription();
+  EXPECT_EQ(FindLearner(learners, "lpmkl").status().message(),
+            "there is no learner 'lpmkl'; the server has lp_mkl; did you mean 'lp_mkl'?");
 }
 
 TEST(LearnerOptionsTest, AnOptionMayBeGivenOnce) {

@@ -20,6 +20,8 @@ The types are linear, polynomial, gaussian, laplacian, chi_square, euclidean, pr
 from __future__ import annotations
 
 import csv
+import difflib
+import math
 from typing import Any, Sequence, Union
 
 from mercer import _proto
@@ -33,6 +35,44 @@ Kernels = Union[None, str, Sequence[str]]
 
 class KernelError(ValueError):
     """A kernel text that means nothing."""
+
+
+#: What other programs call the types and words.
+_ELSEWHERE = {
+    "rbf": "gaussian",
+    "squared_exponential": "gaussian",
+    "poly": "polynomial",
+    "chi2": "chi_square",
+    "custom": "precomputed",
+    "coef0": "offset",
+    "sigma": "bandwidth",
+    "width": "bandwidth",
+    "length_scale": "bandwidth",
+}
+
+
+def _did_you_mean(wrong: str, known: Sequence[str]) -> str:
+    near = (
+        [_ELSEWHERE[wrong]]
+        if _ELSEWHERE.get(wrong) in known
+        else difflib.get_close_matches(wrong, known, n=3, cutoff=0.7)
+    )
+    return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+
+
+def _gamma_in_words(text: str, kind: int) -> str:
+    """What exp(-gamma |x-z|^2) of other programs is here."""
+    try:
+        gamma = float(text)
+    except ValueError:
+        gamma = math.nan
+    if kind == v1.KERNEL_TYPE_POLYNOMIAL:
+        return f"is called scale here: scale={text or 'S'}"
+    if kind == v1.KERNEL_TYPE_LAPLACIAN:
+        return "kernels have a bandwidth, here 1 / gamma" + (f": bandwidth={1 / gamma:.6g}" if gamma > 0 else "")
+    return "kernels have a bandwidth, 1 / sqrt(2 gamma)" + (
+        f": bandwidth={1 / math.sqrt(2 * gamma):.6g}" if gamma > 0 else "; 'median' takes it from the data"
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -108,7 +148,9 @@ def _set_word(grid: Any, name: str, text: str) -> None:
         _set(grid.normalization, normalization[name], text)
     else:
         known = ["median", *(n for n in (*fields, *normalization) if n not in ("type", "normalization"))]
-        raise KernelError(f"{name}: unknown word; allowed are {', '.join(known)}")
+        if name == "gamma":
+            raise KernelError(f"gamma: {_gamma_in_words(text, grid.type)}")
+        raise KernelError(f"{name}: unknown word; allowed are {', '.join(known)}{_did_you_mean(name, known)}")
 
 
 def parse(text: str) -> Any:
@@ -128,7 +170,8 @@ def parse(text: str) -> Any:
 def _parse(text: str) -> Any:
     words = _split(text)
     if not words or words[0] not in TYPES:
-        raise KernelError(f"must begin with one of {', '.join(TYPES)}")
+        wrong = words[0] if words else ""
+        raise KernelError(f"must begin with one of {', '.join(TYPES)}{_did_you_mean(wrong, list(TYPES))}")
     grid = v1.KernelGrid(type=TYPES[words[0]])
     seen: set[str] = set()
     for word in words[1:]:

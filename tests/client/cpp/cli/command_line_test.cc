@@ -41,7 +41,8 @@ TEST_F(CommandLineTest, MistakesInOptionsAreAllNamed) {
   EXPECT_EQ(err_.str(),
             "error: 2 fields of the request are wrong:\n"
             "  --gamma: neither an option of 'mercer train' nor of lp_mkl, which has --p, --C, "
-            "--epsilon, --outer_loop\n"
+            "--epsilon, --outer_loop; kernels have their parameters in --kernel, as --kernel "
+            "'gaussian bandwidth=1'\n"
             "  --p: must be a number, is 'x'; allowed: [1, inf]\n");
   EXPECT_EQ(Run({"train", "d", "lp_mkl"}), 3);
   EXPECT_NE(err_.str().find("needs at least one --kernel"), std::string::npos);
@@ -154,7 +155,7 @@ TEST_F(CommandLineTest, UnknownCommandsAreNamed) {
   EXPECT_EQ(
       err_.str(),
       "error: there is no command 'lst'; there are upload, upload-images, list, show, rm, uploads, "
-      "drop\n");
+      "drop; did you mean 'list'?\n");
   EXPECT_EQ(Run({"data"}), 2);
   EXPECT_EQ(err_.str().find("A subcommand is required"), 0u) << err_.str();
 }
@@ -167,6 +168,16 @@ TEST_F(CommandLineTest, NearNamesAreSuggested) {
   EXPECT_EQ(err_.str(), "error: there is no models/mushroom\n");
   EXPECT_EQ(Run({"show", "spma", "--json"}), 4);
   EXPECT_EQ(CountLines(err_.str()), 1) << err_.str();
+}
+
+TEST_F(CommandLineTest, TypingErrorsInCommandsAndOptionsAreAnswered) {
+  EXPECT_EQ(Run({"trian", "d", "svm"}), 2);
+  EXPECT_NE(err_.str().find("; did you mean 'train'?"), std::string::npos) << err_.str();
+  EXPECT_EQ(Run({"models", "--lable", "a=b"}), 2);
+  EXPECT_EQ(err_.str(),
+            "error: there is no option --lable of 'models'; see --help; did you mean '--label'?\n");
+  EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--modle", "x"}), 3);
+  EXPECT_NE(err_.str().find("; did you mean 'model'?"), std::string::npos) << err_.str();
 }
 
 TEST_F(CommandLineTest, ListsSayWhenThereIsMore) {
