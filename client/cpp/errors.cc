@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kDetailsUrl[] = "type.googleapis.com/google.rpc.Status";
 constexpr int64_t kMaxShownFields = 20;  // that people read
+constexpr char kRemedy[] = "remedy";     // names a field that would have helped
 
 absl::StatusCode ToCode(int code) {
   const auto result = static_cast<absl::StatusCode>(code);
@@ -168,27 +169,33 @@ absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset) {
   return ToAbslStatus(details);
 }
 
-std::string FormatError(const absl::Status& status) {
+std::string FormatError(const absl::Status& status, const FieldWords* words) {
   const ErrorReport report = ReadErrorReport(status);
   const auto listed = static_cast<int64_t>(report.fields.size());
   const int64_t wrong = listed + report.more_fields;
+  const auto line_of = [words](const FieldViolation& field) {
+    return absl::StrCat(words == nullptr ? field.field : words->name(field.field), ": ",
+                        field.description);
+  };
   if (listed == 1 && wrong == 1) {
-    return absl::StrCat(report.fields[0].field, ": ", report.fields[0].description);
+    return line_of(report.fields[0]);
   }
   std::string text = MessageOf(status);
   if (!report.fields.empty()) {
     text = absl::StrCat(wrong, " fields of the request are wrong:");
     const int64_t shown = std::min(listed, kMaxShownFields);
     for (int64_t i = 0; i < shown; ++i) {
-      const FieldViolation& field = report.fields[static_cast<size_t>(i)];
-      absl::StrAppend(&text, "\n  ", field.field, ": ", field.description);
+      absl::StrAppend(&text, "\n  ", line_of(report.fields[static_cast<size_t>(i)]));
     }
     if (shown < wrong) {
       absl::StrAppend(&text, "\n  and ", wrong - shown, " more");
     }
   }
   for (const auto& [name, value] : report.metadata) {
-    if (!value.empty() && !absl::StrContains(text, value)) {
+    if (name == kRemedy && words != nullptr) {
+      const std::string remedy = words->remedy(value);
+      absl::StrAppend(&text, remedy.empty() ? "" : "\n  ", remedy);
+    } else if (!value.empty() && !absl::StrContains(text, value)) {
       absl::StrAppend(&text, "\n  ", name, ": ", value);
     }
   }

@@ -44,8 +44,17 @@ ErrorReport ReadErrorReport(const absl::Status& status);
 // The error of a batch of rows as an error of the whole: what the error says of row r is said of row r + `offset`.
 absl::Status ShiftErrorRow(const absl::Status& status, int64_t offset);
 
+// A client's own words for the fields of requests.
+struct FieldWords {
+  // A field path in an error, "stopping.relative_gap".
+  std::string (*name)(const std::string& path);
+  // What to do where that field would have helped; empty: nothing is known.
+  std::string (*remedy)(const std::string& path);
+};
+
 // Several lines without indentation of the first: what is wrong, then the wrong fields (the first
 // 20) with what is allowed, then the named values that the message does not contain. Ends without a line end.
-std::string FormatError(const absl::Status& status);
+// Fields are called by their paths, or by `words`.
+std::string FormatError(const absl::Status& status, const FieldWords* words = nullptr);
 
 }  // namespace mercer::client

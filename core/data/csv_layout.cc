@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/hash_table.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 #include "core/data/csv_cells.h"
 #include "core/data/reader_errors.h"
@@ -78,20 +79,50 @@ class LayoutBuilder {
   absl::StatusOr<size_t> Find(const std::string& name, std::string_view given) const {
     const auto found = index_.find(name);
     if (found == index_.end()) {
+      const char delimiter = OtherDelimiter();
       return HeaderError(
-          name, absl::StrCat("there is no column ", Quoted(name), ", for which the options give ",
-                             std::string(given), "; ", Columns()));
+          name,
+          absl::StrCat("there is no column ", Quoted(name), ", for which the options give ",
+                       std::string(given), "; ", Columns(), DidYouMean(name, Names()),
+                       delimiter == 0 ? "" : "; is it several, between other delimiters?"),
+          delimiter == 0 ? "" : "csv.delimiter");
     }
     return found->second;
   }
 
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const CsvColumn& column : layout_.columns) {
+      names.push_back(column.name);
+    }
+    return names;
+  }
+
+  // The first columns and the last ones, among which most tables have their target.
   std::string Columns() const {
-    constexpr size_t kListed = 10;
-    std::string text = absl::StrCat("the ", layout_.columns.size(), " columns are");
-    for (size_t i = 0; i < std::min(kListed, layout_.columns.size()); ++i) {
+    constexpr size_t kFirst = 7;
+    constexpr size_t kLast = 3;
+    const size_t count = layout_.columns.size();
+    if (count == 1) {
+      return absl::StrCat("the only column is ", Quoted(layout_.columns[0].name));
+    }
+    std::string text = absl::StrCat("the ", count, " columns are");
+    for (size_t i = 0; i < count; ++i) {
+      if (i == kFirst && count > kFirst + kLast) {
+        text += ", ...";
+        i = count - kLast;
+      }
       absl::StrAppend(&text, i == 0 ? " " : ", ", Quoted(layout_.columns[i].name));
     }
-    return layout_.columns.size() > kListed ? text + ", ..." : text;
+    return text;
+  }
+
+  // What a first line that is one cell seems to be separated by; 0: nothing.
+  char OtherDelimiter() const {
+    const size_t place = layout_.columns.size() == 1
+                             ? layout_.columns[0].name.find_first_of(",;\t|")
+                             : std::string::npos;
+    return place == std::string::npos ? '\0' : layout_.columns[0].name[place];
   }
 
   // "name" or "first..last".
@@ -171,8 +202,9 @@ absl::StatusOr<std::vector<std::string>> ReadCsvNames(std::string_view first_rec
         options.has_header ? std::string(cell->text) : absl::StrCat("c", names.size() + 1);
     MERCER_RETURN_IF_ERROR(CheckName(name, names.size() + 1));
     if (!seen.insert(name).second) {
-      return HeaderError(name, absl::StrCat("two columns are named ", Quoted(name),
-                                            "; is the first line data (has_header = false)?"));
+      return HeaderError(
+          name, absl::StrCat("two columns are named ", Quoted(name), "; is the first line data?"),
+          "csv.no_header");
     }
     names.push_back(std::move(name));
   }

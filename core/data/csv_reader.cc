@@ -217,8 +217,7 @@ absl::StatusOr<double> CsvParser::ConvertCell(size_t i, const CsvCell& cell, Ind
   const CsvColumn& column = layout_.columns[i];
   if (IsMissing(cell, column.type)) {
     if (!allow_missing_) {
-      return CellError(row, column.name,
-                       "the value is missing; allow_missing lets preprocessing impute it");
+      return CellError(row, column.name, "the value is missing", "csv.allow_missing");
     }
     return kMissing;
   }
@@ -234,7 +233,8 @@ absl::StatusOr<double> CsvParser::ConvertNumber(const CsvColumn& column, const C
         row, column.name,
         absl::StrCat(
             "not a number: ", Quoted(cell.text),
-            column.type_stated ? "" : "; if the column holds names, declare it categorical"));
+            column.type_stated ? "" : "; if the column holds names, declare it categorical"),
+        column.type_stated ? "" : "csv.categorical");
   }
   if (std::isinf(value)) {
     return CellError(row, column.name, absl::StrCat("not a finite number: ", Quoted(cell.text)));

@@ -148,7 +148,8 @@ class BlockMapper {
     const bool missing = std::isnan(value);
     if (missing && options_.imputation == Imputation::kRefuse) {
       return CellError(row + 1, ShownColumn(transform_, i),
-                       "the value is missing and the model imputes none");
+                       "the value is missing and the model fills none in",
+                       "preprocessing.imputation");
     }
     if (!column.categorical) {
       *out = (column.fill - column.offset) * column.factor;

@@ -121,7 +121,7 @@ class BlockFitter {
       return CellError(row + 1, name, "the value is infinite");
     }
     return options_.imputation == Imputation::kRefuse
-               ? CellError(row + 1, name, "the value is missing; imputation can replace it")
+               ? CellError(row + 1, name, "the value is missing", "preprocessing.imputation")
                : absl::OkStatus();
   }
 

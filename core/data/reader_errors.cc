@@ -15,12 +15,21 @@ std::string Plain(std::string_view text) {
                            : absl::CEscape(absl::string_view(text.data(), text.size()));
 }
 
+void AddRemedy(std::string_view remedy, ErrorMetadata& metadata) {
+  if (!remedy.empty()) {
+    metadata.emplace_back("remedy", std::string(remedy));
+  }
+}
+
 }  // namespace
 
-absl::Status CellError(Index row, std::string_view column, std::string_view what) {
+absl::Status CellError(Index row, std::string_view column, std::string_view what,
+                       std::string_view remedy) {
+  ErrorMetadata metadata = {{"row", absl::StrCat(row)}, {"column", Plain(column)}};
+  AddRemedy(remedy, metadata);
   return WithReason(absl::InvalidArgumentError(absl::StrCat(
                         "row ", row, ", column ", Quoted(column), ": ", std::string(what))),
-                    "BAD_CELL", {{"row", absl::StrCat(row)}, {"column", Plain(column)}});
+                    "BAD_CELL", metadata);
 }
 
 absl::Status RowError(Index row, std::string_view what) {
@@ -28,11 +37,12 @@ absl::Status RowError(Index row, std::string_view what) {
                     "BAD_ROW", {{"row", absl::StrCat(row)}});
 }
 
-absl::Status HeaderError(std::string_view column, std::string_view what) {
+absl::Status HeaderError(std::string_view column, std::string_view what, std::string_view remedy) {
   ErrorMetadata metadata;
   if (!column.empty()) {
     metadata.emplace_back("column", Plain(column));
   }
+  AddRemedy(remedy, metadata);
   return WithReason(absl::InvalidArgumentError(absl::StrCat("header: ", std::string(what))),
                     "BAD_HEADER", metadata);
 }

@@ -1,5 +1,7 @@
 // The errors of the readers, each with its reason and the row (from 1, without the header) and
-// column in its metadata.
+// column in its metadata. `remedy`, unless empty, is the path of the field of a request that would
+// have helped ("csv.allow_missing"); it stands in the metadata and not in the message, because each
+// client has words of its own for the field.
 #pragma once
 
 #include <string>
@@ -12,11 +14,13 @@
 namespace mercer {
 
 // BAD_CELL: "row 17, column 'age': <what>".
-absl::Status CellError(Index row, std::string_view column, std::string_view what);
+absl::Status CellError(Index row, std::string_view column, std::string_view what,
+                       std::string_view remedy = "");
 // BAD_ROW: "row 17: <what>".
 absl::Status RowError(Index row, std::string_view what);
 // BAD_HEADER: "header: <what>"; `column` may be empty.
-absl::Status HeaderError(std::string_view column, std::string_view what);
+absl::Status HeaderError(std::string_view column, std::string_view what,
+                         std::string_view remedy = "");
 // BAD_GZIP.
 absl::Status GzipError(std::string_view what);
 

@@ -55,9 +55,11 @@ absl::Status RefuseMissing(const SharedMatrix& table, const v1::DenseFormat& for
     for (Index c = 0; c < values.cols(); ++c) {
       if (std::isnan(values(r, c))) {
         const std::string& name = format.columns(static_cast<int>(c)).name();
-        return WithReason(absl::InvalidArgumentError(absl::StrCat("row ", r + 1, ", column '", name,
-                                                                  "': the value is missing")),
-                          "BAD_CELL", {{"row", absl::StrCat(r + 1)}, {"column", name}});
+        return WithReason(
+            absl::InvalidArgumentError(
+                absl::StrCat("row ", r + 1, ", column '", name, "': the value is missing")),
+            "BAD_CELL",
+            {{"row", absl::StrCat(r + 1)}, {"column", name}, {"remedy", "dense.allow_missing"}});
       }
     }
   }

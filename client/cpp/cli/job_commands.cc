@@ -2,6 +2,7 @@
 #include "absl/strings/str_join.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/field_words.h"
 #include "client/cpp/cli/job_board.h"
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/progress_display.h"
@@ -55,7 +56,8 @@ absl::StatusOr<ExitCode> ReportEnd(Session& session, const v1::Job& job) {
     case v1::JOB_STATE_FAILED:
       if (!session.json()) {
         session.err() << "error: " << job.name()
-                      << " failed: " << FormatError(ToAbslStatus(job.error())) << std::endl;
+                      << " failed: " << FormatError(ToAbslStatus(job.error()), &kFlagWords)
+                      << std::endl;
       }
       return ExitCode::kFailed;
     case v1::JOB_STATE_CANCELLED:

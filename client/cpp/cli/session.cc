@@ -5,6 +5,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "client/cpp/cli/field_words.h"
 #include "client/cpp/errors.h"
 #include "core/base/status_macros.h"
 
@@ -30,11 +31,11 @@ std::string Explain(const absl::Status& status, const std::string& server) {
                         status.message(), ")");
   }
   if (absl::IsUnauthenticated(status)) {
-    return absl::StrCat(FormatError(status),
+    return absl::StrCat(FormatError(status, &kFlagWords),
                         "\n  give a token with --token-file FILE or MERCER_TOKEN; 'mercer-server "
                         "token' makes one for the server's operator");
   }
-  return FormatError(status);
+  return FormatError(status, &kFlagWords);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ TEST(CsvErrorsTest, HeaderWithoutRows) {
 }
 
 TEST(CsvErrorsTest, DuplicateOrEmptyColumnNames) {
-  EXPECT_EQ(ErrorOf("a,b,a\n1,2,3\n"), "BAD_HEADER column=a");
+  EXPECT_EQ(ErrorOf("a,b,a\n1,2,3\n"), "BAD_HEADER column=a remedy=csv.no_header");
   EXPECT_EQ(ErrorOf("a,,b\n1,2,3\n"), "BAD_HEADER column=2");
 }
 
@@ -56,6 +56,36 @@ TEST(CsvErrorsTest, OptionsThatNameUnknownColumns) {
   CsvOptions block;
   block.blocks = {{"x", {"a..q"}}};
   EXPECT_EQ(ErrorOf("a,b\n1,2\n", block), "BAD_HEADER column=q");
+}
+
+std::string TargetError(const std::string& header, const std::string& target) {
+  CsvOptions options;
+  options.roles[target] = ColumnRole::kTarget;
+  return std::string(ReadCsvText(header + "\n", options).status().message());
+}
+
+TEST(CsvErrorsTest, TheColumnThatIsMeantIsNamed) {
+  EXPECT_THAT(TargetError("a,target,b", "tagret"), HasSubstr("; did you mean 'target'?"));
+  EXPECT_THAT(TargetError("a,Target,b", "target"), HasSubstr("; did you mean 'Target'?"));
+  EXPECT_THAT(TargetError("a,b", "target"), ::testing::Not(HasSubstr("did you mean")));
+}
+
+// Most tables have their target first or last.
+TEST(CsvErrorsTest, ListsOfColumnsHaveTheFirstAndTheLast) {
+  EXPECT_THAT(
+      TargetError("a,b,c,d,e,f,g,h,i,j,k,l", "x"),
+      HasSubstr("the 12 columns are 'a', 'b', 'c', 'd', 'e', 'f', 'g', ..., 'j', 'k', 'l'"));
+  EXPECT_THAT(TargetError("a,b,c,d,e,f,g,h,i,j", "x"), HasSubstr("'g', 'h', 'i', 'j'"));
+  EXPECT_THAT(TargetError("a,b,c,d,e,f,g,h,i,j", "x"), ::testing::Not(HasSubstr("...")));
+  EXPECT_THAT(TargetError("a", "x"), HasSubstr("the only column is 'a'"));
+}
+
+TEST(CsvErrorsTest, ALineWithOtherDelimitersIsNotTakenForAName) {
+  CsvOptions role;
+  role.roles["label"] = ColumnRole::kTarget;
+  EXPECT_EQ(ErrorOf("a;label\n1;2\n", role), "BAD_HEADER column=label remedy=csv.delimiter");
+  EXPECT_THAT(TargetError("a;label", "label"),
+              HasSubstr("is it several, between other delimiters?"));
 }
 
 TEST(CsvErrorsTest, OptionsThatContradictThemselves) {
@@ -117,7 +147,8 @@ TEST(CsvErrorsTest, InfinitiesAndOverflow) {
 
 TEST(CsvErrorsTest, MissingCells) {
   for (const char* cell : {"", "NA", "NaN", "nan", "?", " ", "\"\""}) {
-    EXPECT_EQ(ErrorOf(std::string("a,b\n1,2\n3,") + cell + "\n"), "BAD_CELL row=2 column=b")
+    EXPECT_EQ(ErrorOf(std::string("a,b\n1,2\n3,") + cell + "\n"),
+              "BAD_CELL row=2 column=b remedy=csv.allow_missing")
         << cell;
   }
 }

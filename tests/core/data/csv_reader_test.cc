@@ -186,7 +186,7 @@ TEST(CsvReaderTest, TypesComeFromTheFirstRowsOnly) {
   EXPECT_EQ(dataset->rows, kTypeRows + 1);
   EXPECT_THAT(dataset->blocks[0].columns[1].categories, ElementsAre("x", "5"));
   const auto refused = ReadCsvText(text + "7,5\nred,x\n");
-  EXPECT_EQ(Describe(refused.status()), "BAD_CELL row=1002 column=a");
+  EXPECT_EQ(Describe(refused.status()), "BAD_CELL row=1002 column=a remedy=csv.categorical");
   EXPECT_THAT(std::string(refused.status().message()),
               ::testing::HasSubstr("declare it categorical"));
 }

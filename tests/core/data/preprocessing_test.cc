@@ -153,10 +153,10 @@ TEST(PreprocessingTest, CategoriesAreMatchedByNameNotByCode) {
 TEST(PreprocessingTest, MissingValuesAreRefusedWithRowAndColumn) {
   EXPECT_EQ(
       Describe(Preprocessing::Fit(Csv("a,b\n1,2\n3,NA\n"), {0, 1}, {}, RunContext()).status()),
-      "BAD_CELL row=2 column=b");
+      "BAD_CELL row=2 column=b remedy=preprocessing.imputation");
   const auto fitted = Preprocessing::Fit(Csv("a,b\n1,2\n3,4\n"), {0, 1}, {}, RunContext());
   EXPECT_EQ(Describe(fitted->Apply(Csv("a,b\n1,2\nNA,2\n"), RunContext()).status()),
-            "BAD_CELL row=2 column=a");
+            "BAD_CELL row=2 column=a remedy=preprocessing.imputation");
 }
 
 TEST(PreprocessingTest, ImputesMeanAndMostFrequentCategoryOfTraining) {

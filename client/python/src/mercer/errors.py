@@ -64,6 +64,8 @@ class MercerError(Exception):
         text = f"{self.message} [{self.reason or self.code}]"
         for violation in self.field_violations:
             text += f"\n  {violation.field or '...'}: {violation.description}"
+        if "remedy" in self.metadata:  # arguments are called as the fields of requests are
+            text += f"\n  see the argument {self.metadata['remedy'].rpartition('.')[2]}"
         return text
 
     def __reduce__(self) -> tuple[Any, ...]:

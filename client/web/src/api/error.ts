@@ -54,9 +54,20 @@ export function errorOfStatus(status: Status): ApiError {
   return detailed(status, 0, undefined);
 }
 
-/** For people: what failed, in the service's own words. */
+/** What the pages call the fields that would have helped, which errors name by their paths. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  'csv.allow_missing': 'Upload it with “cells may be missing”, and choose at the training how missing values are filled in.',
+  'csv.no_header': 'If it is, upload without “the first line holds the names of the columns”.',
+  'csv.delimiter': 'Cells are separated by commas, semicolons, tabs or bars.',
+  'preprocessing.imputation': 'Choose under “Missing values” of the training how they are filled in.',
+};
+
+/** For people: what failed, in the service's own words, and what helps, in those of the pages. */
 export function messageOf(error: unknown): string {
-  if (error instanceof ApiError) return error.message;
+  if (error instanceof ApiError) {
+    const remedy = REMEDIES[error.metadata['remedy'] ?? ''];
+    return remedy ? `${error.message}. ${remedy}` : error.message;
+  }
   if (error instanceof TypeError) return 'The server does not answer.';
   return error instanceof Error ? error.message : String(error);
 }

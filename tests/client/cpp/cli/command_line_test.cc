@@ -58,7 +58,7 @@ TEST_F(CommandLineTest, ErrorsOfTheServerAreReadable) {
       MakeGrpcStatus(grpc::StatusCode::INVALID_ARGUMENT, "BAD", {&bad_request});
   const std::vector<std::string> train = {"train", "d", "lp_mkl", "--kernel", "linear"};
   EXPECT_EQ(Run(train), 3);
-  EXPECT_EQ(err_.str(), "error: learner.lp_mkl.p: must be in [1, inf], is 0.5\n");
+  EXPECT_EQ(err_.str(), "error: --p: must be in [1, inf], is 0.5\n");
   std::vector<std::string> json = train;
   json.push_back("--json");
   EXPECT_EQ(Run(json), 3);
