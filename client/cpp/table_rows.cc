@@ -118,6 +118,38 @@ class CsvRowReader : public RowReader {
   std::vector<v1::TypedColumn::Texts*> columns_;  // of the current batch; null for ignored ones
 };
 
+constexpr size_t kMaxHeadBytes = size_t{1} << 20;
+
+// Bytes up to the first end of a line and a little more, fewer where the source ends.
+absl::StatusOr<std::string> ReadHead(ByteSource& source) {
+  std::string head;
+  while (head.size() < kMaxHeadBytes && head.find('\n') == std::string::npos) {
+    char buffer[4096];
+    MERCER_ASSIGN_OR_RETURN(const size_t count, source.Read(buffer, sizeof(buffer)));
+    if (count == 0) {
+      break;
+    }
+    head.append(buffer, count);
+  }
+  return head;
+}
+
+// What was read of `rest` already, then `rest`.
+class ContinuedSource : public ByteSource {
+ public:
+  ContinuedSource(std::string head, std::unique_ptr<ByteSource> rest)
+      : head_(MakeMemorySource(std::move(head))), rest_(std::move(rest)) {}
+
+  absl::StatusOr<size_t> Read(char* buffer, size_t capacity) override {
+    MERCER_ASSIGN_OR_RETURN(const size_t count, head_->Read(buffer, capacity));
+    return count > 0 ? count : rest_->Read(buffer, capacity);
+  }
+
+ private:
+  std::unique_ptr<ByteSource> head_;
+  std::unique_ptr<ByteSource> rest_;
+};
+
 absl::Status OtherNumberOfRows(const std::string& file, const std::string& what) {
   return WithReason(absl::InvalidArgumentError(absl::StrCat("'", file, "' ", what)), "BAD_SHAPE",
                     {{"file", file}});
@@ -125,9 +157,35 @@ absl::Status OtherNumberOfRows(const std::string& file, const std::string& what)
 
 }  // namespace
 
+char GuessDelimiter(std::string_view line) {
+  constexpr std::string_view kDelimiters = ",;\t|";  // of those with the same number the first
+  size_t counts[kDelimiters.size()] = {};
+  bool quoted = false;
+  for (const char c : line) {
+    quoted = (c == '"') != quoted;
+    const size_t which = kDelimiters.find(c);
+    if (!quoted && which != std::string_view::npos) {
+      ++counts[which];
+    }
+  }
+  return kDelimiters[static_cast<size_t>(std::max_element(std::begin(counts), std::end(counts)) -
+                                         std::begin(counts))];
+}
+
+absl::StatusOr<std::string> ReadFirstLine(ByteSource& source) {
+  MERCER_ASSIGN_OR_RETURN(const std::string head, ReadHead(source));
+  return head.substr(0, head.find_first_of("\r\n"));
+}
+
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsvRows(std::unique_ptr<ByteSource> source,
                                                        const CsvRowsOptions& options) {
-  auto reader = std::make_unique<CsvRowReader>(std::move(source), options);
+  CsvRowsOptions known = options;
+  if (known.delimiter == kGuessDelimiter) {
+    MERCER_ASSIGN_OR_RETURN(std::string head, ReadHead(*source));
+    known.delimiter = GuessDelimiter(std::string_view(head).substr(0, head.find('\n')));
+    source = std::make_unique<ContinuedSource>(std::move(head), std::move(source));
+  }
+  auto reader = std::make_unique<CsvRowReader>(std::move(source), known);
   MERCER_RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
 }

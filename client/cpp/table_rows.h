@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,8 +34,17 @@ class RowReader {
   virtual absl::Status End(v1::Rows& batch) = 0;
 };
 
+// As a delimiter: the one that the first line tells.
+inline constexpr char kGuessDelimiter = '\0';
+
+// What separates the cells of a line: the comma, the semicolon, the tab or the bar, whichever there are most of outside quotes;
+// the comma where there is none.
+char GuessDelimiter(std::string_view line);
+// The first line of a file, without its end; at most 1 MiB of it. Errors: those of the source.
+absl::StatusOr<std::string> ReadFirstLine(ByteSource& source);
+
 struct CsvRowsOptions {
-  char delimiter = ',';
+  char delimiter = ',';                   // or kGuessDelimiter
   bool has_header = true;                 // without a header columns are named c1, c2, ...
   std::vector<std::string> ignored = {};  // columns that are not sent
   // Cells that mean "missing", besides the empty cell.

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
@@ -9,6 +10,7 @@
 #include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
+#include "core/base/errors.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -42,8 +44,23 @@ struct DatasetListFlags {
   int limit = 50;
 };
 
-absl::StatusOr<char> Delimiter(const UploadFlags& flags) {
-  return ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter));
+// Between the numbers of square matrices.
+absl::StatusOr<char> SquareDelimiter(const UploadFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const char given,
+                          ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter)));
+  return given == kGuessDelimiter ? ',' : given;
+}
+
+// Between the cells of the table.
+absl::StatusOr<char> TableDelimiter(const UploadFlags& flags) {
+  MERCER_ASSIGN_OR_RETURN(const char given,
+                          ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter)));
+  if (given != kGuessDelimiter) {
+    return given;
+  }
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> file, OpenInflated(flags.file));
+  MERCER_ASSIGN_OR_RETURN(const std::string line, ReadFirstLine(*file));
+  return GuessDelimiter(line);
 }
 
 // The other flags are about the columns of CSV files.
@@ -56,6 +73,19 @@ absl::Status CheckSvmlightFlags(const UploadFlags& flags) {
                       {"--allow-missing", flags.allow_missing},
                       {"--delimiter", flags.delimiter.has_value() && flags.squares.empty()}},
                      "is for CSV files, FILE is svmlight");
+}
+
+// The rows of svmlight begin with their target, and their columns are called 1, 2, ...: a number is a column that was meant to
+// be the target, and cannot be.
+absl::Status CheckSvmlightTarget(const std::string& target) {
+  int64_t column = 0;
+  FieldViolations violations;
+  violations.Check(
+      !absl::SimpleAtoi(target, &column), "--target",
+      absl::StrCat("the target of an svmlight file is what its rows begin with; --target "
+                   "gives it another name than label, and '",
+                   target, "' is the name of a column"));
+  return violations.ToStatus();
 }
 
 absl::Status AddRole(const std::string& text, v1::CsvFormat& csv) {
@@ -73,7 +103,7 @@ absl::Status AddRole(const std::string& text, v1::CsvFormat& csv) {
 
 absl::StatusOr<v1::CsvFormat> MakeCsvFormat(const UploadFlags& flags) {
   v1::CsvFormat csv;
-  MERCER_ASSIGN_OR_RETURN(const char delimiter, Delimiter(flags));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, TableDelimiter(flags));
   csv.set_delimiter(std::string(1, delimiter));
   csv.set_no_header(flags.no_header);
   csv.set_allow_missing(flags.allow_missing);
@@ -124,12 +154,13 @@ absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
   v1::UploadHeader& header = parts.header;
   if (IsSvmlight(flags.file, flags.format)) {
     MERCER_RETURN_IF_ERROR(CheckSvmlightFlags(flags));
+    MERCER_RETURN_IF_ERROR(CheckSvmlightTarget(flags.target));
     header.add_parts()->mutable_svmlight()->set_target_name(flags.target);
   } else {
     MERCER_ASSIGN_OR_RETURN(*header.add_parts()->mutable_csv(), MakeCsvFormat(flags));
   }
   parts.sources.push_back(FileSource(flags.file));
-  MERCER_ASSIGN_OR_RETURN(const char delimiter, Delimiter(flags));
+  MERCER_ASSIGN_OR_RETURN(const char delimiter, SquareDelimiter(flags));
   for (const std::string& square : flags.squares) {
     MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, parts));
   }
@@ -138,6 +169,13 @@ absl::StatusOr<UploadParts> MakeParts(const UploadFlags& flags) {
 
 absl::StatusOr<ExitCode> Upload(Session& session, const UploadFlags& flags) {
   MERCER_ASSIGN_OR_RETURN(UploadParts parts, MakeParts(flags));
+  const v1::CsvFormat& csv = parts.header.parts(0).csv();
+  if (!session.json() && !flags.delimiter.has_value() && parts.header.parts(0).has_csv() &&
+      csv.delimiter() != ",") {
+    session.PrintNote(absl::StrCat("cells are taken to be separated by ",
+                                   csv.delimiter() == "\t" ? "tabs" : "'" + csv.delimiter() + "'",
+                                   "; --delimiter chooses"));
+  }
   return SendUpload(session, std::move(parts));
 }
 
@@ -213,10 +251,14 @@ void AddUpload(CommandLine& line, CLI::App& data) {
   CLI::App* command = line.Add(data, "upload", "Store a data set", flags, &Upload);
   command->add_option("FILE", flags->file, "CSV or svmlight, may be compressed with gzip")
       ->required();
-  command->add_option("--target", flags->target, "Column to be predicted");
+  command->add_option("--target", flags->target,
+                      "Column to be predicted; svmlight: a name for it, default label");
   command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));
-  command->add_option("--delimiter", flags->delimiter, "Between cells: one character or tab")
+  command
+      ->add_option("--delimiter", flags->delimiter,
+                   "Between cells: one character or tab; guess: of , ; tab and | the one "
+                   "that the first line has most of")
       ->default_str(kDefaultDelimiter);
   command->add_flag("--no-header", flags->no_header,
                     "The first line holds values; names are c1, c2, ...");

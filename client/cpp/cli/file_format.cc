@@ -21,11 +21,13 @@ bool IsSvmlight(const std::string& file, const std::string& format) {
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path) {
+  const std::string file_path = path == kStandardInput ? "/dev/stdin" : path;
   std::error_code error;
-  if (!std::filesystem::exists(path, error) || std::filesystem::is_directory(path, error)) {
+  if (!std::filesystem::exists(file_path, error) ||
+      std::filesystem::is_directory(file_path, error)) {
     return absl::NotFoundError(absl::StrCat("there is no file '", path, "'"));
   }
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(path));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenFileSource(file_path));
   return MakeInflatingSource(std::move(file), SIZE_MAX);
 }
 

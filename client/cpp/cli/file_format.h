@@ -13,13 +13,14 @@
 
 namespace mercer::client {
 
-inline constexpr char kDefaultDelimiter[] = ",";  // between cells
+inline constexpr char kDefaultDelimiter[] = "guess";  // between cells
+inline constexpr char kStandardInput[] = "-";         // as the name of a file
 
 // Whether `file` is svmlight rather than CSV: as `format` ("csv", "svmlight") says or, when that is
 // empty, the file's name, as in "news20.svm", "a9a.svmlight.gz", "x.libsvm".
 bool IsSvmlight(const std::string& file, const std::string& format);
 
-// The bytes of a file, inflated when it is compressed with gzip. Errors: kNotFound.
+// The bytes of a file, or of the standard input ("-"), inflated when they are compressed with gzip. Errors: kNotFound.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenInflated(const std::string& path);
 
 // Size of a file whose content is read more than once. Errors: kNotFound; kInvalidArgument when it is no regular file,

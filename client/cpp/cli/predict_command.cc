@@ -84,7 +84,8 @@ absl::Status AddSquare(const std::string& text, char delimiter, RowBatches& batc
     }
   }
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenInflated(path));
-  batches.Add(path, OpenSquareRows(name, std::move(file), delimiter));
+  batches.Add(
+      path, OpenSquareRows(name, std::move(file), delimiter == kGuessDelimiter ? ',' : delimiter));
   return absl::OkStatus();
 }
 
@@ -147,8 +148,9 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   }
   MERCER_RETURN_IF_ERROR(status);
   if (rows == 0) {
-    return WithReason(absl::InvalidArgumentError(absl::StrCat("'", flags.input, "' has no rows")),
-                      "NO_ROWS");
+    const std::string shown = flags.input == kStandardInput ? std::string("the standard input")
+                                                            : absl::StrCat("'", flags.input, "'");
+    return WithReason(absl::InvalidArgumentError(absl::StrCat(shown, " has no rows")), "NO_ROWS");
   }
   if (file != nullptr) {
     MERCER_RETURN_IF_ERROR(file->Commit());
@@ -167,9 +169,10 @@ void AddPredictCommand(CommandLine& line) {
   CLI::App* command =
       line.Add(line.app, "predict", "Predict rows: CSV in, CSV out", flags, &Predict);
   command->add_option("MODEL", flags->model, "NAME, NAME/versions/N or NAME@ALIAS")->required();
-  command->add_option("FILE", flags->input,
-                      "CSV or svmlight, may be compressed with gzip; or a stored "
-                      "data set, datasets/ID");
+  command->add_option(
+      "FILE", flags->input,
+      "CSV or svmlight, may be compressed with gzip; - for the standard input; or a "
+      "stored data set, datasets/ID");
   command->add_option("--output", flags->output,
                       "Write the predictions to this file, which is left alone unless all succeed");
   command->add_option(
@@ -179,7 +182,9 @@ void AddPredictCommand(CommandLine& line) {
   command->add_flag("--contributions", flags->contributions,
                     "Also each kernel's share of each decision value");
   command
-      ->add_option("--delimiter", flags->delimiter, "Between cells of files: one character or tab")
+      ->add_option("--delimiter", flags->delimiter,
+                   "Between cells of files: one character or tab; guess: as the first line tells, "
+                   "with --square a comma")
       ->default_str(kDefaultDelimiter);
   command->add_option("--format", flags->format, "csv or svmlight; default: by the file's name")
       ->check(CLI::IsMember({"csv", "svmlight"}));

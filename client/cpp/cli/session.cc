@@ -7,6 +7,7 @@
 
 #include "client/cpp/cli/field_words.h"
 #include "client/cpp/errors.h"
+#include "client/cpp/table_rows.h"
 #include "core/base/status_macros.h"
 
 namespace mercer::client {
@@ -129,6 +130,9 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::s
 }
 
 absl::StatusOr<char> ParseDelimiter(const std::string& text) {
+  if (text == "guess") {
+    return kGuessDelimiter;
+  }
   if (text == "tab" || text == "\\t") {
     return '\t';
   }

@@ -87,7 +87,7 @@ std::string FullName(const std::string& collection, const std::string& name);
 absl::StatusOr<std::pair<std::string, std::string>> SplitAssignment(const std::string& flag,
                                                                     const std::string& text);
 
-// Reads "\t", "tab" and single characters. Errors: kInvalidArgument.
+// Reads "\t", "tab" and single characters; "guess" is kGuessDelimiter (table_rows.h). Errors: kInvalidArgument.
 absl::StatusOr<char> ParseDelimiter(const std::string& text);
 
 }  // namespace mercer::client

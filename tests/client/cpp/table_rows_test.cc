@@ -99,6 +99,40 @@ TEST(CsvRowsTest, IgnoredColumnsAreNotSent) {
   EXPECT_EQ(all.rows[0].columns(0).name(), "x");
 }
 
+TEST(CsvRowsTest, TheFirstLineTellsTheDelimiter) {
+  EXPECT_EQ(GuessDelimiter("a,b,c"), ',');
+  EXPECT_EQ(GuessDelimiter("a;b;c"), ';');
+  EXPECT_EQ(GuessDelimiter("a\tb"), '\t');
+  EXPECT_EQ(GuessDelimiter("a|b|c,d"), '|');
+  EXPECT_EQ(GuessDelimiter("\"a;b;c\",d"), ',');
+  EXPECT_EQ(GuessDelimiter("a,b;c"), ',');
+  EXPECT_EQ(GuessDelimiter("a"), ',');
+  for (const std::string rows : {"id;x\n7;1,5\n", "id|x\r\n7|1,5\r\n", "id\tx\n7\t\"1,5\""}) {
+    const Batches all = ReadCsvText(rows, {}, {.delimiter = kGuessDelimiter});
+    ASSERT_TRUE(all.status.ok()) << all.status;
+    ASSERT_EQ(all.rows.size(), 1u);
+    ASSERT_EQ(all.rows[0].columns_size(), 2) << rows;
+    EXPECT_EQ(all.rows[0].columns(1).name(), "x");
+    EXPECT_EQ(Texts(all.rows[0].columns(1)), std::vector<std::string>{"1,5"});
+  }
+  EXPECT_EQ(GetReason(ReadCsvText("", {}, {.delimiter = kGuessDelimiter}).status), "BAD_HEADER");
+}
+
+// The line that tells it is longer than what is read at a time, and the rows behind it are all there.
+TEST(CsvRowsTest, LongFirstLinesTellItToo) {
+  std::string text = "x0";
+  std::string row = "0";
+  for (int i = 1; i < 3000; ++i) {
+    text += ";x" + std::to_string(i);
+    row += ";" + std::to_string(i);
+  }
+  const Batches all =
+      ReadCsvText(text + "\n" + row + "\n" + row, {}, {.delimiter = kGuessDelimiter});
+  ASSERT_TRUE(all.status.ok()) << all.status;
+  ASSERT_EQ(all.rows[0].columns_size(), 3000);
+  EXPECT_EQ(Texts(all.rows[0].columns(2999)), (std::vector<std::string>{"2999", "2999"}));
+}
+
 TEST(CsvRowsTest, WithoutAHeaderTheFirstLineIsARow) {
   const Batches all =
       ReadCsvText("1,\"a,b\"\n2,c\n3,d\n", {.rows = 2}, {.has_header = false, .ignored = {"c1"}});

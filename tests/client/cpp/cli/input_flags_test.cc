@@ -41,6 +41,34 @@ class InputFlagsTest : public CommandLineTest {
   std::string folder_;
 };
 
+TEST_F(InputFlagsTest, TheFirstLineOfAnUploadTellsItsDelimiter) {
+  EXPECT_EQ(Run({"data", "upload", Write("a.csv", "x;y\n1,5;a\n"), "--target", "y"}), 0)
+      << err_.str();
+  EXPECT_EQ(err_.str(), "cells are taken to be separated by ';'; --delimiter chooses\n");
+  EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ";");
+  EXPECT_EQ(Run({"data", "upload", Write("b.csv", "x\ty\n1\ta\n")}), 0);
+  EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), "\t");
+  EXPECT_EQ(Run({"data", "upload", Write("c.csv", "x;y\n1;a\n"), "--delimiter", ","}), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ",");
+  EXPECT_EQ(Run({"data", "upload", Write("d.csv", "x,y\n1,a\n"), "--json"}), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(server_.state.uploads.back().parts(0).csv().delimiter(), ",");
+}
+
+// A number is a column, which the target of svmlight cannot be.
+TEST_F(InputFlagsTest, TheTargetOfSvmlightIsNoColumn) {
+  const std::string file = Write("a.svm", "1 1:1\n");
+  EXPECT_EQ(Run({"data", "upload", file, "--target", "1"}), 3);
+  EXPECT_EQ(err_.str().find(
+                "error: --target: the target of an svmlight file is what its rows begin with"),
+            0u)
+      << err_.str();
+  EXPECT_TRUE(server_.state.uploads.empty());
+  EXPECT_EQ(Run({"data", "upload", file, "--target", "spam"}), 0) << err_.str();
+  EXPECT_EQ(server_.state.uploads.back().parts(0).svmlight().target_name(), "spam");
+}
+
 TEST_F(InputFlagsTest, UploadsOfSvmlightRefuseFlagsOfCsv) {
   const std::string file = Write("a.svm", "1 1:1\n");
   ExpectRefused({"data", "upload", file},
