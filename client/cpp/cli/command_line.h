@@ -32,8 +32,11 @@ struct CommandLine {
                 absl::StatusOr<ExitCode> (*run)(Session&, const Flags&)) {
     CLI::App* command = parent.add_subcommand(name, description);
     AddCommonFlags(*command);
-    command->callback(
-        [this, flags, run] { action = [flags, run](Session& used) { return run(used, *flags); }; });
+    command->callback([this, command, flags, run] {
+      if (command->get_subcommands().empty()) {  // else that one has said what is to be done
+        action = [flags, run](Session& used) { return run(used, *flags); };
+      }
+    });
     return command;
   }
 

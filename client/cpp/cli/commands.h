@@ -12,19 +12,22 @@ namespace mercer::client {
 
 void AddDataCommands(
     CommandLine& line);  // data upload, upload-images, list, show, rm, uploads, drop
-void AddTrainCommand(CommandLine& line);      // train
-void AddJobCommands(CommandLine& line);       // jobs, watch, stop, cancel
-void AddPredictCommand(CommandLine& line);    // predict
-void AddModelCommands(CommandLine& line);     // models, show, export, rm
-void AddAliasCommands(CommandLine& line);     // alias set, rm, list, history, rollback
-void AddRegistryCommands(CommandLine& line);  // update, retention, evaluate, verify
-void AddLearnersCommand(CommandLine& line);   // learners
-void AddAdminCommands(CommandLine& line);     // admin backup
-void AddHealthCommand(CommandLine& line);     // health
-void AddVersionCommand(CommandLine& line);    // version
+void AddTrainCommand(CommandLine& line);       // train
+void AddJobCommands(CommandLine& line);        // jobs, watch, stop, cancel
+void AddPredictCommand(CommandLine& line);     // predict
+void AddModelCommands(CommandLine& line);      // models, models rm, show, export, rm
+void AddAliasCommands(CommandLine& line);      // alias set, rm, list, history, rollback
+void AddRegistryCommands(CommandLine& line);   // update, retention, evaluate, verify
+void AddLearnersCommand(CommandLine& line);    // learners
+void AddAdminCommands(CommandLine& line);      // admin backup
+void AddHealthCommand(CommandLine& line);      // health
+void AddVersionCommand(CommandLine& line);     // version
 
 // "upload-images" below `data`.
 void AddImageUpload(CommandLine& line, CLI::App& data);
+
+// "rm" below `models`.
+void AddModelRemoval(CommandLine& line, CLI::App& models);
 
 // Shows a job's events until its final state, then its end; the exit code says which.
 absl::StatusOr<ExitCode> WatchToTheEnd(Session& session, const std::string& job);

@@ -6,6 +6,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/dataset_text.h"
 #include "client/cpp/cli/file_format.h"
+#include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/field_text.h"
@@ -241,8 +242,16 @@ absl::StatusOr<ExitCode> Show(Session& session, const NameFlags& flags) {
 
 absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
   const std::string name = FullName("datasets", flags.name);
+  std::vector<std::string> models;
+  if (!session.json()) {
+    models = ModelsTrainedOn(session, name);  // the digest is gone with the data set
+  }
   MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name, flags.when_unused));
   session.PrintDeleted(name);
+  if (!models.empty()) {
+    session.out() << "trained on it, and still there to predict: " << ShortList(models)
+                  << "\n'mercer verify' of them needs the same data uploaded again" << std::endl;
+  }
   return ExitCode::kOk;
 }
 

@@ -1,11 +1,11 @@
 #include <fstream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/filter_picture.h"
 #include "client/cpp/cli/model_text.h"
+#include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status_macros.h"
 
@@ -16,6 +16,8 @@ struct ModelListFlags {
   std::string model;
   std::vector<std::string> labels;
   std::string learner;
+  std::string search;
+  std::string sort;
   int limit = 50;
 };
 
@@ -32,14 +34,9 @@ struct ExportFlags {
   std::string file;
 };
 
-// The first of the validation's, which come before all others.
-std::string MainMetric(const v1::Model& model) {
-  const bool validated =
-      !model.metrics().empty() && (absl::StartsWith(model.metrics(0).name(), "held_out.") ||
-                                   absl::StartsWith(model.metrics(0).name(), "folds."));
-  return validated
-             ? absl::StrCat(model.metrics(0).name(), " ", FormatNumber(model.metrics(0).value()))
-             : "";
+std::string QualityText(const v1::Model& model) {
+  const v1::Metric* const metric = MainMetric(model);
+  return metric == nullptr ? "" : absl::StrCat(metric->name(), " ", FormatNumber(metric->value()));
 }
 
 absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
@@ -50,8 +47,14 @@ absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
     MERCER_ASSIGN_OR_RETURN(const auto label, SplitAssignment("--label", text));
     (*filter.mutable_labels())[label.first] = label.second;
   }
-  MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models,
-                          session.client().ListModels(std::move(filter), flags.limit + 1));
+  const bool all = !flags.search.empty() || !flags.sort.empty();  // are needed to choose the first
+  MERCER_ASSIGN_OR_RETURN(
+      std::vector<v1::Model> models,
+      session.client().ListModels(std::move(filter), all ? kMaxListed : flags.limit + 1));
+  if (!flags.search.empty()) {
+    std::erase_if(models, [&](const v1::Model& model) { return !Mentions(model, flags.search); });
+  }
+  SortModels(flags.sort, models);
   const bool more = CutToLimit(flags.limit, models);
   Table table({"MODEL", "LEARNER", "TARGET", "CREATED", "GAP", "QUALITY"});
   for (const v1::Model& model : models) {
@@ -59,7 +62,7 @@ absl::StatusOr<ExitCode> List(Session& session, const ModelListFlags& flags) {
       session.PrintJson(model);
     } else {
       table.AddRow({model.name(), model.learner(), model.target(), FormatTime(model.create_time()),
-                    FormatGap(model.certificate().accuracy()), MainMetric(model)});
+                    FormatGap(model.certificate().accuracy()), QualityText(model)});
     }
   }
   if (!session.json()) {
@@ -145,9 +148,15 @@ void AddModelCommands(CommandLine& line) {
   list->add_option("--label", listed->labels, "Only with this label, NAME=VALUE (repeatable)")
       ->allow_extra_args(false);
   list->add_option("--learner", listed->learner, "Only of this learner");
+  list->add_option("--search", listed->search,
+                   "Only with this text in name, target, learner, labels or description");
+  list->add_option("--sort", listed->sort,
+                   "name, created (newest first), gap (smallest first) or quality (best first)")
+      ->check(CLI::IsMember({"name", "created", "gap", "quality"}));
   list->add_option("--limit", listed->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
+  AddModelRemoval(line, *list);
 
   auto shown = std::make_shared<ShowFlags>();
   CLI::App* show = line.Add(line.app, "show", "Certificate, metrics and kernel weights of a model",

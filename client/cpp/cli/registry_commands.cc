@@ -2,6 +2,7 @@
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/model_text.h"
+#include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
 #include "core/base/status_macros.h"
 
@@ -125,7 +126,13 @@ absl::StatusOr<ExitCode> Evaluate(Session& session, const AssessFlags& flags) {
   if (!response->weight_column().empty()) {
     session.out() << ", weighted by " << response->weight_column();
   }
-  session.out() << "\n" << FormatMetrics(response->metrics()) << std::flush;
+  session.out() << "\n" << FormatMetrics(response->metrics());
+  if (IsTrainedOn(session, response->model(), request.dataset())) {
+    session.out() << "the model was trained on these rows: this is how well it fits them, not how "
+                     "well it predicts others, which\n--hold-out and --folds of 'mercer train' "
+                     "measure\n";
+  }
+  session.out() << std::flush;
   return ExitCode::kOk;
 }
 

@@ -1,0 +1,137 @@
+#include "client/cpp/cli/model_versions.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include <google/protobuf/util/time_util.h>
+
+#include "core/base/status_macros.h"
+
+namespace mercer::client {
+namespace {
+
+constexpr size_t kShownNames = 5;
+
+// "models/spam/versions/1" is "models/spam".
+std::string ModelOf(const std::string& version) {
+  return version.substr(0, version.find("/versions/"));
+}
+
+bool WasTrainedOn(const v1::Model& model, const std::string& dataset, const std::string& digest) {
+  const v1::Lineage& lineage = model.lineage();
+  for (int i = 0; i < lineage.request().data_size(); ++i) {
+    const std::string trained = i < lineage.data_digests_size() ? lineage.data_digests(i) : "";
+    // A name may have been given anew, to other data; content is known where both have digests.
+    if (trained.empty() || digest.empty() ? lineage.request().data(i).dataset() == dataset
+                                          : trained == digest) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string DigestOf(Session& session, const std::string& dataset) {
+  const absl::StatusOr<v1::Dataset> found = session.client().GetDataset(dataset);
+  return found.ok() ? found->digest() : "";
+}
+
+// Smaller is better; errors of numbers fall with quality, shares and correlations rise with it.
+std::tuple<bool, std::string, double> Rank(const v1::Model& model) {
+  const v1::Metric* const metric = MainMetric(model);
+  if (metric == nullptr) {
+    return {true, "", 0.0};
+  }
+  return {false, metric->name(),
+          absl::EndsWith(metric->name(), "rmse") ? metric->value() : -metric->value()};
+}
+
+template <typename Key>
+void SortBy(std::vector<v1::Model>& models, const Key& key) {
+  std::stable_sort(models.begin(), models.end(),
+                   [&key](const v1::Model& a, const v1::Model& b) { return key(a) < key(b); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Model>> ListAllVersions(Session& session,
+                                                       const v1::ListModelsRequest& filter) {
+  MERCER_ASSIGN_OR_RETURN(const std::vector<v1::Model> newest,
+                          session.client().ListModels("", kMaxListed));
+  std::vector<v1::Model> all;
+  for (const v1::Model& model : newest) {
+    v1::ListModelsRequest of_model = filter;
+    of_model.set_model(ModelOf(model.name()));
+    MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> versions,
+                            session.client().ListModels(std::move(of_model), kMaxListed));
+    std::move(versions.begin(), versions.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+// The validation's metrics come before all others.
+const v1::Metric* MainMetric(const v1::Model& model) {
+  const bool validated =
+      !model.metrics().empty() && (absl::StartsWith(model.metrics(0).name(), "held_out.") ||
+                                   absl::StartsWith(model.metrics(0).name(), "folds."));
+  return validated ? &model.metrics(0) : nullptr;
+}
+
+bool Mentions(const v1::Model& model, const std::string& text) {
+  std::string all = absl::StrCat(model.name(), "\n", model.target(), "\n", model.learner(), "\n",
+                                 model.description());
+  for (const auto& [name, value] : model.labels()) {
+    absl::StrAppend(&all, "\n", name, "=", value);
+  }
+  return absl::StrContains(absl::AsciiStrToLower(all), absl::AsciiStrToLower(text));
+}
+
+void SortModels(const std::string& order, std::vector<v1::Model>& models) {
+  if (order == "name") {
+    SortBy(models, [](const v1::Model& model) { return ModelOf(model.name()); });
+  } else if (order == "created") {
+    SortBy(models, [](const v1::Model& model) {
+      return -google::protobuf::util::TimeUtil::TimestampToNanoseconds(model.create_time());
+    });
+  } else if (order == "gap") {
+    SortBy(models, [](const v1::Model& model) { return model.certificate().accuracy(); });
+  } else if (order == "quality") {
+    SortBy(models, Rank);
+  }
+}
+
+std::vector<std::string> ModelsTrainedOn(Session& session, const std::string& dataset) {
+  const absl::StatusOr<std::vector<v1::Model>> all = ListAllVersions(session, {});
+  if (!all.ok()) {
+    return {};
+  }
+  const std::string digest = DigestOf(session, dataset);
+  std::vector<std::string> names;
+  for (const v1::Model& model : *all) {
+    if (WasTrainedOn(model, dataset, digest)) {
+      names.push_back(model.name());
+    }
+  }
+  return names;
+}
+
+bool IsTrainedOn(Session& session, const std::string& model, const std::string& dataset) {
+  const absl::StatusOr<v1::Model> found = session.client().GetModel(model, v1::MODEL_VIEW_SUMMARY);
+  return found.ok() && WasTrainedOn(*found, dataset, DigestOf(session, dataset));
+}
+
+std::string ShortList(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kShownNames);
+  return absl::StrCat(
+      absl::StrJoin(absl::MakeConstSpan(names).first(shown), ", "),
+      shown < names.size() ? absl::StrCat(" and ", names.size() - shown, " more") : "");
+}
+
+}  // namespace mercer::client
