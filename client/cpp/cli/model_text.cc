@@ -220,12 +220,12 @@ std::string FormatCertificate(const v1::Certificate& certificate) {
   std::string text = absl::StrCat("certificate  recomputed from the data after the training",
                                   ScopeText(certificate.scope()), "\n");
   if (certificate.kind() == v1::CERTIFICATE_KIND_GAP) {
+    const double percent = certificate.accuracy() < 0.0 ? 0.0 : 100.0 * certificate.accuracy();
     absl::StrAppend(
         &text, Line("objective", FormatNumber(certificate.primal()) + "  value at the model"),
         Line("optimum", absl::StrCat("at least ", FormatNumber(certificate.dual()))),
-        Line("relative gap",
-             absl::StrFormat("%s  the objective is within %.2g %% of the optimum",
-                             FormatGap(certificate.accuracy()), 100.0 * certificate.accuracy())));
+        Line("relative gap", absl::StrFormat("%s  the objective is within %.2g %% of the optimum",
+                                             FormatGap(certificate.accuracy()), percent)));
     if (certificate.outputs_size() > 1) {
       absl::StrAppend(&text, Line("worst output", FormatGap(certificate.worst_accuracy())));
     }

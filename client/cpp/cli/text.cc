@@ -64,7 +64,7 @@ bool LooksLikeNumber(const std::string& text) {
 
 std::string FormatNumber(double value) { return absl::StrFormat("%.6g", value); }
 
-std::string FormatGap(double gap) { return absl::StrFormat("%.1e", gap); }
+std::string FormatGap(double gap) { return absl::StrFormat("%.1e", gap < 0.0 ? 0.0 : gap); }
 
 std::string FormatElapsed(absl::Duration duration) {
   const double seconds = absl::ToDoubleSeconds(duration);

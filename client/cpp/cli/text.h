@@ -15,7 +15,7 @@ namespace mercer::client {
 
 // "0.942", "1.2e+06": six significant digits.
 std::string FormatNumber(double value);
-// "5.3e-04"
+// "5.3e-04". Bounds that differ by rounding alone may have changed places: a gap below 0 is 0.
 std::string FormatGap(double gap);
 // "0.4 s", "12 s", "3 min 05 s", "2 h 10 min"
 std::string FormatElapsed(absl::Duration duration);

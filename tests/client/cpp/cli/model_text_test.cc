@@ -182,6 +182,17 @@ TEST(ModelTextTest, CertificateSaysWhatItsNumbersMean) {
             "  relative gap    5.0e-04  the objective is within 0.05 % of the optimum\n");
 }
 
+// At the optimum rounding may put the upper bound below the lower one.
+TEST(ModelTextTest, PercentsAreNotNegative) {
+  v1::Certificate certificate;
+  certificate.set_kind(v1::CERTIFICATE_KIND_GAP);
+  certificate.set_accuracy(-1.4e-15);
+  EXPECT_NE(FormatCertificate(certificate)
+                .find("relative gap    0.0e+00  the objective is within 0 % of the optimum"),
+            std::string::npos)
+      << FormatCertificate(certificate);
+}
+
 TEST(ModelTextTest, MetricsOfOneKindShareALine) {
   v1::Model model;
   for (const auto& [name, value] : std::vector<std::pair<std::string, double>>{

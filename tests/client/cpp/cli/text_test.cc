@@ -1,5 +1,7 @@
 #include "client/cpp/cli/text.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace mercer::client {
@@ -12,6 +14,12 @@ TEST(TextTest, DurationsReadLikeSpeech) {
   EXPECT_EQ(FormatElapsed(absl::Minutes(130)), "2 h 10 min");
   EXPECT_EQ(FormatElapsed(absl::Seconds(-1)), "0.0 s");
   EXPECT_EQ(FormatElapsed(absl::InfiniteDuration()), "for ever");
+}
+
+TEST(TextTest, AGapIsNeverBelowZero) {
+  EXPECT_EQ(FormatGap(5.3e-4), "5.3e-04");
+  EXPECT_EQ(FormatGap(-1.4e-15), "0.0e+00");
+  EXPECT_EQ(FormatGap(std::nan("")), "nan");
 }
 
 TEST(TextTest, BytesHaveOneDecimal) {
