@@ -22,6 +22,7 @@ void AddLearnersCommand(CommandLine& line);    // learners
 void AddAdminCommands(CommandLine& line);      // admin backup
 void AddHealthCommand(CommandLine& line);      // health
 void AddVersionCommand(CommandLine& line);     // version
+void AddCompletionCommand(CommandLine& line);  // completion
 
 // "upload-images" below `data`.
 void AddImageUpload(CommandLine& line, CLI::App& data);

@@ -35,6 +35,7 @@ void AddCommands(CommandLine& line) {
   AddAdminCommands(line);
   AddHealthCommand(line);
   AddVersionCommand(line);
+  AddCompletionCommand(line);
 }
 
 // Names an option that the command `last` does not have.

@@ -52,6 +52,7 @@ Client& Session::client() {
         ClientOptions{.address = options_.server,
                       .timeout = absl::Seconds(options_.timeout_seconds),
                       .stream_timeout = absl::Seconds(kStreamFactor * options_.timeout_seconds),
+                      .retry = {.max_attempts = options_.max_attempts},
                       .security = security_});
   }
   return *client_;

@@ -25,6 +25,7 @@ struct SessionOptions {
   std::string server = "127.0.0.1:7345";
   double timeout_seconds = 30.0;
   bool json = false;
+  int max_attempts = RetryPolicy().max_attempts;  // of each call
   SecurityFiles security = {};
 };
 

@@ -19,6 +19,8 @@ absl::StatusOr<ExitCode> ShowVersion(Session& session, const VersionFlags&) {
 }  // namespace
 
 void AddVersionCommand(CommandLine& line) {
+  line.app.set_version_flag("--version", std::string("mercer ") + kVersion,
+                            "Print the version of this program");
   line.Add(line.app, "version", "Print the version of this program",
            std::make_shared<VersionFlags>(), &ShowVersion);
 }

@@ -173,11 +173,19 @@ TEST_F(CommandLineTest, NearNamesAreSuggested) {
 TEST_F(CommandLineTest, TypingErrorsInCommandsAndOptionsAreAnswered) {
   EXPECT_EQ(Run({"trian", "d", "svm"}), 2);
   EXPECT_NE(err_.str().find("; did you mean 'train'?"), std::string::npos) << err_.str();
-  EXPECT_EQ(Run({"models", "--lable", "a=b"}), 2);
+  EXPECT_EQ(Run({"models", "--sotr", "gap"}), 2);
   EXPECT_EQ(err_.str(),
-            "error: there is no option --lable of 'models'; see --help; did you mean '--label'?\n");
+            "error: there is no option --sotr of 'models'; see --help; did you mean '--sort'?\n");
   EXPECT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--modle", "x"}), 3);
   EXPECT_NE(err_.str().find("; did you mean 'model'?"), std::string::npos) << err_.str();
+}
+
+TEST_F(CommandLineTest, TheVersionIsAFlagToo) {
+  EXPECT_EQ(RunCommandLine({"--version"}, out_, err_, Terminal()), 0);
+  const std::string version = out_.str();
+  EXPECT_EQ(version.find("mercer "), 0u) << version;
+  EXPECT_EQ(Run({"version"}), 0);
+  EXPECT_EQ(out_.str(), version);
 }
 
 TEST_F(CommandLineTest, ListsSayWhenThereIsMore) {
