@@ -3,7 +3,8 @@
 namespace mercer::csi {
 namespace {
 
-constexpr char kSource[] = "the specification of learning with infinitely many features, (b.11)";
+constexpr char kSource[] =
+    "Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40";
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 namespace mercer::ikl {
 namespace {
 
-constexpr char kSource[] = "the specification of learning with infinitely many features, (b.11)";
+constexpr char kSource[] = "chosen here; the paper gives none";
 
 }  // namespace
 

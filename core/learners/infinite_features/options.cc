@@ -7,15 +7,10 @@ namespace {
 
 using Schema = OptionSchema<InfiniteFeaturesOptions>;
 
-constexpr char kProblem[] = "specification of learning with infinitely many features, section (a)";
-constexpr char kNormalization[] =
-    "specification of learning with infinitely many features, section (b.2)";
-constexpr char kGeneration[] =
-    "specification of learning with infinitely many features, section (b.3)";
-constexpr char kSampling[] =
-    "specification of learning with infinitely many features, section (b.4)";
-constexpr char kBaselines[] =
-    "specification of learning with infinitely many features, section (b.11)";
+constexpr char kPaper[] =
+    "Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 "
+    "(2013) 43-66";
+constexpr char kChosen[] = "chosen here; the paper gives none";
 
 void AddProblem(Schema& schema) {
   schema.Choice(
@@ -30,7 +25,7 @@ void AddProblem(Schema& schema) {
                   "square (y - f)^2 with y = -1 or +1, hinge max(0, 1 - y f), which solver admm "
                   "alone takes. "
                   "Numbers: square. None has a factor 1/2.",
-       .source = kProblem,
+       .source = kPaper,
        .classification_choices = {"squared_hinge", "logistic", "hinge"}});
   schema.Real(
       "lambda", &InfiniteFeaturesOptions::lambda,
@@ -39,21 +34,21 @@ void AddProblem(Schema& schema) {
            "Larger chooses fewer features; from the maximum on, none.",
        .min = 0.0,
        .min_open = true,
-       .source = "measured, section (g) of the specification"});
+       .source = kChosen});
   schema.Real(
       "lambda_shared", &InfiniteFeaturesOptions::lambda_shared,
       {.meaning = "The same for a part of the weights that all outputs share; inf leaves it "
                   "out. With lambda inf there is that part alone.",
        .min = 0.0,
        .min_open = true,
-       .source = kProblem});
+       .source = kPaper});
   schema.Choice(
       "lambda_unit", &InfiniteFeaturesOptions::lambda_unit,
       {{"share_of_maximum", LambdaUnit::kShareOfMaximum}, {"absolute", LambdaUnit::kAbsolute}},
       {.meaning = "share_of_maximum: lambda is a share of the least value at which no candidate of "
                   "the first round enters the model, so that it means the same whatever the number "
                   "of rows and the normalization. absolute: lambda itself.",
-       .source = kProblem});
+       .source = kChosen});
 }
 
 void AddFamily(Schema& schema) {
@@ -68,13 +63,13 @@ void AddFamily(Schema& schema) {
            "themselves, which makes it a sparse linear model. gabor: how strongly a square patch "
            "of an "
            "image, the columns of a row being its pixels row by row, answers to an oriented wave.",
-       .source = kSampling});
+       .source = kPaper});
   schema.Choice(
       "kernel", &InfiniteFeaturesOptions::kernel,
       {{"gaussian", KernelChoice::kGaussian}, {"laplacian", KernelChoice::kLaplacian}},
       {.meaning = "fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 "
                   "bandwidth^2)), laplacian exp(-|x-z|_1 / bandwidth).",
-       .source = kSampling});
+       .source = kPaper});
   schema.Reals(
       "bandwidths", &InfiniteFeaturesOptions::bandwidths,
       {.meaning =
@@ -86,7 +81,7 @@ void AddFamily(Schema& schema) {
        .min = 0.0,
        .min_open = true,
        .max_open = true,
-       .source = kSampling});
+       .source = kChosen});
   schema.Choice(
       "bandwidth_rule", &InfiniteFeaturesOptions::bandwidth_rule,
       {{"list", BandwidthChoice::kList},
@@ -95,14 +90,14 @@ void AddFamily(Schema& schema) {
       {.meaning = "fourier: list draws candidates for each bandwidth. linear and logarithmic draw "
                   "bandwidths anew in every round, uniformly between the two ends, or their "
                   "logarithms.",
-       .source = kSampling});
+       .source = kPaper});
   schema.Integer(
       "bandwidths_per_round", &InfiniteFeaturesOptions::bandwidths_per_round,
       {.meaning = "fourier: number of bandwidths that a round draws, with bandwidth_rule "
                   "linear or logarithmic.",
        .min = 1,
        .max = 1000,
-       .source = kSampling});
+       .source = kPaper});
   schema.Integer(
       "candidates", &InfiniteFeaturesOptions::candidates,
       {.meaning =
@@ -111,7 +106,7 @@ void AddFamily(Schema& schema) {
            "it. The family columns is searched whole.",
        .min = 1,
        .max = 10'000,
-       .source = kSampling});
+       .source = kChosen});
   schema.Choice(
       "normalization", &InfiniteFeaturesOptions::normalization,
       {{"column", NormalizationChoice::kColumn},
@@ -121,7 +116,7 @@ void AddFamily(Schema& schema) {
            "What the features are divided by before they are penalised. column: the norm of "
            "each column over the training rows; group: one number for the columns of a group, "
            "which keeps the result independent of the phase of a pair; none.",
-       .source = kNormalization});
+       .source = kPaper});
   schema.Choice(
       "normalization_scope", &InfiniteFeaturesOptions::normalization_scope,
       {{"task", ScopeChoice::kTask}, {"pooled", ScopeChoice::kPooled}},
@@ -129,7 +124,7 @@ void AddFamily(Schema& schema) {
            "Several tasks: whose rows a feature is normalised over. task: those of each task, "
            "so that every task has a scale of its own; pooled: one scale for all, the root "
            "mean square of theirs, so that the part that the tasks share is one function.",
-       .source = kNormalization});
+       .source = kPaper});
 }
 
 void AddGabor(Schema& schema) {
@@ -140,11 +135,11 @@ void AddGabor(Schema& schema) {
                              "absolute answers.",
                   .min = 1,
                   .max = 64,
-                  .source = kSampling});
+                  .source = kChosen});
   schema.Bool("subtract_patch_mean", &InfiniteFeaturesOptions::subtract_patch_mean,
               {.meaning = "gabor: each patch less its mean is filtered, so that its brightness has "
                           "no influence.",
-               .source = kSampling});
+               .source = kChosen});
   schema.Real(
       "min_scale", &InfiniteFeaturesOptions::min_scale,
       {.meaning = "gabor: the least of a filter's two widths, whose logarithms are uniform.",
@@ -152,25 +147,25 @@ void AddGabor(Schema& schema) {
        .min = 0.0,
        .min_open = true,
        .max_open = true,
-       .source = kSampling});
+       .source = kChosen});
   schema.Real("max_scale", &InfiniteFeaturesOptions::max_scale,
               {.meaning = "gabor: the largest width. 0: half the patch.",
                .unit = "pixels",
                .min = 0.0,
                .max_open = true,
-               .source = kSampling});
+               .source = kChosen});
   schema.Real("min_frequency", &InfiniteFeaturesOptions::min_frequency,
               {.meaning = "gabor: the least frequency of a filter's wave; frequencies are uniform.",
                .unit = "1/pixel",
                .min = 0.0,
                .max_open = true,
-               .source = kSampling});
+               .source = kChosen});
   schema.Real("max_frequency", &InfiniteFeaturesOptions::max_frequency,
               {.meaning = "gabor: the largest frequency.",
                .unit = "1/pixel",
                .min = 0.0,
                .max_open = true,
-               .source = kSampling});
+               .source = kChosen});
 }
 
 void AddSearch(Schema& schema) {
@@ -184,45 +179,45 @@ void AddSearch(Schema& schema) {
                   "drawn once. fixed: the features are given in advance and enter at once: gabor "
                   "a grid, fourier the first max_groups that are drawn, columns all. The last two "
                   "are baselines.",
-       .source = kBaselines});
+       .source = kPaper});
   schema.Integer("values_per_parameter", &InfiniteFeaturesOptions::values_per_parameter,
                  {.meaning = "gabor, fixed: values of each of the four parameters; the grid has "
                              "every combination.",
                   .min = 1,
                   .max = 10,
-                  .source = kBaselines});
+                  .source = kPaper});
   schema.Integer("dictionary_size", &InfiniteFeaturesOptions::dictionary_size,
                  {.meaning = "selected: number of candidates in all.",
                   .min = 1,
                   .max = 100'000,
-                  .source = kBaselines});
+                  .source = kPaper});
   schema.Integer(
       "max_groups", &InfiniteFeaturesOptions::max_groups,
       {.meaning = "Groups of features (for fourier: pairs) that the model may have. Time "
                   "grows with the square, memory with the number.",
        .min = 1,
        .max = 10'000,
-       .source = kGeneration});
+       .source = kPaper});
   schema.Integer(
       "groups_per_round", &InfiniteFeaturesOptions::groups_per_round,
       {.meaning = "Groups that enter the model in one round. More save rounds and choose "
                   "worse features.",
        .min = 1,
        .max = 100,
-       .source = kGeneration});
+       .source = kChosen});
   schema.Integer(
       "patience", &InfiniteFeaturesOptions::patience,
       {.meaning = "Rounds without any candidate that breaks the conditions of optimality, "
                   "one after the other, after which the search ends.",
        .min = 1,
        .max = 100,
-       .source = kGeneration});
+       .source = kChosen});
   schema.Real("violation", &InfiniteFeaturesOptions::violation,
               {.meaning = "A candidate enters only when it breaks the conditions of optimality by "
                           "more than this share.",
                .min = 0.0,
                .max = 1.0,
-               .source = kGeneration});
+               .source = kChosen});
 }
 
 void AddPenalty(Schema& schema) {
@@ -232,13 +227,13 @@ void AddPenalty(Schema& schema) {
       {.meaning = "The norm of a group's weights. nested: the penalty_q norm, over the outputs, of "
                   "their Euclidean norms; the features of a group then enter or leave together. "
                   "flat: the penalty_q norm of all of them; with penalty_q 1 each enters alone.",
-       .source = kProblem});
+       .source = kPaper});
   schema.Real(
       "penalty_q", &InfiniteFeaturesOptions::penalty_q,
       {.meaning = "Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 "
                   "lets each choose its own features, 2 and above share them.",
        .min = 1.0,
-       .source = kProblem});
+       .source = kPaper});
   schema.Reals(
       "group_weights", &InfiniteFeaturesOptions::group_weights,
       {.meaning =
@@ -248,7 +243,7 @@ void AddPenalty(Schema& schema) {
        .min = 0.0,
        .min_open = true,
        .max_open = true,
-       .source = kProblem});
+       .source = kPaper});
   schema.Choice(
       "solver", &InfiniteFeaturesOptions::solver,
       {{"auto", SolverChoice::kAuto},
@@ -260,8 +255,7 @@ void AddPenalty(Schema& schema) {
            "of the risk, solved by descent in groups and Newton steps on the weights that are "
            "not 0. admm (alternating directions) and fista (accelerated proximal gradients): "
            "baselines. auto: newton, for the loss hinge admm. Changes time only.",
-       .source =
-           "specification of learning with infinitely many features, sections (b.5) to (b.9)"});
+       .source = "measured, docs/results/infinite-features.md"});
 }
 
 Schema MakeSchema() {

@@ -5,8 +5,9 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr char kLowRankSource[] =
-    "specification of lp-norm MKL with low-rank kernels, section (b0)";
+constexpr char kPaper[] =
+    "Rakotomamonjy, Chanda: lp-norm multiple kernel learning with low-rank kernels";
+constexpr char kChosen[] = "chosen here; the paper gives none";
 
 void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
   schema.Choice(
@@ -16,7 +17,7 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
                   "rows. nystrom: kernels of low rank, which see the rows through landmarks; "
                   "memory and time grow with the rows, and the certificate is about these "
                   "kernels.",
-       .source = kLowRankSource});
+       .source = kChosen});
   schema.Integer(
       "landmarks", &LpMklOptions::landmarks,
       {.meaning = "nystrom: number of landmarks, shared by all kernels; all rows when there are "
@@ -35,13 +36,13 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
                   "represent them better at a small cost; leverage draws rows by approximate "
                   "leverage scores; pivoted_cholesky takes in turn the row that those before it "
                   "represent worst, well for wide kernels, poorly for narrow ones.",
-       .source = kLowRankSource});
+       .source = kPaper});
   schema.Integer(
       "rank", &LpMklOptions::rank,
       {.meaning = "nystrom: the largest rank of each kernel. 0: as many as there are landmarks.",
        .min = 0,
        .max = 10'000,
-       .source = kLowRankSource});
+       .source = kPaper});
   schema.Real(
       "eigenvalue_threshold", &LpMklOptions::eigenvalue_threshold,
       {.meaning =
@@ -49,7 +50,7 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
            "the largest one times the number of landmarks, the largest always.",
        .min = 1e-15,
        .max = 1e-2,
-       .source = kLowRankSource});
+       .source = kChosen});
   schema.Real(
       "compression_tolerance", &LpMklOptions::compression_tolerance,
       {.meaning =
@@ -58,14 +59,14 @@ void AddLowRankOptions(OptionSchema<LpMklOptions>& schema) {
            "told apart.",
        .min = 0,
        .max = 1e-2,
-       .source = "specification of lp-norm MKL with low-rank kernels, section (f)"});
+       .source = "measured, docs/results/lowrank-lp-mkl.md"});
   schema.Bool(
       "exact_certificate", &LpMklOptions::exact_certificate,
       {.meaning =
            "nystrom: also bounds the optimum with the kernels themselves at the solution's dual "
            "variables and weights. The model's metrics then say how far it is from that optimum. "
            "The verification then goes through all pairs of rows for every kernel.",
-       .source = "specification of lp-norm MKL with low-rank kernels, section (c)"});
+       .source = kChosen});
 }
 
 void AddLossOption(OptionSchema<LpMklOptions>& schema) {
@@ -83,7 +84,7 @@ void AddLossOption(OptionSchema<LpMklOptions>& schema) {
                   "epsilon_insensitive max(0, |y - f| - epsilon), square (y - f)^2. None has a "
                   "factor 1/2. With squared_hinge, logistic and square most rows are support "
                   "vectors.",
-       .source = "specification of lp-norm MKL, section (a)",
+       .source = kPaper,
        .classification_choices = {"hinge", "squared_hinge", "logistic"},
        .regression_choices = {"epsilon_insensitive", "square"}});
 }
@@ -95,7 +96,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
                           "spreads the weights, inf gives "
                           "every kernel the weight 1. Values near 1 need a few more iterations.",
                .min = 1.0,
-               .source = "specification of lp-norm MKL, section (a)"});
+               .source = kChosen});
   schema.Real(
       "C", &LpMklOptions::C,
       {.meaning =
@@ -104,7 +105,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
        .min = 0.0,
        .min_open = true,
        .max_open = true,
-       .source = "specification of lp-norm MKL, section (a)"});
+       .source = "LIBSVM's default"});
   schema.Real("epsilon", &LpMklOptions::epsilon,
               {.meaning = "Regression only: with the loss epsilon_insensitive residuals up to "
                           "epsilon cost nothing. Larger gives fewer support vectors.",
@@ -146,7 +147,7 @@ OptionSchema<LpMklOptions> MakeSchema() {
            "inner_solver=auto only. interleaved: the closed form after every Newton step, "
            "with 1 < p < inf, approximation=nystrom and the same other options only. Changes time "
            "only.",
-       .source = "specification of lp-norm MKL, sections (b5) and (b7)"});
+       .source = "measured, tests/bench/lp_mkl_bench.cc"});
   AddLowRankOptions(schema);
   return schema;
 }
