@@ -58,7 +58,7 @@ std::vector<std::string> KnownNames() {
 }
 
 // "1..100:12"; returns false when `text` has another form.
-bool ParseRange(const std::string& text, v1::KernelGrid& grid) {
+bool ParseRange(const std::string& text, v1::BandwidthRule rule, v1::KernelGrid& grid) {
   const size_t dots = text.find("..");
   const size_t colon = text.find(':');
   double min = 0.0;
@@ -70,7 +70,7 @@ bool ParseRange(const std::string& text, v1::KernelGrid& grid) {
       !absl::SimpleAtoi(text.substr(colon + 1), &count)) {
     return false;
   }
-  grid.set_rule(v1::BANDWIDTH_RULE_LOG_SPACED);
+  grid.set_rule(rule);
   grid.set_min_bandwidth(min);
   grid.set_max_bandwidth(max);
   grid.set_count(count);
@@ -130,13 +130,15 @@ absl::Status UnknownWord(const std::string& name, const std::string& value, v1::
 }
 
 absl::Status SetWord(const std::string& name, const std::string& value, v1::KernelGrid& grid) {
+  if ((name == "median" || name == "bandwidths") && value.find("..") != std::string::npos) {
+    const v1::BandwidthRule rule =
+        name == "median" ? v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES : v1::BANDWIDTH_RULE_LOG_SPACED;
+    return ParseRange(value, rule, grid) ? absl::OkStatus()
+                                         : absl::InvalidArgumentError(absl::StrCat(
+                                               "must be FIRST..LAST:COUNT, is '", value, "'"));
+  }
   if (name == "median") {
     return SetMultiples(value, grid);
-  }
-  if (name == "bandwidths" && value.find("..") != std::string::npos) {
-    return ParseRange(value, grid) ? absl::OkStatus()
-                                   : absl::InvalidArgumentError(absl::StrCat(
-                                         "must be FIRST..LAST:COUNT, is '", value, "'"));
   }
   const FieldDescriptor* field = v1::KernelGrid::descriptor()->FindFieldByName(name);
   if (field != nullptr && name != "type" && name != "normalization") {
@@ -169,7 +171,7 @@ class WidthWords {
         return absl::InvalidArgumentError(
             absl::StrCat("'", other,
                          "' has said which bandwidths already; give one of bandwidth=W, "
-                         "bandwidths=W,W, bandwidths=A..B:N, median, median=M,M"));
+                         "bandwidths=W,W, bandwidths=A..B:N, median, median=M,M, median=A..B:N"));
       }
     }
     words_.emplace_back(name, sets_rule);
@@ -234,7 +236,8 @@ column set and bandwidth.
             bandwidths=W,W,...        several
             bandwidths=A..B:N         N widths from A to B with equal ratios
             median  median=M,M,...    the median distance of the training rows, or multiples of it
-                                      (only one of these, and no word twice)
+            median=A..B:N             N multiples of it from A to B with equal ratios
+                                      (only one of these, and no word twice; without: median)
             (exp(-gamma |x-z|^2) of other programs is gaussian bandwidth=1/sqrt(2 gamma))
             degree=D scale=S offset=O (polynomial)  (S x'z + O)^D
             columns=C,C,...  block=B  on these columns, on this block, instead of on all

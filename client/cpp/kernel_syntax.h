@@ -5,7 +5,9 @@
 //   gaussian bandwidths=1,2,4
 //   gaussian bandwidths=1..100:12            12 widths from 1 to 100 with equal ratios
 //   gaussian median                          the median distance of the rows
+//   gaussian                                 the same
 //   gaussian median=0.5,1,2                  multiples of it
+//   gaussian median=0.1..10:20               20 multiples from 0.1 to 10 with equal ratios
 //   polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
 //   distance block=video bandwidth=10
 //

@@ -135,11 +135,6 @@ absl::StatusOr<v1::Learner> MakeLearner(const v1::LearnerDescription& descriptio
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(AddKernels(message, description, kernels));
-  if (description.uses_kernels() && !description.kernels_optional() && kernels.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(description.name(), " needs at least one --kernel; for example --kernel ",
-                     "'gaussian bandwidths=1..100:12'"));
-  }
   return learner;
 }
 

@@ -1,4 +1,6 @@
 // ExpandKernels: families of kernels from grids of bandwidths and column sets.
+#include "core/kernels/kernel_grid.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -25,13 +27,6 @@ std::string Field(size_t grid, absl::string_view name) {
   return absl::StrCat(Entry(grid), ".", name);
 }
 
-size_t NumBandwidths(const KernelGrid& grid) {
-  if (grid.rule == BandwidthRule::kLogSpaced) {
-    return static_cast<size_t>(std::max(grid.count, 0));
-  }
-  return std::max<size_t>(1, grid.bandwidths.size());
-}
-
 void CheckPositive(double value, std::string field, FieldViolations& violations) {
   violations.Check(value > 0 && std::isfinite(value), field,
                    absl::StrCat("must be > 0 and finite, is ", value));
@@ -43,7 +38,7 @@ void CheckBandwidths(size_t g, const KernelGrid& grid, FieldViolations& violatio
                      Field(g, "bandwidths"), "this type of kernel has no bandwidth");
     return;
   }
-  if (grid.rule == BandwidthRule::kLogSpaced) {
+  if (IsLogSpaced(grid)) {
     CheckPositive(grid.min_bandwidth, Field(g, "min_bandwidth"), violations);
     CheckPositive(grid.max_bandwidth, Field(g, "max_bandwidth"), violations);
     violations.Check(!(grid.max_bandwidth < grid.min_bandwidth), Field(g, "max_bandwidth"),
@@ -173,7 +168,12 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const KnownRows& k
   // NaN (from values near the end of the range) has no place in an order.
   const bool ordered = std::none_of(distances.begin(), distances.end(),
                                     [](double distance) { return std::isnan(distance); });
-  const double median = distances.empty() ? 0.0 : ordered ? Median(distances) : std::nan("");
+  double median = distances.empty() ? 0.0 : ordered ? Median(distances) : std::nan("");
+  if (median == 0) {
+    // In a column of few values most pairs may be equal; a width can be learned from the others.
+    distances.erase(std::remove(distances.begin(), distances.end(), 0.0), distances.end());
+    median = distances.empty() ? 0.0 : Median(distances);
+  }
   if (!(median > 0)) {
     const std::string of =
         spec.columns.empty() ? "" : absl::StrCat(" of '", spec.columns.front(), "'");
@@ -189,15 +189,17 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const KnownRows& k
 absl::StatusOr<std::vector<double>> Bandwidths(const KernelGrid& grid, const KernelSpec& spec,
                                                const KnownRows& known, uint64_t seed,
                                                RunContext& context) {
-  if (grid.rule == BandwidthRule::kLogSpaced) {
-    return LogSpaced(grid.min_bandwidth, grid.max_bandwidth, grid.count);
+  const bool multiples = grid.rule == BandwidthRule::kMedianMultiples;
+  std::vector<double> bandwidths =
+      IsLogSpaced(grid) ? LogSpaced(grid.min_bandwidth, grid.max_bandwidth, grid.count)
+                        : grid.bandwidths;
+  if (bandwidths.empty()) {
+    bandwidths = {multiples ? 1.0 : spec.bandwidth};
   }
-  if (grid.rule == BandwidthRule::kList) {
-    return grid.bandwidths.empty() ? std::vector<double>{spec.bandwidth} : grid.bandwidths;
+  if (!multiples) {
+    return bandwidths;
   }
   MERCER_ASSIGN_OR_RETURN(const double median, MedianDistance(spec, known, seed, context));
-  std::vector<double> bandwidths =
-      grid.bandwidths.empty() ? std::vector<double>{1.0} : grid.bandwidths;
   for (double& bandwidth : bandwidths) {
     bandwidth *= median;
   }
@@ -225,6 +227,19 @@ absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& dat
 }
 
 }  // namespace
+
+bool IsLogSpaced(const KernelGrid& grid) {
+  return grid.rule == BandwidthRule::kLogSpaced ||
+         (grid.rule == BandwidthRule::kMedianMultiples &&
+          (grid.count != 0 || grid.min_bandwidth != 0 || grid.max_bandwidth != 0));
+}
+
+size_t NumBandwidths(const KernelGrid& grid) {
+  if (IsLogSpaced(grid)) {
+    return static_cast<size_t>(std::max(grid.count, 0));
+  }
+  return std::max<size_t>(1, grid.bandwidths.size());
+}
 
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
                                                       const PreparedData& data,

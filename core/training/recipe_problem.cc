@@ -12,6 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/weights.h"
 #include "core/training/basis.h"
+#include "core/training/default_kernels.h"
 
 namespace mercer {
 namespace {
@@ -215,14 +216,12 @@ absl::Status AddKernels(const RecipeRun& run, const std::vector<Index>& rows, Re
   if (!run.entry->uses_kernels) {
     return absl::OkStatus();
   }
-  const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe);
+  const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe, *run.dataset);
   absl::StatusOr<std::vector<KernelSpec>> kernels =
       ExpandKernels(grids, *made.inputs, rows, run.recipe->seed, context);
   if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
-    return FieldError(
-        "kernels", absl::StrCat("none given, and the default, one Gaussian kernel with the median "
-                                "distance as its bandwidth, cannot be made: ",
-                                kernels.status().message()));
+    return FieldError("kernels", absl::StrCat("none given, and the default cannot be made: ",
+                                              kernels.status().message()));
   }
   MERCER_ASSIGN_OR_RETURN(made.problem.kernels, std::move(kernels));
   return absl::OkStatus();
@@ -296,17 +295,6 @@ absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const
                                              "' is categorical; regression needs numbers"));
   }
   return found;
-}
-
-std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe) {
-  if (!recipe.kernels.empty() || !entry.single_kernel_default) {
-    return recipe.kernels;
-  }
-  KernelGrid grid;
-  grid.prototype.type = KernelType::kGaussian;
-  grid.rule = BandwidthRule::kMedianMultiples;
-  grid.bandwidths = {1.0};
-  return {grid};
 }
 
 absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,

@@ -33,9 +33,6 @@ absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
 // Several tasks have one output each. Errors: kInvalidArgument naming the field "task".
 absl::Status CheckOneOutput(Index outputs);
 
-// The kernels to expand: the recipe's, or the learner's default.
-std::vector<KernelGrid> KernelsOrDefault(const LearnerEntry& entry, const TrainingRecipe& recipe);
-
 struct RecipeProblem {
   OutputCoding coding;
   TaskCoding tasks;

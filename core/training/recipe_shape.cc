@@ -8,7 +8,9 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_grid.h"
 #include "core/kernels/kernel_source.h"
+#include "core/training/default_kernels.h"
 #include "core/training/recipe_problem.h"
 #include "core/training/recipe_splits.h"
 
@@ -19,15 +21,6 @@ namespace {
 void AddProduct(Index a, Index b, Index& sum) {
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
-}
-
-// Columns after preprocessing: one per numeric column, one per category.
-Index PreparedColumns(const FeatureBlock& block) {
-  Index count = block.columns.empty() ? block.num_columns() : 0;
-  for (const ColumnSchema& column : block.columns) {
-    count += column.categorical ? static_cast<Index>(column.categories.size()) : 1;
-  }
-  return count;
 }
 
 // Training knows one category of each column at the least, and all at the most: how large the table becomes is not known before.
@@ -43,11 +36,8 @@ Index ColumnsInFiles(const FeatureBlock& block, Index rows, Index columns,
 
 void CountColumns(const TrainingRecipe& recipe, const Dataset& dataset, const ScratchSpace* scratch,
                   ProblemShape& shape) {
-  const std::vector<std::string>& used = recipe.preprocessing.blocks;
-  for (const FeatureBlock& block : dataset.blocks) {
-    if (!used.empty() && std::find(used.begin(), used.end(), block.name) == used.end()) {
-      continue;
-    }
+  for (const FeatureBlock* used : UsedBlocks(recipe, dataset)) {
+    const FeatureBlock& block = *used;
     const Index columns = PreparedColumns(block);
     AddProduct(columns, 1, shape.columns);
     if (scratch != nullptr) {
@@ -107,9 +97,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
                   ProblemShape& shape) {
   std::set<std::string> sources;
   for (const KernelGrid& grid : grids) {
-    const Index per_set = grid.rule == BandwidthRule::kLogSpaced
-                              ? std::max(grid.count, 1)
-                              : std::max<Index>(static_cast<Index>(grid.bandwidths.size()), 1);
+    const auto per_set = static_cast<Index>(std::max<size_t>(NumBandwidths(grid), 1));
     const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
     const Index sets = grid.per_column ? std::max<Index>(columns.count, 1) : 1;
     AddProduct(per_set, sets, shape.kernels);
@@ -178,6 +166,25 @@ Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, cons
 
 }  // namespace
 
+std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const std::vector<std::string>& names = recipe.preprocessing.blocks;
+  std::vector<const FeatureBlock*> used;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (names.empty() || std::find(names.begin(), names.end(), block.name) != names.end()) {
+      used.push_back(&block);
+    }
+  }
+  return used;
+}
+
+Index PreparedColumns(const FeatureBlock& block) {
+  Index count = block.columns.empty() ? block.num_columns() : 0;
+  for (const ColumnSchema& column : block.columns) {
+    count += column.categorical ? static_cast<Index>(column.categories.size()) : 1;
+  }
+  return count;
+}
+
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                            const Dataset& dataset, const ScratchSpace* scratch) {
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
@@ -187,7 +194,7 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
   CountColumns(recipe, dataset, scratch, shape);
   shape.relative_gap = recipe.limits.relative_gap;
   if (entry.uses_kernels) {
-    CountKernels(KernelsOrDefault(entry, recipe), dataset, shape);
+    CountKernels(KernelsOrDefault(entry, recipe, dataset), dataset, shape);
   }
   CountOutputs(recipe, *target, shape);
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));

@@ -1,6 +1,8 @@
 // The sizes of a recipe's training, known before any row is prepared.
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 
 #include "core/base/scratch_space.h"
@@ -13,6 +15,12 @@ namespace mercer {
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                            const Dataset& dataset,
                                            const ScratchSpace* scratch = nullptr);
+
+// The feature blocks of the data set that the recipe trains on.
+std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset);
+
+// Columns after preprocessing: one per numeric column, one per category.
+Index PreparedColumns(const FeatureBlock& block);
 
 // Trainings besides that of the model.
 Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset);

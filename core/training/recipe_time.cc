@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 
 #include "core/base/status_macros.h"
+#include "core/training/default_kernels.h"
 #include "core/training/recipe.h"
 #include "core/training/recipe_path.h"
 #include "core/training/recipe_problem.h"
@@ -29,8 +30,8 @@ WorkCount FamilyWork(const ProblemShape& shape) {
   return work;
 }
 
-bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe) {
-  const std::vector<KernelGrid> kernels = KernelsOrDefault(entry, recipe);
+bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset) {
+  const std::vector<KernelGrid> kernels = KernelsOrDefault(entry, recipe, dataset);
   return std::any_of(kernels.begin(), kernels.end(), [](const KernelGrid& grid) {
     return grid.rule == BandwidthRule::kMedianMultiples;
   });
@@ -116,7 +117,7 @@ class PhaseEstimate {
     WorkCount work;
     work[WorkKind::kEntries] = kPassesOfTable * static_cast<double>(dataset_.rows) *
                                (static_cast<double>(shape.columns) + 1);
-    if (UsesMedian(entry_, recipe_)) {
+    if (UsesMedian(entry_, recipe_, dataset_)) {
       const double pairs = Pairs(std::min(static_cast<double>(shape.rows), kMedianRows));
       WorkCount median = shape.pair_columns;
       median[WorkKind::kEntries] = 4;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/kernels/kernel_grid.h"
 #include "core/training/recipe.h"
 #include "core/training/recipe_path.h"
 #include "core/training/recipe_problem.h"
@@ -15,14 +16,6 @@ void CheckBandwidth(double bandwidth, const std::string& field, FieldViolations&
                    absl::StrCat("must be > 0 and finite, is ", bandwidth));
 }
 
-// How many kernels a grid makes for each column set; at least 1.
-size_t KernelsPerColumnSet(const KernelGrid& grid) {
-  if (grid.rule == BandwidthRule::kLogSpaced) {
-    return static_cast<size_t>(std::max(grid.count, 1));
-  }
-  return std::max<size_t>(grid.bandwidths.size(), 1);
-}
-
 void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations& violations) {
   KernelSpec prototype = grid.prototype;
   const bool generated = grid.rule != BandwidthRule::kList || !grid.bandwidths.empty();
@@ -30,10 +23,10 @@ void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations
     prototype.bandwidth = 1;  // not used
   }
   violations.AddAll(field, ValidateKernelSpec(prototype));
-  for (size_t i = 0; grid.rule != BandwidthRule::kLogSpaced && i < grid.bandwidths.size(); ++i) {
+  for (size_t i = 0; !IsLogSpaced(grid) && i < grid.bandwidths.size(); ++i) {
     CheckBandwidth(grid.bandwidths[i], absl::StrCat(field, ".bandwidths[", i, "]"), violations);
   }
-  if (grid.rule == BandwidthRule::kLogSpaced) {
+  if (IsLogSpaced(grid)) {
     CheckBandwidth(grid.min_bandwidth, field + ".min_bandwidth", violations);
     CheckBandwidth(grid.max_bandwidth, field + ".max_bandwidth", violations);
     violations.Check(grid.count >= 1, field + ".count",
@@ -48,15 +41,10 @@ void CheckKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
                      absl::StrCat("learner '", entry.name, "' takes no kernels"));
     return;
   }
-  if (recipe.kernels.empty()) {
-    violations.Check(entry.single_kernel_default, "kernels",
-                     absl::StrCat("learner '", entry.name, "' needs at least one kernel"));
-    return;
-  }
   size_t count = 0;
   for (size_t i = 0; i < recipe.kernels.size(); ++i) {
     CheckGrid(recipe.kernels[i], absl::StrCat("kernels[", i, "]"), violations);
-    count += KernelsPerColumnSet(recipe.kernels[i]);
+    count += NumBandwidths(recipe.kernels[i]);
   }
   violations.Check(
       count <= kMaxKernels, "kernels",

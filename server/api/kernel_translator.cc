@@ -11,6 +11,9 @@ namespace {
 v1::KernelType TypeToProto(KernelType type) {
   return static_cast<v1::KernelType>(static_cast<int>(type) + 1);
 }
+v1::KernelScaling ScalingToProto(KernelScaling scaling) {
+  return static_cast<v1::KernelScaling>(static_cast<int>(scaling) + 1);
+}
 static_assert(v1::KERNEL_TYPE_LINEAR == static_cast<int>(KernelType::kLinear) + 1);
 static_assert(v1::KERNEL_TYPE_DISTANCE == static_cast<int>(KernelType::kDistance) + 1);
 static_assert(v1::KERNEL_SCALING_NONE == static_cast<int>(KernelScaling::kNone) + 1);
@@ -29,6 +32,15 @@ KernelNormalization ReadNormalization(const v1::KernelNormalization& normalizati
   return result;
 }
 
+bool HasWidth(v1::KernelType type) {
+  return type != v1::KERNEL_TYPE_LINEAR && type != v1::KERNEL_TYPE_POLYNOMIAL &&
+         type != v1::KERNEL_TYPE_PRECOMPUTED;
+}
+
+bool HasRange(const v1::KernelGrid& grid) {
+  return grid.min_bandwidth() != 0 || grid.max_bandwidth() != 0 || grid.count() != 0;
+}
+
 // Parameters that would be ignored are refused.
 void RefuseUnusedFields(const v1::KernelGrid& grid, const std::string& path,
                         FieldViolations& violations) {
@@ -42,18 +54,20 @@ void RefuseUnusedFields(const v1::KernelGrid& grid, const std::string& path,
   refuse(grid.has_degree() && !polynomial, "degree", "polynomial kernels");
   refuse(grid.has_scale() && !polynomial, "scale", "polynomial kernels");
   refuse(grid.has_offset() && !polynomial, "offset", "polynomial kernels");
-  const bool has_width =
-      !polynomial && type != v1::KERNEL_TYPE_LINEAR && type != v1::KERNEL_TYPE_PRECOMPUTED;
+  const bool has_width = HasWidth(type);
   const char* kWidth = "kernels with a bandwidth";
   refuse(grid.has_bandwidth() && !has_width, "bandwidth", kWidth);
   refuse(grid.bandwidths_size() > 0 && !has_width, "bandwidths", kWidth);
   const bool log_spaced = grid.rule() == v1::BANDWIDTH_RULE_LOG_SPACED;
   refuse(grid.rule() > v1::BANDWIDTH_RULE_LIST && !has_width, "rule", kWidth);
-  refuse(grid.min_bandwidth() != 0 && !log_spaced, "min_bandwidth", "rule LOG_SPACED");
-  refuse(grid.max_bandwidth() != 0 && !log_spaced, "max_bandwidth", "rule LOG_SPACED");
-  refuse(grid.count() != 0 && !log_spaced, "count", "rule LOG_SPACED");
-  refuse(grid.bandwidths_size() > 0 && log_spaced, "bandwidths", "the other rules");
   const bool list = grid.rule() <= v1::BANDWIDTH_RULE_LIST;
+  const char* kRange = "rules LOG_SPACED and MEDIAN_MULTIPLES";
+  refuse(grid.min_bandwidth() != 0 && list, "min_bandwidth", kRange);
+  refuse(grid.max_bandwidth() != 0 && list, "max_bandwidth", kRange);
+  refuse(grid.count() != 0 && list, "count", kRange);
+  refuse(grid.bandwidths_size() > 0 && log_spaced, "bandwidths", "the other rules");
+  refuse(grid.bandwidths_size() > 0 && !list && !log_spaced && HasRange(grid), "bandwidths",
+         "families without min_bandwidth, max_bandwidth and count");
   refuse(grid.has_bandwidth() && !list, "bandwidth", "rule LIST");
   refuse(grid.has_bandwidth() && list && grid.bandwidths_size() > 0, "bandwidth",
          "an empty list `bandwidths`");
@@ -90,7 +104,8 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
     result.rule = ToCoreEnum<BandwidthRule>(grid.rule(), v1::BandwidthRule_IsValid);
   }
   result.bandwidths.assign(grid.bandwidths().begin(), grid.bandwidths().end());
-  if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty()) {
+  if (result.rule == BandwidthRule::kMedianMultiples && result.bandwidths.empty() &&
+      !HasRange(grid)) {
     result.bandwidths = {1.0};
   }
   result.min_bandwidth = grid.min_bandwidth();
@@ -98,6 +113,43 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   result.count = grid.count();
   result.per_column = grid.per_column();
   return result;
+}
+
+void CompleteKernelGrid(v1::KernelGrid& grid) {
+  if (HasWidth(grid.type()) && grid.rule() <= v1::BANDWIDTH_RULE_LIST && !grid.has_bandwidth() &&
+      grid.bandwidths().empty()) {
+    grid.set_rule(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
+    grid.add_bandwidths(1.0);
+  }
+}
+
+v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
+  v1::KernelGrid message;
+  const KernelSpec& spec = grid.prototype;
+  message.set_type(TypeToProto(spec.type));
+  if (spec.type == KernelType::kPolynomial) {
+    message.set_degree(spec.degree);
+    message.set_scale(spec.scale);
+    message.set_offset(spec.offset);
+  }
+  message.set_block(spec.block);
+  message.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
+  if (spec.normalization != KernelNormalization()) {
+    message.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
+    message.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
+  }
+  if (HasWidth(message.type())) {
+    message.set_rule(static_cast<v1::BandwidthRule>(static_cast<int>(grid.rule) + 1));
+    message.mutable_bandwidths()->Assign(grid.bandwidths.begin(), grid.bandwidths.end());
+    if (grid.rule == BandwidthRule::kList && grid.bandwidths.empty()) {
+      message.set_bandwidth(spec.bandwidth);
+    }
+    message.set_min_bandwidth(grid.min_bandwidth);
+    message.set_max_bandwidth(grid.max_bandwidth);
+    message.set_count(grid.count);
+  }
+  message.set_per_column(grid.per_column);
+  return message;
 }
 
 v1::Kernel WriteKernel(const KernelSpec& spec) {
@@ -110,8 +162,7 @@ v1::Kernel WriteKernel(const KernelSpec& spec) {
   kernel.set_block(spec.block);
   kernel.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
   kernel.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
-  kernel.mutable_normalization()->set_scaling(
-      static_cast<v1::KernelScaling>(static_cast<int>(spec.normalization.scaling) + 1));
+  kernel.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
   kernel.set_display_name(KernelName(spec));
   return kernel;
 }

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 
+#include "core/training/default_kernels.h"
+
 namespace mercer::server {
 namespace {
 
@@ -197,7 +199,8 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   description.set_classification(entry.classification);
   description.set_regression(entry.regression);
   description.set_uses_kernels(entry.uses_kernels);
-  description.set_kernels_optional(entry.single_kernel_default);
+  description.set_kernels_optional(entry.uses_kernels);
+  description.set_default_kernels(entry.uses_kernels ? kDefaultKernelsText : "");
   description.set_several_tasks(entry.several_tasks);
   for (const OptionField& field : entry.fields) {
     v1::OptionDescription& option = *description.add_options();

@@ -64,6 +64,13 @@ void ReadLearner(const v1::TrainRequest& request, const LearnerLookup& find_lear
     recipe.kernels.push_back(ReadKernelGrid(
         grid, absl::StrCat("learner.", field->name(), ".kernels[", i, "]"), violations));
   }
+  if (recipe.kernels.empty()) {
+    // RequestPlanner::Complete names the kernels of new requests. Those that were stored before it
+    // did meant this one, and their models are verified with it.
+    KernelGrid& one = recipe.kernels.emplace_back();
+    one.rule = BandwidthRule::kMedianMultiples;
+    one.bandwidths = {1.0};
+  }
 }
 
 void ReadPreprocessing(const v1::PreprocessingOptions& message, PreprocessingOptions& options) {

@@ -1,6 +1,11 @@
 #include "server/api/request_planner.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include "core/base/status_macros.h"
+#include "core/training/default_kernels.h"
+#include "server/api/kernel_translator.h"
 #include "server/api/model_translator.h"
 #include "server/api/recipe_translator.h"
 
@@ -9,6 +14,33 @@ namespace mercer::server {
 absl::StatusOr<JobPlan> RequestPlanner::Plan(std::string_view request) const {
   MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest message, DecodeTrainRequest(request));
   return ReadTrainRequest(message, find_learner_, default_threads_);
+}
+
+absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
+                                                     const Dataset& dataset) const {
+  MERCER_ASSIGN_OR_RETURN(v1::TrainRequest message, DecodeTrainRequest(request));
+  MERCER_ASSIGN_OR_RETURN(const JobPlan plan,
+                          ReadTrainRequest(message, find_learner_, default_threads_));
+  v1::Learner& learner = *message.mutable_learner();
+  google::protobuf::Message& options = *learner.GetReflection()->MutableMessage(
+      &learner, v1::Learner::descriptor()->FindFieldByName(plan.recipe.learner));
+  const google::protobuf::FieldDescriptor* field =
+      options.GetDescriptor()->FindFieldByName("kernels");
+  if (field == nullptr) {
+    return std::string(request);
+  }
+  const google::protobuf::Reflection& reflection = *options.GetReflection();
+  const int given = reflection.FieldSize(options, field);
+  for (int i = 0; i < given; ++i) {
+    CompleteKernelGrid(
+        static_cast<v1::KernelGrid&>(*reflection.MutableRepeatedMessage(&options, field, i)));
+  }
+  if (given == 0) {
+    for (const KernelGrid& grid : DefaultKernels(plan.recipe, dataset)) {
+      reflection.AddMessage(&options, field)->CopyFrom(WriteKernelGrid(grid));
+    }
+  }
+  return EncodeTrainRequest(message);
 }
 
 std::string RequestPlanner::SummarizeModel(const VersionContext& context,

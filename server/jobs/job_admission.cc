@@ -24,6 +24,19 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
   return entry;
 }
 
+absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
+                                             std::string_view request, const JobPlan& plan) {
+  MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
+  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
+                          ShapeOfContents(data.contents));
+  const JobPlanner& planner = *environment.dependencies.planner;
+  CompleteRequest complete;
+  MERCER_ASSIGN_OR_RETURN(complete.request, planner.Complete(request, *shape));
+  MERCER_ASSIGN_OR_RETURN(complete.plan, planner.Plan(complete.request));
+  return complete;
+}
+
 absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
@@ -55,17 +68,17 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner
 }
 
 NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
-               const JobPlan& plan, const JobEstimate& estimate, absl::Time now) {
+               const CompleteRequest& complete, const JobEstimate& estimate, absl::Time now) {
   NewJob job;
   job.id = MakeJobId();
   job.caller = submission.caller;
   job.trace_id = submission.trace_id;
   job.priority = submission.priority;
-  job.request = submission.request;
+  job.request = complete.request;
   job.request_id = submission.request_id;
   job.request_digest = request_digest;
-  job.learner = plan.recipe.learner;
-  job.dataset_ids = plan.dataset_ids;
+  job.learner = complete.plan.recipe.learner;
+  job.dataset_ids = complete.plan.dataset_ids;
   job.labels = submission.labels;
   job.model_name =
       submission.model_name.empty() ? absl::StrCat("model-", job.id) : submission.model_name;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 
@@ -17,6 +18,15 @@ namespace mercer::server {
 absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learner,
                                                  const JobPlan& plan);
 
+// A request with its defaults written out, as it is stored.
+struct CompleteRequest {
+  std::string request;
+  JobPlan plan;  // of that request
+};
+// `plan` is that of `request`. Errors: those of ValidatePlan, of the data and of JobPlanner.
+absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
+                                             std::string_view request, const JobPlan& plan);
+
 // Errors: those of ValidatePlan and of the data.
 absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan);
 
@@ -27,7 +37,7 @@ absl::StatusOr<absl::Duration> EstimateJobTime(const LearnerLookup& find_learner
 
 // The row, with an id of its own. `request_digest` is that of the submission's request.
 NewJob MakeJob(const JobSubmission& submission, const std::string& request_digest,
-               const JobPlan& plan, const JobEstimate& estimate, absl::Time now);
+               const CompleteRequest& complete, const JobEstimate& estimate, absl::Time now);
 
 // 80 random bits in Crockford's alphabet, lower case: no letters that look alike.
 std::string MakeJobId();

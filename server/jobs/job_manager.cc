@@ -187,11 +187,13 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   if (environment_.dependencies.disk != nullptr) {
     MERCER_RETURN_IF_ERROR(environment_.dependencies.disk->CheckRoom());
   }
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(plan));
+  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
+                          MakeComplete(environment_, submission.request, plan));
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(complete.plan));
   if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
   }
-  NewJob job = MakeJob(submission, digest, plan, estimate, clock().Now());
+  NewJob job = MakeJob(submission, digest, complete, estimate, clock().Now());
   job.limits = environment_.options.queue_limits;
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
   signal_.Tell();
@@ -455,7 +457,9 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
 
 absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan, impl_->planner().Plan(request));
-  return impl_->EstimateCost(plan);
+  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
+                          MakeComplete(impl_->environment(), request, plan));
+  return impl_->EstimateCost(complete.plan);
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(

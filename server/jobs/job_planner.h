@@ -40,6 +40,12 @@ class JobPlanner {
   // Errors: kInvalidArgument with field violations (a new request), kDataLoss (a stored one that is
   // damaged).
   virtual absl::StatusOr<JobPlan> Plan(std::string_view request) const = 0;
+  // The same request with every default that depends on the data written out, so that what is stored
+  // keeps its meaning when a later version of the server has other defaults. `dataset` has the shape
+  // of the rows of its plan, but not their values. Complete requests stay as they are. Errors: those
+  // of Plan.
+  virtual absl::StatusOr<std::string> Complete(std::string_view request,
+                                               const Dataset& dataset) const = 0;
   // The bytes for VersionRecord::summary: what lists show of the model, and its lineage.
   virtual std::string SummarizeModel(const VersionContext& context, const Model& model) const = 0;
 };

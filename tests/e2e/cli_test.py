@@ -72,7 +72,7 @@ class CliTest(unittest.TestCase):
         self.assertIn("value 4 of 4", out)
         shown = self.run_ok("show", "path")
         self.assertRegex(shown, r"path\n +C +accuracy +in use +gap\n")
-        self.assertEqual(len(re.findall(r"^(best)? +\S+ +0\.\d+ +1 ", shown, re.MULTILINE)), 4, shown)
+        self.assertEqual(len(re.findall(r"^(best)? +\S+ +0\.\d+ +3 ", shown, re.MULTILINE)), 4, shown)
         self.assertEqual(shown.count("best "), 1)
         self.run_ok("train", "small", "svm", "--path", "C=0.01:10:4", "--keep-path", "--hold-out", "0.25", "--model", "kept", "--watch")
         for version in range(1, 5):
@@ -122,7 +122,26 @@ class CliTest(unittest.TestCase):
         text = self.run_ok("learners", "lp_mkl")
         self.assertIn("--p  [1, inf]", text)
         self.assertIn("per_column", text)
+        self.assertIn("Without --kernel: Gaussians whose bandwidths are 0.4", text)
         self.expect(4, "there is no learner 'nothing'; the server has lp_mkl", "learners", "nothing")
+
+    def test_kernels_without_widths_and_no_kernels(self):
+        def widths(model, *kernels):
+            words = [word for kernel in kernels for word in ("--kernel", kernel)]
+            self.run_ok("train", "small", "lp_mkl", "--C", "0.1", "--model", model, "--watch", *words)
+            names = self.run_json("show", model)[0]["kernelWeights"]["kernels"]
+            return [float(re.search(r"bandwidth=([0-9.e+-]+)", name)[1]) for name in names]
+
+        (median,) = widths("bare", "gaussian")
+        self.assertEqual(widths("median", "gaussian median"), [median])
+        self.assertGreater(median, 5)  # of 57 standardised columns
+        default = widths("default")
+        self.assertEqual(len(default), 3)
+        for found, multiple in zip(default, (0.4, 1, 2.5)):
+            self.assertAlmostEqual(found / median, multiple, places=4)
+        spaced = widths("spaced", "gaussian median=0.5..2:3")
+        for found, multiple in zip(spaced, (0.5, 1, 2), strict=True):
+            self.assertAlmostEqual(found / median, multiple, places=4)
 
     def test_train_errors(self):
         train = ("train", "small", "lp_mkl", "--kernel", "gaussian")

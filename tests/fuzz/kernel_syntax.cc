@@ -83,6 +83,7 @@ std::vector<std::string> Seeds() {
       "gaussian bandwidths=1..100:12\np=2\nouter_loop=newton",
       "gaussian bandwidth=0.5 per_column\nC=1e-3\nepsilon=0.1",
       "gaussian median=0.5,1,2\nlambda=inf",
+      "gaussian median=0.1..10:20\nC=1",
       "polynomial degree=2 offset=1 columns=age,\"first name\" unit_diagonal scaling=trace\n",
       "distance block=video bandwidth=10",
       "laplacian min_bandwidth=1 max_bandwidth=2 count=3",

@@ -49,9 +49,11 @@ std::string FormatLearner(const v1::LearnerDescription& learner, int width) {
   }
   if (learner.uses_kernels()) {
     absl::StrAppend(&text, "\n", kKernelSyntaxHelp);
-    absl::StrAppend(&text, learner.kernels_optional()
-                               ? "  Without --kernel: one Gaussian with the median bandwidth.\n"
-                               : "");
+    if (!learner.default_kernels().empty()) {
+      const std::string without =
+          absl::StrCat("Without --kernel: ", learner.default_kernels(), ".");
+      text += Paragraph(without, width, 2);
+    }
   }
   return text;
 }

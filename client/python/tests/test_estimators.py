@@ -171,6 +171,15 @@ def test_any_classes(coding, names):
     np.testing.assert_array_equal(fitted.classes_[values.argmax(axis=1)], predicted)
 
 
+def test_without_kernels_all_learners_take_the_same_list(rings):
+    features, labels = rings
+    median = KernelSVC(kernels="gaussian").fit(features, labels).kernel_names_[0]
+    named = KernelSVC(kernels="gaussian median=0.4,1,2.5").fit(features, labels).kernel_names_
+    assert median == named[1]
+    for estimator in (KernelSVC(), LpMKLClassifier()):
+        np.testing.assert_array_equal(estimator.fit(features, labels).kernel_names_, named)
+
+
 def test_the_sign_follows_the_classes(rings):
     """The server sorts "9" before "10", NumPy does not."""
     features, labels = rings

@@ -15,6 +15,9 @@ def test_families():
     assert median.rule == v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES
     assert list(median.bandwidths) == [0.5, 1]
     assert not kernels.parse("gaussian median").bandwidths
+    spaced = kernels.parse("gaussian median=0.1..10:20")
+    assert spaced.rule == v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES
+    assert (spaced.min_bandwidth, spaced.max_bandwidth, spaced.count) == (0.1, 10, 20)
     assert not kernels.parse("gaussian").HasField("bandwidth")
 
 
@@ -44,7 +47,8 @@ def test_parameters_and_columns():
         ("gaussian bandwidth=wide", "must be a number"),
         ("gaussian bandwidth=1 median", "already"),
         ("gaussian bandwidth=1 bandwidth=2", "given twice"),
-        ("gaussian bandwidths=1..2", "FIRST..LAST:COUNT"),
+        ("gaussian bandwidths=1..2", "bandwidths: must be FIRST..LAST:COUNT"),
+        ("gaussian median=1..2", "median: must be FIRST..LAST:COUNT"),
         ("linear scaling=unit", "must be one of none, trace"),
         ('linear columns="a', "quote is not closed"),
         ("linear per_column=maybe", "true or false"),

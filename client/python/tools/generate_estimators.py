@@ -162,9 +162,7 @@ def parameters_of(learner, kind):
     """All parameters of an estimator, those of the learner first."""
     options = [o for o in learner.options if not o.meaning.startswith(ONLY[kind])]
     own = [option_parameter(option) for option in options]
-    default = "None: one Gaussian whose width is the median distance of the rows."
-    if not learner.kernels_optional:
-        default = "None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median distance."
+    default = f"None: {learner.default_kernels}."
     kernels = [(n, k, v, text.format(default_kernels=default)) for n, k, v, text in BEFORE]
     extra = CLASSIFIER if kind == "classification" else []
     return own, (kernels if learner.uses_kernels else []) + own + extra + AFTER
@@ -212,10 +210,8 @@ def estimator(learner, kind):
     options = "".join(f'"{n}", ' for n, *_ in own)
     body = [
         f'    _learner = "{learner.name}"',
-        f"    _options = ({options.rstrip()})",
-        f"    _kernels_optional = {learner.kernels_optional}\n"
-        if learner.uses_kernels
-        else "    _uses_kernels = False\n",
+        f"    _options = ({options.rstrip()})" + ("\n" if learner.uses_kernels else ""),
+        *([] if learner.uses_kernels else ["    _uses_kernels = False\n"]),
         "    def __init__(\n        self,\n        *,",
         *(f"        {n}: {annotation(k, v)} = {literal(v)}," for n, k, v, _ in parameters),
         "    ) -> None:",

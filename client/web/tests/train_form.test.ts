@@ -38,6 +38,7 @@ test('a request with every field comes through the form unchanged', () => {
         kernels: [
           { type: 'KERNEL_TYPE_POLYNOMIAL', degree: 2, scale: 0.5, offset: 0, columns: ['a', 'b'], normalization: { unitDiagonal: true, scaling: 'KERNEL_SCALING_TRACE' } },
           { type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_LOG_SPACED', minBandwidth: 0.5, maxBandwidth: 8, count: 5, block: 'x', perColumn: true },
+          { type: 'KERNEL_TYPE_GAUSSIAN', rule: 'BANDWIDTH_RULE_MEDIAN_MULTIPLES', minBandwidth: 0.1, maxBandwidth: 10, count: 20 },
           { type: 'KERNEL_TYPE_DISTANCE', bandwidths: [1, 2], block: 'd' },
         ],
         p: 'Infinity',
@@ -92,6 +93,15 @@ test('what is empty is left to the server', () => {
   });
 });
 
+test('a stored family without a width is one of an earlier server, and of width 1', () => {
+  const [kernel] = fromRequest({ learner: { svm: { kernels: [{ type: 'KERNEL_TYPE_GAUSSIAN' }, { type: 'KERNEL_TYPE_LINEAR' }] } } }).kernels;
+  assert.equal(kernel?.bandwidths, '1');
+});
+
+test('what is empty is left to the server, kernels of lp_mkl too', () => {
+  assert.deepEqual(toRequest(withLearner(emptyForm(), lpMkl), lpMkl).request.learner, { lpMkl: {} });
+});
+
 test('what cannot be read is a violation at the path that the service would name', () => {
   const form = { ...withLearner(emptyForm(), lpMkl), options: { p: 'much', C: '1,5' }, relativeGap: 'small', timeLimit: 'soon', labels: 'team', seed: '1.5' };
   form.kernels = [newKernel({ bandwidths: '1, wide' }), newKernel({ rule: 'LOG_SPACED', minBandwidth: 'a', count: '2.5' })];
@@ -129,7 +139,7 @@ test('violations find the field that holds them, others are kept', () => {
 });
 
 test('another learner keeps the options that it knows and the kernels', () => {
-  const before = { ...withLearner(emptyForm(), lpMkl), options: { p: '1', C: '10' } };
+  const before = { ...withLearner(emptyForm(), lpMkl), options: { p: '1', C: '10' }, kernels: [newKernel(), newKernel()] };
   const after = withLearner(before, svm);
   assert.deepEqual(after.options, { C: '10' });
   assert.equal(after.kernels.length, 2);
@@ -152,6 +162,7 @@ test('every learner of the server has a form, and its defaults are legal texts',
 test('how many kernels a family makes', () => {
   assert.equal(kernelCount(newKernel({ bandwidths: '0.5, 1, 2', perColumn: true }), 57), 171);
   assert.equal(kernelCount(newKernel({ rule: 'LOG_SPACED', count: '12' }), 57), 12);
+  assert.equal(kernelCount(newKernel({ rule: 'MEDIAN_SPACED', count: '20' }), 57), 20);
   assert.equal(kernelCount(newKernel({ type: 'LINEAR', columns: 'a, b', perColumn: true }), 57), 2);
   assert.equal(kernelCount(newKernel(), 57), 1);
 });

@@ -61,8 +61,7 @@ class LearnersPage:
             yield f"*Problem:* {problem} ([more](../../core/learners/{name}/README.md))"
         yield f"*Paper:* {self._text(source)}"
         if learner.get("usesKernels"):
-            empty = "an empty list is one Gaussian of the median bandwidth" if learner.get("kernelsOptional") else "at least one family"
-            yield f"*Kernels:* a list of [families](#kernels); {empty}."
+            yield f"*Kernels:* a list of [families](#kernels); an empty one means: {learner['defaultKernels']}."
         yield f"*Message:* [{message.name}](api.md#{message.name.lower()}). *Python:* {self._estimators(name) or 'none yet'}."
         yield table(
             ["option", "what", "default", "allowed", "meaning", "source of the default"],

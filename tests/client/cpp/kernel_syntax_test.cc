@@ -78,6 +78,10 @@ TEST(KernelSyntaxTest, ReadsMedianAndItsMultiples) {
   ExpectKernel("gaussian median=0.5,2",
                "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_MEDIAN_MULTIPLES "
                "bandwidths: [0.5, 2]");
+  ExpectKernel("gaussian median=0.1..10:20",
+               "type: KERNEL_TYPE_GAUSSIAN rule: BANDWIDTH_RULE_MEDIAN_MULTIPLES "
+               "min_bandwidth: 0.1 max_bandwidth: 10 count: 20");
+  ExpectKernel("gaussian", "type: KERNEL_TYPE_GAUSSIAN");
 }
 
 TEST(KernelSyntaxTest, ReadsNormalization) {
@@ -102,7 +106,8 @@ TEST(KernelSyntaxTest, BandwidthsComeFromOneWordOnly) {
        {"bandwidths=1,2 median", "median bandwidths=1,2", "bandwidth=1 median",
         "median=2 bandwidth=1", "bandwidths=1..10:3 median", "median bandwidths=1..10:3",
         "bandwidth=1 bandwidths=2,3", "bandwidths=1,2 count=3", "min_bandwidth=1 median",
-        "rule=list median", "bandwidths=1..10:3 rule=list"}) {
+        "rule=list median", "bandwidths=1..10:3 rule=list", "median=1..10:3 bandwidth=1",
+        "median=1..10:3 count=3"}) {
     ExpectRefused(std::string("gaussian ") + widths, "has said which bandwidths already");
   }
   ExpectRefused("gaussian bandwidths=1,2 median", "median: 'bandwidths' has said");
@@ -117,6 +122,7 @@ TEST(KernelSyntaxTest, ErrorsSayWhatIsAllowed) {
   ExpectRefused("gaussian width=1", "width: unknown word; allowed are median, bandwidth");
   ExpectRefused("gaussian bandwidth=wide", "bandwidth: must be a number, is 'wide'");
   ExpectRefused("gaussian bandwidths=1..x:3", "bandwidths: must be FIRST..LAST:COUNT");
+  ExpectRefused("gaussian median=1..x:3", "median: must be FIRST..LAST:COUNT, is '1..x:3'");
   ExpectRefused("linear scaling=unit", "scaling: must be one of none, trace");
   ExpectRefused("linear columns=\"a", "a quote is not closed");
   ExpectRefused("linear type=gaussian", "unknown word");

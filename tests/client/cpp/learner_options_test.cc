@@ -75,11 +75,10 @@ TEST(LearnerOptionsTest, AnOptionMayBeGivenOnce) {
   EXPECT_EQ(violations[1].field, "--outer-loop");
 }
 
-TEST(LearnerOptionsTest, KernelsAreDemandedWhereTheLearnerNeedsThem) {
-  v1::LearnerDescription learner = LpMklDescription();
-  EXPECT_FALSE(MakeLearner(learner, {}, {}).ok());
-  learner.set_kernels_optional(true);
-  EXPECT_TRUE(MakeLearner(learner, {}, {}).ok());
+TEST(LearnerOptionsTest, NoKernelsAreLeftToTheServer) {
+  const auto learner = MakeLearner(LpMklDescription(), {}, {});
+  ASSERT_TRUE(learner.ok()) << learner.status();
+  EXPECT_TRUE(learner->lp_mkl().kernels().empty());
 }
 
 TEST(LearnerOptionsTest, EveryLearnerOfTheApiCanBeMade) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/kernels/kernel_grid.h"
 #include "tests/core/kernels/kernel_test_data.h"
 
 namespace mercer {
@@ -191,7 +192,45 @@ TEST_F(KernelGridTest, MedianOfSomeRowsIsThatOfTheseRowsAsATable) {
   }
 }
 
-TEST_F(KernelGridTest, ZeroMedianIsAnError) {
+TEST_F(KernelGridTest, MedianMultiplesMayBeARange) {
+  KernelGrid range;
+  range.prototype = MakeSpec(KernelType::kGaussian, "x");
+  range.rule = BandwidthRule::kMedianMultiples;
+  range.min_bandwidth = 0.25;
+  range.max_bandwidth = 4;
+  range.count = 3;
+  EXPECT_EQ(NumBandwidths(range), 3U);
+  KernelGrid list;
+  list.prototype = range.prototype;
+  list.rule = BandwidthRule::kMedianMultiples;
+  list.bandwidths = {0.25, 1, 4};
+  const std::vector<KernelSpec> spaced = Expand({range});
+  const std::vector<KernelSpec> listed = Expand({list});
+  ASSERT_EQ(spaced.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(spaced[i].bandwidth / listed[i].bandwidth, 1.0, 1e-15);
+  }
+  range.count = 0;
+  EXPECT_EQ(Fields(Refused({range})), std::vector<std::string>{"kernels[0].count"});
+  range.count = 2;
+  range.max_bandwidth = 0.1;
+  EXPECT_EQ(Fields(Refused({range})), std::vector<std::string>{"kernels[0].max_bandwidth"});
+}
+
+// Five of 50 rows differ from the others by 3: 225 of the 1225 distances are 3, the rest 0.
+TEST_F(KernelGridTest, WhereMostPairsAreEqualTheMedianIsThatOfTheOthers) {
+  RowMatrix values = RowMatrix::Ones(50, 5);
+  values.col(2).head(5).array() += 3.0;
+  data_->blocks[0].values = SharedMatrix(std::move(values));
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  const std::vector<KernelSpec> kernels = Expand({grid});
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].bandwidth, 3.0);
+}
+
+TEST_F(KernelGridTest, MedianOfEqualRowsIsAnError) {
   data_->blocks[0].values = SharedMatrix(RowMatrix(RowMatrix::Ones(50, 5)));
   KernelGrid grid;
   grid.prototype = MakeSpec(KernelType::kGaussian, "x");

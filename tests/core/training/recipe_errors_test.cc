@@ -55,13 +55,11 @@ TEST(ValidateRecipeTest, RefusesAMillionKernels) {
   ExpectViolation(ValidateRecipe(ExampleEntry(), recipe), "kernels");
 }
 
-TEST(ValidateRecipeTest, KernelsAreNeededUnlessTheLearnerHasADefault) {
+TEST(ValidateRecipeTest, KernelsAreRefusedWhereTheLearnerTakesNone) {
   TrainingRecipe recipe = ExampleRecipe();
   recipe.kernels.clear();
   EXPECT_TRUE(ValidateRecipe(ExampleEntry(), recipe).ok());
   LearnerEntry entry = ExampleEntry();
-  entry.single_kernel_default = false;
-  ExpectViolation(ValidateRecipe(entry, recipe), "kernels");
   entry.uses_kernels = false;
   EXPECT_TRUE(ValidateRecipe(entry, recipe).ok());
   recipe.kernels = {OneKernel(1)};
@@ -150,7 +148,7 @@ TEST(RecipeErrorsTest, ConstantColumnsAndDuplicateRowsTrain) {
   EXPECT_EQ(trained->model.stop_reason, StopReason::kConverged);
 }
 
-TEST(RecipeErrorsTest, DefaultKernelNeedsRowsThatDiffer) {
+TEST(RecipeErrorsTest, DefaultKernelsNeedRowsThatDiffer) {
   Dataset data = ClassificationData(30, 2, 2, 1);
   data.blocks[0].values = SharedMatrix(RowMatrix::Ones(30, 2));
   TrainingRecipe recipe = ExampleRecipe();

@@ -57,6 +57,9 @@ class TextPlanner final : public JobPlanner {
     plan.dataset_ids = {words[1]};
     return plan;
   }
+  absl::StatusOr<std::string> Complete(std::string_view request, const Dataset&) const override {
+    return std::string(request);
+  }
   std::string SummarizeModel(const VersionContext& context, const Model& model) const override {
     RunOutOfMemory(summaries_without_memory);
     return absl::StrCat(context.job->id, " ", model.learner, " ", context.datasets.at(0).id);

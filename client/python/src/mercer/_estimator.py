@@ -46,8 +46,6 @@ from mercer.local_model import load_model
 Array = npt.NDArray[np.float64]
 Server = Union[None, str, Client]
 
-# Of learners that must be given kernels.
-DEFAULT_KERNELS = ("linear", "gaussian median=0.25,0.5,1,2,4")
 PRECOMPUTED = "precomputed"
 # Name of the matrix of a precomputed kernel on the server.
 _GRAM = "kernel"
@@ -86,7 +84,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     _learner = ""
     _options: tuple[str, ...] = ()
-    _kernels_optional = True
     _uses_kernels = True
     _regression = False
 
@@ -127,11 +124,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _start(self, client: Client, dataset: str, target: str, class_weight: Any) -> Job:
-        kernels = self.kernels if self._uses_kernels else None
-        if kernels is None and not self._kernels_optional:
-            kernels = DEFAULT_KERNELS
         settings = {
-            "kernels": kernels,
+            "kernels": self.kernels if self._uses_kernels else None,
             "target": target,
             "regression": self._regression,
             "coding": getattr(self, "coding", None),

@@ -10,7 +10,9 @@ A kernel, or a family of them, is a text: a type and words ``name=value`` in any
     gaussian bandwidths=1,2,4
     gaussian bandwidths=1..100:12            12 widths from 1 to 100 with equal ratios
     gaussian median                          the median distance of the rows
+    gaussian                                 the same
     gaussian median=0.5,1,2                  multiples of it
+    gaussian median=0.1..10:20               20 multiples from 0.1 to 10 with equal ratios
     polynomial degree=2 offset=1 columns=age,"first name" unit_diagonal scaling=trace
     distance block=video bandwidth=10
 
@@ -28,7 +30,7 @@ from mercer import _proto
 from mercer._proto import v1
 
 TYPES = _proto.enum_words(_proto.enum("KernelType"))
-_WIDTHS = "one of bandwidth=W, bandwidths=W,W, bandwidths=A..B:N, median, median=M,M"
+_WIDTHS = "one of bandwidth=W, bandwidths=W,W, bandwidths=A..B:N, median, median=M,M, median=A..B:N"
 
 Kernels = Union[None, str, Sequence[str]]
 
@@ -93,13 +95,13 @@ def _split(text: str) -> list[str]:
     return words
 
 
-def _range(text: str) -> tuple[float, float, int]:
+def _range(name: str, text: str) -> tuple[float, float, int]:
     try:
         first, rest = text.split("..")
         last, count = rest.split(":")
         return float(first), float(last), int(count)
     except ValueError:
-        raise KernelError(f"bandwidths: must be FIRST..LAST:COUNT, is {text!r}") from None
+        raise KernelError(f"{name}: must be FIRST..LAST:COUNT, is {text!r}") from None
 
 
 def _scalar(field: Any, text: str) -> Any:
@@ -133,13 +135,14 @@ def _set(message: Any, field: Any, text: str) -> None:
 def _set_word(grid: Any, name: str, text: str) -> None:
     fields = grid.DESCRIPTOR.fields_by_name
     normalization = v1.KernelNormalization.DESCRIPTOR.fields_by_name
-    if name == "median":
+    if name in ("median", "bandwidths") and ".." in text:
+        median = name == "median"
+        grid.rule = v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES if median else v1.BANDWIDTH_RULE_LOG_SPACED
+        grid.min_bandwidth, grid.max_bandwidth, grid.count = _range(name, text)
+    elif name == "median":
         grid.rule = v1.BANDWIDTH_RULE_MEDIAN_MULTIPLES
         if text:
             _set(grid, fields["bandwidths"], text)
-    elif name == "bandwidths" and ".." in text:
-        grid.rule = v1.BANDWIDTH_RULE_LOG_SPACED
-        grid.min_bandwidth, grid.max_bandwidth, grid.count = _range(text)
     elif name in fields and name not in ("type", "normalization"):
         _set(grid, fields[name], text)
         if name in ("min_bandwidth", "max_bandwidth", "count"):

@@ -168,7 +168,7 @@ export interface LearnerDescription {
   classification?: boolean;
   regression?: boolean;
   usesKernels?: boolean;
-  kernelsOptional?: boolean;
+  defaultKernels?: string;
   severalTasks?: boolean;
 }
 

@@ -3,7 +3,8 @@ import type { KernelGrid } from '../api/types.ts';
 import { textFromReal } from '../lib/numbers.ts';
 import { listFromText, type Reader, withoutEmpty } from './reader.ts';
 
-export type Rule = 'LIST' | 'LOG_SPACED' | 'MEDIAN_MULTIPLES';
+/** MEDIAN_SPACED is the API's MEDIAN_MULTIPLES with a range in the place of a list. */
+export type Rule = 'LIST' | 'LOG_SPACED' | 'MEDIAN_MULTIPLES' | 'MEDIAN_SPACED';
 
 export interface KernelForm {
   /** Of the form's list, so that a family keeps its inputs when one above it is removed. */
@@ -66,11 +67,15 @@ export function isSquare(type: string): boolean {
   return type === 'PRECOMPUTED' || type === 'DISTANCE';
 }
 
+export function isSpaced(rule: Rule): boolean {
+  return rule === 'LOG_SPACED' || rule === 'MEDIAN_SPACED';
+}
+
 function widthsOf(kernel: KernelForm, path: string, reader: Reader): KernelGrid {
   if (!hasWidth(kernel.type)) return {};
-  if (kernel.rule === 'LOG_SPACED') {
+  if (isSpaced(kernel.rule)) {
     return {
-      rule: 'BANDWIDTH_RULE_LOG_SPACED',
+      rule: kernel.rule === 'LOG_SPACED' ? 'BANDWIDTH_RULE_LOG_SPACED' : 'BANDWIDTH_RULE_MEDIAN_MULTIPLES',
       minBandwidth: reader.real(`${path}.min_bandwidth`, kernel.minBandwidth),
       maxBandwidth: reader.real(`${path}.max_bandwidth`, kernel.maxBandwidth),
       count: reader.integer(`${path}.count`, kernel.count),
@@ -108,11 +113,14 @@ export function kernelToMessage(kernel: KernelForm, path: string, reader: Reader
 }
 
 export function kernelFromMessage(grid: KernelGrid): KernelForm {
-  const rule = (grid.rule ?? 'BANDWIDTH_RULE_LIST').replace('BANDWIDTH_RULE_', '');
-  const widths = grid.bandwidths ?? (grid.bandwidth !== undefined && rule !== 'MEDIAN_MULTIPLES' ? [grid.bandwidth] : []);
+  const type = (grid.type ?? '').replace('KERNEL_TYPE_', '');
+  const given = (grid.rule ?? 'BANDWIDTH_RULE_LIST').replace('BANDWIDTH_RULE_', '').replace('UNSPECIFIED', 'LIST') as Rule;
+  const rule = given === 'MEDIAN_MULTIPLES' && grid.count !== undefined ? 'MEDIAN_SPACED' : given;
+  // Requests come from jobs and models; where one of them has no width, an earlier server has kept it and took 1.
+  const widths = grid.bandwidths ?? (rule === 'LIST' && hasWidth(type) ? [grid.bandwidth ?? 1] : []);
   return newKernel({
-    type: (grid.type ?? '').replace('KERNEL_TYPE_', ''),
-    rule: rule === 'UNSPECIFIED' ? 'LIST' : (rule as Rule),
+    type,
+    rule,
     bandwidths: widths.map(textFromReal).join(', '),
     minBandwidth: textFromReal(grid.minBandwidth),
     maxBandwidth: textFromReal(grid.maxBandwidth),
@@ -132,7 +140,7 @@ export function kernelFromMessage(grid: KernelGrid): KernelForm {
 export function kernelCount(kernel: KernelForm, columns: number): number {
   const named = listFromText(kernel.columns).length || columns;
   const listed = kernel.bandwidths.split(/[\s,;]+/).filter(Boolean).length || 1;
-  const widths = !hasWidth(kernel.type) ? 1 : kernel.rule === 'LOG_SPACED' ? Number(kernel.count) || 0 : listed;
+  const widths = !hasWidth(kernel.type) ? 1 : isSpaced(kernel.rule) ? Number(kernel.count) || 0 : listed;
   return widths * (kernel.perColumn && !isSquare(kernel.type) ? named : 1);
 }
 

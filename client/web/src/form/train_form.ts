@@ -2,7 +2,7 @@
 // leave the default to the server.
 import type { FieldViolation, LearnerDescription, LearnerOptions, OptionDescription, TrainRequest } from '../api/types.ts';
 import { parseDuration, textFromReal } from '../lib/numbers.ts';
-import { type KernelForm, kernelFromMessage, kernelPaths, kernelToMessage, newKernel } from './kernel_form.ts';
+import { type KernelForm, kernelFromMessage, kernelPaths, kernelToMessage } from './kernel_form.ts';
 import { camelCase, enumName, snakeCase } from './names.ts';
 import { Reader, withoutEmpty } from './reader.ts';
 
@@ -74,14 +74,11 @@ export function emptyForm(): TrainForm {
   };
 }
 
-/** The form for another learner: what it does not know goes; who needs kernels gets some that tell which columns matter. */
+/** The form for another learner: what it does not know goes. */
 export function withLearner(form: TrainForm, learner: LearnerDescription): TrainForm {
   const names = new Set((learner.options ?? []).map((option) => option.name));
   const options = Object.fromEntries(Object.entries(form.options).filter(([name]) => names.has(name)));
-  const needsKernels = learner.usesKernels && !learner.kernelsOptional && form.kernels.length === 0;
-  const kernels = needsKernels
-    ? [newKernel({ bandwidths: '0.5, 1, 2' }), newKernel({ rule: 'LIST', bandwidths: '1', perColumn: true })]
-    : learner.usesKernels ? form.kernels : [];
+  const kernels = learner.usesKernels ? form.kernels : [];
   const kind = !learner.classification ? 'REGRESSION' : !learner.regression ? 'CLASSIFICATION' : form.kind;
   return { ...form, learner: learner.name, options, kernels, kind };
 }

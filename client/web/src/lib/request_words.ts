@@ -9,6 +9,7 @@ function widths(grid: KernelGrid): string {
     case 'BANDWIDTH_RULE_LOG_SPACED':
       return `${grid.count} widths ${formatReal(grid.minBandwidth)} … ${formatReal(grid.maxBandwidth)}`;
     case 'BANDWIDTH_RULE_MEDIAN_MULTIPLES':
+      if (grid.count) return `median × ${grid.count} values ${formatReal(grid.minBandwidth)} … ${formatReal(grid.maxBandwidth)}`;
       return grid.bandwidths?.length ? `median × ${grid.bandwidths.map((width) => formatReal(width)).join(', ')}` : 'median width';
     default:
       if (grid.bandwidths?.length) return `widths ${grid.bandwidths.map((width) => formatReal(width)).join(', ')}`;

@@ -1,7 +1,7 @@
 // The families of kernels of a training.
 import type { Dataset } from '../api/dataset_types.ts';
 import type { LearnerDescription } from '../api/types.ts';
-import { hasWidth, isSquare, KERNEL_TYPES, kernelCount, type KernelForm, newKernel, type Rule, widthField } from '../form/kernel_form.ts';
+import { hasWidth, isSpaced, isSquare, KERNEL_TYPES, kernelCount, type KernelForm, newKernel, type Rule, widthField } from '../form/kernel_form.ts';
 import { formatInteger } from '../lib/format.ts';
 import { CheckField, SelectField, TextField } from '../ui/field.tsx';
 import { Panel } from '../ui/parts.tsx';
@@ -11,6 +11,7 @@ const RULES = [
   { value: 'MEDIAN_MULTIPLES', text: 'times the median distance' },
   { value: 'LIST', text: 'as listed' },
   { value: 'LOG_SPACED', text: 'from … to, equal ratios' },
+  { value: 'MEDIAN_SPACED', text: 'times the median, from … to' },
 ];
 const SCALINGS = [
   { value: '', text: 'none' },
@@ -29,9 +30,7 @@ export function KernelsEditor({ form, change, learner, dataset }: SectionProps &
     <Panel title="Kernels" aside={dataset && total > 0 ? <span class="sub">{formatInteger(total)} in all</span> : null}>
       <div class="form">
         {form.kernels.length === 0 ? (
-          <p class="sub">
-            {learner.kernelsOptional ? 'None: one Gaussian with the median distance as its width.' : 'This learner needs at least one family.'}
-          </p>
+          <p class="sub">None: {learner.defaultKernels}.</p>
         ) : null}
         {form.kernels.map((kernel, index) => (
           <KernelFields
@@ -117,7 +116,7 @@ function WidthFields({ kernel, path, set }: Pick<KernelProps, 'kernel' | 'path' 
   return (
     <>
       <SelectField path={`${path}.rule`} label="Widths" choices={RULES} value={kernel.rule} onChange={(rule) => set({ rule: rule as Rule })} />
-      {kernel.rule === 'LOG_SPACED' ? (
+      {isSpaced(kernel.rule) ? (
         <>
           <TextField path={`${path}.min_bandwidth`} label="From" numeric value={kernel.minBandwidth} onChange={(minBandwidth) => set({ minBandwidth })} />
           <TextField path={`${path}.max_bandwidth`} label="To" numeric value={kernel.maxBandwidth} onChange={(maxBandwidth) => set({ maxBandwidth })} />
@@ -128,7 +127,7 @@ function WidthFields({ kernel, path, set }: Pick<KernelProps, 'kernel' | 'path' 
           path={`${path}.${widthField(kernel)}`}
           label={median ? 'Multiples' : 'Widths b'}
           numeric
-          placeholder={median ? 'default: the median itself' : 'default: 1'}
+          placeholder={median ? 'default: the median itself' : 'default: the median distance'}
           value={kernel.bandwidths}
           onChange={(bandwidths) => set({ bandwidths })}
         />

@@ -86,6 +86,10 @@ test('what the server objects to stands beside the field, before anything is sta
 
 test('a training is started, watched to its end, and its model opened, without loading a page again', async () => {
   await page.evaluate(() => Object.assign(window, { mark: 1 }));
+  await page.getByText('None: Gaussians whose bandwidths are').waitFor();
+  await page.getByRole('button', { name: 'Add a family of kernels' }).click();
+  await page.getByRole('button', { name: 'Add a family of kernels' }).click();
+  await page.getByLabel('one kernel per column').last().check();
   await page.getByRole('radio', { name: 'Folds' }).check();
   await page.getByText('Names, preparation of the data, limits').click();
   await page.getByLabel('Model', { exact: true }).fill('flowers');

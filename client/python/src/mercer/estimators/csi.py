@@ -23,9 +23,11 @@ class CSIClassifier(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: one Gaussian whose width is the median distance of the rows.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
+        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
+        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
+        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
+        median.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
         a smoother function. In (0, inf).
@@ -99,7 +101,6 @@ class CSIClassifier(KernelClassifier):
 
     _learner = "csi"
     _options = ("lambda_", "max_pivots", "kappa", "look_ahead", "tolerance",)
-    _kernels_optional = True
 
     def __init__(
         self,
@@ -155,9 +156,11 @@ class CSIRegressor(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: one Gaussian whose width is the median distance of the rows.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
+        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
+        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
+        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
+        median.
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
         a smoother function. In (0, inf).
@@ -225,7 +228,6 @@ class CSIRegressor(KernelRegressor):
 
     _learner = "csi"
     _options = ("lambda_", "max_pivots", "kappa", "look_ahead", "tolerance",)
-    _kernels_optional = True
 
     def __init__(
         self,

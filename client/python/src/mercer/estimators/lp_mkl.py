@@ -24,10 +24,11 @@ class LpMKLClassifier(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median
-        distance.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
+        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
+        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
+        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
+        median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -133,7 +134,6 @@ class LpMKLClassifier(KernelClassifier):
 
     _learner = "lp_mkl"
     _options = ("p", "C", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
-    _kernels_optional = False
 
     def __init__(
         self,
@@ -204,10 +204,11 @@ class LpMKLRegressor(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: a linear one, and Gaussians whose widths are 0.25, 0.5, 1, 2 and 4 times the median
-        distance.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
+        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
+        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
+        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
+        median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -310,7 +311,6 @@ class LpMKLRegressor(KernelRegressor):
 
     _learner = "lp_mkl"
     _options = ("p", "C", "epsilon", "loss", "inner_solver", "outer_loop", "approximation", "landmarks", "landmark_selection", "rank", "eigenvalue_threshold", "compression_tolerance", "exact_certificate",)
-    _kernels_optional = False
 
     def __init__(
         self,
