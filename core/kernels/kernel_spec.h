@@ -74,8 +74,9 @@ KernelSpec LoadKernelSpec(ByteReader& reader);
 enum class BandwidthRule : uint8_t {
   kList = 0,       // `bandwidths` as they are
   kLogSpaced = 1,  // `count` values from `min_bandwidth` to `max_bandwidth`, equal ratios
-  kMedianMultiples =
-      2,  // the median distance of the training rows (per column set) times each of `bandwidths`
+  // The median distance of the training rows (per column set) times each of `bandwidths`, or times
+  // each of the values that kLogSpaced makes when `count`, `min_bandwidth` or `max_bandwidth` is set.
+  kMedianMultiples = 2,
 };
 
 // One entry of a request's kernel list: a single kernel, or a family generated from it.
@@ -95,8 +96,9 @@ inline constexpr size_t kMaxKernels = 100'000;
 // The kernels of `grids` in order: for each grid the column sets, for each the bandwidths.
 // Violations are named "kernels[i].bandwidth" and so on; more than kMaxKernels kernels, no kernel
 // at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows` of
-// `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them; a
-// median of 0 is an error.
+// `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them.
+// Where most pairs of rows are equal, as in a column of few values, the median is that of the
+// distances > 0; rows that are all equal are an error.
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
                                                       const PreparedData& data,
                                                       const std::vector<Index>& rows, uint64_t seed,

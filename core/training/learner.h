@@ -111,9 +111,8 @@ struct LearnerEntry {
   // output and no children. Others get one run per output (composite_learner.h).
   bool joint_outputs = false;
   bool several_tasks = false;  // takes problems of several tasks, one output each
-  bool uses_kernels = true;    // takes a list of kernels
-  bool single_kernel_default =
-      false;  // without kernels in the request: one Gaussian with the median bandwidth
+  // Takes a list of kernels; an empty one means that of default_kernels.h.
+  bool uses_kernels = true;
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
   // Recomputes the certificate of a witness of this problem from the data, by code that shares
   // nothing with the solver.

@@ -106,7 +106,6 @@ LearnerEntry Entry() {
   entry.regression = true;
   entry.joint_outputs = true;
   entry.uses_kernels = true;
-  entry.single_kernel_default = true;
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
     return std::make_unique<CsiLearner>(options);

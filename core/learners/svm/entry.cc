@@ -42,7 +42,6 @@ LearnerEntry Entry() {
   entry.classification = true;
   entry.regression = true;
   entry.uses_kernels = true;
-  entry.single_kernel_default = true;
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const SvmOptions options, SvmOptions::Fields().Parse(values));
     return std::make_unique<SvmLearner>(options);
