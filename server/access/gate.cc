@@ -15,6 +15,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/access/ownership.h"
 
 namespace mercer::server {
 namespace {
@@ -94,7 +95,7 @@ absl::StatusOr<bool> Gate::Reload() {
 absl::StatusOr<Caller> Gate::Admit(const std::vector<std::string_view>& authorization, Scope needed,
                                    absl::Time now) const {
   if (open()) {
-    return Caller{"anyone", ScopeSet::All()};
+    return Caller{std::string(kAnyone), ScopeSet::All(), {}};
   }
   MERCER_ASSIGN_OR_RETURN(const std::string_view token, TokenOf(authorization));
   std::shared_ptr<const TokenTable> tokens;

@@ -1,6 +1,7 @@
 #include "server/access/token_table.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
@@ -20,6 +22,7 @@ namespace mercer::server {
 namespace {
 
 constexpr size_t kMaxNameBytes = 63;
+constexpr absl::string_view kGroups = "group=";
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -38,6 +41,19 @@ absl::Status CheckName(std::string_view name) {
                                                        " letters, digits, '-', '_', '.' or '@'"));
 }
 
+// "lab,imaging" -> its words. Errors: kInvalidArgument.
+absl::StatusOr<std::vector<std::string>> ParseGroups(absl::string_view text) {
+  std::vector<std::string> groups = absl::StrSplit(text, ',');
+  for (const std::string& group : groups) {
+    if (!IsName(group)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a group must have 1 to ", kMaxNameBytes,
+                       " letters, digits, '-', '_', '.' or '@'; between several are commas"));
+    }
+  }
+  return groups;
+}
+
 absl::Status BadLine(size_t line, const absl::Status& status) {
   return WithReason(absl::InvalidArgumentError(
                         absl::StrCat("line ", line, " of the token file: ", status.message())),
@@ -52,13 +68,16 @@ bool IsHexDigest(std::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(const std::vector<std::string>& fields) {
-  if (fields.size() != 3 && fields.size() != 4) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected name, scopes, sha256 and perhaps a time, found ", fields.size(), " fields"));
+absl::StatusOr<TokenTable::ParsedLine> TokenTable::ParseLine(
+    const std::vector<std::string>& fields) {
+  if (fields.size() < 3 || fields.size() > 5) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected name, scopes, sha256 and perhaps a time and groups, found ",
+                     fields.size(), " fields"));
   }
   MERCER_RETURN_IF_ERROR(CheckName(fields[0]));
-  Entry entry;
+  ParsedLine line;
+  Entry& entry = line.entry;
   entry.caller.name = fields[0];
   MERCER_ASSIGN_OR_RETURN(entry.caller.scopes, ParseScopes(fields[1]));
   if (!IsHexDigest(fields[2])) {
@@ -67,17 +86,36 @@ absl::StatusOr<TokenTable::Entry> TokenTable::ParseLine(const std::vector<std::s
   }
   const std::string bytes = absl::HexStringToBytes(fields[2]);
   std::copy(bytes.begin(), bytes.end(), entry.digest.begin());
-  std::string why;
-  if (fields.size() == 4 && !absl::ParseTime(absl::RFC3339_full, fields[3], &entry.expires, &why)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the expiry must look like 2027-01-31T00:00:00Z: ", why));
+  MERCER_RETURN_IF_ERROR(ParseOptions(fields, line));
+  return line;
+}
+
+absl::Status TokenTable::ParseOptions(const std::vector<std::string>& fields, ParsedLine& line) {
+  bool has_expiry = false;
+  for (size_t i = 3; i < fields.size(); ++i) {
+    absl::string_view field = fields[i];
+    const bool is_groups = absl::ConsumePrefix(&field, kGroups);
+    if (is_groups ? !line.groups.empty() : has_expiry) {
+      return absl::InvalidArgumentError("there are two fields of one kind behind the sha256");
+    }
+    if (is_groups) {
+      MERCER_ASSIGN_OR_RETURN(line.groups, ParseGroups(field));
+      continue;
+    }
+    has_expiry = true;
+    std::string why;
+    if (!absl::ParseTime(absl::RFC3339_full, field, &line.entry.expires, &why)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the expiry must look like 2027-01-31T00:00:00Z: ", why));
+    }
   }
-  return entry;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
   TokenTable table;
   std::set<Digest> digests;
+  std::map<std::string, std::shared_ptr<std::set<std::string, std::less<>>>> groups;
   size_t line_number = 0;
   for (const absl::string_view line : absl::StrSplit(View(text), '\n')) {
     ++line_number;
@@ -86,14 +124,23 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
     if (fields.empty() || fields[0].front() == '#') {
       continue;
     }
-    absl::StatusOr<Entry> entry = ParseLine(fields);
-    if (!entry.ok()) {
-      return BadLine(line_number, entry.status());
+    absl::StatusOr<ParsedLine> parsed = ParseLine(fields);
+    if (!parsed.ok()) {
+      return BadLine(line_number, parsed.status());
     }
-    if (!digests.insert(entry->digest).second) {
+    Entry& entry = parsed->entry;
+    if (!digests.insert(entry.digest).second) {
       return BadLine(line_number, absl::InvalidArgumentError("this token is listed already"));
     }
-    table.entries_.push_back(*std::move(entry));
+    for (const std::string& name : parsed->groups) {
+      auto& group = groups[name];
+      if (group == nullptr) {
+        group = std::make_shared<std::set<std::string, std::less<>>>();
+      }
+      group->insert(entry.caller.name);
+      entry.caller.groups.push_back(group);  // later lines add their names
+    }
+    table.entries_.push_back(std::move(entry));
   }
   return table;
 }
@@ -136,20 +183,25 @@ absl::StatusOr<std::string> MakeToken() {
 }
 
 absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
-                                      std::string_view token, absl::Time expires) {
+                                      std::string_view token, absl::Time expires,
+                                      std::string_view groups) {
   MERCER_RETURN_IF_ERROR(CheckName(name));
+  if (!groups.empty()) {
+    MERCER_RETURN_IF_ERROR(ParseGroups(View(groups)).status());
+  }
   if (scopes.empty()) {
     return absl::InvalidArgumentError("a token without scopes may do nothing");
   }
   std::array<uint8_t, 32> digest;
   SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return absl::StrCat(View(name), " ", FormatScopes(scopes), " ",
-                      absl::BytesToHexString(absl::string_view(
-                          reinterpret_cast<const char*>(digest.data()), digest.size())),
-                      expires == absl::InfiniteFuture()
-                          ? ""
-                          : absl::StrCat(" ", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", expires,
-                                                               absl::UTCTimeZone())));
+  return absl::StrCat(
+      View(name), " ", FormatScopes(scopes), " ",
+      absl::BytesToHexString(
+          absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size())),
+      expires == absl::InfiniteFuture()
+          ? ""
+          : absl::StrCat(" ", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", expires, absl::UTCTimeZone())),
+      groups.empty() ? "" : absl::StrCat(" ", kGroups, View(groups)));
 }
 
 }  // namespace mercer::server

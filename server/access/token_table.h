@@ -1,15 +1,19 @@
 // Who holds which token: a text file, one line per token,
 //
-//   # name     scopes         sha256 of the token                     expires (optional)
-//   ada        read,predict   9f86d081884c7d659a2feaa0c55ad015a3bf...  2027-01-31T00:00:00Z
+//   # name     scopes         sha256 of the token                     expiry and groups (optional)
+//   ada        read,predict   9f86d081884c7d659a2feaa0c55ad015a3bf... 2027-01-31T00:00:00Z group=lab
 //
-// Fields are separated by blanks; lines that begin with '#' and empty ones are skipped. The file
-// never holds a token itself: tokens carry 256 random bits, so that a plain digest of one tells
-// nothing about it.
+// Fields are separated by blanks, several groups by commas; lines that begin with '#' and empty ones
+// are skipped. Who has several tokens belongs, as an owner, to the groups of all of them, expired ones
+// included; a call is made with the groups of its own token. The file never holds a token itself:
+// tokens carry 256 random bits, so that a plain digest of one tells nothing about it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +27,12 @@ namespace mercer::server {
 
 // Who makes a call.
 struct Caller {
+  using Group =
+      std::shared_ptr<const std::set<std::string, std::less<>>>;  // the names of its members
+
   std::string name;
   ScopeSet scopes;
+  std::vector<Group> groups;  // of the token
 };
 
 // Immutable, hence thread-safe.
@@ -46,7 +54,13 @@ class TokenTable {
     Digest digest;
     absl::Time expires = absl::InfiniteFuture();
   };
-  static absl::StatusOr<Entry> ParseLine(const std::vector<std::string>& fields);
+  struct ParsedLine {
+    Entry entry;
+    std::vector<std::string> groups;
+  };
+  static absl::StatusOr<ParsedLine> ParseLine(const std::vector<std::string>& fields);
+  // The fields behind the first three.
+  static absl::Status ParseOptions(const std::vector<std::string>& fields, ParsedLine& line);
   static Digest DigestOf(std::string_view token);
 
   std::vector<Entry> entries_;
@@ -56,9 +70,10 @@ class TokenTable {
 // randomness).
 absl::StatusOr<std::string> MakeToken();
 
-// The line of the file for `token`. Errors: kInvalidArgument (name, no scopes).
+// The line of the file for `token`. `groups`: with commas. Errors: kInvalidArgument (name, no scopes, groups).
 absl::StatusOr<std::string> TokenLine(std::string_view name, ScopeSet scopes,
                                       std::string_view token,
-                                      absl::Time expires = absl::InfiniteFuture());
+                                      absl::Time expires = absl::InfiniteFuture(),
+                                      std::string_view groups = "");
 
 }  // namespace mercer::server

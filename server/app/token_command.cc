@@ -20,6 +20,7 @@ namespace {
 struct TokenFlags {
   std::string name;
   std::string scopes;
+  std::string groups;
   std::string expires;
   int days = 0;
   std::string token_out;
@@ -63,7 +64,8 @@ absl::Status MakeLine(const TokenFlags& flags, std::ostream& out, std::ostream& 
   MERCER_ASSIGN_OR_RETURN(const absl::Time expires, ReadExpiry(flags, absl::Now()));
   MERCER_ASSIGN_OR_RETURN(const ScopeSet scopes, ParseScopes(flags.scopes));
   MERCER_ASSIGN_OR_RETURN(const std::string token, MakeToken());
-  MERCER_ASSIGN_OR_RETURN(const std::string line, TokenLine(flags.name, scopes, token, expires));
+  MERCER_ASSIGN_OR_RETURN(const std::string line,
+                          TokenLine(flags.name, scopes, token, expires, flags.groups));
   if (flags.token_out.empty()) {
     err << "The token of " << flags.name << ", shown this once:\n" << token << std::endl;
   } else {
@@ -82,6 +84,8 @@ void AddTokenCommand(CLI::App& app, std::function<int(std::ostream&, std::ostrea
   command->add_option("--name", flags->name, "who holds it; stands in the log")->required();
   command->add_option("--scopes", flags->scopes, "of read, predict, train and admin, with commas")
       ->required();
+  command->add_option("--group", flags->groups,
+                      "whose members may change what others of it have made; several with commas");
   CLI::Option* expires =
       command->add_option("--expires", flags->expires, "when it ends, as 2027-01-31T00:00:00Z");
   command->add_option("--days", flags->days, "when it ends, from now")

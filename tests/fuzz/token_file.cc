@@ -77,6 +77,7 @@ std::vector<std::string> Seeds() {
   return {
       std::string("Bearer ") + kToken + "\n# tokens\n" + *line + "\n",
       std::string("bearer  x\n") + *line + " 2027-01-31T00:00:00Z\r\n\n" + *line + "\n",
+      std::string("Bearer ") + kToken + "\n" + *line + " group=lab,imaging\n",
       "read,admin\n",
   };
 }

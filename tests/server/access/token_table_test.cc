@@ -101,6 +101,27 @@ TEST(TokenTableTest, WrongLinesAreNamed) {
   EXPECT_THAT(ErrorOf(good + "bob read " + kAbcDigest), HasSubstr("listed already"));
 }
 
+TEST(TokenTableTest, GroupsStandBeforeOrBehindTheExpiry) {
+  const std::string head = absl::StrCat("ada read ", kAbcDigest);
+  for (const char* rest : {" group=lab,imaging", " group=lab,imaging 2027-01-15T08:00:00Z",
+                           " 2027-01-15T08:00:00Z group=lab,imaging"}) {
+    const absl::StatusOr<TokenTable> table = TokenTable::Parse(head + rest);
+    ASSERT_TRUE(table.ok()) << rest << ": " << table.status();
+    const absl::StatusOr<Caller> caller = table->Find("abc", kJanuary2027 - absl::Seconds(1));
+    ASSERT_TRUE(caller.ok()) << caller.status();
+    ASSERT_EQ(caller->groups.size(), 2U) << rest;
+    EXPECT_EQ(caller->groups[0]->count("ada"), 1U);
+    const bool expires = table->Find("abc", kJanuary2027).ok();
+    EXPECT_EQ(expires, std::string(rest).find("2027") == std::string::npos) << rest;
+  }
+  EXPECT_TRUE(TokenTable::Parse(head)->Find("abc", kJanuary2027)->groups.empty());
+  for (const char* rest : {" group=", " group=lab,", " group=a/b", " group=lab group=imaging",
+                           " 2027-01-15T08:00:00Z 2027-01-15T08:00:00Z", " groups=lab",
+                           " group=lab 2027-01-15T08:00:00Z more"}) {
+    EXPECT_THAT(ErrorOf(head + rest), StartsWith("line 1 ")) << rest;
+  }
+}
+
 TEST(TokenTableTest, AnErrorNeverQuotesADigestOrToken) {
   EXPECT_THAT(ErrorOf("ada read secret-that-somebody-pasted"),
               ::testing::Not(HasSubstr("secret-that-somebody-pasted")));
@@ -139,6 +160,9 @@ TEST(MakeTokenTest, ALineHoldsItsExpiry) {
 }
 
 TEST(MakeTokenTest, ATokenForNothingIsRefused) {
+  EXPECT_EQ(*TokenLine("ada", *ParseScopes("read"), "abc", absl::InfiniteFuture(), "lab,b"),
+            absl::StrCat("ada read ", kAbcDigest, " group=lab,b"));
+  EXPECT_FALSE(TokenLine("ada", *ParseScopes("read"), "abc", absl::InfiniteFuture(), "a b").ok());
   EXPECT_EQ(TokenLine("ada", ScopeSet(), "abc").status().code(),
             absl::StatusCode::kInvalidArgument);
 }
