@@ -149,9 +149,10 @@ absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads(int limit) {
       [](auto& page) { return page.mutable_uploads(); });
 }
 
-absl::Status Client::DeleteUpload(const std::string& name) {
+absl::Status Client::DeleteUpload(const std::string& name, const std::string& caller) {
   v1::DeleteUploadRequest request;
   request.set_name(name);
+  request.set_caller(caller);
   return CallDelete(*stubs_->datasets, &v1::DatasetService::Stub::DeleteUpload, request);
 }
 

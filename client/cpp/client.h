@@ -91,7 +91,8 @@ class Client {
   // Unfinished ones that can be resumed, of all callers, by name.
   absl::StatusOr<std::vector<v1::Upload>> ListUploads(int limit);
   // Drops the bytes of an unfinished upload, "uploads/{id}".
-  absl::Status DeleteUpload(const std::string& name);
+  // `caller`: whose upload of that name; empty: one's own.
+  absl::Status DeleteUpload(const std::string& name, const std::string& caller = "");
   absl::StatusOr<v1::Dataset> GetDataset(const std::string& name);
   // All of them, newest first, at most `limit`.
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets(int limit);

@@ -70,7 +70,7 @@ absl::StatusOr<int64_t> ReadTarget(const v1::SetAliasRequest& request, const std
 }  // namespace
 
 absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& request,
-                                                  const std::string& caller) const {
+                                                  const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
                           ReadMove(request.name(), request.etag(), request.request_id()));
   AliasMove move;
@@ -81,9 +81,10 @@ absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& req
   move.request_id = request.request_id();
   move.request_digest =
       Sha256Hex(absl::StrCat("set\n", request.name(), "\n", move.version, "\n", move.etag));
-  move.caller = caller;
+  move.caller = info.caller.name;
+  move.check = ChangeCheck(info.caller, "model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
-                          models().FindMove(move.request_id, move.request_digest));
+                          models().FindMove(move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {
     return WriteAlias(*earlier);
   }
@@ -91,7 +92,7 @@ absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& req
 }
 
 absl::StatusOr<v1::Alias> AliasHandlers::RollbackAlias(const v1::RollbackAliasRequest& request,
-                                                       const std::string& caller) const {
+                                                       const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
                           ReadMove(request.name(), request.etag(), request.request_id()));
   AliasMove move;
@@ -101,9 +102,10 @@ absl::StatusOr<v1::Alias> AliasHandlers::RollbackAlias(const v1::RollbackAliasRe
   move.etag = request.etag();
   move.request_id = request.request_id();
   move.request_digest = Sha256Hex(absl::StrCat("rollback\n", request.name(), "\n", move.etag));
-  move.caller = caller;
+  move.caller = info.caller.name;
+  move.check = ChangeCheck(info.caller, "model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
-                          models().FindMove(move.request_id, move.request_digest));
+                          models().FindMove(move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {
     return WriteAlias(*earlier);
   }

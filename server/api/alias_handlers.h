@@ -9,6 +9,7 @@
 #include "server/api/api_context.h"
 #include "server/api/model_cache.h"
 #include "server/api/resource_names.h"
+#include "server/api/rpc.h"
 
 namespace mercer::server {
 
@@ -17,11 +18,10 @@ class AliasHandlers {
  public:
   AliasHandlers(const ApiContext& context, ModelCache& cache) : context_(context), cache_(cache) {}
 
-  // `caller` is for the history; empty: unknown.
   absl::StatusOr<v1::Alias> SetAlias(const v1::SetAliasRequest& request,
-                                     const std::string& caller) const;
+                                     const CallInfo& info) const;
   absl::StatusOr<v1::Alias> RollbackAlias(const v1::RollbackAliasRequest& request,
-                                          const std::string& caller) const;
+                                          const CallInfo& info) const;
   absl::StatusOr<v1::Alias> GetAlias(const v1::GetAliasRequest& request) const;
   absl::StatusOr<v1::ListAliasesResponse> ListAliases(const v1::ListAliasesRequest& request) const;
   absl::StatusOr<v1::ListAliasHistoryResponse> ListAliasHistory(

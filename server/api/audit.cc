@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 #include <spdlog/spdlog.h>
 
@@ -57,18 +58,22 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
     }
   }
   subject.request_id = TextOf(request, "request_id");
+  subject.owner = TextOf(response, "owner");
   return subject;
 }
 
 void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status) {
   const std::string caller = call.caller.empty() ? MetadataOf(status, "caller") : call.caller;
-  log.log(
-      call.refused ? spdlog::level::warn : spdlog::level::info,
-      "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={} trace={}",
-      call.refused ? "refused" : "audit", caller.empty() ? "-" : caller, call.method,
-      Escaped(call.subject.resource), absl::StatusCodeToString(status.code()), GetReason(status),
-      Escaped(call.subject.request_id), Escaped(call.peer),
-      call.trace_id.empty() ? "-" : call.trace_id);
+  const std::string owner =
+      call.subject.owner.empty() ? MetadataOf(status, "owner") : call.subject.owner;
+  log.log(call.refused ? spdlog::level::warn : spdlog::level::info,
+          "{} caller={} method={} resource=\"{}\" code={} reason={} request_id=\"{}\" peer={} "
+          "trace={}{}",
+          call.refused ? "refused" : "audit", caller.empty() ? "-" : caller, call.method,
+          Escaped(call.subject.resource), absl::StatusCodeToString(status.code()),
+          GetReason(status), Escaped(call.subject.request_id), Escaped(call.peer),
+          call.trace_id.empty() ? "-" : call.trace_id,
+          owner.empty() || owner == caller ? "" : absl::StrCat(" owner=", owner));
 }
 
 }  // namespace mercer::server

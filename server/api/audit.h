@@ -17,10 +17,11 @@ namespace mercer::server {
 struct AuditSubject {
   std::string resource;    // "jobs/j-12"
   std::string request_id;  // as the client gave it
+  std::string owner;       // of the resource; empty: nobody or not known
 };
 
-// By the fields `name` (of the answer, else of the request), `model` (or the name in it) and
-// `request_id`, where the messages have them.
+// By the fields `name` (of the answer, else of the request), `model` (or the name in it), `request_id` and `owner` (of the
+// answer), where the messages have them.
 AuditSubject SubjectOf(const google::protobuf::Message& request,
                        const google::protobuf::Message& response);
 
@@ -33,7 +34,8 @@ struct AuditedCall {
   std::string trace_id;  // empty: none
 };
 
-// At level info; refusals at level warning. Texts of the client are escaped and cut.
+// At level info; refusals at level warning. Texts of the client are escaped and cut. The owner is named where he is another
+// than the caller.
 void LogAudit(spdlog::logger& log, const AuditedCall& call, const absl::Status& status);
 
 }  // namespace mercer::server

@@ -27,6 +27,11 @@ absl::Status AboutDataset(const absl::Status& status, const std::string& id) {
   return status;
 }
 
+// Whether what is `owner`'s is meant by a request that names `caller`, or with none his own and nobody's.
+bool IsMeant(const std::string& caller, const std::string& owner) {
+  return caller.empty() || owner == caller || (IsNobody(owner) && IsNobody(caller));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Dataset> DatasetHandlers::GetDataset(
@@ -59,18 +64,19 @@ absl::StatusOr<v1::ListDatasetsResponse> DatasetHandlers::ListDatasets(
 }
 
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
-    const v1::DeleteDatasetRequest& request) const {
+    const v1::DeleteDatasetRequest& request, const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseDatasetName(request.name(), "name"));
   DatasetStore& datasets = context_.storage->datasets();
   const absl::StatusOr<DatasetRecord> present = datasets.GetDataset(id);
   if (present.ok() && present->hidden) {
     return ResourceNotFound("data set", DatasetName(id));
   }
+  const OwnerCheck check = ChangeCheck(info.caller, "data set", DatasetName(id));
   absl::StatusOr<DatasetRecord> record =
-      ChangeThatFrees(context_, [&] { return datasets.DeleteDataset(id); });
+      ChangeThatFrees(context_, [&] { return datasets.DeleteDataset(id, check); });
   if (request.when_unused() && absl::IsFailedPrecondition(record.status())) {
     // Housekeeping of the jobs deletes it, soon if the last one that needs it has ended just now.
-    record = ChangeThatFrees(context_, [&] { return datasets.HideDataset(id); });
+    record = ChangeThatFrees(context_, [&] { return datasets.HideDataset(id, check); });
   }
   if (!record.ok()) {
     return AboutDataset(record.status(), id);
@@ -82,19 +88,22 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
   return google::protobuf::Empty();
 }
 
-absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest& request) const {
+absl::StatusOr<v1::Upload> DatasetHandlers::GetUpload(const v1::GetUploadRequest& request,
+                                                      const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name(), "name"));
   v1::Upload upload;
   upload.set_name(UploadName(id));
-  const std::shared_ptr<UploadSession> session = context_.uploads->Find(id);
+  const std::string& caller = request.caller().empty() ? info.caller.name : request.caller();
+  const std::shared_ptr<UploadSession> session = context_.uploads->Find(caller, id);
   // Also when there is none any more: it may have been finished since.
-  MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> record,
-                          context_.upload_requests->FindUpload(context_.storage->datasets(), id));
-  if (record.has_value()) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::optional<DatasetRecord> record,
+      context_.upload_requests->FindUpload(context_.storage->datasets(), caller, id));
+  if (record.has_value() && IsMeant(request.caller(), record->owner)) {
     upload.set_dataset(DatasetName(record->id));
     return upload;
   }
-  if (session == nullptr) {
+  if (session == nullptr || !IsMeant(request.caller(), session->caller())) {
     return ResourceNotFound("upload", UploadName(id));
   }
   session->Describe(context_.limits.upload_expiry, upload);
@@ -135,12 +144,14 @@ absl::StatusOr<v1::ListUploadsResponse> DatasetHandlers::ListUploads(
 }
 
 absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
-    const v1::DeleteUploadRequest& request) const {
+    const v1::DeleteUploadRequest& request, const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name(), "name"));
-  const std::shared_ptr<UploadSession> session = context_.uploads->Find(id);
-  if (session == nullptr) {
+  const std::string& caller = request.caller().empty() ? info.caller.name : request.caller();
+  const std::shared_ptr<UploadSession> session = context_.uploads->Find(caller, id);
+  if (session == nullptr || !IsMeant(request.caller(), session->caller())) {
     return ResourceNotFound("upload", UploadName(id));
   }
+  MERCER_RETURN_IF_ERROR(ChangeCheck(info.caller, "upload", UploadName(id))(session->caller()));
   MERCER_RETURN_IF_ERROR(context_.uploads->Remove(session));
   return google::protobuf::Empty();
 }

@@ -6,6 +6,7 @@
 
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/api_context.h"
+#include "server/api/rpc.h"
 
 namespace mercer::server {
 
@@ -17,13 +18,14 @@ class DatasetHandlers {
   absl::StatusOr<v1::Dataset> GetDataset(const v1::GetDatasetRequest& request) const;
   absl::StatusOr<v1::ListDatasetsResponse> ListDatasets(
       const v1::ListDatasetsRequest& request) const;
-  absl::StatusOr<google::protobuf::Empty> DeleteDataset(
-      const v1::DeleteDatasetRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteDataset(const v1::DeleteDatasetRequest& request,
+                                                        const CallInfo& info = CallInfo()) const;
 
-  absl::StatusOr<v1::Upload> GetUpload(const v1::GetUploadRequest& request) const;
+  absl::StatusOr<v1::Upload> GetUpload(const v1::GetUploadRequest& request,
+                                       const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::ListUploadsResponse> ListUploads(const v1::ListUploadsRequest& request) const;
-  absl::StatusOr<google::protobuf::Empty> DeleteUpload(
-      const v1::DeleteUploadRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteUpload(const v1::DeleteUploadRequest& request,
+                                                       const CallInfo& info = CallInfo()) const;
 
  private:
   const ApiContext& context_;

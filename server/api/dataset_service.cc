@@ -19,7 +19,7 @@ class UploadCall final : public ServerCall {
       : ServerCall(environment, context),
         call_(std::move(call)),
         intake_(environment, call_, load_),
-        upload_(std::make_unique<DatasetUpload>(api, call_.info().caller)) {
+        upload_(std::make_unique<DatasetUpload>(api, call_.info().caller.name)) {
     Read();
     Track({[this] { OnDrain(); }, nullptr});
   }
@@ -121,18 +121,21 @@ class DatasetRpcs final : public RpcService {
     Unary<v1::ListDatasetsRequest>(
         "DatasetService/ListDatasets", *environment.io,
         [this](const auto& request) { return handlers_.ListDatasets(request); });
-    Unary<v1::DeleteDatasetRequest>(
-        "DatasetService/DeleteDataset", *environment.io,
-        [this](const auto& request) { return handlers_.DeleteDataset(request); });
-    Unary<v1::GetUploadRequest>(
-        "DatasetService/GetUpload", *environment.io,
-        [this](const auto& request) { return handlers_.GetUpload(request); });
+    Unary<v1::DeleteDatasetRequest>("DatasetService/DeleteDataset", *environment.io,
+                                    [this](const auto& request, const CallInfo& info) {
+                                      return handlers_.DeleteDataset(request, info);
+                                    });
+    Unary<v1::GetUploadRequest>("DatasetService/GetUpload", *environment.io,
+                                [this](const auto& request, const CallInfo& info) {
+                                  return handlers_.GetUpload(request, info);
+                                });
     Unary<v1::ListUploadsRequest>(
         "DatasetService/ListUploads", *environment.io,
         [this](const auto& request) { return handlers_.ListUploads(request); });
-    Unary<v1::DeleteUploadRequest>(
-        "DatasetService/DeleteUpload", *environment.io,
-        [this](const auto& request) { return handlers_.DeleteUpload(request); });
+    Unary<v1::DeleteUploadRequest>("DatasetService/DeleteUpload", *environment.io,
+                                   [this](const auto& request, const CallInfo& info) {
+                                     return handlers_.DeleteUpload(request, info);
+                                   });
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "core/data/dataset_file.h"
 #include "core/data/quality.h"
 #include "core/data/quality_scan.h"
+#include "server/access/ownership.h"
 #include "server/api/answer_size.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/quality_translator.h"
@@ -170,9 +171,11 @@ absl::Status DatasetUpload::Begin(const v1::UploadHeader& header) {
   }
   header_ = header;
   has_header_ = true;
-  // The id follows from the request_id, so that the same upload sent again finds the first one.
+  // The id follows from caller and request_id, so that the same upload sent again finds the first one.
+  const std::string request =
+      IsNobody(caller_) ? header.request_id() : absl::StrCat(caller_, "\n", header.request_id());
   dataset_id_ = !header.dataset_id().empty()   ? header.dataset_id()
-                : !header.request_id().empty() ? "d-" + Sha256Hex(header.request_id()).substr(0, 16)
+                : !header.request_id().empty() ? "d-" + Sha256Hex(request).substr(0, 16)
                                                : "d-" + RandomId(8);
   if (!header.upload_id().empty()) {
     return BeginResumable();
@@ -188,13 +191,13 @@ absl::Status DatasetUpload::BeginResumable() {
   MERCER_RETURN_IF_ERROR(FindFinished());
   if (finished_.has_value()) {
     // Its files may still be there, when they could not be removed.
-    session_ = context_.uploads->Find(header_.upload_id());
+    session_ = context_.uploads->Find(caller_, header_.upload_id());
     RemoveFinished();
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(CheckIdIsFree());
   // One that finds no room at its end would keep what it has taken from everybody until it expires.
-  const bool is_new = context_.uploads->Find(header_.upload_id()) == nullptr;
+  const bool is_new = context_.uploads->Find(caller_, header_.upload_id()) == nullptr;
   MERCER_RETURN_IF_ERROR(CheckDiskRoom(context_, is_new ? header_.total_bytes() : 0));
   MERCER_ASSIGN_OR_RETURN(session_,
                           context_.uploads->Resume(header_, caller_, PolicyOfUploads(context_)));
@@ -223,14 +226,15 @@ absl::Status DatasetUpload::CheckIdIsFree() const {
     return Exists(header_.dataset_id(), true);
   }
   MERCER_ASSIGN_OR_RETURN(const DatasetInfo info, DecodeDatasetInfo(record->info));
-  const bool same = !info.request_id.empty() && info.request_id == header_.request_id();
+  const bool same = !info.request_id.empty() && info.request_id == header_.request_id() &&
+                    (IsNobody(record->owner) || record->owner == caller_);
   return same ? absl::OkStatus() : Exists(header_.dataset_id(), false);
 }
 
 absl::Status DatasetUpload::FindFinished() {
-  MERCER_ASSIGN_OR_RETURN(
-      const std::optional<DatasetRecord> record,
-      context_.upload_requests->FindUpload(context_.storage->datasets(), header_.upload_id()));
+  MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> record,
+                          context_.upload_requests->FindUpload(context_.storage->datasets(),
+                                                               caller_, header_.upload_id()));
   if (!record.has_value()) {
     return absl::OkStatus();
   }
@@ -319,6 +323,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   record.info = EncodeDatasetInfo(
       {std::move(description), header_.request_id(), upload_digest, header_.upload_id()});
   record.labels = {header_.labels().begin(), header_.labels().end()};
+  record.owner = caller_;
   record.create_time = absl::Now();
   const absl::StatusOr<CreatedDataset> created = Create(std::move(record), is_cancelled);
   if (MayComeBack(created.status())) {

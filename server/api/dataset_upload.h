@@ -19,7 +19,7 @@ namespace mercer::server {
 // can be resumed. `context` outlives it.
 class DatasetUpload {
  public:
-  // `caller` is who sends it.
+  // `caller` is who sends it and owns what it makes.
   explicit DatasetUpload(const ApiContext& context, std::string caller = "");
   ~DatasetUpload();
   DatasetUpload(const DatasetUpload&) = delete;

@@ -88,6 +88,7 @@ void AddResourceInfo(const ErrorMetadata& metadata, const std::string& message,
   google::rpc::ResourceInfo resource;
   resource.set_resource_type(ShortText(Find(metadata, "resource_type")));
   resource.set_resource_name(ShortText(Find(metadata, "resource_name")));
+  resource.set_owner(ShortText(Find(metadata, "owner")));
   resource.set_description(ShortText(message));
   result.add_details()->PackFrom(resource);
 }

@@ -131,6 +131,7 @@ absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
   }
   v1::Job job;
   job.set_name(JobName(record.id));
+  job.set_owner(record.caller);
   job.set_display_name(request->display_name());
   job.set_state(WriteJobState(record.state));
   *job.mutable_request() = *std::move(request);

@@ -88,6 +88,10 @@ absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) 
   return update;
 }
 
+OwnerCheck CheckOf(const CallInfo& info, const std::string& model) {
+  return ChangeCheck(info.caller, "model", ModelName(model));
+}
+
 v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,
                              const std::vector<int64_t>& deleted) {
   v1::Retention retention;
@@ -168,7 +172,7 @@ absl::StatusOr<v1::ListModelsResponse> ModelHandlers::ListModels(
 }
 
 absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
-    const v1::DeleteModelRequest& request) const {
+    const v1::DeleteModelRequest& request, const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference, ParseModelName(request.name(), "name"));
   FieldViolations violations;
   violations.Check(reference.alias.empty(), "name",
@@ -176,7 +180,8 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
                    "removed by SetAlias without a version");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
-    return context_.storage->models().DeleteModel(reference.model, reference.version, absl::Now());
+    return models().DeleteModel(reference.model, reference.version, absl::Now(),
+                                CheckOf(info, reference.model));
   });
   if (!deleted.ok()) {
     return AboutModel(deleted.status(), request.name());
@@ -186,7 +191,8 @@ absl::StatusOr<google::protobuf::Empty> ModelHandlers::DeleteModel(
   return google::protobuf::Empty();
 }
 
-absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request) const {
+absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelRequest& request,
+                                                     const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const ModelReference reference,
                           ParseModelName(request.model().name(), "model.name"));
   MERCER_ASSIGN_OR_RETURN(VersionUpdate update, ReadUpdate(request));
@@ -194,6 +200,7 @@ absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelReques
                           FindNamed(models(), request.model().name(), "model.name"));
   update.model = record.model;
   update.version = record.version;
+  update.check = CheckOf(info, record.model);
   const absl::StatusOr<VersionRecord> updated = models().UpdateVersion(std::move(update));
   if (!updated.ok()) {
     return AboutModel(updated.status(), request.model().name());
@@ -201,8 +208,8 @@ absl::StatusOr<v1::Model> ModelHandlers::UpdateModel(const v1::UpdateModelReques
   return WriteModel(*updated);
 }
 
-absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(
-    const v1::SetRetentionRequest& request) const {
+absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(const v1::SetRetentionRequest& request,
+                                                          const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string model, ParseWholeModelName(request.name(), "name"));
   FieldViolations violations;
   violations.Check(request.keep_newest() >= 0, "keep_newest",
@@ -210,7 +217,7 @@ absl::StatusOr<v1::Retention> ModelHandlers::SetRetention(
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   const absl::StatusOr<DeletedVersions> deleted = ChangeThatFrees(context_, [&] {
     return models().SetRetention(
-        {model, request.keep_newest(), request.validate_only(), absl::Now()});
+        {model, request.keep_newest(), request.validate_only(), absl::Now(), CheckOf(info, model)});
   });
   if (!deleted.ok()) {
     return AboutModel(deleted.status(), request.name());

@@ -9,6 +9,7 @@
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/api/model_cache.h"
+#include "server/api/rpc.h"
 
 namespace mercer::server {
 
@@ -25,10 +26,13 @@ class ModelHandlers {
 
   absl::StatusOr<v1::Model> GetModel(const v1::GetModelRequest& request) const;
   absl::StatusOr<v1::ListModelsResponse> ListModels(const v1::ListModelsRequest& request) const;
-  absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request) const;
-  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request) const;
+  absl::StatusOr<v1::Model> UpdateModel(const v1::UpdateModelRequest& request,
+                                        const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::Retention> SetRetention(const v1::SetRetentionRequest& request,
+                                             const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::Retention> GetRetention(const v1::GetRetentionRequest& request) const;
-  absl::StatusOr<google::protobuf::Empty> DeleteModel(const v1::DeleteModelRequest& request) const;
+  absl::StatusOr<google::protobuf::Empty> DeleteModel(const v1::DeleteModelRequest& request,
+                                                      const CallInfo& info = CallInfo()) const;
   absl::StatusOr<ModelExport> OpenExport(const v1::ExportModelRequest& request) const;
 
  private:

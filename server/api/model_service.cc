@@ -96,15 +96,18 @@ class ModelRpcs final : public RpcService {
     Unary<v1::ListModelsRequest>(
         "ModelService/ListModels", *environment.io,
         [this](const auto& request) { return handlers_.ListModels(request); });
-    Unary<v1::DeleteModelRequest>(
-        "ModelService/DeleteModel", *environment.io,
-        [this](const auto& request) { return handlers_.DeleteModel(request); });
-    Unary<v1::UpdateModelRequest>(
-        "ModelService/UpdateModel", *environment.io,
-        [this](const auto& request) { return handlers_.UpdateModel(request); });
-    Unary<v1::SetRetentionRequest>(
-        "ModelService/SetRetention", *environment.io,
-        [this](const auto& request) { return handlers_.SetRetention(request); });
+    Unary<v1::DeleteModelRequest>("ModelService/DeleteModel", *environment.io,
+                                  [this](const auto& request, const CallInfo& info) {
+                                    return handlers_.DeleteModel(request, info);
+                                  });
+    Unary<v1::UpdateModelRequest>("ModelService/UpdateModel", *environment.io,
+                                  [this](const auto& request, const CallInfo& info) {
+                                    return handlers_.UpdateModel(request, info);
+                                  });
+    Unary<v1::SetRetentionRequest>("ModelService/SetRetention", *environment.io,
+                                   [this](const auto& request, const CallInfo& info) {
+                                     return handlers_.SetRetention(request, info);
+                                   });
     Unary<v1::GetRetentionRequest>(
         "ModelService/GetRetention", *environment.io,
         [this](const auto& request) { return handlers_.GetRetention(request); });
@@ -118,11 +121,11 @@ class ModelRpcs final : public RpcService {
         [this](const auto& request) { return aliases_.ListAliasHistory(request); });
     Unary<v1::SetAliasRequest>("ModelService/SetAlias", *environment.io,
                                [this](const auto& request, const CallInfo& info) {
-                                 return aliases_.SetAlias(request, info.caller);
+                                 return aliases_.SetAlias(request, info);
                                });
     Unary<v1::RollbackAliasRequest>("ModelService/RollbackAlias", *environment.io,
                                     [this](const auto& request, const CallInfo& info) {
-                                      return aliases_.RollbackAlias(request, info.caller);
+                                      return aliases_.RollbackAlias(request, info);
                                     });
     LongUnary<v1::EvaluateModelRequest>(
         "ModelService/EvaluateModel", evaluations_,

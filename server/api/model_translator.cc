@@ -244,6 +244,7 @@ absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
   }
   model.set_size_bytes(record.model_bytes);
   model.set_digest(record.model_blob);
+  model.set_owner(record.owner);
   return model;
 }
 

@@ -128,11 +128,10 @@ absl::Status CallRecord::Enter() {
   if (rule_ == nullptr) {
     return absl::InternalError(absl::StrCat(method_, " is not in the table of scopes"));
   }
-  MERCER_ASSIGN_OR_RETURN(Caller caller, AskGate());
-  info_.caller = std::move(caller.name);
+  MERCER_ASSIGN_OR_RETURN(info_.caller, AskGate());
   MERCER_ASSIGN_OR_RETURN(
-      slot_, environment_->slots->Take(
-                 info_.caller, rule_->ends_work ? CallSlots::kEndsWork : CallSlots::kOrdinary));
+      slot_, environment_->slots->Take(info_.caller.name, rule_->ends_work ? CallSlots::kEndsWork
+                                                                           : CallSlots::kOrdinary));
   return absl::OkStatus();
 }
 
@@ -180,8 +179,8 @@ void CallRecord::Report(const absl::Status& status, const AuditSubject& subject,
   }
   if (refused || rule_->changes) {
     LogAudit(*log,
-             {method_, info_.caller, PeerOf(*context_, environment_->peer_key), subject, refused,
-              info_.trace_id},
+             {method_, info_.caller.name, PeerOf(*context_, environment_->peer_key), subject,
+              refused, info_.trace_id},
              status);
   }
   const spdlog::level::level_enum level = LevelOf(status.code());

@@ -16,6 +16,7 @@
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/access/gate.h"
+#include "server/access/ownership.h"
 #include "server/api/audit.h"
 #include "server/api/call_slots.h"
 #include "server/api/call_tracker.h"
@@ -71,7 +72,8 @@ absl::Status CallCancelledError();
 
 // What a handler may want to know of its call beyond the request.
 struct CallInfo {
-  std::string caller;    // the name of the token's holder; "anyone" when no tokens are asked for
+  // The token's holder; kAnyone, who may do everything, when no tokens are asked for.
+  Caller caller;
   std::string trace_id;  // of the trace that the client's call belongs to; empty: it names none
 };
 

@@ -113,7 +113,8 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
 absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
                                                 const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(JobSubmission submission, MakeSubmission(request));
-  submission.caller = info.caller;
+  submission.caller = info.caller.name;
+  submission.check = ChangeCheck(info.caller, "model", ModelName(submission.model_name));
   submission.trace_id = info.trace_id;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
@@ -154,10 +155,15 @@ absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
   return response;
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request) const {
+absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request,
+                                                    const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const OwnerCheck check = ChangeCheck(info.caller, "job", JobName(id));
   const absl::StatusOr<JobRecord> record =
-      ChangeThatFrees(context_, [&] { return context_.jobs->Cancel(id); });
+      ChangeThatFrees(context_, [&] { return context_.jobs->Cancel(id, check); });
+  if (absl::IsPermissionDenied(record.status())) {
+    return record.status();
+  }
   if (!record.ok()) {
     // Cancelling what is cancelled is no error, so that the call may be repeated.
     absl::StatusOr<v1::Job> job = ReadJob(id);
@@ -167,10 +173,15 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
   return ReadJob(id);
 }
 
-absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request) const {
+absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request,
+                                                  const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
+  const OwnerCheck check = ChangeCheck(info.caller, "job", JobName(id));
   const absl::StatusOr<JobRecord> record =
-      ChangeThatFrees(context_, [&] { return context_.jobs->Stop(id); });
+      ChangeThatFrees(context_, [&] { return context_.jobs->Stop(id, check); });
+  if (absl::IsPermissionDenied(record.status())) {
+    return record.status();
+  }
   if (!record.ok()) {
     // Stopping what a stop has ended is no error, so that the call may be repeated.
     absl::StatusOr<v1::Job> job = ReadJob(id);

@@ -23,8 +23,10 @@ class TrainingHandlers {
                                 const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::Job> GetJob(const v1::GetJobRequest& request) const;
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) const;
-  absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request) const;
-  absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request) const;
+  absl::StatusOr<v1::Job> CancelJob(const v1::CancelJobRequest& request,
+                                    const CallInfo& info = CallInfo()) const;
+  absl::StatusOr<v1::Job> StopJob(const v1::StopJobRequest& request,
+                                  const CallInfo& info = CallInfo()) const;
   absl::StatusOr<v1::EstimateCostResponse> EstimateCost(
       const v1::EstimateCostRequest& request) const;
   absl::StatusOr<v1::ListLearnersResponse> ListLearners(

@@ -26,11 +26,14 @@ class TrainingRpcs final : public RpcService {
                              [this](const auto& request) { return handlers_.GetJob(request); });
     Unary<v1::ListJobsRequest>("TrainingService/ListJobs", *environment.io,
                                [this](const auto& request) { return handlers_.ListJobs(request); });
-    Unary<v1::CancelJobRequest>(
-        "TrainingService/CancelJob", *environment.io,
-        [this](const auto& request) { return handlers_.CancelJob(request); });
+    Unary<v1::CancelJobRequest>("TrainingService/CancelJob", *environment.io,
+                                [this](const auto& request, const CallInfo& info) {
+                                  return handlers_.CancelJob(request, info);
+                                });
     Unary<v1::StopJobRequest>("TrainingService/StopJob", *environment.io,
-                              [this](const auto& request) { return handlers_.StopJob(request); });
+                              [this](const auto& request, const CallInfo& info) {
+                                return handlers_.StopJob(request, info);
+                              });
     Unary<v1::ListLearnersRequest>(
         "TrainingService/ListLearners", *environment.io,
         [this](const auto& request) { return handlers_.ListLearners(request); });

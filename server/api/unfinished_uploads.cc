@@ -14,6 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/access/ownership.h"
 #include "server/api/resource_names.h"
 
 namespace mercer::server {
@@ -24,20 +25,35 @@ constexpr std::string_view kJournal = ".journal";
 // Each has files of its own, however few bytes it announces.
 constexpr size_t kMaxUploads = 1000;
 
-// The id in the name of a journal; empty for other files.
-std::string IdOfJournal(const std::string& name) {
+// The name of a journal without ".journal"; empty for other files.
+std::string StemOfJournal(const std::string& name) {
   const std::string_view text = name;
   if (text.size() <= kPrefix.size() + kJournal.size() ||
       text.substr(0, kPrefix.size()) != kPrefix ||
       text.substr(text.size() - kJournal.size()) != kJournal) {
     return "";
   }
-  const std::string_view id =
-      text.substr(kPrefix.size(), text.size() - kPrefix.size() - kJournal.size());
-  return IsResourceId(id) ? std::string(id) : "";
+  const std::string_view stem = text.substr(0, text.size() - kJournal.size());
+  const std::string_view id = stem.substr(kPrefix.size());
+  return IsResourceId(id.substr(0, id.find('@'))) ? std::string(stem) : "";
 }
 
-std::string BaseName(const std::string& id) { return absl::StrCat(std::string(kPrefix), id); }
+// When one id was one upload for all callers.
+std::string FormerStemOf(const std::string& id) { return absl::StrCat(std::string(kPrefix), id); }
+
+// An id has no '@'.
+std::string StemOf(const std::string& caller, const std::string& id) {
+  return absl::StrCat(FormerStemOf(id), "@", IsNobody(caller) ? "" : caller);
+}
+
+// In the order of the ids. Neither ids nor names have a line end in them.
+std::string KeyOfSession(const std::string& caller, const std::string& id) {
+  return absl::StrCat(id, "\n", IsNobody(caller) ? "" : caller);
+}
+
+std::string KeyOfSession(const UploadSession& upload) {
+  return KeyOfSession(upload.caller(), upload.header().upload_id());
+}
 
 UploadSessionOptions SessionOptions(const UploadPolicy& policy, const std::string& name,
                                     const std::string& caller, UploadSpace::Share space) {
@@ -81,16 +97,19 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
   absl::MutexLock lock(&mutex_);
   std::set<std::string> wanted;
   for (const std::string& name : names) {
-    const std::string id = IdOfJournal(name);
-    const absl::Status loaded = id.empty() ? absl::NotFoundError("") : Load(id, policy);
-    if (absl::IsNotFound(loaded) || absl::IsDataLoss(loaded)) {
+    const std::string stem = StemOfJournal(name);
+    if (stem.empty()) {
+      continue;
+    }
+    const absl::StatusOr<std::shared_ptr<UploadSession>> upload = Load(stem, policy);
+    if (absl::IsNotFound(upload.status()) || absl::IsDataLoss(upload.status())) {
       continue;
     }
     // What cannot be read now may be whole all the same, and must not be removed below.
-    MERCER_RETURN_IF_ERROR(loaded);
+    MERCER_RETURN_IF_ERROR(upload.status());
     wanted.insert(name);
-    for (int part = 0; part < uploads_[id]->files().parts(); ++part) {
-      wanted.insert(absl::StrCat(BaseName(id), ".", part));
+    for (int part = 0; part < (*upload)->files().parts(); ++part) {
+      wanted.insert(absl::StrCat(stem, ".", part));
     }
   }
   for (const std::string& name : names) {
@@ -101,11 +120,15 @@ absl::Status UnfinishedUploads::Recover(const UploadPolicy& policy) {
   return absl::OkStatus();
 }
 
-absl::Status UnfinishedUploads::Load(const std::string& id, const UploadPolicy& policy) {
+absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Load(const std::string& stem,
+                                                                       const UploadPolicy& policy) {
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<UploadSession> upload,
-      UploadSession::Load(SessionOptions(policy, BaseName(id), "", UploadSpace::Share())));
-  if (upload->header().upload_id() != id) {
+      UploadSession::Load(SessionOptions(policy, stem, "", UploadSpace::Share())));
+  const std::string& id = upload->header().upload_id();
+  const std::string key = KeyOfSession(*upload);
+  const bool is_named = stem == StemOf(upload->caller(), id) || stem == FormerStemOf(id);
+  if (!is_named || uploads_.count(key) > 0) {
     return absl::DataLossError("the journal of an upload has the name of another one");
   }
   if (upload->RemoveIfIdleFor(policy.expiry)) {
@@ -114,8 +137,8 @@ absl::Status UnfinishedUploads::Load(const std::string& id, const UploadPolicy& 
   UploadSpace::Share space = space_->NewShare(upload->caller(), UploadSpaceLimits());
   MERCER_RETURN_IF_ERROR(space.Grow(upload->header().total_bytes()));
   upload->TakeSpace(std::move(space));
-  uploads_[id] = std::move(upload);
-  return absl::OkStatus();
+  uploads_[key] = upload;
+  return upload;
 }
 
 std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeader& header,
@@ -129,10 +152,10 @@ std::shared_ptr<UploadSession> UnfinishedUploads::NewPlain(const v1::UploadHeade
 absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
     const v1::UploadHeader& header, const std::string& caller, const UploadPolicy& policy) {
   absl::MutexLock lock(&mutex_);
-  const auto found = uploads_.find(header.upload_id());
-  if (found != uploads_.end()) {
-    return IsSameUpload(found->second->header(), header)
-               ? absl::StatusOr<std::shared_ptr<UploadSession>>(found->second)
+  std::shared_ptr<UploadSession> found = FindLocked(caller, header.upload_id());
+  if (found != nullptr) {
+    return IsSameUpload(found->header(), header)
+               ? absl::StatusOr<std::shared_ptr<UploadSession>>(std::move(found))
                : UploadIdReused(header.upload_id());
   }
   MERCER_RETURN_IF_ERROR(CheckNumber(caller, policy));
@@ -140,9 +163,9 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UnfinishedUploads::Resume(
   MERCER_RETURN_IF_ERROR(space.Grow(header.total_bytes()));
   MERCER_ASSIGN_OR_RETURN(
       std::shared_ptr<UploadSession> upload,
-      UploadSession::Create(
-          header, SessionOptions(policy, BaseName(header.upload_id()), caller, std::move(space))));
-  uploads_[header.upload_id()] = upload;
+      UploadSession::Create(header, SessionOptions(policy, StemOf(caller, header.upload_id()),
+                                                   caller, std::move(space))));
+  uploads_[KeyOfSession(*upload)] = upload;
   return upload;
 }
 
@@ -169,22 +192,32 @@ Page<std::shared_ptr<UploadSession>> UnfinishedUploads::List(const std::string& 
     page.items.push_back(entry->second);
   }
   if (entry != uploads_.end() && !page.items.empty()) {
-    page.next_token = page.items.back()->header().upload_id();
+    page.next_token = KeyOfSession(*page.items.back());
   }
   return page;
 }
 
-std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& id) const {
+std::shared_ptr<UploadSession> UnfinishedUploads::Find(const std::string& caller,
+                                                       const std::string& id) const {
   absl::MutexLock lock(&mutex_);
-  const auto found = uploads_.find(id);
-  return found == uploads_.end() ? nullptr : found->second;
+  return FindLocked(caller, id);
+}
+
+std::shared_ptr<UploadSession> UnfinishedUploads::FindLocked(const std::string& caller,
+                                                             const std::string& id) const {
+  for (const std::string& key : {KeyOfSession(caller, id), KeyOfSession("", id)}) {
+    if (const auto found = uploads_.find(key); found != uploads_.end()) {
+      return found->second;
+    }
+  }
+  return nullptr;
 }
 
 absl::Status UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
   // Under the lock: a new upload of this id has files of the same names.
   absl::MutexLock lock(&mutex_);
   const absl::Status status = upload->Remove();
-  const auto found = uploads_.find(upload->header().upload_id());
+  const auto found = uploads_.find(KeyOfSession(*upload));
   if (upload->removed() && found != uploads_.end() && found->second == upload) {
     uploads_.erase(found);
   }

@@ -1,6 +1,7 @@
-// The uploads that can be resumed, by their ids, and the space that these and all other unfinished ones take.
+// The uploads that can be resumed, by their ids and callers, and the space that these and all other unfinished ones take.
 //
-// They lie in one folder: "r-<id>.journal" and "r-<id>.<part>". The files of uploads that cannot be resumed have other
+// Each caller has ids of his own. The uploads lie in one folder: "r-<id>@<caller>.journal" and "r-<id>@<caller>.<part>",
+// with no name those that are nobody's, and without "@<caller>" those of servers which knew one id for all callers. The files of uploads that cannot be resumed have other
 // names and do not outlive the process.
 #pragma once
 
@@ -43,18 +44,19 @@ class UnfinishedUploads {
   // An upload that cannot be resumed.
   std::shared_ptr<UploadSession> NewPlain(const v1::UploadHeader& header, const std::string& caller,
                                           const UploadPolicy& policy);
-  // The one of header.upload_id(), which is begun for `caller` if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it
+  // What Find finds for header.upload_id(), which is begun for `caller` if there is none. Errors: kAlreadyExists (UPLOAD_ID_REUSED: it
   // has another header), kResourceExhausted (UPLOAD_SPACE_EXCEEDED), those of the file system.
   absl::StatusOr<std::shared_ptr<UploadSession>> Resume(const v1::UploadHeader& header,
                                                         const std::string& caller,
                                                         const UploadPolicy& policy)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those behind `after` (an id), by their ids.
+  // Those behind `after` (empty, or a page's next_token), by their ids and callers.
   Page<std::shared_ptr<UploadSession>> List(const std::string& after, int count) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null: none.
-  std::shared_ptr<UploadSession> Find(const std::string& id) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // By their ids.
+  // The one of `caller`, or else one of nobody. Null: none.
+  std::shared_ptr<UploadSession> Find(const std::string& caller, const std::string& id) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // By their ids and callers.
   std::vector<std::shared_ptr<UploadSession>> All() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Errors: those of UploadSession::Remove.
   absl::Status Remove(const std::shared_ptr<UploadSession>& upload) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -67,12 +69,16 @@ class UnfinishedUploads {
   // Errors: kResourceExhausted (UPLOAD_SPACE_EXCEEDED).
   absl::Status CheckNumber(const std::string& caller, const UploadPolicy& policy) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Load(const std::string& id, const UploadPolicy& policy)
+  // `stem`: the name of its journal without ".journal".
+  absl::StatusOr<std::shared_ptr<UploadSession>> Load(const std::string& stem,
+                                                      const UploadPolicy& policy)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<UploadSession> FindLocked(const std::string& caller, const std::string& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<UploadSpace> space_ = std::make_shared<UploadSpace>();
   mutable absl::Mutex mutex_;  // before those of the sessions
-  std::map<std::string, std::shared_ptr<UploadSession>> uploads_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<UploadSession>> uploads_ ABSL_GUARDED_BY(mutex_);  // by key
 };
 
 // kAlreadyExists with reason UPLOAD_ID_REUSED.

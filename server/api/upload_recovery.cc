@@ -10,9 +10,10 @@ namespace mercer::server {
 absl::Status RecoverUploads(const ApiContext& context) {
   MERCER_RETURN_IF_ERROR(context.uploads->Recover(PolicyOfUploads(context)));
   for (const std::shared_ptr<UploadSession>& upload : context.uploads->All()) {
-    MERCER_ASSIGN_OR_RETURN(const std::optional<DatasetRecord> made,
-                            context.upload_requests->FindUpload(context.storage->datasets(),
-                                                                upload->header().upload_id()));
+    MERCER_ASSIGN_OR_RETURN(
+        const std::optional<DatasetRecord> made,
+        context.upload_requests->FindUpload(context.storage->datasets(), upload->caller(),
+                                            upload->header().upload_id()));
     if (made.has_value()) {
       context.uploads->Remove(upload).IgnoreError();  // else it expires
     }

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "server/access/ownership.h"
 #include "server/api/dataset_translator.h"
 
 namespace mercer::server {
@@ -16,20 +17,30 @@ namespace {
 // Records read at once: their descriptions can be megabytes.
 constexpr int32_t kRecordsAtOnce = 32;
 
-// A request_id is printable, so no upload's key is one.
-std::string KeyOfUpload(const std::string& upload_id) { return "\n" + upload_id; }
+// Each caller has ids of his own; what is nobody's has them together. Neither names nor ids have a line end in them.
+std::string KeyOf(const std::string& owner, const char* kind, const std::string& id) {
+  return absl::StrCat(IsNobody(owner) ? "" : owner, "\n", kind, "\n", id);
+}
 
-// What the data set is found by; nothing for a description that cannot be read.
-std::vector<std::string> KeysOf(const DatasetRecord& record) {
+std::string KeyOfUpload(const std::string& owner, const std::string& upload_id) {
+  return KeyOf(owner, "upload", upload_id);
+}
+
+// What a data set of the owner and with the info of the record is found by; nothing for a description that cannot be read.
+std::vector<std::string> KeysOf(const std::string& owner, const DatasetRecord& record) {
   std::vector<std::string> keys;
   const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
   if (info.ok() && !info->request_id.empty()) {
-    keys.push_back(info->request_id);
+    keys.push_back(KeyOf(owner, "request", info->request_id));
   }
   if (info.ok() && !info->upload_id.empty()) {
-    keys.push_back(KeyOfUpload(info->upload_id));
+    keys.push_back(KeyOfUpload(owner, info->upload_id));
   }
   return keys;
+}
+
+std::vector<std::string> KeysOf(const DatasetRecord& record) {
+  return KeysOf(record.owner, record);
 }
 
 absl::Status CheckQuota(DatasetStore& datasets, const DatasetRecord& record,
@@ -98,8 +109,13 @@ absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets
     MERCER_ASSIGN_OR_RETURN(DatasetRecord stored, datasets.CreateDataset(std::move(record)));
     return CreatedDataset{std::move(stored), true};
   }
+  // A data set of before owners were kept may be that of the call which is repeated now.
+  std::vector<std::string> all_keys = keys;
+  for (std::string& key : KeysOf("", record)) {
+    all_keys.push_back(std::move(key));
+  }
   absl::MutexLock lock(&mutex_);
-  for (const std::string& key : keys) {
+  for (const std::string& key : all_keys) {
     MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> earlier, FindEarlier(datasets, key));
     if (earlier.has_value()) {
       return CreatedDataset{*std::move(earlier), false};
@@ -114,9 +130,11 @@ absl::StatusOr<CreatedDataset> UploadRequests::CreateOnce(DatasetStore& datasets
 }
 
 absl::StatusOr<std::optional<DatasetRecord>> UploadRequests::FindUpload(
-    DatasetStore& datasets, const std::string& upload_id) {
+    DatasetStore& datasets, const std::string& caller, const std::string& upload_id) {
   absl::MutexLock lock(&mutex_);
-  return FindEarlier(datasets, KeyOfUpload(upload_id));
+  MERCER_ASSIGN_OR_RETURN(std::optional<DatasetRecord> own,
+                          FindEarlier(datasets, KeyOfUpload(caller, upload_id)));
+  return own.has_value() ? std::move(own) : FindEarlier(datasets, KeyOfUpload("", upload_id));
 }
 
 void UploadRequests::Forget(const DatasetRecord& deleted) {

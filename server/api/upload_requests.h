@@ -1,4 +1,4 @@
-// Which data set each request_id and each upload_id of an upload has made, whatever its id.
+// Which data set each request_id and each upload_id of a caller's uploads has made, whatever its id.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,14 @@ struct CreatedDataset {
 // Thread-safe. The stores keep the ids within a data set's info; the first call reads them all.
 class UploadRequests {
  public:
-  // Creates `record` (whose info names the ids) unless an upload with its request_id or its upload_id has made a data set
-  // that is still there. With neither it always creates. `max_stored_bytes` is the limit for all data sets together, 0:
+  // Creates `record` (whose info names the ids) unless an upload of its owner, or of nobody, with its request_id or its
+  // upload_id has made a data set that is still there. With neither it always creates. `max_stored_bytes` is the limit for all data sets together, 0:
   // none. Errors: those of DatasetStore::CreateDataset; kResourceExhausted (STORAGE_QUOTA_EXCEEDED).
   absl::StatusOr<CreatedDataset> CreateOnce(DatasetStore& datasets, DatasetRecord record,
                                             int64_t max_stored_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The data set that the upload with this upload_id has made.
+  // The data set that the upload of `caller`, or of nobody, with this upload_id has made.
   absl::StatusOr<std::optional<DatasetRecord>> FindUpload(DatasetStore& datasets,
+                                                          const std::string& caller,
                                                           const std::string& upload_id)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // `deleted` is not there any more.

@@ -85,6 +85,7 @@ NewJob MakeJob(const JobSubmission& submission, const std::string& request_diges
   job.memory_bytes = estimate.memory_bytes;
   job.now = now;
   job.event = QueuedEvent(submission.trace_id);
+  job.check = submission.check;
   return job;
 }
 

@@ -80,8 +80,8 @@ class JobManager::Impl {
   absl::Status Recover();
   absl::Status StartWorkers();
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
-  absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
-  absl::StatusOr<JobRecord> StopJob(const std::string& job_id);
+  absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
+  absl::StatusOr<JobRecord> StopJob(const std::string& job_id, const OwnerCheck& check);
   absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
     return EstimateJob(environment_, plan);
   }
@@ -175,8 +175,9 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   const std::string digest = Sha256Hex(submission.request);
   if (!submission.request_id.empty()) {
     // A retry gets its job also when the data set is gone by now or the server is draining.
-    MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> earlier,
-                            storage().jobs().FindRequest(submission.request_id, digest));
+    MERCER_ASSIGN_OR_RETURN(
+        std::optional<JobRecord> earlier,
+        storage().jobs().FindRequest(submission.caller, submission.request_id, digest));
     if (earlier.has_value()) {
       return CreatedJob{*std::move(earlier), false};
     }
@@ -210,11 +211,12 @@ absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(const JobPlan& plan) {
   return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes};
 }
 
-absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
+absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
+                                                   const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(
       EndedAttempt ended,
       storage().jobs().CancelJob({job_id, clock().Now(), StateEvent(JobState::kCancelling),
-                                  StateEvent(JobState::kCancelled)}));
+                                  StateEvent(JobState::kCancelled), check}));
   signal_.Tell();  // the head of the queue may be another now
   hub().Publish(job_id, ended.events);
   if (const AttemptPointer attempt = running_.Find(job_id); attempt != nullptr) {
@@ -228,7 +230,8 @@ absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id) {
   return std::move(ended.job);
 }
 
-absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id) {
+absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id,
+                                                    const OwnerCheck& check) {
   constexpr char kWhy[] = "STOP_REQUESTED";
   StopRequest request;
   request.job_id = job_id;
@@ -239,6 +242,7 @@ absl::StatusOr<JobRecord> JobManager::Impl::StopJob(const std::string& job_id) {
   const absl::Status no_model = NoModelError(StopReason::kStopRequested);
   request.cancelled = StateEvent(JobState::kCancelled, GetReason(no_model));
   request.no_model = EncodeError(no_model);
+  request.check = check;
   MERCER_ASSIGN_OR_RETURN(EndedAttempt stopped, storage().jobs().StopJob(std::move(request)));
   if (const AttemptPointer attempt = running_.Find(job_id);
       attempt != nullptr && stopped.job.stop_requested) {
@@ -447,12 +451,12 @@ absl::StatusOr<CreatedJob> JobManager::Submit(const JobSubmission& submission) {
   return impl_->Submit(submission);
 }
 
-absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id) {
-  return impl_->Cancel(job_id);
+absl::StatusOr<JobRecord> JobManager::Cancel(const std::string& job_id, const OwnerCheck& check) {
+  return impl_->Cancel(job_id, check);
 }
 
-absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id) {
-  return impl_->StopJob(job_id);
+absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const OwnerCheck& check) {
+  return impl_->StopJob(job_id, check);
 }
 
 absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {

@@ -84,10 +84,11 @@ struct JobSubmission {
   std::string request;     // what JobPlanner::Plan reads; equal content must be equal bytes
   std::string request_id;  // may be empty
   std::string model_name;  // empty: "model-" and the job's id
-  std::string caller;      // whose quota and turn it takes; may be empty
+  std::string caller;      // who owns it, and whose quota and turn it takes; may be empty
   std::string trace_id;    // of the call; may be empty
   int32_t priority = 0;
   Labels labels;
+  OwnerCheck check = nullptr;  // of NewJob
 };
 
 struct JobEstimate {
@@ -126,16 +127,16 @@ class JobManager {
   // Plans, estimates, stores. Errors: those of JobPlanner::Plan, ValidateRecipe and the learner;
   // kNotFound (reason DATASET_NOT_FOUND); kAlreadyExists (reason REQUEST_ID_REUSED);
   // kResourceExhausted (reason JOB_TOO_LARGE, metadata estimate_bytes and budget_bytes; reasons QUOTA_EXCEEDED,
-  // DISK_NEARLY_FULL); kUnavailable (reason DRAINING).
+  // DISK_NEARLY_FULL); kUnavailable (reason DRAINING); those of the check.
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
 
-  // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL). A running job ends soon after;
-  // its state says CANCELLING at once.
-  absl::StatusOr<JobRecord> Cancel(const std::string& job_id);
+  // Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL), those of `check`, which is asked of the job's caller. A
+  // running job ends soon after; its state says CANCELLING at once.
+  absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check = nullptr);
 
   // Ends the job with the best model so far, or CANCELLED (reason NO_MODEL) when there is none; see JobStore::StopJob. The
-  // request survives the process. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
-  absl::StatusOr<JobRecord> Stop(const std::string& job_id);
+  // request survives the process. Errors: as Cancel.
+  absl::StatusOr<JobRecord> Stop(const std::string& job_id, const OwnerCheck& check = nullptr);
 
   // Makes no job; also while draining. The first call measures the machine, for about 80 ms. Errors: those of
   // Submit that are about the request and its data.

@@ -69,9 +69,10 @@ class WatchedJobStore final : public JobStore {
     store_->SaveCheckpoint(std::move(lease), std::move(checkpoint), std::move(done));
   }
 
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
                                                        const std::string& request_digest) override {
-    return store_->FindRequest(request_id, request_digest);
+    return store_->FindRequest(caller, request_id, request_digest);
   }
   absl::StatusOr<absl::Time> NextReadyTime() override { return store_->NextReadyTime(); }
   absl::StatusOr<JobRecord> GetJob(const std::string& id) override { return store_->GetJob(id); }

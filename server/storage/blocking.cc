@@ -10,9 +10,10 @@ absl::StatusOr<DatasetRecord> DatasetStore::CreateDataset(DatasetRecord dataset)
       [&](Done<DatasetRecord> done) { CreateDataset(std::move(dataset), std::move(done)); });
 }
 
-absl::StatusOr<DatasetRecord> DatasetStore::DeleteDataset(std::string id) {
-  return WaitFor<DatasetRecord>(
-      [&](Done<DatasetRecord> done) { DeleteDataset(std::move(id), std::move(done)); });
+absl::StatusOr<DatasetRecord> DatasetStore::DeleteDataset(std::string id, OwnerCheck check) {
+  return WaitFor<DatasetRecord>([&](Done<DatasetRecord> done) {
+    DeleteDataset(std::move(id), std::move(check), std::move(done));
+  });
 }
 
 absl::StatusOr<DatasetRecord> DatasetStore::DeleteHiddenDataset(std::string id) {
@@ -20,9 +21,10 @@ absl::StatusOr<DatasetRecord> DatasetStore::DeleteHiddenDataset(std::string id) 
       [&](Done<DatasetRecord> done) { DeleteHiddenDataset(std::move(id), std::move(done)); });
 }
 
-absl::StatusOr<DatasetRecord> DatasetStore::HideDataset(std::string id) {
-  return WaitFor<DatasetRecord>(
-      [&](Done<DatasetRecord> done) { HideDataset(std::move(id), std::move(done)); });
+absl::StatusOr<DatasetRecord> DatasetStore::HideDataset(std::string id, OwnerCheck check) {
+  return WaitFor<DatasetRecord>([&](Done<DatasetRecord> done) {
+    HideDataset(std::move(id), std::move(check), std::move(done));
+  });
 }
 
 absl::StatusOr<CreatedJob> JobStore::CreateJob(NewJob job) {
@@ -85,9 +87,9 @@ absl::StatusOr<std::vector<EventRecord>> EventLog::Append(Lease lease,
 }
 
 absl::StatusOr<DeletedVersions> ModelStore::DeleteModel(std::string name, int64_t version,
-                                                        absl::Time now) {
+                                                        absl::Time now, OwnerCheck check) {
   return WaitFor<DeletedVersions>([&](Done<DeletedVersions> done) {
-    DeleteModel(std::move(name), version, now, std::move(done));
+    DeleteModel(std::move(name), version, now, std::move(check), std::move(done));
   });
 }
 

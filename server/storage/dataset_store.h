@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -25,13 +26,14 @@ class DatasetStore {
 
   // Answers the deleted record; the caller releases its blob. Errors: kNotFound,
   // kFailedPrecondition (reason DATASET_IN_USE: a job that is not final needs it; metadata names
-  // the job).
-  virtual void DeleteDataset(std::string id, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> DeleteDataset(std::string id);
+  // the job), those of `check`.
+  virtual void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> DeleteDataset(std::string id, OwnerCheck check = nullptr);
 
-  // Answers the record, hidden from now on: no list and no new job has it. Errors: kNotFound.
-  virtual void HideDataset(std::string id, Done<DatasetRecord> done) = 0;
-  absl::StatusOr<DatasetRecord> HideDataset(std::string id);
+  // Answers the record, hidden from now on: no list and no new job has it. Errors: kNotFound, those of
+  // `check`.
+  virtual void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) = 0;
+  absl::StatusOr<DatasetRecord> HideDataset(std::string id, OwnerCheck check = nullptr);
   // Ids of the hidden ones that no job needs which is not final, in the order of creation.
   virtual absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() = 0;
   // Like DeleteDataset, of a hidden one alone: kNotFound also when `id` is by now that of another data set.

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -53,6 +54,8 @@ struct NewJob {
   int64_t memory_bytes = 0;
   absl::Time now;
   EventDraft event;  // "queued", sequence 1
+  // Asked of the model's owner; of one that has no versions yet, of the caller of the first job that is to make one.
+  OwnerCheck check = nullptr;
 };
 
 struct CreatedJob {
@@ -125,8 +128,9 @@ struct EndedAttempt {
 struct CancelRequest {
   std::string job_id;
   absl::Time now;
-  EventDraft cancelling;  // written when a worker holds the job
-  EventDraft cancelled;   // written when the job was still queued
+  EventDraft cancelling;       // written when a worker holds the job
+  EventDraft cancelled;        // written when the job was still queued
+  OwnerCheck check = nullptr;  // asked of the job's caller
 };
 
 struct StopRequest {
@@ -139,6 +143,7 @@ struct StopRequest {
   // A queued job that has no checkpoint has nothing to keep.
   EventDraft cancelled;
   StoredError no_model;
+  OwnerCheck check = nullptr;  // asked of the job's caller
 };
 
 // One batch of a deletion. Jobs that have ended before, the oldest ends first: at most `max_jobs` of them, and none but the
@@ -165,15 +170,17 @@ class JobStore {
  public:
   virtual ~JobStore() = default;
 
-  // Errors: kNotFound (a data set; reason DATASET_NOT_FOUND, metadata "dataset"), kAlreadyExists
-  // (the id; or the request_id with another digest, reason REQUEST_ID_REUSED), kResourceExhausted (reason
-  // QUOTA_EXCEEDED, metadata "what", "limit", "current"), which a repeated request_id never meets.
+  // Each caller has request_ids of his own. Errors: kNotFound (a data set; reason DATASET_NOT_FOUND, metadata "dataset"),
+  // kAlreadyExists (the id; or the caller's request_id with another digest, reason REQUEST_ID_REUSED), kResourceExhausted
+  // (reason QUOTA_EXCEEDED, metadata "what", "limit", "current"), those of the check; a repeated request_id meets neither of
+  // the last two.
   virtual void CreateJob(NewJob job, Done<CreatedJob> done) = 0;
   absl::StatusOr<CreatedJob> CreateJob(NewJob job);
 
   // The job that CreateJob would answer without making one. Errors: kAlreadyExists as there.
   virtual absl::StatusOr<std::optional<JobRecord>> FindRequest(
-      const std::string& request_id, const std::string& request_digest) = 0;
+      const std::string& caller, const std::string& request_id,
+      const std::string& request_digest) = 0;
 
   // Takes the head of the queue and begins its next attempt, in state RUNNING. Answers nothing when there is no head or
   // it has to wait for memory.
@@ -204,13 +211,13 @@ class JobStore {
   absl::StatusOr<EndedAttempt> EndAttempt(AttemptEnd end);
 
   // QUEUED -> CANCELLED; RUNNING, VERIFYING -> CANCELLING; CANCELLING stays. Errors: kNotFound,
-  // kFailedPrecondition (reason JOB_IS_FINAL).
+  // kFailedPrecondition (reason JOB_IS_FINAL), before it those of the check.
   virtual void CancelJob(CancelRequest request, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> CancelJob(CancelRequest request);
 
   // Asks for the best model so far: sets stop_requested, and makes a queued job ready. A queued job without checkpoint
   // becomes CANCELLED with the error no_model. A job that is stopping or CANCELLING already stays as it is, without an
-  // event. Errors: kNotFound, kFailedPrecondition (reason JOB_IS_FINAL).
+  // event. Errors: as CancelJob.
   virtual void StopJob(StopRequest request, Done<EndedAttempt> done) = 0;
   absl::StatusOr<EndedAttempt> StopJob(StopRequest request);
 

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 
 #include "server/storage/completion.h"
+#include "server/storage/owner_check.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -26,11 +27,13 @@ struct AliasMove {
   int64_t version = 0;    // 0: the alias is removed
   bool rollback = false;  // `version` must be the one before the last change
   std::string etag;       // the alias must still have it; empty: any
-  // May be empty; a repeated one moves nothing. A call that found the alias there already is not remembered: give an etag.
+  // May be empty; one that the caller repeats moves nothing. A call that found the alias there already is not remembered:
+  // give an etag.
   std::string request_id;
   std::string request_digest;  // with request_id: of what was asked
   std::string caller;          // for the history
   absl::Time now;
+  OwnerCheck check = nullptr;  // asked of the model's owner
 };
 
 // Changes what is given.
@@ -41,6 +44,7 @@ struct VersionUpdate {
   std::optional<std::string> description;
   std::string etag;  // the version must still have it (VersionEtag); empty: any
   absl::Time now;
+  OwnerCheck check = nullptr;  // asked of the model's owner
 };
 
 struct RetentionChange {
@@ -48,6 +52,7 @@ struct RetentionChange {
   int64_t keep_newest = 0;  // 0: keep all
   bool dry_run = false;     // changes nothing: tells what would be deleted
   absl::Time now;
+  OwnerCheck check = nullptr;  // asked of the model's owner, unless it is a dry run
 };
 
 // What a version must have to be listed.
@@ -63,10 +68,12 @@ class ModelStore {
 
   // Deletes one version, or with `version` 0 the model with all its versions. The numbers are never
   // used again, also not by a later model of the same name. A model whose last version was deleted
-  // is gone. Errors: kNotFound, kFailedPrecondition (reason VERSION_HAS_ALIAS).
-  virtual void DeleteModel(std::string name, int64_t version, absl::Time now,
+  // is gone. Errors: kNotFound, kFailedPrecondition (reason VERSION_HAS_ALIAS), before it those of `check`, as in all
+  // changes.
+  virtual void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
                            Done<DeletedVersions> done) = 0;
-  absl::StatusOr<DeletedVersions> DeleteModel(std::string name, int64_t version, absl::Time now);
+  absl::StatusOr<DeletedVersions> DeleteModel(std::string name, int64_t version, absl::Time now,
+                                              OwnerCheck check = nullptr);
 
   // Errors: kNotFound.
   virtual absl::StatusOr<ModelRecord> GetModel(const std::string& name) = 0;
@@ -103,9 +110,10 @@ class ModelStore {
   // kAlreadyExists (reason REQUEST_ID_REUSED).
   virtual void MoveAlias(AliasMove move, Done<AliasRecord> done) = 0;
   absl::StatusOr<AliasRecord> MoveAlias(AliasMove move);
-  // What MoveAlias with this request_id has answered. Errors: kAlreadyExists as there.
+  // What MoveAlias with this request_id of the caller has answered. Errors: kAlreadyExists as there.
   virtual absl::StatusOr<std::optional<AliasRecord>> FindMove(
-      const std::string& request_id, const std::string& request_digest) = 0;
+      const std::string& caller, const std::string& request_id,
+      const std::string& request_digest) = 0;
 
   // Errors: kNotFound (the model, or reason ALIAS_NOT_FOUND).
   virtual absl::StatusOr<AliasRecord> GetAlias(const std::string& model,

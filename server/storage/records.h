@@ -66,6 +66,7 @@ struct DatasetRecord {
   std::string info;  // schema and statistics
   Labels labels;
   absl::Time create_time;
+  std::string owner;  // who has uploaded it; empty: nobody in particular
   bool hidden =
       false;  // to be deleted when no job needs it any more; until then nothing new may use it
 };
@@ -103,7 +104,7 @@ struct JobRecord {
   std::string model_name;
   int64_t model_version = 0;    // of model_name; 0 until the job succeeded
   int64_t memory_bytes = 0;     // upper bound of what the run will need
-  std::string caller;           // who has submitted it; empty: nobody in particular
+  std::string caller;           // who has submitted it and owns it; empty: nobody in particular
   std::string trace_id;         // of the call that has; empty: none
   bool stop_requested = false;  // the job is to end now, with the best model so far
   // QUEUED: no worker takes the job before. InfinitePast: it may be taken at once.
@@ -147,6 +148,7 @@ struct ModelRecord {
   int64_t keep_newest = 0;     // older versions without alias are deleted; 0: none
   Labels labels;
   std::string description;
+  std::string owner;  // whose job made it, when it had no versions; empty: nobody in particular
   absl::Time create_time;
   absl::Time update_time;  // of the newest change
 };
@@ -167,6 +169,7 @@ struct VersionRecord {
   std::string description;
   int64_t revision = 1;              // counts changes of labels and description
   std::vector<std::string> aliases;  // that point to it, sorted
+  std::string owner;                 // of the model
 };
 
 // "{version}-{revision}": changes with labels and description, and differs between versions.

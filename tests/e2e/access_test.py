@@ -34,6 +34,9 @@ class TokenCommandTest(unittest.TestCase):
         self.assertRegex(line, r"\Aada read,predict [0-9a-f]{64} \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n\Z")
         self.assertRegex(token, r"\nmercer_[0-9a-f]{64}\n\Z")
         self.assertNotEqual(make_token("--name", "ada", "--scopes", "read")[1], line)
+        code, line, token = make_token("--name", "ada", "--scopes", "read", "--group", "lab,imaging")
+        self.assertEqual(code, 0, token)
+        self.assertRegex(line, r"\Aada read [0-9a-f]{64} group=lab,imaging\n\Z")
 
     def test_a_file_for_the_token_is_new_and_for_its_owner_alone(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -53,6 +56,7 @@ class TokenCommandTest(unittest.TestCase):
             (["--name", "ada", "--scopes", "read", "--expires", "tomorrow"], "--expires"),
             (["--name", "ada", "--scopes", "read", "--expires", "2001-01-01T00:00:00Z"], "in the past"),
             (["--name", "ada"], "--scopes"),
+            (["--name", "ada", "--scopes", "read", "--group", "a b"], "a group must have"),
         ):
             code, out, err = make_token(*flags)
             self.assertNotEqual(code, 0, flags)
@@ -69,10 +73,10 @@ class AccessTest(unittest.TestCase):
         self.reader = self.add("reader", "read")
         self.trainer = self.add("trainer", "read,train")
 
-    def add(self, name, scopes):
+    def add(self, name, scopes, *flags):
         """Lists a new token; returns the file that holds it."""
         path = pathlib.Path(self.folder.name, name)
-        code, line, err = make_token("--name", name, "--scopes", scopes, "--token-out", path)
+        code, line, err = make_token("--name", name, "--scopes", scopes, "--token-out", path, *flags)
         self.assertEqual(code, 0, err)
         self.lines[name] = line
         self.write()
@@ -101,6 +105,24 @@ class AccessTest(unittest.TestCase):
             self.assertEqual(code, 3, err)
             self.assertIn("plain text", err)
             self.assertNotIn(token, server.log())
+
+    def test_what_somebody_has_made_is_his_and_his_groups(self):
+        ada = self.add("ada", "read,train", "--group", "lab")
+        bob = self.add("bob", "read,train", "--group", "lab")
+        table = pathlib.Path(self.folder.name, "rows.csv")
+        table.write_text("x,label\n1,0\n2,1\n")
+        with Server("--tokens", self.tokens) as server:
+            upload = ("data", "upload", table, "--target", "label", "--id", "rows")
+            code, _, err = mercer(server, *upload, "--token-file", ada)
+            self.assertEqual(code, 0, err)
+            code, out, err = mercer(server, "data", "show", "rows", "--token-file", self.reader)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(out, r"owner +ada")
+            code, _, err = mercer(server, "data", "rm", "rows", "--token-file", self.trainer)
+            self.assertEqual(code, NOT_ALLOWED)
+            self.assertIn("belongs to ada", err)
+            code, _, err = mercer(server, "data", "rm", "rows", "--token-file", bob)
+            self.assertEqual(code, 0, err)
 
     def test_a_hang_up_reads_the_tokens_again(self):
         with Server("--tokens", self.tokens) as server:

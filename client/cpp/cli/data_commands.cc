@@ -36,6 +36,11 @@ struct NameFlags {
   std::string name;
 };
 
+struct DropFlags {
+  std::string name;
+  std::string caller;
+};
+
 struct RemoveFlags {
   std::string name;
   bool when_unused = false;
@@ -220,9 +225,9 @@ absl::StatusOr<ExitCode> ListUnfinished(Session& session, const DatasetListFlags
   return session.EndList(more, flags.limit);
 }
 
-absl::StatusOr<ExitCode> Drop(Session& session, const NameFlags& flags) {
+absl::StatusOr<ExitCode> Drop(Session& session, const DropFlags& flags) {
   const std::string name = FullName("uploads", flags.name);
-  MERCER_RETURN_IF_ERROR(session.client().DeleteUpload(name));
+  MERCER_RETURN_IF_ERROR(session.client().DeleteUpload(name, flags.caller));
   session.PrintDeleted(name);
   return ExitCode::kOk;
 }
@@ -324,10 +329,10 @@ void AddDataCommands(CommandLine& line) {
       ->add_option("--limit", unfinished->limit, "At most this many")
       ->check(CLI::Range(1, kMaxListed))
       ->capture_default_str();
-  auto dropped = std::make_shared<NameFlags>();
-  line.Add(*data, "drop", "Drop an unfinished upload", dropped, &Drop)
-      ->add_option("UPLOAD", dropped->name, "Name of the upload")
-      ->required();
+  auto dropped = std::make_shared<DropFlags>();
+  CLI::App* drop = line.Add(*data, "drop", "Drop an unfinished upload", dropped, &Drop);
+  drop->add_option("UPLOAD", dropped->name, "Name of the upload")->required();
+  drop->add_option("--caller", dropped->caller, "Who began it; default: you");
 }
 
 }  // namespace mercer::client

@@ -120,6 +120,9 @@ std::string FormatDatasetSummary(const v1::Dataset& dataset) {
   std::string text =
       absl::StrCat(dataset.name(), "  ", dataset.rows(), " rows, ", dataset.num_columns(),
                    " feature columns, ", FormatBytes(dataset.size_bytes()), "\n");
+  if (const std::string owner = OwnerText(dataset.owner()); !owner.empty()) {
+    absl::StrAppend(&text, "  owner   ", owner, "\n");
+  }
   for (const v1::Block& block : dataset.blocks()) {
     absl::StrAppend(
         &text, "  block   ", block.name(), ": ", block.num_columns(), " columns",

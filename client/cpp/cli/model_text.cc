@@ -304,7 +304,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       absl::StrCat(Paint(terminal, Colour::kBold, model.name()), "  ", model.learner(), "\n");
   absl::StrAppend(
       &text, Line("trained by", absl::StrCat(model.lineage().job(), " on ", data)),
-      Line("created", FormatTime(model.create_time())),
+      Line("created", FormatTime(model.create_time())), Line("owner", OwnerText(model.owner())),
       Line("target", Wrapped(model.target() + ClassesText(model.coding().classes()), terminal)),
       Line("tasks", Wrapped(TasksText(model.tasks()), terminal)),
       Line("options", Wrapped(OptionsText(model), terminal)),

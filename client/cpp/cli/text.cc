@@ -248,4 +248,6 @@ std::string Table::ToString(int max_width) const {
   return text;
 }
 
+std::string OwnerText(const std::string& owner) { return owner == "anyone" ? "" : owner; }
+
 }  // namespace mercer::client

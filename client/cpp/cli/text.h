@@ -61,4 +61,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// The owner of a resource, to be shown; empty where nobody in particular owns it.
+std::string OwnerText(const std::string& owner);
+
 }  // namespace mercer::client

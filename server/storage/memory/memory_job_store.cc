@@ -30,6 +30,7 @@ int64_t AddVersion(std::map<std::string, MemoryModel>& models, const JobRecord& 
   MemoryModel& model = models[job.model_name];
   if (model.versions.empty()) {
     model.record.name = job.model_name;
+    model.record.owner = job.caller;
     model.record.create_time = now;
   }
   model.record.update_time = now;
@@ -68,10 +69,11 @@ JobRecord MakeRecord(const NewJob& job, int64_t number) {
 }
 
 absl::StatusOr<std::optional<JobRecord>> FindRequested(const std::map<std::string, MemoryJob>& jobs,
+                                                       const std::string& caller,
                                                        const std::string& request_id,
                                                        const std::string& digest) {
   for (const auto& [id, job] : jobs) {
-    if (!request_id.empty() && job.record.request_id == request_id) {
+    if (!request_id.empty() && job.record.caller == caller && job.record.request_id == request_id) {
       if (job.request_digest != digest) {
         return RequestIdReused(request_id, id);
       }
@@ -83,12 +85,30 @@ absl::StatusOr<std::optional<JobRecord>> FindRequested(const std::map<std::strin
 
 }  // namespace
 
+std::optional<std::string> MemoryJobStore::OwnerOfModel(const std::string& name) const {
+  const auto model = state_->models.find(name);
+  if (model != state_->models.end() && !model->second.versions.empty()) {
+    return model->second.record.owner;
+  }
+  for (const auto& [number, id] : state_->job_ids) {
+    const JobRecord& job = state_->jobs.at(id).record;
+    if (!IsFinal(job.state) && job.model_name == name) {
+      return job.caller;
+    }
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
   absl::MutexLock lock(&state_->mutex);
-  MERCER_ASSIGN_OR_RETURN(const std::optional<JobRecord> earlier,
-                          FindRequested(state_->jobs, job.request_id, job.request_digest));
+  MERCER_ASSIGN_OR_RETURN(
+      const std::optional<JobRecord> earlier,
+      FindRequested(state_->jobs, job.caller, job.request_id, job.request_digest));
   if (earlier.has_value()) {
     return CreatedJob{*earlier, false};
+  }
+  if (const auto owner = OwnerOfModel(job.model_name); owner.has_value()) {
+    MERCER_RETURN_IF_ERROR(CheckOwner(job.check, *owner));
   }
   if (state_->jobs.count(job.id) > 0) {
     return JobExists(job.id);
@@ -211,6 +231,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Cancel(const CancelRequest& request
     return JobNotFound(request.job_id);
   }
   MemoryJob& job = found->second;
+  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, job.record.caller));
   if (IsFinal(job.record.state)) {
     return JobIsFinal(request.job_id, job.record.state);
   }
@@ -238,6 +259,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Stop(const StopRequest& request) {
   }
   MemoryJob& job = found->second;
   JobRecord& record = job.record;
+  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, record.caller));
   if (IsFinal(record.state)) {
     return JobIsFinal(request.job_id, record.state);
   }
@@ -291,9 +313,9 @@ DeletedJobs MemoryJobStore::RemoveFinished(const FinishedJobs& which) {
 void MemoryJobStore::CreateJob(NewJob job, Done<CreatedJob> done) { done(Create(std::move(job))); }
 
 absl::StatusOr<std::optional<JobRecord>> MemoryJobStore::FindRequest(
-    const std::string& request_id, const std::string& request_digest) {
+    const std::string& caller, const std::string& request_id, const std::string& request_digest) {
   absl::MutexLock lock(&state_->mutex);
-  return FindRequested(state_->jobs, request_id, request_digest);
+  return FindRequested(state_->jobs, caller, request_id, request_digest);
 }
 
 void MemoryJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) {

@@ -18,7 +18,8 @@ class MemoryJobStore final : public JobStore {
   explicit MemoryJobStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override;
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
                                                        const std::string& request_digest) override;
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override;
   absl::StatusOr<absl::Time> NextReadyTime() override;
@@ -40,6 +41,9 @@ class MemoryJobStore final : public JobStore {
 
  private:
   absl::StatusOr<CreatedJob> Create(NewJob job);
+  // Of a model that has versions, or else of the first open job that is to make one; nothing: there is neither.
+  std::optional<std::string> OwnerOfModel(const std::string& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   std::optional<JobRecord> Claim(const ClaimRequest& request);
   absl::StatusOr<EventRecord> MarkVerifying(const Lease& lease, const EventDraft& event,
                                             absl::Time now);

@@ -23,6 +23,7 @@ ModelRecord RecordOf(const MemoryModel& model) {
 
 VersionRecord WithAliases(const MemoryModel& model, VersionRecord version) {
   version.aliases = AliasesOf(model, version.version);
+  version.owner = model.record.owner;
   return version;
 }
 
@@ -49,17 +50,18 @@ MemoryModel* MemoryModelStore::Find(const std::string& name) const {
 }
 
 void MemoryModelStore::DeleteModel(std::string name, int64_t version, absl::Time now,
-                                   Done<DeletedVersions> done) {
-  done(Delete(name, version, now));
+                                   OwnerCheck check, Done<DeletedVersions> done) {
+  done(Delete(name, version, now, check));
 }
 
 absl::StatusOr<DeletedVersions> MemoryModelStore::Delete(const std::string& name, int64_t version,
-                                                         absl::Time now) {
+                                                         absl::Time now, const OwnerCheck& check) {
   absl::MutexLock lock(&state_->mutex);
   MemoryModel* const model = Find(name);
   if (model == nullptr) {
     return ModelNotFound(name, version);
   }
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, model->record.owner));
   const std::vector<std::string> aliases = AliasesOf(*model, version);
   if (!aliases.empty()) {
     return VersionHasAlias(name, version, aliases);
@@ -161,6 +163,7 @@ absl::StatusOr<VersionRecord> MemoryModelStore::Update(const VersionUpdate& upda
   if (model == nullptr || model->versions.count(update.version) == 0) {
     return ModelNotFound(update.model, update.version);
   }
+  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, model->record.owner));
   VersionRecord& version = model->versions.at(update.version);
   const Labels labels = update.labels.value_or(version.labels);
   const std::string description = update.description.value_or(version.description);
@@ -189,6 +192,7 @@ absl::StatusOr<DeletedVersions> MemoryModelStore::Retain(const RetentionChange& 
     return ModelNotFound(change.model, 0);
   }
   if (!change.dry_run) {
+    MERCER_RETURN_IF_ERROR(CheckOwner(change.check, model->record.owner));
     model->record.keep_newest = change.keep_newest;
     model->record.update_time = change.now;
   }
@@ -200,7 +204,7 @@ void MemoryModelStore::MoveAlias(AliasMove move, Done<AliasRecord> done) { done(
 absl::StatusOr<AliasRecord> MemoryModelStore::Move(const AliasMove& move) {
   absl::MutexLock lock(&state_->mutex);
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
-                          FindEarlier(move.request_id, move.request_digest));
+                          FindEarlier(move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {
     return *earlier;
   }
@@ -208,6 +212,7 @@ absl::StatusOr<AliasRecord> MemoryModelStore::Move(const AliasMove& move) {
   if (model == nullptr) {
     return ModelNotFound(move.model, 0);
   }
+  MERCER_RETURN_IF_ERROR(CheckOwner(move.check, model->record.owner));
   AliasState state;
   if (const auto found = model->alias_changes.find(move.alias);
       found != model->alias_changes.end()) {
@@ -221,20 +226,21 @@ absl::StatusOr<AliasRecord> MemoryModelStore::Move(const AliasMove& move) {
   model->alias_changes[move.alias].push_back(*change);
   AliasRecord alias = AliasAfter(move.model, move.alias, change);
   if (!move.request_id.empty()) {
-    state_->moves[move.request_id] = {move.request_digest, alias};
+    state_->moves[{move.caller, move.request_id}] = {move.request_digest, alias};
   }
   return alias;
 }
 
 absl::StatusOr<std::optional<AliasRecord>> MemoryModelStore::FindMove(
-    const std::string& request_id, const std::string& request_digest) {
+    const std::string& caller, const std::string& request_id, const std::string& request_digest) {
   absl::MutexLock lock(&state_->mutex);
-  return FindEarlier(request_id, request_digest);
+  return FindEarlier(caller, request_id, request_digest);
 }
 
 absl::StatusOr<std::optional<AliasRecord>> MemoryModelStore::FindEarlier(
-    const std::string& request_id, const std::string& request_digest) const {
-  const auto found = state_->moves.find(request_id);
+    const std::string& caller, const std::string& request_id,
+    const std::string& request_digest) const {
+  const auto found = state_->moves.find({caller, request_id});
   if (request_id.empty() || found == state_->moves.end()) {
     return std::nullopt;
   }

@@ -15,7 +15,7 @@ class MemoryModelStore final : public ModelStore {
  public:
   explicit MemoryModelStore(std::shared_ptr<MemoryState> state) : state_(std::move(state)) {}
 
-  void DeleteModel(std::string name, int64_t version, absl::Time now,
+  void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
                    Done<DeletedVersions> done) override;
   absl::StatusOr<ModelRecord> GetModel(const std::string& name) override;
   absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override;
@@ -26,7 +26,8 @@ class MemoryModelStore final : public ModelStore {
   void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override;
   void SetRetention(RetentionChange change, Done<DeletedVersions> done) override;
   void MoveAlias(AliasMove move, Done<AliasRecord> done) override;
-  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& request_id,
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& caller,
+                                                      const std::string& request_id,
                                                       const std::string& request_digest) override;
   absl::StatusOr<AliasRecord> GetAlias(const std::string& model, const std::string& alias) override;
   absl::StatusOr<AliasRecord> GetAliasAt(const std::string& model, const std::string& alias,
@@ -38,11 +39,13 @@ class MemoryModelStore final : public ModelStore {
                                                      const PageRequest& page) override;
 
  private:
-  absl::StatusOr<DeletedVersions> Delete(const std::string& name, int64_t version, absl::Time now);
+  absl::StatusOr<DeletedVersions> Delete(const std::string& name, int64_t version, absl::Time now,
+                                         const OwnerCheck& check);
   absl::StatusOr<VersionRecord> Update(const VersionUpdate& update);
   absl::StatusOr<DeletedVersions> Retain(const RetentionChange& change);
   absl::StatusOr<AliasRecord> Move(const AliasMove& move);
-  absl::StatusOr<std::optional<AliasRecord>> FindEarlier(const std::string& request_id,
+  absl::StatusOr<std::optional<AliasRecord>> FindEarlier(const std::string& caller,
+                                                         const std::string& request_id,
                                                          const std::string& request_digest) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   // Null when there is none, or none with a version.

@@ -54,7 +54,8 @@ struct MemoryState {
   std::map<std::string, int64_t> queue_turns ABSL_GUARDED_BY(mutex);  // by caller: its last claim
   int64_t last_turn ABSL_GUARDED_BY(mutex) = 0;
   std::map<std::string, MemoryModel> models ABSL_GUARDED_BY(mutex);
-  std::map<std::string, MemoryMove> moves ABSL_GUARDED_BY(mutex);  // by request_id
+  // By caller and request_id.
+  std::map<std::pair<std::string, std::string>, MemoryMove> moves ABSL_GUARDED_BY(mutex);
   int64_t last_number ABSL_GUARDED_BY(mutex) = 0;
 };
 

@@ -26,12 +26,16 @@ class MemoryDatasetStore final : public DatasetStore {
   void CreateDataset(DatasetRecord dataset, Done<DatasetRecord> done) override {
     done(Create(dataset));
   }
-  void DeleteDataset(std::string id, Done<DatasetRecord> done) override { done(Delete(id)); }
+  void DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    done(Delete(id, /*only_hidden=*/false, check));
+  }
 
-  void HideDataset(std::string id, Done<DatasetRecord> done) override { done(Hide(id)); }
+  void HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) override {
+    done(Hide(id, check));
+  }
 
   void DeleteHiddenDataset(std::string id, Done<DatasetRecord> done) override {
-    done(Delete(id, /*only_hidden=*/true));
+    done(Delete(id, /*only_hidden=*/true, nullptr));
   }
 
   absl::StatusOr<std::vector<std::string>> UnusedHiddenDatasets() override {
@@ -99,12 +103,13 @@ class MemoryDatasetStore final : public DatasetStore {
     return dataset;
   }
 
-  absl::StatusOr<DatasetRecord> Hide(const std::string& id) {
+  absl::StatusOr<DatasetRecord> Hide(const std::string& id, const OwnerCheck& check) {
     absl::MutexLock lock(&state_->mutex);
     const auto found = state_->datasets.find(id);
     if (found == state_->datasets.end()) {
       return DatasetNotFound(id);
     }
+    MERCER_RETURN_IF_ERROR(CheckOwner(check, found->second.record.owner));
     found->second.record.hidden = true;
     return found->second.record;
   }
@@ -121,12 +126,14 @@ class MemoryDatasetStore final : public DatasetStore {
     return std::nullopt;
   }
 
-  absl::StatusOr<DatasetRecord> Delete(const std::string& id, bool only_hidden = false) {
+  absl::StatusOr<DatasetRecord> Delete(const std::string& id, bool only_hidden,
+                                       const OwnerCheck& check) {
     absl::MutexLock lock(&state_->mutex);
     const auto found = state_->datasets.find(id);
     if (found == state_->datasets.end() || (only_hidden && !found->second.record.hidden)) {
       return DatasetNotFound(id);
     }
+    MERCER_RETURN_IF_ERROR(CheckOwner(check, found->second.record.owner));
     if (const std::optional<std::string> job = OpenJobWith(id); job.has_value()) {
       return DatasetInUse(id, *job);
     }

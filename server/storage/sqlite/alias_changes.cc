@@ -30,15 +30,19 @@ AliasChange ReadChange(const Statement& row) {
   return change;
 }
 
-// The number of a model that has versions. Errors: kNotFound.
-absl::StatusOr<int64_t> FindModelNumber(Connection& connection, const std::string& model) {
+// The number of a model that has versions. Errors: kNotFound, those of `check`.
+absl::StatusOr<int64_t> FindModelNumber(Connection& connection, const std::string& model,
+                                        const OwnerCheck& check = nullptr) {
   MERCER_ASSIGN_OR_RETURN(
-      Statement select, connection.Prepare("SELECT number FROM models WHERE name = ? AND EXISTS "
-                                           "(SELECT 1 FROM versions WHERE model = models.number)"));
+      Statement select,
+      connection.Prepare(
+          "SELECT number, owner FROM checked_models AS models WHERE name = ? AND EXISTS "
+          "(SELECT 1 FROM versions WHERE model = models.number)"));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Step());
   if (!found) {
     return ModelNotFound(model, 0);
   }
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, select.Bytes(1)));
   return select.Int64(0);
 }
 
@@ -120,12 +124,13 @@ absl::Status WriteAlias(Connection& connection, int64_t model, const AliasRecord
 }  // namespace
 
 absl::StatusOr<AliasRecord> ApplyMove(Connection& connection, const AliasMove& move) {
-  MERCER_ASSIGN_OR_RETURN(std::optional<AliasRecord> earlier,
-                          FindAliasMove(connection, move.request_id, move.request_digest));
+  MERCER_ASSIGN_OR_RETURN(
+      std::optional<AliasRecord> earlier,
+      FindAliasMove(connection, move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {
     return *std::move(earlier);
   }
-  MERCER_ASSIGN_OR_RETURN(const int64_t model, FindModelNumber(connection, move.model));
+  MERCER_ASSIGN_OR_RETURN(const int64_t model, FindModelNumber(connection, move.model, move.check));
   AliasState state;
   MERCER_ASSIGN_OR_RETURN(state.last, LastChange(connection, model, move.alias));
   MERCER_ASSIGN_OR_RETURN(state.version_exists, VersionExists(connection, model, move.version));
@@ -140,6 +145,7 @@ absl::StatusOr<AliasRecord> ApplyMove(Connection& connection, const AliasMove& m
 }
 
 absl::StatusOr<std::optional<AliasRecord>> FindAliasMove(Connection& connection,
+                                                         const std::string& caller,
                                                          const std::string& request_id,
                                                          const std::string& request_digest) {
   if (request_id.empty()) {
@@ -150,8 +156,9 @@ absl::StatusOr<std::optional<AliasRecord>> FindAliasMove(Connection& connection,
       connection.Prepare("SELECT sequence, time, alias_changes.caller, from_version, to_version, "
                          "is_rollback, request_digest, alias, name FROM checked_alias_changes AS "
                          "alias_changes JOIN models "
-                         "ON models.number = alias_changes.model WHERE request_id = ?"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(request_id).Step());
+                         "ON models.number = alias_changes.model WHERE alias_changes.caller = ? "
+                         "AND request_id = ?"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(caller).Bind(request_id).Step());
   if (!found) {
     return std::nullopt;
   }

@@ -16,6 +16,7 @@ absl::StatusOr<AliasRecord> ApplyMove(Connection& connection, const AliasMove& m
 
 // As the methods of ModelStore.
 absl::StatusOr<std::optional<AliasRecord>> FindAliasMove(Connection& connection,
+                                                         const std::string& caller,
                                                          const std::string& request_id,
                                                          const std::string& request_digest);
 // `time` InfiniteFuture: now.

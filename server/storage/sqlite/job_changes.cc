@@ -148,16 +148,19 @@ absl::Status CancelWithError(Connection& connection, int64_t job_number,
 absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_number,
                                             const AttemptEnd& end) {
   std::string model;
+  std::string owner;
   {
-    MERCER_ASSIGN_OR_RETURN(Statement select,
-                            connection.Prepare("SELECT model_name FROM jobs WHERE number = ?"));
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare("SELECT model_name, caller FROM jobs WHERE number = ?"));
     MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job_number).Step());
     model = found ? select.Bytes(0) : "";
+    owner = found ? select.Bytes(1) : "";
   }
   int64_t last = 0;
   for (const NewVersion& version : end.versions) {
-    MERCER_ASSIGN_OR_RETURN(last,
-                            InsertVersion(connection, model, end.lease.job_id, version, end.now));
+    MERCER_ASSIGN_OR_RETURN(
+        last, InsertVersion(connection, {model, owner}, end.lease.job_id, version, end.now));
   }
   MERCER_ASSIGN_OR_RETURN(Statement update,
                           connection.Prepare("UPDATE jobs SET model_version = ? WHERE number = ?"));
@@ -165,17 +168,38 @@ absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_
   return DeleteOldVersions(connection, model);
 }
 
+// A model without versions belongs to whose job is the first that may make one, so that of two who train under one new name
+// at the same time one is refused before his training, and not after it.
+absl::Status CheckModelOwner(Connection& connection, const NewJob& job) {
+  MERCER_ASSIGN_OR_RETURN(
+      Statement select,
+      connection.Prepare("SELECT owner FROM checked_models AS models WHERE name = ? AND EXISTS "
+                         "(SELECT 1 FROM versions WHERE model = models.number)"));
+  MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(job.model_name).Step());
+  if (found) {
+    return CheckOwner(job.check, select.Bytes(0));
+  }
+  MERCER_ASSIGN_OR_RETURN(
+      Statement first,
+      connection.Prepare("SELECT caller FROM checked_jobs WHERE state < 5 AND model_name = ? "
+                         "ORDER BY number LIMIT 1"));
+  MERCER_ASSIGN_OR_RETURN(const bool awaited, first.Bind(job.model_name).Step());
+  return awaited ? CheckOwner(job.check, first.Bytes(0)) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection,
+                                                          const std::string& caller,
                                                           const std::string& request_id,
                                                           const std::string& request_digest) {
   std::string id;
   {
     MERCER_ASSIGN_OR_RETURN(
         Statement select,
-        connection.Prepare("SELECT id, request_digest FROM jobs WHERE request_id = ?"));
-    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(request_id).Step());
+        connection.Prepare(
+            "SELECT id, request_digest FROM jobs WHERE caller = ? AND request_id = ?"));
+    MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(caller).Bind(request_id).Step());
     if (!found) {
       return std::nullopt;
     }
@@ -189,12 +213,14 @@ absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection
 
 absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job) {
   if (!job.request_id.empty()) {
-    MERCER_ASSIGN_OR_RETURN(std::optional<JobRecord> earlier,
-                            FindRequestedJob(connection, job.request_id, job.request_digest));
+    MERCER_ASSIGN_OR_RETURN(
+        std::optional<JobRecord> earlier,
+        FindRequestedJob(connection, job.caller, job.request_id, job.request_digest));
     if (earlier.has_value()) {
       return CreatedJob{*std::move(earlier), false};
     }
   }
+  MERCER_RETURN_IF_ERROR(CheckModelOwner(connection, job));
   MERCER_RETURN_IF_ERROR(CheckQuota(connection, job));
   MERCER_ASSIGN_OR_RETURN(const int64_t number, InsertJobRow(connection, job));
   MERCER_RETURN_IF_ERROR(InsertJobDatasets(connection, number, job.dataset_ids));
@@ -298,6 +324,7 @@ absl::StatusOr<EndedAttempt> FinishAttempt(Connection& connection, const Attempt
 absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelRequest& request) {
   EndedAttempt result;
   MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, result.job.caller));
   if (IsFinal(result.job.state)) {
     return JobIsFinal(request.job_id, result.job.state);
   }
@@ -331,6 +358,7 @@ absl::StatusOr<EndedAttempt> MarkCancelled(Connection& connection, const CancelR
 absl::StatusOr<EndedAttempt> MarkStopping(Connection& connection, const StopRequest& request) {
   EndedAttempt result;
   MERCER_ASSIGN_OR_RETURN(result.job, ReadJob(connection, request.job_id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(request.check, result.job.caller));
   const JobState state = result.job.state;
   if (IsFinal(state)) {
     return JobIsFinal(request.job_id, state);

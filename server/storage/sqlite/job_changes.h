@@ -15,6 +15,7 @@ namespace mercer::server {
 
 // The earlier job of this request_id, if any. Errors: kAlreadyExists (other digest).
 absl::StatusOr<std::optional<JobRecord>> FindRequestedJob(Connection& connection,
+                                                          const std::string& caller,
                                                           const std::string& request_id,
                                                           const std::string& request_digest);
 absl::StatusOr<CreatedJob> InsertJob(Connection& connection, const NewJob& job);

@@ -235,19 +235,45 @@ ALTER TABLE aliases ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE alias_changes ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+// Whose data sets and models are, empty for what was there before; request_ids are each caller's own. A column with a
+// constraint UNIQUE can neither lose it nor be dropped: the old one of jobs and of changes of aliases stays, empty.
+constexpr char kSchemaOwners[] = R"sql(
+ALTER TABLE datasets ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE models ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs RENAME COLUMN request_id TO former_request_id;
+ALTER TABLE jobs ADD COLUMN request_id TEXT;
+UPDATE jobs SET request_id = former_request_id, former_request_id = NULL
+  WHERE former_request_id IS NOT NULL;
+CREATE UNIQUE INDEX jobs_by_request ON jobs(caller, request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX jobs_of_model ON jobs(model_name, number) WHERE state < 5;
+ALTER TABLE alias_changes RENAME COLUMN request_id TO former_request_id;
+ALTER TABLE alias_changes ADD COLUMN request_id TEXT;
+UPDATE alias_changes SET request_id = former_request_id, former_request_id = NULL
+  WHERE former_request_id IS NOT NULL;
+CREATE UNIQUE INDEX alias_changes_by_request ON alias_changes(caller, request_id)
+  WHERE request_id IS NOT NULL;
+)sql";
+
 // Step i leads from version i to version i + 1.
 const std::vector<const char*>& Steps() {
-  static const std::vector<const char*> steps = {kSchema1,         kSchemaRegistry,
-                                                 kSchemaFairQueue, kSchemaHiddenDatasets,
-                                                 kSchemaJobTraces, kSchemaChecksums};
+  static const std::vector<const char*> steps = {
+      kSchema1,         kSchemaRegistry,  kSchemaFairQueue, kSchemaHiddenDatasets,
+      kSchemaJobTraces, kSchemaChecksums, kSchemaOwners};
   return steps;
 }
 
 absl::Status ApplyStep(Connection& connection, int64_t version, absl::Time now) {
   MERCER_RETURN_IF_ERROR(connection.Execute("BEGIN IMMEDIATE"));
-  absl::Status status = connection.Execute(Steps()[static_cast<size_t>(version)]);
+  std::vector<RowName> damaged;
+  absl::Status status =
+      FindDamagedRows(connection, [&](const std::string& table, const std::string& row) {
+        damaged.push_back({table, row});
+      });
   if (status.ok()) {
-    status = RefreshChecksums(connection);
+    status = connection.Execute(Steps()[static_cast<size_t>(version)]);
+  }
+  if (status.ok()) {
+    status = RefreshChecksums(connection, damaged);
   }
   if (status.ok()) {
     absl::StatusOr<Statement> insert =
@@ -304,12 +330,16 @@ absl::Status CheckSchemaVersion(Connection& connection) {
 }
 
 absl::Status MigrateDatabase(Connection& connection, absl::Time now) {
+  return MigrateDatabaseTo(connection, CurrentSchemaVersion(), now);
+}
+
+absl::Status MigrateDatabaseTo(Connection& connection, int64_t target, absl::Time now) {
   MERCER_RETURN_IF_ERROR(CheckSchemaVersion(connection));
   MERCER_RETURN_IF_ERROR(
       connection.Execute("CREATE TABLE IF NOT EXISTS schema_versions(version INTEGER PRIMARY KEY, "
                          "applied_time INTEGER NOT NULL)"));
   MERCER_ASSIGN_OR_RETURN(int64_t version, ReadSchemaVersion(connection));
-  for (; version < CurrentSchemaVersion(); ++version) {
+  for (; version < target; ++version) {
     MERCER_RETURN_IF_ERROR(ApplyStep(connection, version, now));
   }
   return absl::OkStatus();

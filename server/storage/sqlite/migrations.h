@@ -26,5 +26,7 @@ absl::Status CheckSchemaVersion(Connection& connection);
 // Brings the database to the current schema, each step in a transaction of its own. Errors:
 // kFailedPrecondition (reason NEWER_SCHEMA, metadata found and supported).
 absl::Status MigrateDatabase(Connection& connection, absl::Time now);
+// The same, to the schema `target` only, as a program of that time would have done.
+absl::Status MigrateDatabaseTo(Connection& connection, int64_t target, absl::Time now);
 
 }  // namespace mercer::server

@@ -168,11 +168,23 @@ absl::StatusOr<std::vector<std::string>> ChecksummedTables(Connection& connectio
   }
 }
 
-absl::Status RefreshChecksums(Connection& connection) {
-  return ForTables(connection, [&](const std::string& table, const Columns& columns) {
-    return connection.Execute(
-        absl::StrCat("UPDATE ", table, " SET checksum = ", ChecksumSql(table, columns, "")));
-  });
+absl::Status RefreshChecksums(Connection& connection, const std::vector<RowName>& damaged) {
+  return ForTables(
+      connection, [&](const std::string& table, const Columns& columns) -> absl::Status {
+        const std::string checksum = ChecksumSql(table, columns, "");
+        MERCER_RETURN_IF_ERROR(connection.Execute(absl::StrCat(
+            "UPDATE ", table, " SET checksum = ", checksum, " WHERE checksum IS NOT ", checksum)));
+        for (const RowName& name : damaged) {
+          if (name.table == table) {
+            MERCER_ASSIGN_OR_RETURN(
+                Statement spoil,
+                connection.Prepare(absl::StrCat("UPDATE ", table, " SET checksum = checksum + 1",
+                                                " WHERE ", columns.Name(""), " = ?")));
+            MERCER_RETURN_IF_ERROR(spoil.Bind(name.row).Run());
+          }
+        }
+        return absl::OkStatus();
+      });
 }
 
 // The check is a subquery, into which SQLite does not carry constants: of "WHERE version = 1" it would check the row with

@@ -29,8 +29,14 @@ absl::Status AddChecksumFunctions(sqlite3* database);
 // The tables that have a column `checksum`.
 absl::StatusOr<std::vector<std::string>> ChecksummedTables(Connection& connection);
 
-// Computes the checksums of all rows anew: after a change of the schema, within its transaction.
-absl::Status RefreshChecksums(Connection& connection);
+struct RowName {
+  std::string table;
+  std::string row;  // as FindDamagedRows says it
+};
+
+// Computes the checksums of all rows anew: after a change of the schema, within its transaction. Those of the rows that were
+// damaged before it are wrong afterwards, too.
+absl::Status RefreshChecksums(Connection& connection, const std::vector<RowName>& damaged = {});
 
 // checked_<table> for each of the tables, for as long as the connection is open.
 absl::Status AddCheckedViews(Connection& connection);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 #include "core/base/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
@@ -19,7 +21,12 @@ struct NumberedDataset {
   DatasetRecord record;
 };
 
-// Of a row (number, id, display_name, blob, size_bytes, row_count, info, create_time, hidden).
+// The columns that ReadRow expects.
+constexpr char kSelectDataset[] =
+    "SELECT number, id, display_name, blob, size_bytes, row_count, info, create_time, hidden, "
+    "owner "
+    "FROM checked_datasets AS datasets ";
+
 absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement& row) {
   NumberedDataset dataset;
   dataset.number = row.Int64(0);
@@ -31,17 +38,15 @@ absl::StatusOr<NumberedDataset> ReadRow(Connection& connection, const Statement&
   dataset.record.info = row.Bytes(6);
   dataset.record.create_time = row.Time(7);
   dataset.record.hidden = row.Int64(8) != 0;
+  dataset.record.owner = row.Bytes(9);
   MERCER_ASSIGN_OR_RETURN(dataset.record.labels,
                           ReadLabels(connection, LabelTable::kDatasets, dataset.number));
   return dataset;
 }
 
 absl::StatusOr<NumberedDataset> ReadDataset(Connection& connection, const std::string& id) {
-  MERCER_ASSIGN_OR_RETURN(
-      Statement select,
-      connection.Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                         "row_count, info, create_time, hidden FROM checked_datasets AS datasets "
-                         "WHERE id = ?"));
+  MERCER_ASSIGN_OR_RETURN(Statement select,
+                          connection.Prepare(absl::StrCat(kSelectDataset, "WHERE id = ?")));
   MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(id).Step());
   if (!found) {
     return DatasetNotFound(id);
@@ -53,14 +58,15 @@ absl::StatusOr<DatasetRecord> Insert(Connection& connection, const DatasetRecord
   MERCER_ASSIGN_OR_RETURN(
       Statement insert,
       connection.Prepare(
-          "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
+          "INSERT INTO datasets(id, display_name, blob, size_bytes, row_count, info, create_time, "
+          "owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"));
   insert.Bind(dataset.id)
       .Bind(dataset.display_name)
       .Bind(dataset.blob)
       .Bind(dataset.size_bytes)
       .Bind(dataset.rows);
-  MERCER_RETURN_IF_ERROR(insert.BindBlob(dataset.info).BindTime(dataset.create_time).Run());
+  insert.BindBlob(dataset.info).BindTime(dataset.create_time).Bind(dataset.owner);
+  MERCER_RETURN_IF_ERROR(insert.Run());
   if (connection.changes() == 0) {
     return DatasetExists(dataset.id);
   }
@@ -69,8 +75,10 @@ absl::StatusOr<DatasetRecord> Insert(Connection& connection, const DatasetRecord
   return dataset;
 }
 
-absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& id) {
+absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& id,
+                                     const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.record.owner));
   // States 1 to 4 are those that are not final.
   MERCER_ASSIGN_OR_RETURN(
       Statement user,
@@ -91,11 +99,13 @@ absl::StatusOr<DatasetRecord> Delete(Connection& connection, const std::string& 
 
 absl::StatusOr<DatasetRecord> DeleteHidden(Connection& connection, const std::string& id) {
   MERCER_ASSIGN_OR_RETURN(const NumberedDataset dataset, ReadDataset(connection, id));
-  return dataset.record.hidden ? Delete(connection, id) : DatasetNotFound(id);
+  return dataset.record.hidden ? Delete(connection, id, nullptr) : DatasetNotFound(id);
 }
 
-absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id) {
+absl::StatusOr<DatasetRecord> Hide(Connection& connection, const std::string& id,
+                                   const OwnerCheck& check) {
   MERCER_ASSIGN_OR_RETURN(NumberedDataset dataset, ReadDataset(connection, id));
+  MERCER_RETURN_IF_ERROR(CheckOwner(check, dataset.record.owner));
   MERCER_ASSIGN_OR_RETURN(Statement update,
                           connection.Prepare("UPDATE datasets SET hidden = 1 WHERE number = ?"));
   MERCER_RETURN_IF_ERROR(update.Bind(dataset.number).Run());
@@ -114,15 +124,21 @@ void SqliteDatasetStore::CreateDataset(DatasetRecord dataset, Done<DatasetRecord
       std::move(done));
 }
 
-void SqliteDatasetStore::DeleteDataset(std::string id, Done<DatasetRecord> done) {
+void SqliteDatasetStore::DeleteDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) {
   SubmitChange<DatasetRecord>(
-      *writer_, [id = std::move(id)](Connection& connection) { return Delete(connection, id); },
+      *writer_,
+      [id = std::move(id), check = std::move(check)](Connection& connection) {
+        return Delete(connection, id, check);
+      },
       std::move(done));
 }
 
-void SqliteDatasetStore::HideDataset(std::string id, Done<DatasetRecord> done) {
+void SqliteDatasetStore::HideDataset(std::string id, OwnerCheck check, Done<DatasetRecord> done) {
   SubmitChange<DatasetRecord>(
-      *writer_, [id = std::move(id)](Connection& connection) { return Hide(connection, id); },
+      *writer_,
+      [id = std::move(id), check = std::move(check)](Connection& connection) {
+        return Hide(connection, id, check);
+      },
       std::move(done));
 }
 
@@ -164,9 +180,8 @@ absl::StatusOr<Page<DatasetRecord>> SqliteDatasetStore::ListDatasets(const PageR
   const ReaderPool::Loan reader = readers_->Borrow();
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
-      (*reader).Prepare("SELECT number, id, display_name, blob, size_bytes, "
-                        "row_count, info, create_time, hidden FROM checked_datasets AS datasets "
-                        "WHERE number < ? AND hidden = 0 ORDER BY number DESC LIMIT ?"));
+      (*reader).Prepare(absl::StrCat(
+          kSelectDataset, "WHERE number < ? AND hidden = 0 ORDER BY number DESC LIMIT ?")));
   select.Bind(before).Bind(size + 1);
   Page<DatasetRecord> result;
   int64_t last = 0;

@@ -41,9 +41,9 @@ void SqliteJobStore::CreateJob(NewJob job, Done<CreatedJob> done) {
 }
 
 absl::StatusOr<std::optional<JobRecord>> SqliteJobStore::FindRequest(
-    const std::string& request_id, const std::string& request_digest) {
+    const std::string& caller, const std::string& request_id, const std::string& request_digest) {
   const ReaderPool::Loan reader = readers_->Borrow();
-  return FindRequestedJob(*reader, request_id, request_digest);
+  return FindRequestedJob(*reader, caller, request_id, request_digest);
 }
 
 void SqliteJobStore::ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) {

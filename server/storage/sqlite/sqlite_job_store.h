@@ -18,7 +18,8 @@ class SqliteJobStore final : public JobStore {
   SqliteJobStore(WriteQueue* writer, ReaderPool* readers) : writer_(writer), readers_(readers) {}
 
   void CreateJob(NewJob job, Done<CreatedJob> done) override;
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
                                                        const std::string& request_digest) override;
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override;
   absl::StatusOr<absl::Time> NextReadyTime() override;

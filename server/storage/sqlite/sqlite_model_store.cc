@@ -20,7 +20,8 @@ namespace {
 constexpr char kSelectModel[] =
     "SELECT models.number, name, description, create_time, update_time, "
     "(SELECT MAX(version) FROM versions WHERE model = models.number) AS newest, "
-    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest FROM checked_models "
+    "(SELECT COUNT(*) FROM versions WHERE model = models.number), keep_newest, owner FROM "
+    "checked_models "
     "AS "
     "models ";
 
@@ -65,6 +66,7 @@ absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement
   model.newest_version = row.Int64(5);
   model.num_versions = row.Int64(6);
   model.keep_newest = row.Int64(7);
+  model.owner = row.Bytes(8);
   MERCER_ASSIGN_OR_RETURN(model.labels, ReadLabels(connection, LabelTable::kModels, row.Int64(0)));
   return model;
 }
@@ -72,11 +74,11 @@ absl::StatusOr<ModelRecord> ReadModelRow(Connection& connection, const Statement
 }  // namespace
 
 void SqliteModelStore::DeleteModel(std::string name, int64_t version, absl::Time now,
-                                   Done<DeletedVersions> done) {
+                                   OwnerCheck check, Done<DeletedVersions> done) {
   SubmitChange<DeletedVersions>(
       *writer_,
-      [name = std::move(name), version, now](Connection& connection) {
-        return DeleteVersions(connection, name, version, now);
+      [name = std::move(name), version, now, check = std::move(check)](Connection& connection) {
+        return DeleteVersions(connection, name, version, now, check);
       },
       std::move(done));
 }
@@ -191,9 +193,9 @@ void SqliteModelStore::MoveAlias(AliasMove move, Done<AliasRecord> done) {
 }
 
 absl::StatusOr<std::optional<AliasRecord>> SqliteModelStore::FindMove(
-    const std::string& request_id, const std::string& request_digest) {
+    const std::string& caller, const std::string& request_id, const std::string& request_digest) {
   const ReaderPool::Loan reader = readers_->Borrow();
-  return FindAliasMove(*reader, request_id, request_digest);
+  return FindAliasMove(*reader, caller, request_id, request_digest);
 }
 
 absl::StatusOr<AliasRecord> SqliteModelStore::GetAlias(const std::string& model,

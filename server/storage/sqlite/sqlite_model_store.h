@@ -15,7 +15,7 @@ class SqliteModelStore final : public ModelStore {
   // Both must outlive the store.
   SqliteModelStore(WriteQueue* writer, ReaderPool* readers) : writer_(writer), readers_(readers) {}
 
-  void DeleteModel(std::string name, int64_t version, absl::Time now,
+  void DeleteModel(std::string name, int64_t version, absl::Time now, OwnerCheck check,
                    Done<DeletedVersions> done) override;
   absl::StatusOr<ModelRecord> GetModel(const std::string& name) override;
   absl::StatusOr<VersionRecord> GetVersion(const std::string& name, int64_t version) override;
@@ -26,7 +26,8 @@ class SqliteModelStore final : public ModelStore {
   void UpdateVersion(VersionUpdate update, Done<VersionRecord> done) override;
   void SetRetention(RetentionChange change, Done<DeletedVersions> done) override;
   void MoveAlias(AliasMove move, Done<AliasRecord> done) override;
-  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& request_id,
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string& caller,
+                                                      const std::string& request_id,
                                                       const std::string& request_digest) override;
   absl::StatusOr<AliasRecord> GetAlias(const std::string& model, const std::string& alias) override;
   absl::StatusOr<AliasRecord> GetAliasAt(const std::string& model, const std::string& alias,

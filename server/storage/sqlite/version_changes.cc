@@ -20,19 +20,22 @@ struct NumberedModel {
   int64_t next_version = 1;
 };
 
-absl::StatusOr<NumberedModel> TakeNextVersion(Connection& connection, const std::string& model,
+absl::StatusOr<NumberedModel> TakeNextVersion(Connection& connection, const OwnedModel& model,
                                               absl::Time now) {
-  // A model that lost all its versions is made anew, but goes on counting.
+  // A model that lost all its versions is made anew, by a new owner, but goes on counting.
   MERCER_ASSIGN_OR_RETURN(
       Statement upsert,
       connection.Prepare(
-          "INSERT INTO models(name, next_version, create_time, update_time) VALUES (?1, 2, ?2, ?2) "
+          "INSERT INTO models(name, next_version, create_time, update_time, owner) "
+          "VALUES (?1, 2, ?2, ?2, ?3) "
           "ON CONFLICT(name) DO UPDATE SET next_version = next_version + 1, update_time = ?2, "
-          "create_time = "
-          "CASE WHEN EXISTS (SELECT 1 FROM versions WHERE versions.model = models.number) THEN "
-          "create_time "
-          "ELSE ?2 END RETURNING number, next_version - 1"));
-  MERCER_ASSIGN_OR_RETURN(const bool found, upsert.Bind(model).BindTime(now).Step());
+          "create_time = CASE WHEN EXISTS (SELECT 1 FROM versions WHERE versions.model = "
+          "models.number) THEN create_time ELSE ?2 END, "
+          "owner = CASE WHEN EXISTS (SELECT 1 FROM versions WHERE versions.model = "
+          "models.number) THEN owner ELSE ?3 END "
+          "RETURNING number, next_version - 1"));
+  upsert.Bind(model.name).BindTime(now).Bind(model.owner);
+  MERCER_ASSIGN_OR_RETURN(const bool found, upsert.Step());
   if (!found) {
     return absl::InternalError("database: the model was not written");
   }
@@ -112,19 +115,21 @@ struct RetentionCut {
   int64_t oldest_kept = 0;  // smaller ones are to go; 0: none is
 };
 
-// `keep_newest` absent: as the model says. Errors: kNotFound.
+// `keep_newest` absent: as the model says. Errors: kNotFound, those of `check`.
 absl::StatusOr<RetentionCut> FindCut(Connection& connection, const std::string& model,
-                                     std::optional<int64_t> keep_newest) {
+                                     std::optional<int64_t> keep_newest, const OwnerCheck& check) {
   RetentionCut cut;
   {
     MERCER_ASSIGN_OR_RETURN(
         Statement select,
-        connection.Prepare("SELECT number, keep_newest FROM models WHERE name = ? AND EXISTS "
-                           "(SELECT 1 FROM versions WHERE model = models.number)"));
+        connection.Prepare(
+            "SELECT number, keep_newest, owner FROM checked_models AS models "
+            "WHERE name = ? AND EXISTS (SELECT 1 FROM versions WHERE model = models.number)"));
     MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Step());
     if (!found) {
       return ModelNotFound(model, 0);
     }
+    MERCER_RETURN_IF_ERROR(CheckOwner(check, select.Bytes(2)));
     cut.model = select.Int64(0);
     keep_newest = keep_newest.value_or(select.Int64(1));
   }
@@ -141,7 +146,7 @@ absl::StatusOr<RetentionCut> FindCut(Connection& connection, const std::string& 
 
 }  // namespace
 
-absl::StatusOr<int64_t> InsertVersion(Connection& connection, const std::string& model,
+absl::StatusOr<int64_t> InsertVersion(Connection& connection, const OwnedModel& model,
                                       const std::string& job_id, const NewVersion& version,
                                       absl::Time now) {
   MERCER_ASSIGN_OR_RETURN(const NumberedModel next, TakeNextVersion(connection, model, now));
@@ -163,15 +168,20 @@ absl::StatusOr<int64_t> InsertVersion(Connection& connection, const std::string&
 }
 
 absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std::string& model,
-                                               int64_t version, absl::Time now) {
+                                               int64_t version, absl::Time now,
+                                               const OwnerCheck& check) {
   int64_t number = 0;
   {
-    MERCER_ASSIGN_OR_RETURN(Statement select,
-                            connection.Prepare("SELECT number FROM models WHERE name = ?"));
+    MERCER_ASSIGN_OR_RETURN(
+        Statement select,
+        connection.Prepare(
+            "SELECT number, owner FROM checked_models AS models "
+            "WHERE name = ? AND EXISTS (SELECT 1 FROM versions WHERE model = models.number)"));
     MERCER_ASSIGN_OR_RETURN(const bool found, select.Bind(model).Step());
     if (!found) {
       return ModelNotFound(model, version);
     }
+    MERCER_RETURN_IF_ERROR(CheckOwner(check, select.Bytes(1)));
     number = select.Int64(0);
   }
   MERCER_ASSIGN_OR_RETURN(const std::vector<std::string> aliases,
@@ -192,7 +202,8 @@ absl::StatusOr<DeletedVersions> DeleteVersions(Connection& connection, const std
 
 absl::StatusOr<DeletedVersions> DeleteOldVersions(Connection& connection,
                                                   const std::string& model) {
-  MERCER_ASSIGN_OR_RETURN(const RetentionCut cut, FindCut(connection, model, std::nullopt));
+  MERCER_ASSIGN_OR_RETURN(const RetentionCut cut,
+                          FindCut(connection, model, std::nullopt, nullptr));
   if (cut.oldest_kept == 0) {
     return DeletedVersions();
   }
@@ -209,7 +220,8 @@ absl::StatusOr<DeletedVersions> DeleteOldVersions(Connection& connection,
 absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
                                                 const RetentionChange& change) {
   MERCER_ASSIGN_OR_RETURN(const RetentionCut cut,
-                          FindCut(connection, change.model, change.keep_newest));
+                          FindCut(connection, change.model, change.keep_newest,
+                                  change.dry_run ? nullptr : change.check));
   if (change.dry_run) {
     MERCER_ASSIGN_OR_RETURN(
         Statement select,
@@ -230,6 +242,7 @@ absl::StatusOr<DeletedVersions> ChangeRetention(Connection& connection,
 absl::Status ChangeVersion(Connection& connection, const VersionUpdate& update) {
   MERCER_ASSIGN_OR_RETURN(const NumberedVersion found,
                           FindVersion(connection, update.model, update.version));
+  MERCER_RETURN_IF_ERROR(CheckOwner(update.check, found.record.owner));
   const bool labels = update.labels.has_value() && *update.labels != found.record.labels;
   const bool description =
       update.description.has_value() && *update.description != found.record.description;

@@ -44,6 +44,7 @@ absl::StatusOr<VersionRecord> ReadVersionRow(Connection& connection, const State
   version.create_time = row.Time(10);
   version.description = row.Bytes(11);
   version.revision = row.Int64(12);
+  version.owner = row.Bytes(14);
   MERCER_ASSIGN_OR_RETURN(version.labels,
                           ReadLabels(connection, LabelTable::kVersions, row.Int64(0)));
   MERCER_ASSIGN_OR_RETURN(version.aliases, ReadAliases(connection, row.Int64(13), version.version));

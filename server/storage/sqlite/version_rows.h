@@ -15,7 +15,7 @@ namespace mercer::server {
 inline constexpr char kSelectVersion[] =
     "SELECT versions.number, name, version, job_id, learner, model_blob, model_bytes, "
     "witness_blob, witness_bytes, summary, versions.create_time, versions.description, revision, "
-    "versions.model FROM checked_versions AS versions JOIN checked_models AS models ON "
+    "versions.model, owner FROM checked_versions AS versions JOIN checked_models AS models ON "
     "models.number = versions.model ";
 
 // The version of the current row, with labels and aliases.

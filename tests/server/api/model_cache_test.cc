@@ -62,7 +62,8 @@ class ModelsByNumber final : public BlobStore {
 // Knows every version of every model.
 class EveryVersion final : public ModelStore {
  public:
-  void DeleteModel(std::string, int64_t, absl::Time, Done<DeletedVersions> done) override {
+  void DeleteModel(std::string, int64_t, absl::Time, OwnerCheck,
+                   Done<DeletedVersions> done) override {
     done(absl::UnknownError(""));
   }
   absl::StatusOr<ModelRecord> GetModel(const std::string&) override {
@@ -89,7 +90,7 @@ class EveryVersion final : public ModelStore {
     done(absl::UnknownError(""));
   }
   void MoveAlias(AliasMove, Done<AliasRecord> done) override { done(absl::UnknownError("")); }
-  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string&,
+  absl::StatusOr<std::optional<AliasRecord>> FindMove(const std::string&, const std::string&,
                                                       const std::string&) override {
     return absl::UnknownError("");
   }

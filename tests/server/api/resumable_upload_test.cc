@@ -130,13 +130,13 @@ TEST_F(ResumableUploadTest, EveryCutAndEveryRestartGivesTheSameDataSet) {
 TEST_F(ResumableUploadTest, BytesThatNobodyVouchedForAreCutOff) {
   Break(0, 12);
   StartAgain();
-  AppendToFile("r-u1.0", "garbage");
-  AppendToFile("r-u1.journal", "torn");
-  AppendToFile("r-u1.1", "a part that was begun in the last moment");
+  AppendToFile("r-u1@.0", "garbage");
+  AppendToFile("r-u1@.journal", "torn");
+  AppendToFile("r-u1@.1", "a part that was begun in the last moment");
   AppendToFile("0123456789abcdef.0", "of an upload that could not be resumed");
   StartAgain();
   EXPECT_EQ(Received(), 12);
-  EXPECT_EQ(std::filesystem::file_size(folder_ / "uploads/r-u1.0"), 12u);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "uploads/r-u1@.0"), 12u);
   EXPECT_EQ(FilesIn("uploads"), 2u);
   const auto dataset = Upload({Header(), Chunk(12, kCsv.size())});
   EXPECT_TRUE(dataset.ok()) << dataset.status();
@@ -147,7 +147,7 @@ TEST_F(ResumableUploadTest, JournalCutAnywhereGivesAnEarlierStateOrNone) {
   for (size_t end = 4; end <= 16; end += 4) {
     Break(end - 4, end);
   }
-  const std::filesystem::path journal = folder_ / "uploads/r-u1.journal";
+  const std::filesystem::path journal = folder_ / "uploads/r-u1@.journal";
   const auto whole = std::filesystem::file_size(journal);
   int64_t last = 16;
   std::set<int64_t> seen;
@@ -169,7 +169,7 @@ TEST_F(ResumableUploadTest, JournalCutAnywhereGivesAnEarlierStateOrNone) {
 TEST_F(ResumableUploadTest, DamagedJournalIsNoUpload) {
   Break(0, 12);
   {
-    std::fstream file(folder_ / "uploads/r-u1.journal",
+    std::fstream file(folder_ / "uploads/r-u1@.journal",
                       std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(40);
     file.put('?');

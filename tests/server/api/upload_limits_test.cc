@@ -61,10 +61,20 @@ class UploadLimitsTest : public UploadFolderTest {
     MERCER_RETURN_IF_ERROR(upload.Add(bytes));
     return upload.Finish([] { return false; });
   }
-  absl::Status Drop(const std::string& upload_id) const {
+  static CallInfo CallOf(const std::string& caller) {
+    CallInfo call;
+    call.caller.name = caller;
+    return call;
+  }
+  absl::Status Drop(const std::string& caller, const std::string& upload_id) const {
     v1::DeleteUploadRequest request;
     request.set_name("uploads/" + upload_id);
-    return DatasetHandlers(context_).DeleteUpload(request).status();
+    return DatasetHandlers(context_).DeleteUpload(request, CallOf(caller)).status();
+  }
+  void RenameFiles(const std::string& from, const std::string& to) const {
+    for (const char* end : {".journal", ".0"}) {
+      std::filesystem::rename(folder_ / "uploads" / (from + end), folder_ / "uploads" / (to + end));
+    }
   }
   // "uploads/id of caller", page by page.
   std::vector<std::string> List(int page_size) const {
@@ -170,7 +180,7 @@ TEST_F(UploadLimitsTest, OneCallerLeavesSpaceToTheOthers) {
   EXPECT_TRUE(Begin("bob", "b1").ok());
   EXPECT_TRUE(Begin("bob", "b2").ok());
   ExpectRefused(Begin("carl", "c1"), {{"limit_bytes", std::to_string(4 * kTwoRowsBytes)}});
-  EXPECT_TRUE(Drop("a1").ok());
+  EXPECT_TRUE(Drop("anna", "a1").ok());
   EXPECT_TRUE(Begin("anna", "a3").ok());
   EXPECT_TRUE(Finish("bob", "b2").ok());
   EXPECT_TRUE(Begin("carl", "c1").ok());
@@ -199,10 +209,72 @@ TEST_F(UploadLimitsTest, UnfinishedUploadsAreListedAndDropped) {
   }
   StartAgain();
   EXPECT_EQ(List(2), all) << "after a start";
-  EXPECT_TRUE(Drop("b").ok());
-  EXPECT_TRUE(Finish("another", "c").ok()) << "who resumes it need not be who began it";
+  EXPECT_TRUE(Drop("caller b", "b").ok());
+  EXPECT_TRUE(Finish("caller c", "c").ok());
   EXPECT_EQ(List(2), std::vector<std::string>{all[0]});
   EXPECT_EQ(FilesIn("uploads"), 2u);
+}
+
+// Equal content has equal ids, as clients make them.
+TEST_F(UploadLimitsTest, EachCallerHasIdsOfHisOwn) {
+  const auto get = [this](const std::string& caller, const std::string& of) {
+    v1::GetUploadRequest request;
+    request.set_name("uploads/u");
+    request.set_caller(of);
+    return DatasetHandlers(context_).GetUpload(request, CallOf(caller));
+  };
+  ASSERT_TRUE(Begin("anna", "u").ok());
+  EXPECT_EQ(get("bob", "").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(get("bob", "anna")->received_bytes(), 3) << "whoever may read may look";
+  ASSERT_TRUE(Begin("bob", "u").ok());
+  const std::vector<std::string> both = {"uploads/u of anna", "uploads/u of bob"};
+  EXPECT_EQ(List(1), both);
+  StartAgain();
+  EXPECT_EQ(List(1), both);
+  const auto of_bob = Finish("bob", "u");
+  ASSERT_TRUE(of_bob.ok()) << of_bob.status();
+  EXPECT_EQ(List(1), std::vector<std::string>{both[0]});
+  EXPECT_EQ(get("bob", "")->dataset(), of_bob->name());
+  EXPECT_EQ(get("anna", "")->received_bytes(), 3) << "nobody has taken it over";
+  EXPECT_EQ(Finish("bob", "u")->name(), of_bob->name());
+  StartAgain();
+  const auto of_anna = Finish("anna", "u");
+  ASSERT_TRUE(of_anna.ok()) << of_anna.status();
+  EXPECT_NE(of_anna->name(), of_bob->name());
+  EXPECT_EQ(of_anna->owner(), "anna");
+  EXPECT_EQ(of_bob->owner(), "bob");
+  EXPECT_EQ(get("carl", "").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(UploadLimitsTest, RequestIdsAreEachCallersOwn) {
+  const auto upload = [this](const std::string& caller, const std::string& content) {
+    DatasetUpload stream(context_, caller);
+    v1::UploadDatasetRequest message = Header("");
+    message.mutable_header()->set_request_id("r");
+    EXPECT_TRUE(stream.Add(message).ok());
+    message.mutable_chunk()->set_data(content);
+    EXPECT_TRUE(stream.Add(message).ok());
+    return stream.Finish([] { return false; });
+  };
+  // One of a server that kept no owners.
+  const auto of_nobody = upload("", "a\n0\n");
+  ASSERT_TRUE(of_nobody.ok()) << of_nobody.status();
+  EXPECT_EQ(upload("anna", "a\n0\n")->name(), of_nobody->name()) << "repeated after an upgrade";
+  v1::DeleteDatasetRequest remove;
+  remove.set_name(of_nobody->name());
+  ASSERT_TRUE(DatasetHandlers(context_).DeleteDataset(remove, CallOf("anna")).ok());
+
+  const auto of_anna = upload("anna", "a\n1\n");
+  const auto of_bob = upload("bob", "a\n2\n");
+  ASSERT_TRUE(of_anna.ok()) << of_anna.status();
+  ASSERT_TRUE(of_bob.ok()) << of_bob.status();
+  EXPECT_NE(of_anna->name(), of_bob->name());
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(upload("anna", "a\n1\n")->name(), of_anna->name());
+    EXPECT_EQ(upload("bob", "a\n2\n")->name(), of_bob->name());
+    EXPECT_EQ(GetReason(upload("bob", "a\n1\n").status()), "REQUEST_ID_REUSED");
+    StartAgain();
+  }
 }
 
 TEST_F(UploadLimitsTest, ListedUploadSaysWhatIsThere) {
@@ -233,14 +305,28 @@ TEST_F(UploadLimitsTest, StartRemovesWhatHasMadeItsDataSet) {
   EXPECT_TRUE(Finish("anna", "a").ok());
 }
 
-// Journals of the first version name no caller.
-TEST_F(UploadLimitsTest, OlderJournalsAreTakenUp) {
+// Files had no caller in their names when one id was one upload for all.
+TEST_F(UploadLimitsTest, OlderNamesAreTakenUp) {
   ASSERT_TRUE(Begin("anna", "a").ok());
+  RenameFiles("r-a@anna", "r-a");
+  StartAgain();
+  EXPECT_EQ(List(1), std::vector<std::string>{"uploads/a of anna"});
+  ASSERT_TRUE(Begin("bob", "a").ok()) << "another one";
+  EXPECT_EQ(FilesIn("uploads"), 4u);
+  EXPECT_TRUE(Finish("anna", "a").ok());
+  EXPECT_EQ(List(1), std::vector<std::string>{"uploads/a of bob"});
+  EXPECT_EQ(FilesIn("uploads"), 2u);
+}
+
+// Journals of the first version name no caller: they are nobody's, and anybody may go on.
+TEST_F(UploadLimitsTest, OlderJournalsAreTakenUp) {
+  ASSERT_TRUE(Begin("", "a").ok());
+  RenameFiles("r-a@", "r-a");
   const std::filesystem::path path = folder_ / "uploads/r-a.journal";
   std::ifstream file(path, std::ios::binary);
   const std::string journal((std::istreambuf_iterator<char>(file)), {});
   const std::string header = Header("a").header().SerializeAsString();
-  const size_t records = 32 + 8 + 4 + header.size();
+  const size_t records = 32 + 8 + header.size();
   ASSERT_EQ(journal.substr(records - header.size(), header.size()), header);
   ByteWriter prefix;
   prefix.WriteUint64(1);

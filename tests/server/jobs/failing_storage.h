@@ -40,9 +40,10 @@ class FailingJobStore final : public JobStore {
   void CreateJob(NewJob job, Done<CreatedJob> done) override {
     real_->CreateJob(std::move(job), std::move(done));
   }
-  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& request_id,
+  absl::StatusOr<std::optional<JobRecord>> FindRequest(const std::string& caller,
+                                                       const std::string& request_id,
                                                        const std::string& digest) override {
-    return real_->FindRequest(request_id, digest);
+    return real_->FindRequest(caller, request_id, digest);
   }
   void ClaimJob(ClaimRequest request, Done<std::optional<JobRecord>> done) override {
     real_->ClaimJob(std::move(request), std::move(done));

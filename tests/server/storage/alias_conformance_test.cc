@@ -174,9 +174,9 @@ TEST_P(AliasConformance, RepeatedRequestMovesNothing) {
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   EXPECT_EQ(*repeated, *first);
   EXPECT_EQ(models().GetAlias("m", "live")->version, 2);
-  EXPECT_EQ(**models().FindMove("once", "digest"), *first);
-  EXPECT_FALSE(models().FindMove("other", "digest")->has_value());
-  EXPECT_FALSE(models().FindMove("", "")->has_value());
+  EXPECT_EQ(**models().FindMove("ann", "once", "digest"), *first);
+  EXPECT_FALSE(models().FindMove("ann", "other", "digest")->has_value());
+  EXPECT_FALSE(models().FindMove("ann", "", "")->has_value());
   move.request_digest = "another";
   EXPECT_EQ(GetReason(models().MoveAlias(move).status()), "REQUEST_ID_REUSED");
 }

@@ -67,12 +67,12 @@ TEST_P(StorageConformance, RequestIdGivesTheSameJobForTheSameContent) {
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_FALSE(same->created);
   EXPECT_EQ(same->job.id, "j1");
-  EXPECT_EQ(storage_->jobs().FindRequest("r1", job.request_digest)->value().id, "j1");
-  EXPECT_FALSE(storage_->jobs().FindRequest("r2", "x")->has_value());
+  EXPECT_EQ(storage_->jobs().FindRequest("", "r1", job.request_digest)->value().id, "j1");
+  EXPECT_FALSE(storage_->jobs().FindRequest("", "r2", "x")->has_value());
 
   again.request_digest = "another";
   for (const absl::Status& refused : {storage_->jobs().CreateJob(again).status(),
-                                      storage_->jobs().FindRequest("r1", "another").status()}) {
+                                      storage_->jobs().FindRequest("", "r1", "another").status()}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists);
     EXPECT_EQ(GetReason(refused), "REQUEST_ID_REUSED");
   }
