@@ -78,7 +78,7 @@ class CliTest(unittest.TestCase):
         for version in range(1, 5):
             self.assertIn("path.value", self.run_ok("show", f"kept/versions/{version}"))
         self.expect(2, "--path", "train", "small", "svm", "--keep-path", "--hold-out", "0.25")
-        self.expect(3, "path.option", "train", "small", "svm", "--path", "D=1,2", "--folds", "3")
+        self.expect(3, "--path: must be an option", "train", "small", "svm", "--path", "D=1,2", "--folds", "3")
         self.expect(3, "--path", "train", "small", "svm", "--path", "C=1:2", "--folds", "3")
 
     def test_picture_of_filters(self):
