@@ -134,6 +134,12 @@ def test_empty_texts_are_missing_as_in_a_file(client, towns):
     np.testing.assert_allclose(there, fitted.model_.decision_values(holes)[:, 0], rtol=1e-9)
 
 
+def test_texts_in_matrices_are_refused_with_advice(towns):
+    frame, labels = towns
+    with pytest.raises(ValueError, match="columns of texts need a DataFrame"):
+        KernelSVC().fit(frame.to_numpy(dtype=object), labels)
+
+
 def test_dates_are_refused(towns):
     frame, labels = towns
     with pytest.raises(ValueError, match="column 'when' is of type datetime64.*neither numbers nor categories"):

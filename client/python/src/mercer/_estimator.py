@@ -259,7 +259,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"X has {len(X)} sample(s), {type(self).__name__} needs {_FEWEST_ROWS} or more")
             X, y = validate_data(self, X, y, skip_check_array=True)
             return self._named(X), y
-        X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
+        try:
+            X, y = validate_data(self, X, y, y_numeric=y_numeric, ensure_min_samples=_FEWEST_ROWS, **self._checks())
+        except ValueError as error:
+            if "could not convert string to float" not in str(error):
+                raise
+            raise ValueError(f"{error}; columns of texts need a DataFrame") from error
         if self._is_precomputed() and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be a square matrix, n_samples x n_samples; has {X.shape}")
         return X, y
