@@ -1,7 +1,9 @@
 #include "core/objectives/bias_search.h"
 
-#include <algorithm>
 #include <cmath>
+
+#include "core/base/polled_sort.h"
+#include "core/base/status_macros.h"
 
 namespace mercer {
 
@@ -12,9 +14,10 @@ BiasInterval MakeBiasInterval(double low, double high) {
   return {low, high, std::isfinite(low) ? low : (std::isfinite(high) ? high : 0.0)};
 }
 
-BiasInterval MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps) {
-  std::sort(jumps.begin(), jumps.end(),
-            [](const SlopeJump& a, const SlopeJump& b) { return a.at < b.at; });
+absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps,
+                                                     const RunContext& context) {
+  const auto less = [](const SlopeJump& a, const SlopeJump& b) { return a.at < b.at; };
+  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
   double total = std::abs(slope);
   for (const SlopeJump& jump : jumps) {
     total += jump.jump;

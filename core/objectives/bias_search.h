@@ -3,6 +3,9 @@
 
 #include <vector>
 
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
 #include "core/objectives/loss.h"
 
 namespace mercer {
@@ -15,8 +18,9 @@ struct SlopeJump {
 
 // All minimisers of the function whose slope is `slope` to the left of all jumps (any order). A
 // slope of magnitude below 1e-13 times the sum of |slope| and of all jumps counts as 0. An end
-// without a jump is infinite.
-BiasInterval MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps);
+// without a jump is infinite. Errors: kCancelled.
+absl::StatusOr<BiasInterval> MinimizePiecewiseLinear(double slope, std::vector<SlopeJump> jumps,
+                                                     const RunContext& context);
 
 // The interval with its midpoint chosen; the finite end when only one is, 0 for the whole line.
 BiasInterval MakeBiasInterval(double low, double high);

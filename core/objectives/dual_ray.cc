@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/status_macros.h"
 #include "core/objectives/concave_maximum.h"
 
 namespace mercer {
 namespace {
+
+constexpr Index kDualsPerCheck = 100'000;  // some milliseconds
 
 // -1/2 curvature s^2 + linear s over 0 <= s <= largest.
 double BestScaleOfParabola(double linear, double curvature, double largest) {
@@ -40,17 +43,19 @@ double LargestDualScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef
   return std::max(largest, 1.0);
 }
 
-DualRay MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                          ConstVectorRef dual, double quadratic) {
-  const double value = loss.DualValue(targets, costs, dual);
+absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets,
+                                          ConstVectorRef costs, ConstVectorRef dual,
+                                          double quadratic, const RunContext& context) {
   const double largest = LargestDualScale(loss, targets, costs, dual);
   DualRay best;
   switch (loss.kind()) {
     case LossKind::kHinge:
-    case LossKind::kEpsilonInsensitive:
+    case LossKind::kEpsilonInsensitive: {
+      const double value = loss.DualValue(targets, costs, dual);
       best.scale = BestScaleOfParabola(value, quadratic, largest);
       best.value = best.scale * value - 0.5 * best.scale * best.scale * quadratic;
       return best;
+    }
     case LossKind::kSquare:
     case LossKind::kSquaredHinge: {
       const double linear = dual.dot(targets);
@@ -62,18 +67,30 @@ DualRay MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets, ConstVectorR
     case LossKind::kLogistic:
       break;
   }
-  // At the very end of the box rounding can leave it.
+  // Work that must end has no value anywhere, which ends the search.
   const auto value_at = [&](double scale) {
-    return loss.DualValue(targets, costs, scale * dual) - 0.5 * scale * scale * quadratic;
+    double value = -0.5 * scale * scale * quadratic;
+    for (Index begin = 0; begin < dual.size(); begin += kDualsPerCheck) {
+      if (context.cancelled()) {
+        return -kInfinity;
+      }
+      const Index count = std::min(kDualsPerCheck, dual.size() - begin);
+      value += loss.DualValue(targets.segment(begin, count), costs.segment(begin, count),
+                              scale * dual.segment(begin, count));
+    }
+    return value;
   };
+  // At the very end of the box rounding can leave it.
   const double end = std::isfinite(largest) ? largest * (1.0 - 1e-12) : 1.0;
   const ConcaveMaximum inside = MaximizeConcave(0, std::min(1.0, end), end, value_at);
   if (inside.value > best.value) {
     best = {inside.at, inside.value};
   }
-  if (value - 0.5 * quadratic > best.value) {
-    best = {1.0, value - 0.5 * quadratic};
+  const double value = value_at(1.0);
+  if (value > best.value) {
+    best = {1.0, value};
   }
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
   return best;
 }
 

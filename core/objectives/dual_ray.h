@@ -1,6 +1,9 @@
 // The best multiple of a dual point: how far a lower bound can be raised for nothing.
 #pragma once
 
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/objectives/loss.h"
 
@@ -18,8 +21,9 @@ struct DualRay {
 
 // The scale s >= 0 that maximises  loss.DualValue(s dual) - 1/2 s^2 quadratic  for a feasible `dual`, and that value, which is not
 // below the one at s = 0. The first term is linear in s for piecewise linear losses, a parabola for squared ones, both in closed form;
-// for the logistic loss it is concave (concave_maximum.h). `quadratic` >= 0.
-DualRay MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                          ConstVectorRef dual, double quadratic);
+// for the logistic loss it is concave (concave_maximum.h). `quadratic` >= 0. Errors: kCancelled.
+absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets,
+                                          ConstVectorRef costs, ConstVectorRef dual,
+                                          double quadratic, const RunContext& context);
 
 }  // namespace mercer

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/paced_check.h"
+#include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
 
 namespace mercer {
@@ -37,12 +39,16 @@ Interval EpsilonInsensitiveLoss::DualBox(double /*target*/, double cost) const {
   return {-cost, cost};
 }
 
-BiasInterval EpsilonInsensitiveLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                               ConstVectorRef scores) const {
+absl::StatusOr<BiasInterval> EpsilonInsensitiveLoss::ExactBias(ConstVectorRef targets,
+                                                               ConstVectorRef costs,
+                                                               ConstVectorRef scores,
+                                                               const RunContext& context) const {
   std::vector<SlopeJump> jumps;
   jumps.reserve(2 * static_cast<size_t>(targets.size()));
   double slope = 0;
+  PacedCheck check(context);
   for (Index i = 0; i < targets.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     if (costs(i) > 0) {
       const double centre = targets(i) - scores(i);
       jumps.push_back({centre - epsilon_, costs(i)});
@@ -50,7 +56,7 @@ BiasInterval EpsilonInsensitiveLoss::ExactBias(ConstVectorRef targets, ConstVect
       slope -= costs(i);
     }
   }
-  return MinimizePiecewiseLinear(slope, std::move(jumps));
+  return MinimizePiecewiseLinear(slope, std::move(jumps), context);
 }
 
 }  // namespace mercer

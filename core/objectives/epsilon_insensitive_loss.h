@@ -19,8 +19,9 @@ class EpsilonInsensitiveLoss final : public Loss {
   double Conjugate(double target, double cost, double slope) const override;
   double Prox(double target, double cost, double point, double step) const override;
   Interval DualBox(double target, double cost) const override;
-  BiasInterval ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                         ConstVectorRef scores) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
 
  private:
   double epsilon_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/paced_check.h"
+#include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
 
 namespace mercer {
@@ -32,12 +34,15 @@ Interval HingeLoss::DualBox(double target, double cost) const {
   return target > 0 ? Interval{0.0, cost} : Interval{-cost, 0.0};
 }
 
-BiasInterval HingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                  ConstVectorRef scores) const {
+absl::StatusOr<BiasInterval> HingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                                  ConstVectorRef scores,
+                                                  const RunContext& context) const {
   std::vector<SlopeJump> jumps;
   jumps.reserve(static_cast<size_t>(targets.size()));
   double slope = 0;
+  PacedCheck check(context);
   for (Index i = 0; i < targets.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     if (costs(i) > 0) {
       jumps.push_back({targets(i) - scores(i), costs(i)});
       slope -= targets(i) > 0
@@ -45,7 +50,7 @@ BiasInterval HingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
                    : 0.0;  // left of all jumps every positive sample is short of its margin
     }
   }
-  return MinimizePiecewiseLinear(slope, std::move(jumps));
+  return MinimizePiecewiseLinear(slope, std::move(jumps), context);
 }
 
 }  // namespace mercer

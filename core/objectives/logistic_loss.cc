@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/status_macros.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
 namespace {
+
+constexpr Index kSamplesPerCheck = 100'000;  // some milliseconds
 
 // 1 / (1 + exp(-x)), accurate for both signs.
 double Sigmoid(double x) {
@@ -89,8 +92,9 @@ void LogisticLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, Cons
   LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
-BiasInterval LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                     ConstVectorRef scores) const {
+absl::StatusOr<BiasInterval> LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                                     ConstVectorRef scores,
+                                                     const RunContext& context) const {
   double positive = 0;
   double negative = 0;
   double smallest = kInfinity;
@@ -103,24 +107,32 @@ BiasInterval LogisticLoss::ExactBias(ConstVectorRef targets, ConstVectorRef cost
     }
   }
   if (positive == 0 && negative == 0) {
-    return {-kInfinity, kInfinity, 0.0};
+    return BiasInterval{-kInfinity, kInfinity, 0.0};
   }
   if (positive == 0 || negative == 0) {
     const double end = positive > 0 ? kInfinity : -kInfinity;
-    return {end, end, end};
+    return BiasInterval{end, end, end};
   }
   // With all scores equal to s the root is log(positive / negative) - s; the slope is increasing in
   // every score.
   const double odds = std::log(positive / negative);
-  const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6,
-                                     [&](double b, double& value, double& derivative) {
-                                       for (Index i = 0; i < targets.size(); ++i) {
-                                         value += Slope(targets(i), costs(i), scores(i) + b);
-                                         derivative +=
-                                             Curvature(targets(i), costs(i), scores(i) + b);
-                                       }
-                                     });
-  return {root, root, root};
+  absl::Status status;
+  const auto evaluate = [&](double b, double& value, double& derivative) {
+    for (Index i = 0; i < targets.size(); ++i) {
+      if (i % kSamplesPerCheck == 0) {
+        status.Update(context.CheckCancelled());
+      }
+      if (!status.ok()) {
+        value = 0;  // ends the search
+        return;
+      }
+      value += Slope(targets(i), costs(i), scores(i) + b);
+      derivative += Curvature(targets(i), costs(i), scores(i) + b);
+    }
+  };
+  const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6, evaluate);
+  MERCER_RETURN_IF_ERROR(status);
+  return BiasInterval{root, root, root};
 }
 
 }  // namespace mercer

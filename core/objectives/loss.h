@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
@@ -74,9 +75,10 @@ class Loss {
                           VectorRef curvatures) const;
   // All minimisers b of sum_i Value(y(i), c(i), scores(i) + b); samples of cost 0 do not count. A
   // margin loss whose samples are all of one class gives a half line, the logistic loss then gives
-  // +-infinity.
-  virtual BiasInterval ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                 ConstVectorRef scores) const = 0;
+  // +-infinity. Errors: kCancelled.
+  virtual absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                                 ConstVectorRef scores,
+                                                 const RunContext& context) const = 0;
 
   // sum_i Value(y(i), c(i), scores(i) + bias).
   double TotalValue(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,

@@ -42,17 +42,18 @@ void SquareLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstV
   LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
-BiasInterval SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                   ConstVectorRef scores) const {
+absl::StatusOr<BiasInterval> SquareLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                                   ConstVectorRef scores,
+                                                   const RunContext& /*context*/) const {
   const double total = costs.sum();
   if (!(total > 0)) {
-    return {-kInfinity, kInfinity, 0.0};
+    return BiasInterval{-kInfinity, kInfinity, 0.0};
   }
   // The mean, then the mean of what is left: equal residuals have their own value as mean, to the last bit.
   const Vector residuals = targets - scores;
   double mean = costs.dot(residuals) / total;
   mean += costs.dot((residuals.array() - mean).matrix()) / total;
-  return {mean, mean, mean};
+  return BiasInterval{mean, mean, mean};
 }
 
 }  // namespace mercer

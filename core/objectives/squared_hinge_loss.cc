@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/paced_check.h"
+#include "core/base/polled_sort.h"
+#include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss_loops.h"
 
@@ -79,12 +82,17 @@ void SquaredHingeLoss::Curvatures(ConstVectorRef targets, ConstVectorRef costs,
   LoopOfCurvatures(*this, targets, costs, scores, curvatures);
 }
 
-BiasInterval SquaredHingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                                         ConstVectorRef scores) const {
+absl::StatusOr<BiasInterval> SquaredHingeLoss::ExactBias(ConstVectorRef targets,
+                                                         ConstVectorRef costs,
+                                                         ConstVectorRef scores,
+                                                         const RunContext& context) const {
   std::vector<BiasBreak> breaks;
   double low = -kInfinity;  // every positive sample is free of loss from here up
   double high = kInfinity;  // every negative one from here down
+  breaks.reserve(static_cast<size_t>(targets.size()));
+  PacedCheck check(context);
   for (Index i = 0; i < targets.size(); ++i) {
+    MERCER_RETURN_IF_ERROR(check.After(1));
     if (costs(i) > 0) {
       const double at = targets(i) - scores(i);
       breaks.push_back({at, costs(i), targets(i) > 0});
@@ -94,13 +102,14 @@ BiasInterval SquaredHingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef 
   if (low <= high) {
     return MakeBiasInterval(low, high);
   }
-  std::sort(breaks.begin(), breaks.end(),
-            [](const BiasBreak& a, const BiasBreak& b) { return a.at < b.at; });
+  const auto less = [](const BiasBreak& a, const BiasBreak& b) { return a.at < b.at; };
+  MERCER_RETURN_IF_ERROR(SortPolled(breaks, less, context));
   // The first break at which the slope -2 (moment about the break) is >= 0; the root lies in the
   // piece below it. At `low` all samples that count are negative ones, so such a break exists.
   size_t first = 0;
   size_t last = breaks.size() - 1;
   while (first < last) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const size_t middle = first + (last - first) / 2;
     if (SlopeBelow(breaks, breaks[middle].at).moment <= 0) {
       last = middle;
@@ -110,7 +119,7 @@ BiasInterval SquaredHingeLoss::ExactBias(ConstVectorRef targets, ConstVectorRef 
   }
   const SlopeAt slope = SlopeBelow(breaks, breaks[first].at);
   const double root = breaks[first].at + (slope.weight > 0 ? slope.moment / slope.weight : 0.0);
-  return {root, root, root};
+  return BiasInterval{root, root, root};
 }
 
 }  // namespace mercer

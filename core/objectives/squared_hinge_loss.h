@@ -20,8 +20,9 @@ class SquaredHingeLoss final : public Loss {
                         VectorRef slopes) const override;
   void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                   VectorRef curvatures) const override;
-  BiasInterval ExactBias(ConstVectorRef targets, ConstVectorRef costs,
-                         ConstVectorRef scores) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
 };
 
 }  // namespace mercer

@@ -31,8 +31,9 @@ absl::StatusOr<CertifiedFactorSolver::Point> CertifiedFactorSolver::Certify(
   Vector reduced;
   MERCER_RETURN_IF_ERROR(ReduceDual(kernel_, point.dual, reduced, context));
   MERCER_RETURN_IF_ERROR(ScoreSamples(kernel_, reduced, point.scores, context));
-  MERCER_ASSIGN_OR_RETURN(point.certificate, CertifySvm(*problem_.loss, problem_.targets,
-                                                        problem_.costs, point.dual, point.scores));
+  MERCER_ASSIGN_OR_RETURN(point.certificate,
+                          CertifySvm(*problem_.loss, problem_.targets, problem_.costs, point.dual,
+                                     point.scores, true, context));
   return point;
 }
 

@@ -66,7 +66,7 @@ absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   state.eta = warm_start.dual.size() == 0 ? Vector::Zero(size_) : warm_start.dual;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state.eta);
   MERCER_RETURN_IF_ERROR(system_->Multiply(state.eta, state.scores, context));
-  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores));
+  MERCER_RETURN_IF_ERROR(Judge(state, state.eta, state.scores, context));
   MERCER_RETURN_IF_ERROR(MakePoint(state, context));
   if (state.best_gap > relative_gap_) {
     MERCER_RETURN_IF_ERROR(Predict(state, context));
@@ -166,7 +166,9 @@ void CurvedSvmSolver::SetSlopes(const Vector& scores, double bias, Vector& dual)
 // The best bias at the scores, and a there with its products.
 absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const {
   const Loss& loss = *problem_.loss;
-  next.bias = loss.ExactBias(problem_.targets, problem_.costs, next.scores).chosen;
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          loss.ExactBias(problem_.targets, problem_.costs, next.scores, context));
+  next.bias = bias.chosen;
   next.primal = 0.5 * next.eta.dot(next.scores) +
                 loss.TotalValue(problem_.targets, problem_.costs, next.scores, next.bias);
   SetSlopes(next.scores, next.bias, next.dual);
@@ -175,10 +177,11 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
 }
 
 // Keeps the dual point when no better one is known.
-absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& scores) const {
+absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& scores,
+                                    const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(
       const SvmCertificate certificate,
-      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, scores));
+      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, dual, scores, true, context));
   const double gap = certificate.RelativeGap();
   if (gap < next.best_gap || next.best_dual.size() == 0) {
     next.stalls = gap < 0.9 * next.best_gap ? 0 : next.stalls;
@@ -202,11 +205,11 @@ absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) co
   }
   Vector scores;
   MERCER_RETURN_IF_ERROR(system_->Multiply(dual, scores, context));
-  return Judge(next, dual, scores);
+  return Judge(next, dual, scores, context);
 }
 
 absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Judge(next, next.dual, next.dual_scores));
+  MERCER_RETURN_IF_ERROR(Judge(next, next.dual, next.dual_scores, context));
   if (next.best_gap > relative_gap_ && next.iterations > 0) {
     MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
   }
@@ -215,13 +218,15 @@ absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
   } else if (next.stalls >= kMaxStalledSteps) {
     next.stop = SvmStop::kPrecision;
   }
-  state_ = std::move(next);
-  return Certify();
+  return Take(std::move(next), context);
 }
 
-absl::Status CurvedSvmSolver::Certify() {
-  MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
-                                                   state_.best_dual, state_.best_scores));
+// State and certificate together, or neither.
+absl::Status CurvedSvmSolver::Take(State next, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(
+      certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs, next.best_dual,
+                               next.best_scores, true, context));
+  state_ = std::move(next);
   return absl::OkStatus();
 }
 
@@ -332,8 +337,7 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::strin
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
   read.stop = static_cast<SvmStop>(stop);
-  state_ = std::move(read);
-  return Certify();
+  return Take(std::move(read), RunContext());
 }
 
 }  // namespace mercer

@@ -79,7 +79,8 @@ class CurvedSvmSolver : public SvmSolver {
   std::vector<Index> SupportOf(const State& state) const;
   absl::Status Predict(State& state, RunContext& context) const;
   absl::Status FollowSupports(State& state, RunContext& context) const;
-  absl::Status Judge(State& next, const Vector& dual, const Vector& scores) const;
+  absl::Status Judge(State& next, const Vector& dual, const Vector& scores,
+                     const RunContext& context) const;
   absl::Status JudgeFunction(State& next, RunContext& context) const;
   absl::Status Commit(State next, RunContext& context);
   struct Ray {
@@ -88,7 +89,7 @@ class CurvedSvmSolver : public SvmSolver {
   };
 
   absl::Status NewtonStep(State& next, Ray& ray, RunContext& context) const;
-  absl::Status Certify();
+  absl::Status Take(State next, const RunContext& context);
 
   const std::unique_ptr<CurvedSystem> system_;
   const Index size_;

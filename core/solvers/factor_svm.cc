@@ -193,7 +193,7 @@ absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   Vector scores;
   MERCER_RETURN_IF_ERROR(Score(state_.dual_reduced, scores, context));
   MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs,
-                                                   state_.dual, scores));
+                                                   state_.dual, scores, true, context));
   if (certificate_.RelativeGap() <= relative_gap_) {
     state_.stop = SvmStop::kRelativeGap;
     state_.dual_scores = std::move(scores);
@@ -261,8 +261,9 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
     next.dual_reduced = next.center_reduced;
     next.stop = SvmStop::kPrecision;
     MERCER_RETURN_IF_ERROR(Score(next.dual_reduced, next.dual_scores, context));
-    MERCER_ASSIGN_OR_RETURN(certificate_, CertifySvm(*problem_.loss, problem_.targets,
-                                                     problem_.costs, next.dual, next.dual_scores));
+    MERCER_ASSIGN_OR_RETURN(certificate_,
+                            CertifySvm(*problem_.loss, problem_.targets, problem_.costs, next.dual,
+                                       next.dual_scores, true, context));
     state_ = std::move(next);
     return absl::OkStatus();
   }

@@ -83,7 +83,9 @@ absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluati
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const MasterTask& task = problem_.task(t);
     const Vector scores = evaluation.scores[static_cast<size_t>(t)].array() - point.bias(t);
-    point.bias(t) = problem_.loss->ExactBias(task.targets, task.costs, scores).chosen;
+    MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                            problem_.loss->ExactBias(task.targets, task.costs, scores, context));
+    point.bias(t) = bias.chosen;
   }
   return absl::OkStatus();
 }

@@ -59,7 +59,10 @@ absl::Status FeatureRidge::Start(FeatureRidgeProblem problem, RunContext& contex
   State state;
   state.point.weights = Vector::Zero(problem_.features->cols());
   const Vector scores = Vector::Zero(problem_.features->rows());
-  state.point.bias = problem_.loss->ExactBias(problem_.targets, problem_.costs, scores).chosen;
+  MERCER_ASSIGN_OR_RETURN(
+      const BiasInterval bias,
+      problem_.loss->ExactBias(problem_.targets, problem_.costs, scores, context));
+  state.point.bias = bias.chosen;
   MERCER_RETURN_IF_ERROR(Evaluate(state, scores, context));
   state_ = std::move(state);
   return absl::OkStatus();
@@ -95,8 +98,9 @@ absl::Status FeatureRidge::Evaluate(State& state, const Vector& scores, RunConte
   Vector dual;
   MERCER_RETURN_IF_ERROR(Slopes(state.point, dual, context));
   MERCER_ASSIGN_OR_RETURN(const Vector reduced, RidgeProducts(*problem_.features, dual, context));
-  const DualRay ray = MaximizeOnDualRay(*problem_.loss, problem_.targets, problem_.costs, dual,
-                                        reduced.squaredNorm());
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          MaximizeOnDualRay(*problem_.loss, problem_.targets, problem_.costs, dual,
+                                            reduced.squaredNorm(), context));
   if (ray.value > state.dual_value) {
     state.dual_point = state.point;
     state.dual_scale = ray.scale;
@@ -121,7 +125,10 @@ absl::Status FeatureRidge::Step(RunContext& context) {
   State next = state_;
   next.point.weights += length * direction.weights;
   MERCER_RETURN_IF_ERROR(Scores(next.point, scores, context));
-  next.point.bias = problem_.loss->ExactBias(problem_.targets, problem_.costs, scores).chosen;
+  MERCER_ASSIGN_OR_RETURN(
+      const BiasInterval bias,
+      problem_.loss->ExactBias(problem_.targets, problem_.costs, scores, context));
+  next.point.bias = bias.chosen;
   MERCER_RETURN_IF_ERROR(Evaluate(next, scores, context));
   ++next.iterations;
   const double gap = state_.primal - state_.dual_value;

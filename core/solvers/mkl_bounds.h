@@ -1,6 +1,9 @@
 // Bounds of the whole problem at one point: the specification of lp-norm MKL, section (c).
 #pragma once
 
+#include "absl/status/statusor.h"
+
+#include "core/base/run_context.h"
 #include "core/base/types.h"
 #include "core/objectives/loss.h"
 
@@ -34,7 +37,7 @@ struct PointBounds {
 
 // Upper bound, of the better of two multiples of the function: 1/2 (sum_k |w_k|^r)^(2/r) + risk at
 // the best bias, |w_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray
-// through `dual`.
-PointBounds BoundPoint(const PointView& point);
+// through `dual`. Errors: kCancelled.
+absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext& context);
 
 }  // namespace mercer

@@ -208,8 +208,8 @@ void SmoSolver::ActivateAll() {
 // Ends a round: h in double for all samples, certificate, verdict, and the plan of the next round.
 absl::Status SmoSolver::FinishRound(RunContext& context) {
   MERCER_RETURN_IF_ERROR(RefreshScores(context));
-  auto certificate =
-      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state_.dual, state_.base_scores);
+  auto certificate = CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state_.dual,
+                                state_.base_scores, true, context);
   MERCER_RETURN_IF_ERROR(certificate.status());
   state_.certificate = *certificate;
   state_.dual_value = certificate->unscaled_dual;

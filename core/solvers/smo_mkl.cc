@@ -126,14 +126,17 @@ absl::StatusOr<SmoMklCertificate> SmoMklSolver::Certify(const RunContext& contex
     return NotFiniteError();
   }
   SmoMklCertificate certificate;
-  certificate.bias = problem_.loss->ExactBias(problem_.targets, problem_.costs, scores_).chosen;
+  MERCER_ASSIGN_OR_RETURN(
+      const BiasInterval bias,
+      problem_.loss->ExactBias(problem_.targets, problem_.costs, scores_, context));
+  certificate.bias = bias.chosen;
   certificate.primal =
       term_.PrimalCost(state_.weights, state_.energies) +
       problem_.loss->TotalValue(problem_.targets, problem_.costs, scores_, certificate.bias);
-  certificate.dual = term_
-                         .MaximizeOnRay(*problem_.loss, problem_.targets, problem_.costs,
-                                        state_.dual, state_.energies)
-                         .value;
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          term_.MaximizeOnRay(*problem_.loss, problem_.targets, problem_.costs,
+                                              state_.dual, state_.energies, context));
+  certificate.dual = ray.value;
   return certificate;
 }
 

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "core/base/polled_sort.h"
+#include "core/base/status_macros.h"
+
 namespace mercer {
 namespace {
 
@@ -44,18 +47,19 @@ void AddRay(const Loss& loss, double target, double cost, double g, double& slop
   add_jump((target + loss.epsilon()) / g, steep);
 }
 
-// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s (f(i) + b)): the slope s quadratic +
+// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)): the slope s quadratic +
 // (steps) crosses zero.
-double BestPrimalScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                       ConstVectorRef scores, double bias, double quadratic) {
+absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
+                                       ConstVectorRef costs, ConstVectorRef values,
+                                       double quadratic, const RunContext& context) {
   double slope = 0;
   std::vector<RayJump> jumps;
   jumps.reserve(static_cast<size_t>(targets.size()));
   for (Index i = 0; i < targets.size(); ++i) {
-    AddRay(loss, targets(i), costs(i), scores(i) + bias, slope, jumps);
+    AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
   }
-  std::sort(jumps.begin(), jumps.end(),
-            [](const RayJump& a, const RayJump& b) { return a.at < b.at; });
+  const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
+  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
   double last = 0;
   for (const RayJump& jump : jumps) {
     if (slope + quadratic * jump.at >= 0) {
@@ -93,18 +97,21 @@ void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
 }
 
 // Takes the best multiple of the function and its bias.
-void ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                 ConstVectorRef scores, SvmCertificate& certificate) {
+absl::Status ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                         ConstVectorRef scores, const RunContext& context,
+                         SvmCertificate& certificate) {
   const double quadratic = certificate.quadratic_form;
-  const double bias = certificate.bias.chosen;
-  const double scale = BestPrimalScale(loss, targets, costs, scores, bias, quadratic);
-  const Vector scaled = scale * (scores.array() + bias).matrix();
+  const Vector values = scores.array() + certificate.bias.chosen;
+  MERCER_ASSIGN_OR_RETURN(const double scale,
+                          BestPrimalScale(loss, targets, costs, values, quadratic, context));
+  const Vector scaled = scale * values;
   const double value =
       0.5 * scale * scale * quadratic + loss.TotalValue(targets, costs, scaled, 0.0);
   if (value < certificate.primal) {
     certificate.primal = value;
     certificate.primal_scale = scale;
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -115,7 +122,8 @@ double SvmCertificate::RelativeGap() const {
 
 absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
-                                          ConstVectorRef scores, bool with_bias) {
+                                          ConstVectorRef scores, bool with_bias,
+                                          const RunContext& context) {
   const Index n = targets.size();
   if (costs.size() != n || dual.size() != n || scores.size() != n) {
     return absl::InvalidArgumentError("targets, costs, dual and scores differ in size");
@@ -134,7 +142,7 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
     return absl::InvalidArgumentError("the dual is outside its box");
   }
   if (with_bias) {
-    certificate.bias = loss.ExactBias(targets, costs, scores);
+    MERCER_ASSIGN_OR_RETURN(certificate.bias, loss.ExactBias(targets, costs, scores, context));
   }
   certificate.unscaled_dual = linear - 0.5 * certificate.quadratic_form;
   certificate.unscaled_primal = 0.5 * certificate.quadratic_form +
@@ -143,7 +151,7 @@ absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targe
   certificate.dual = certificate.unscaled_dual;
   if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {
     ScaleDual(linear, BoxScale(loss, targets, costs, dual), certificate);
-    ScalePrimal(loss, targets, costs, scores, certificate);
+    MERCER_RETURN_IF_ERROR(ScalePrimal(loss, targets, costs, scores, context, certificate));
   }
   return certificate;
 }

@@ -34,10 +34,11 @@ struct SvmCertificate {
 // (Loss::RepairDual makes it so; scores must be those of the repaired dual). The scales are chosen
 // for losses with a piecewise linear dual (hinge, epsilon-insensitive), 1 for the others. A
 // quadratic form slightly negative by rounding counts as 0. Errors: kInvalidArgument when something
-// is not finite, sizes differ, or the dual leaves its boxes. Without `with_bias` b = 0, and the
+// is not finite, sizes differ, or the dual leaves its boxes; kCancelled. Without `with_bias` b = 0, and the
 // dual may have any sum.
 absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
-                                          ConstVectorRef scores, bool with_bias = true);
+                                          ConstVectorRef scores, bool with_bias = true,
+                                          const RunContext& context = RunContext());
 
 }  // namespace mercer

@@ -43,12 +43,14 @@ double WeightTerm::PrimalCost(ConstVectorRef weights, ConstVectorRef energies) c
   return constrained() ? half : 1.5 * std::cbrt(penalty_) * std::pow(half, 2.0 / 3.0);
 }
 
-DualRay WeightTerm::MaximizeOnRay(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                                  ConstVectorRef dual, ConstVectorRef energies) const {
+absl::StatusOr<DualRay> WeightTerm::MaximizeOnRay(const Loss& loss, ConstVectorRef targets,
+                                                  ConstVectorRef costs, ConstVectorRef dual,
+                                                  ConstVectorRef energies,
+                                                  const RunContext& context) const {
   Vector powers;
   const double norm = NormAndPowers(energies, powers);
   if (constrained()) {
-    return MaximizeOnDualRay(loss, targets, costs, dual, norm);
+    return MaximizeOnDualRay(loss, targets, costs, dual, norm, context);
   }
   // linear t - norm^2 t^4 / (8 penalty) over 0 <= t <= largest.
   const double linear = loss.DualValue(targets, costs, dual);

@@ -34,8 +34,9 @@ class WeightTerm {
   // What the function of these weights and energies costs at the best weights for it.
   double PrimalCost(ConstVectorRef weights, ConstVectorRef energies) const;
   // The best multiple of a feasible dual of a piecewise linear loss.
-  DualRay MaximizeOnRay(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
-                        ConstVectorRef dual, ConstVectorRef energies) const;
+  absl::StatusOr<DualRay> MaximizeOnRay(const Loss& loss, ConstVectorRef targets,
+                                        ConstVectorRef costs, ConstVectorRef dual,
+                                        ConstVectorRef energies, const RunContext& context) const;
   // The step in [0, longest] at which the dual objective is largest, by Newton's method within a bracket; 0 when it does not grow.
   double MaximizeOnCurve(const EnergyCurve& curve, double longest) const;
 

@@ -223,7 +223,7 @@ TEST_P(LossConformance, ExactBiasBeatsEveryOtherBias) {
       costs(i) = trial % 3 == 0 ? 1.0 : 0.1 + random.Uniform();
       scores(i) = 2 * random.Normal();
     }
-    const BiasInterval bias = loss_->ExactBias(targets, costs, scores);
+    const BiasInterval bias = loss_->ExactBias(targets, costs, scores, RunContext()).value();
     ASSERT_LE(bias.low, bias.chosen);
     ASSERT_LE(bias.chosen, bias.high);
     const double best = TotalAt(targets, costs, scores, bias.chosen);
@@ -243,9 +243,10 @@ TEST_P(LossConformance, ExactBiasBeatsEveryOtherBias) {
 TEST_P(LossConformance, SamplesOfCostZeroDoNotMoveTheBias) {
   const Vector targets{{1, -1, 1, -1}};
   const Vector scores{{0.3, -0.2, -0.9, 7.0}};
-  const BiasInterval with = loss_->ExactBias(targets, Vector{{1, 2, 0.5, 0}}, scores);
+  const BiasInterval with =
+      loss_->ExactBias(targets, Vector{{1, 2, 0.5, 0}}, scores, RunContext()).value();
   const BiasInterval without =
-      loss_->ExactBias(targets.head(3), Vector{{1, 2, 0.5}}, scores.head(3));
+      loss_->ExactBias(targets.head(3), Vector{{1, 2, 0.5}}, scores.head(3), RunContext()).value();
   EXPECT_NEAR(with.chosen, without.chosen, 1e-12);
   EXPECT_NEAR(with.low, without.low, 1e-12);
   EXPECT_NEAR(with.high, without.high, 1e-12);

@@ -77,7 +77,8 @@ absl::StatusOr<Answer> SolveCertificate(const json& fixture) {
   const double curvature = LpNorm(energies, DualExponent(p));
   const double scale = BestRayScale(linear, curvature, LargestScale(point.dual, point.costs(0)));
   const double lower = scale * linear - 0.5 * scale * scale * curvature;
-  const BiasInterval bias = loss->ExactBias(point.targets, point.costs, point.scores);
+  const BiasInterval bias =
+      loss->ExactBias(point.targets, point.costs, point.scores, RunContext()).value();
   const double risk = loss->TotalValue(point.targets, point.costs, point.scores, bias.chosen);
   const double upper = HalfSquaredBlockNorm(norms, p) + risk;
 

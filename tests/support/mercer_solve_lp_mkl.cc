@@ -35,8 +35,8 @@ absl::Status AddDecision(const json& input, const TrainingProblem& problem,
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
   const Vector costs = Vector::Constant(scores.size(), input.at("C").get<double>());
   result["bias"] = bias;
-  result["bias_interval"] =
-      FromInterval(loss->ExactBias(problem.tasks[0].targets.col(0), costs, scores), false);
+  result["bias_interval"] = FromInterval(
+      loss->ExactBias(problem.tasks[0].targets.col(0), costs, scores, RunContext()).value(), false);
   if (test.has_value()) {
     MERCER_ASSIGN_OR_RETURN(const Vector values, DecisionValues(solution.point.function, *test));
     result["decision_without_bias_test"] = FromVector(values.array() - bias);

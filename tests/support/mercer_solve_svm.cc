@@ -33,7 +33,9 @@ absl::StatusOr<Answer> SolveCase(const json& item) {
   result["beta"] = FromVector(solution.point.witness.tasks[0].dual.col(0));
   result["b"] = -function.bias(0);
   result["b_interval"] = FromInterval(
-      loss->ExactBias(problem.tasks[0].targets.col(0), problem.tasks[0].costs, scores), true);
+      loss->ExactBias(problem.tasks[0].targets.col(0), problem.tasks[0].costs, scores, RunContext())
+          .value(),
+      true);
   result["decision_train"] = FromVector(train);
   if (item.contains("gram_test")) {
     MERCER_ASSIGN_OR_RETURN(const Vector test,

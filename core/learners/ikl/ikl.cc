@@ -188,9 +188,11 @@ absl::Status IklLearner::FinishSvm(RunContext& context) {
   MERCER_RETURN_IF_ERROR(family_->QuadraticForms(state_.dual, {}, energies, context));
   energies_ = energies.col(0).cwiseMax(0.0);
   const SvmCertificate certificate = solver_->certificate();
-  const PointBounds bounds =
+  MERCER_ASSIGN_OR_RETURN(
+      const PointBounds bounds,
       BoundPoint({*svm_.loss, svm_.targets, svm_.costs, 1.0, state_.weights, state_.dual, energies_,
-                  solver_->scores(), certificate.primal_scale});
+                  solver_->scores(), certificate.primal_scale},
+                 context));
   Remember(bounds);
   state_.fruitless += stuck ? kMaxFruitless / 5 : 0;
   if (state_.best.primal <= 1e-300) {
@@ -208,8 +210,7 @@ absl::Status IklLearner::FinishSvm(RunContext& context) {
     }
   }
   if (certificate.dual > state_.last.upper * (1.0 + 1e-12)) {
-    RetreatWeights();
-    return absl::OkStatus();
+    return RetreatWeights(context);
   }
   return AdvanceWeights(bounds, context);
 }
@@ -231,7 +232,7 @@ void IklLearner::Remember(const PointBounds& bounds) {
 }
 
 // The last step of the weights raised the optimum: a shorter one, in the end the closed form, which cannot.
-void IklLearner::RetreatWeights() {
+absl::Status IklLearner::RetreatWeights(const RunContext& context) {
   LastWeights& last = state_.last;
   if (++last.reductions <= kMaxReductions) {
     const Vector mixed = last.weights + kRetreat * (state_.weights - last.weights);
@@ -242,17 +243,18 @@ void IklLearner::RetreatWeights() {
     last.upper = kInfinity;
   }
   state_.dual = last.dual;
-  RescaleDual(state_.weights.dot(last.energies));
+  return RescaleDual(state_.weights.dot(last.energies), context);
 }
 
 // The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
-void IklLearner::RescaleDual(double quadratic) {
-  const double scale =
-      MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual, quadratic).scale;
-  if (scale > 0) {
-    state_.dual *= scale;
+absl::Status IklLearner::RescaleDual(double quadratic, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray, MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs,
+                                                               state_.dual, quadratic, context));
+  if (ray.scale > 0) {
+    state_.dual *= ray.scale;
     svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
   }
+  return absl::OkStatus();
 }
 
 absl::Status IklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
@@ -275,7 +277,7 @@ absl::Status IklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& c
     MERCER_ASSIGN_OR_RETURN(state_.weights, NewtonStep(input, context));
   }
   state_.last = std::move(last);
-  RescaleDual(state_.weights.dot(energies_));
+  MERCER_RETURN_IF_ERROR(RescaleDual(state_.weights.dot(energies_), context));
   ++state_.outer;
   return absl::OkStatus();
 }
@@ -367,7 +369,9 @@ absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
   constant.bandwidths = {first_bandwidth_};
   constant.weights = Vector::Ones(1);
   constant.dual = Vector::Zero(svm_.targets.size());
-  constant.bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, constant.dual).chosen;
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          svm_.loss->ExactBias(svm_.targets, svm_.costs, constant.dual, context));
+  constant.bias = bias.chosen;
   return MakePoint(constant);
 }
 

@@ -93,8 +93,8 @@ class IklLearner : public Learner {
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
-  void RetreatWeights();
-  void RescaleDual(double quadratic);
+  absl::Status RetreatWeights(const RunContext& context);
+  absl::Status RescaleDual(double quadratic, const RunContext& context);
   absl::Status Search(RunContext& context);
   void Admit(double bandwidth);
   bool IsAccurate() const;

@@ -111,9 +111,11 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
   MERCER_RETURN_IF_ERROR(kernels_.family->QuadraticFormsForSearch(dual, {}, energies, context));
   Matrix scores(dual.size(), 1);
   MERCER_RETURN_IF_ERROR(work_.kernel->Apply(dual, scores, context));
-  const PointBounds bounds =
+  MERCER_ASSIGN_OR_RETURN(
+      const PointBounds bounds,
       BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, dual,
-                  energies.col(0).cwiseMax(0.0), scores.col(0)});
+                  energies.col(0).cwiseMax(0.0), scores.col(0)},
+                 context));
   Best& best = state_.best;
   best.primal = std::min(best.primal, bounds.primal);
   best.lower = std::max(best.lower, bounds.dual);
@@ -190,8 +192,9 @@ absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::CurrentModel(RunContext& c
   return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
 }
 
-absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::ConstantModel(RunContext& /*context*/) {
-  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::ConstantModel(RunContext& context) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
+                                context);
 }
 
 std::string InterleavedLpMklLearner::Serialize() const {

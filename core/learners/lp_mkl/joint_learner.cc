@@ -116,8 +116,9 @@ absl::StatusOr<TrainedPoint> JointLpMklLearner::CurrentModel(RunContext& context
                         context);
 }
 
-absl::StatusOr<TrainedPoint> JointLpMklLearner::ConstantModel(RunContext& /*context*/) {
-  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+absl::StatusOr<TrainedPoint> JointLpMklLearner::ConstantModel(RunContext& context) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
+                                context);
 }
 
 std::string JointLpMklLearner::Serialize() const {

@@ -234,12 +234,14 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
   return point;
 }
 
-TrainedPoint MakeConstantLpMklPoint(const TrainingProblem& problem, const LossView& view,
-                                    double p) {
+absl::StatusOr<TrainedPoint> MakeConstantLpMklPoint(const TrainingProblem& problem,
+                                                    const LossView& view, double p,
+                                                    const RunContext& context) {
   const Vector weights = UniformWeights(static_cast<Index>(problem.kernels.size()), p);
   const Vector zeros = Vector::Zero(view.targets.size());
-  const double bias = view.loss.ExactBias(view.targets, view.costs, zeros).chosen;
-  TrainedPoint point = MakeConstantPoint(problem, weights, bias);
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          view.loss.ExactBias(view.targets, view.costs, zeros, context));
+  TrainedPoint point = MakeConstantPoint(problem, weights, bias.chosen);
   point.witness.arrays.emplace_back("weights", weights);
   return point;
 }

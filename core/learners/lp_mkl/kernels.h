@@ -47,7 +47,9 @@ absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
                                             RunContext& context);
 
 // The best constant function, with equal weights of the kernels.
-TrainedPoint MakeConstantLpMklPoint(const TrainingProblem& problem, const LossView& view, double p);
+absl::StatusOr<TrainedPoint> MakeConstantLpMklPoint(const TrainingProblem& problem,
+                                                    const LossView& view, double p,
+                                                    const RunContext& context);
 
 // Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
 // it makes while there are the learner's.

@@ -123,9 +123,11 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
   MERCER_RETURN_IF_ERROR(
       kernels_.family->QuadraticFormsForSearch(state_.dual, {}, energies, context));
   energies_ = energies.col(0).cwiseMax(0.0);
-  const PointBounds bounds =
+  MERCER_ASSIGN_OR_RETURN(
+      const PointBounds bounds,
       BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, state_.dual,
-                  energies_, inner_->scores(), inner_->certificate().primal_scale});
+                  energies_, inner_->scores(), inner_->certificate().primal_scale},
+                 context));
   Remember(bounds);
   if (state_.best.primal <= 1e-300) {
     state_.stop = StopReason::kObjectiveZero;
@@ -143,8 +145,7 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
   }
   const bool worse = inner_->certificate().dual > state_.last.upper * (1.0 + 1e-12);
   if (worse) {
-    RetreatWeights();
-    return absl::OkStatus();
+    return RetreatWeights(context);
   }
   return AdvanceWeights(bounds, context);
 }
@@ -166,7 +167,7 @@ void LpMklLearner::Remember(const PointBounds& bounds) {
 
 // The last step of the weights raised the optimum: a shorter one, in the end the closed form, which
 // cannot.
-void LpMklLearner::RetreatWeights() {
+absl::Status LpMklLearner::RetreatWeights(const RunContext& context) {
   LastWeights& last = state_.last;
   const WeightStepInput input{*kernels_.family, *kernel_,      options_.p, last.weights,
                               last.dual,        last.energies, {}};
@@ -182,7 +183,7 @@ void LpMklLearner::RetreatWeights() {
   }
   state_.dual = last.dual;
   energies_ = last.energies;
-  RescaleDual();
+  return RescaleDual(context);
 }
 
 // Its model is poor here: it is tried again after as many steps as there were, so that the others
@@ -192,14 +193,15 @@ void LpMklLearner::PostponeNewton() {
 }
 
 // The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
-void LpMklLearner::RescaleDual() {
-  const double scale = MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual,
-                                         state_.weights.dot(energies_))
-                           .scale;
-  if (scale > 0) {
-    state_.dual *= scale;
+absl::Status LpMklLearner::RescaleDual(const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual,
+                                            state_.weights.dot(energies_), context));
+  if (ray.scale > 0) {
+    state_.dual *= ray.scale;
     svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
   }
+  return absl::OkStatus();
 }
 
 // Energies are as exact as the square root of the inner gap for a loss with a curvature. Where the bounds depend on their maximum, p
@@ -246,7 +248,7 @@ absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext&
   }
   state_.weights = std::move(weights);
   state_.last = std::move(last);
-  RescaleDual();
+  MERCER_RETURN_IF_ERROR(RescaleDual(context));
   ++state_.outer;
   return absl::OkStatus();
 }
@@ -285,12 +287,14 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   const Vector& dual = inner_->dual();
   Matrix scores(dual.size(), 1);
   MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
-  const double bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen;
-  return MakeLpMklPoint(kernels_, *problem_, {state_.weights, dual, bias}, context);
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0), context));
+  return MakeLpMklPoint(kernels_, *problem_, {state_.weights, dual, bias.chosen}, context);
 }
 
-absl::StatusOr<TrainedPoint> LpMklLearner::ConstantModel(RunContext& /*context*/) {
-  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p);
+absl::StatusOr<TrainedPoint> LpMklLearner::ConstantModel(RunContext& context) {
+  return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
+                                context);
 }
 
 }  // namespace mercer::lp_mkl

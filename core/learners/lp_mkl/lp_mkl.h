@@ -83,9 +83,9 @@ class LpMklLearner : public Learner {
   absl::Status Advance(RunContext& context);
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
-  void RetreatWeights();
+  absl::Status RetreatWeights(const RunContext& context);
   void PostponeNewton();
-  void RescaleDual();
+  absl::Status RescaleDual(const RunContext& context);
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   double NextInnerGap(double gap) const;
   CurvedSamples FindCurvedSamples() const;

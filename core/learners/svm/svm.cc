@@ -143,16 +143,19 @@ absl::StatusOr<TrainedPoint> SvmLearner::CurrentModel(RunContext& context) const
   if (!solver_->done()) {
     Matrix scores(dual.size(), 1);
     MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
-    bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0)).chosen;
+    MERCER_ASSIGN_OR_RETURN(const BiasInterval minimisers,
+                            svm_.loss->ExactBias(svm_.targets, svm_.costs, scores.col(0), context));
+    bias = minimisers.chosen;
   }
   return MakeKernelSumPoint(*problem_, family_->scales(), dual, bias);
 }
 
-absl::StatusOr<TrainedPoint> SvmLearner::ConstantModel(RunContext& /*context*/) {
+absl::StatusOr<TrainedPoint> SvmLearner::ConstantModel(RunContext& context) {
   const Vector zeros = Vector::Zero(svm_.targets.size());
-  const double bias = svm_.loss->ExactBias(svm_.targets, svm_.costs, zeros).chosen;
+  MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                          svm_.loss->ExactBias(svm_.targets, svm_.costs, zeros, context));
   const Vector ones = Vector::Ones(static_cast<Index>(problem_->kernels.size()));
-  return MakeConstantPoint(*problem_, ones, bias);
+  return MakeConstantPoint(*problem_, ones, bias.chosen);
 }
 
 std::string SvmLearner::Serialize() const {

@@ -9,6 +9,7 @@
 #include "core/base/index_range.h"
 #include "core/base/random.h"
 #include "tests/core/data/data_test_util.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 namespace {
@@ -412,6 +413,51 @@ TEST(PreprocessingTest, AnotherRuleForUnseenCategoriesIsThatOfAnotherFit) {
   ByteWriter copied;
   refusing->WithUnseenCategory(UnseenCategory::kAllZeros).Save(copied);
   EXPECT_EQ(copied.bytes(), expected.bytes());
+}
+
+// A table of numbers, of which some are missing, and of columns of categories.
+Dataset LargeTable() {
+  constexpr Index kRows = kSanitized ? 5'000 : 300'000;
+  constexpr Index kColumns = 40;
+  constexpr int kCategories = 5;
+  RandomStream random(4, "large table");
+  RowMatrix values(kRows, kColumns);
+  for (Index row = 0; row < kRows; ++row) {
+    for (Index column = 0; column < kColumns; ++column) {
+      const double drawn = random.Uniform();
+      values(row, column) = drawn < 0.05      ? std::numeric_limits<double>::quiet_NaN()
+                            : column % 4 == 0 ? std::floor(kCategories * drawn)
+                                              : drawn;
+    }
+  }
+  Dataset dataset = DenseRows(std::move(values));
+  for (Index column = 0; column < kColumns; ++column) {
+    ColumnSchema& schema = dataset.blocks[0].columns.emplace_back();
+    schema.name = "x" + std::to_string(column);
+    schema.categorical = column % 4 == 0;
+    if (schema.categorical) {
+      schema.categories = {"a", "b", "c", "d", "e"};
+    }
+  }
+  return dataset;
+}
+
+TEST(PreprocessingTest, WorkOnALargeTableEndsWithinAQuarterSecond) {
+  const Dataset dataset = LargeTable();
+  const std::vector<Index> rows = AllRows(dataset);
+  PreprocessingOptions options;
+  options.imputation = Imputation::kMeanOrMostFrequent;
+  const auto fit = [&](RunContext& context) {
+    return Preprocessing::Fit(dataset, rows, options, context).status();
+  };
+  const Preprocessing fitted = *Preprocessing::Fit(dataset, rows, options, RunContext());
+  const auto apply = [&](RunContext& context) { return fitted.Apply(dataset, context).status(); };
+  const double fitting = WholeWork(fit);
+  const double applying = WholeWork(apply);
+  for (const double part : {0.1, 0.4, 0.7}) {
+    EXPECT_LE(WorkAfterCancel(part * fitting, fit), std::min(fitting, kMostWorkAfterCancel));
+    EXPECT_LE(WorkAfterCancel(part * applying, apply), std::min(applying, kMostWorkAfterCancel));
+  }
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ TEST(DualRayTest, NoMultipleOnAGridIsBetter) {
     for (uint64_t seed = 0; seed < 6; ++seed) {
       const RayCase ray = MakeRayCase(*loss, seed, 24);
       const double quadratic = std::pow(10.0, static_cast<double>(seed) - 3);
-      const DualRay best = MaximizeOnDualRay(*loss, ray.targets, ray.costs, ray.dual, quadratic);
+      const DualRay best =
+          MaximizeOnDualRay(*loss, ray.targets, ray.costs, ray.dual, quadratic, RunContext())
+              .value();
       const auto value_at = [&](double scale) {
         return loss->DualValue(ray.targets, ray.costs, scale * ray.dual) -
                0.5 * scale * scale * quadratic;
@@ -61,8 +63,9 @@ TEST(DualRayTest, NoMultipleOnAGridIsBetter) {
 TEST(DualRayTest, ZeroDualIsWorthNothing) {
   for (const LossKind kind : {LossKind::kHinge, LossKind::kSquare, LossKind::kLogistic}) {
     const std::unique_ptr<Loss> loss = *MakeLoss(kind);
-    const DualRay best =
-        MaximizeOnDualRay(*loss, Vector{{1, -1}}, Vector::Ones(2), Vector::Zero(2), 0.0);
+    const DualRay best = MaximizeOnDualRay(*loss, Vector{{1, -1}}, Vector::Ones(2), Vector::Zero(2),
+                                           0.0, RunContext())
+                             .value();
     EXPECT_EQ(best.value, 0.0);
     EXPECT_TRUE(std::isfinite(best.scale));
   }
@@ -79,8 +82,9 @@ TEST(DualRayTest, ScaleIsThatOfTheBoxOrNone) {
 // f = 0 and b = 0 cost log 2 a row, which the dual of half the costs proves.
 TEST(DualRayTest, LogisticValueHasTheAnchorOfTheEntropy) {
   const std::unique_ptr<Loss> loss = *MakeLoss(LossKind::kLogistic);
-  const DualRay best =
-      MaximizeOnDualRay(*loss, Vector{{1, -1}}, Vector::Ones(2), Vector{{0.1, -0.1}}, 0.0);
+  const DualRay best = MaximizeOnDualRay(*loss, Vector{{1, -1}}, Vector::Ones(2),
+                                         Vector{{0.1, -0.1}}, 0.0, RunContext())
+                           .value();
   EXPECT_NEAR(best.scale, 5.0, 1e-6);
   EXPECT_NEAR(best.value, 2 * std::log(2.0), 1e-14);
 }

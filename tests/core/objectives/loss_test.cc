@@ -40,7 +40,8 @@ TEST(HingeLossTest, BiasIsAnIntervalBetweenTheOrderStatistics) {
   // At f = 0 with as many positives as negatives every b in [-1, 1] costs the same.
   const auto loss = *MakeLoss(LossKind::kHinge);
   const BiasInterval bias =
-      loss->ExactBias(Vector{{1, -1, 1, -1}}, Vector::Ones(4), Vector::Zero(4));
+      loss->ExactBias(Vector{{1, -1, 1, -1}}, Vector::Ones(4), Vector::Zero(4), RunContext())
+          .value();
   EXPECT_EQ(bias.low, -1);
   EXPECT_EQ(bias.high, 1);
   EXPECT_EQ(bias.chosen, 0);
@@ -48,7 +49,8 @@ TEST(HingeLossTest, BiasIsAnIntervalBetweenTheOrderStatistics) {
 
 TEST(HingeLossTest, BiasOfOneClassIsAHalfLine) {
   const auto loss = *MakeLoss(LossKind::kHinge);
-  const BiasInterval bias = loss->ExactBias(Vector{{1, 1}}, Vector::Ones(2), Vector{{0.25, -2}});
+  const BiasInterval bias =
+      loss->ExactBias(Vector{{1, 1}}, Vector::Ones(2), Vector{{0.25, -2}}, RunContext()).value();
   EXPECT_EQ(bias.low, 3);
   EXPECT_EQ(bias.high, kInfinity);
   EXPECT_EQ(bias.chosen, 3);
@@ -56,28 +58,33 @@ TEST(HingeLossTest, BiasOfOneClassIsAHalfLine) {
 
 TEST(SquaredHingeLossTest, SeparableScoresLeaveAnInterval) {
   const auto loss = *MakeLoss(LossKind::kSquaredHinge);
-  const BiasInterval bias = loss->ExactBias(Vector{{1, -1}}, Vector::Ones(2), Vector{{2, -3}});
+  const BiasInterval bias =
+      loss->ExactBias(Vector{{1, -1}}, Vector::Ones(2), Vector{{2, -3}}, RunContext()).value();
   EXPECT_EQ(bias.low, -1);
   EXPECT_EQ(bias.high, 2);
 }
 
 TEST(EpsilonInsensitiveLossTest, WideTubeLeavesAnInterval) {
   const auto loss = *MakeLoss(LossKind::kEpsilonInsensitive, 1.0);
-  const BiasInterval bias = loss->ExactBias(Vector{{0, 0.5}}, Vector::Ones(2), Vector::Zero(2));
+  const BiasInterval bias =
+      loss->ExactBias(Vector{{0, 0.5}}, Vector::Ones(2), Vector::Zero(2), RunContext()).value();
   EXPECT_DOUBLE_EQ(bias.low, -0.5);
   EXPECT_DOUBLE_EQ(bias.high, 1.0);
 }
 
 TEST(LogisticLossTest, BiasOfEqualScoresIsTheLogOfTheOdds) {
   const auto loss = *MakeLoss(LossKind::kLogistic);
-  const BiasInterval bias =
-      loss->ExactBias(Vector{{1, 1, 1, -1}}, Vector::Ones(4), Vector::Constant(4, 0.25));
+  const BiasInterval bias = loss->ExactBias(Vector{{1, 1, 1, -1}}, Vector::Ones(4),
+                                            Vector::Constant(4, 0.25), RunContext())
+                                .value();
   EXPECT_NEAR(bias.chosen, std::log(3.0) - 0.25, 1e-14);
-  EXPECT_EQ(loss->ExactBias(Vector{{1}}, Vector::Ones(1), Vector::Zero(1)).chosen, kInfinity);
+  EXPECT_EQ(
+      loss->ExactBias(Vector{{1}}, Vector::Ones(1), Vector::Zero(1), RunContext()).value().chosen,
+      kInfinity);
 }
 
 TEST(BiasSearchTest, WholeLineChoosesZero) {
-  const BiasInterval bias = MinimizePiecewiseLinear(0.0, {});
+  const BiasInterval bias = MinimizePiecewiseLinear(0.0, {}, RunContext()).value();
   EXPECT_EQ(bias.low, -kInfinity);
   EXPECT_EQ(bias.high, kInfinity);
   EXPECT_EQ(bias.chosen, 0.0);

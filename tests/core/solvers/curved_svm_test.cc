@@ -231,7 +231,8 @@ TEST(CurvedSvmOptimumTest, ZeroKernelGivesTheConstant) {
     ASSERT_TRUE(solver.Run(context).ok());
     const SvmProblem& problem = instance.problem;
     const Vector none = Vector::Zero(zero.size());
-    const double bias = problem.loss->ExactBias(problem.targets, problem.costs, none).chosen;
+    const double bias =
+        problem.loss->ExactBias(problem.targets, problem.costs, none, RunContext()).value().chosen;
     EXPECT_NEAR(solver.certificate().primal,
                 problem.loss->TotalValue(problem.targets, problem.costs, none, bias),
                 1e-9 * solver.certificate().primal);

@@ -118,7 +118,10 @@ double LargestUsefulLambda(const MasterProblem& problem) {
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const MasterTask& task = problem.task(t);
     point.bias(t) =
-        problem.loss->ExactBias(task.targets, task.costs, Vector::Zero(task.targets.size())).chosen;
+        problem.loss
+            ->ExactBias(task.targets, task.costs, Vector::Zero(task.targets.size()), RunContext())
+            .value()
+            .chosen;
   }
   MasterEvaluation evaluation;
   EXPECT_TRUE(EvaluateMaster(problem, point, evaluation, context).ok());

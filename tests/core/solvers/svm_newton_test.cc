@@ -7,6 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/solvers/smo.h"
+#include "tests/support/cancelled_work.h"
 
 namespace mercer {
 namespace {
@@ -81,6 +82,24 @@ INSTANTIATE_TEST_SUITE_P(Losses, SvmNewtonTest,
                                                   : "Insensitive") +
                                   std::to_string(parameters.index);
                          });
+
+TEST(SvmNewtonTest, GatherOfManyRowsEndsWithinAQuarterSecond) {
+  constexpr Index kRows = kSanitized ? 300 : 7000;
+  const DenseKernelOperator kernel(std::make_shared<const Matrix>(Matrix::Ones(kRows, kRows)));
+  std::vector<Index> rows(kRows);
+  for (Index i = 0; i < kRows; ++i) {
+    rows[static_cast<size_t>(i)] = i * 17 % kRows;  // all of them, far from each other
+  }
+  const auto gather = [&](RunContext& context) {
+    Matrix gathered;
+    return GatherKernel(kernel, rows, gathered, context);
+  };
+  const double whole = WholeWork(gather);
+  for (const double part : {0.1, 0.4, 0.7}) {
+    EXPECT_LE(WorkAfterCancel(part * whole, gather), kMostWorkAfterCancel)
+        << part << " of " << whole;
+  }
+}
 
 }  // namespace
 }  // namespace mercer
