@@ -27,12 +27,21 @@ struct TaskData {
                    // its C
 };
 
+// What targets of a regression were before they were standardised: y = means(task) + deviation target (target_unit.h).
+struct TargetUnit {
+  Vector means;          // one per task; empty, and all else as it is: the targets are the user's
+  double deviation = 1;  // > 0
+
+  bool IsIdentity() const { return means.size() == 0; }
+};
+
 // Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share one table of inputs, no row in two
 // of them, and one output.
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;
   std::vector<TaskData> tasks;
   std::vector<KernelSpec> kernels;
+  TargetUnit unit;  // of a regression; learners need not know it
   uint64_t seed = 0;
   // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
   // is RunTraining's business.

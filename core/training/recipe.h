@@ -46,6 +46,10 @@ struct OptionPath {
   bool keep_all = false;       // the models of the others too; at most 100 values
 };
 
+// kStandardize: the learner sees targets of a regression with mean 0 and deviation 1 over the training rows; function, metrics and
+// certificate are in the user's unit (target_unit.h).
+enum class TargetScaling : uint8_t { kStandardize = 0, kNone = 1 };
+
 enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };
 
 struct TrainingRecipe {
@@ -58,6 +62,8 @@ struct TrainingRecipe {
   std::optional<std::string> task;
   // Classification unless the target column is numeric and this says regression.
   TargetKind kind = TargetKind::kClassification;
+  TargetScaling target_scaling = TargetScaling::kNone;  // of regressions; what requests leave open
+                                                        // is the service's business
   CodingChoice coding = CodingChoice::kAuto;
   PreprocessingOptions preprocessing;
   ValidationOptions validation;

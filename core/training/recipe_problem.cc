@@ -13,6 +13,7 @@
 #include "core/data/weights.h"
 #include "core/training/basis.h"
 #include "core/training/default_kernels.h"
+#include "core/training/target_unit.h"
 
 namespace mercer {
 namespace {
@@ -311,6 +312,10 @@ absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
                           FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
   if (task_column != nullptr) {
     MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, made));
+  }
+  if (run.recipe->kind == TargetKind::kRegression &&
+      run.recipe->target_scaling == TargetScaling::kStandardize) {
+    StandardizeTargets(made.problem);
   }
   MERCER_RETURN_IF_ERROR(AddInputs(run, rows, made, context));
   MERCER_RETURN_IF_ERROR(context.CheckCancelled());

@@ -12,6 +12,7 @@
 #include "core/training/composite_learner.h"
 #include "core/training/no_model.h"
 #include "core/training/step_report_encoding.h"
+#include "core/training/target_unit.h"
 #include "core/training/verification.h"
 
 namespace mercer {
@@ -129,7 +130,9 @@ class TrainingLoop {
         loop_.fraction = std::max(loop_.fraction, fraction);
         report->fraction = loop_.fraction;
         loop_.last = *report;
-        observer_.OnProgress({loop_.iterations, *report, "train"});
+        StepReport shown = *report;
+        ToUserUnit(problem_.unit, shown);
+        observer_.OnProgress({loop_.iterations, shown, "train"});
         return report;
       }
       status = report.status();
@@ -148,6 +151,7 @@ class TrainingLoop {
       report.stage_fraction = std::clamp(*done, 0.0, 1.0);
     }
     report.fraction = loop_.fraction;
+    ToUserUnit(problem_.unit, report);
     observer_.OnStage({loop_.iterations, report, "train"});
   }
 
@@ -211,16 +215,19 @@ class TrainingLoop {
   }
 
   // Bounds that cross by more than rounding prove a mistake of ours, never a good model.
-  static bool Contradicts(const Certificate& certificate) {
+  bool Contradicts(const Certificate& certificate) const {
     const double size = std::max(std::abs(certificate.primal), std::abs(certificate.dual));
     return certificate.kind == CertificateKind::kGap &&
-           certificate.dual - certificate.primal > 1e-9 * size + 1e-12;
+           certificate.dual - certificate.primal > 1e-9 * size + 1e-12 * SquaredUnit();
   }
+  // What objectives of the user's unit are multiples of.
+  double SquaredUnit() const { return problem_.unit.deviation * problem_.unit.deviation; }
 
   absl::StatusOr<TrainingOutcome> Conclude(TrainedPoint point, StopReason reason,
                                            RunContext& context) {
     TrainingOutcome outcome;
     outcome.point = std::move(point);
+    ToUserUnit(problem_.unit, outcome.point);
     if (!verifying_) {
       verifying_ = true;
       observer_.OnVerifying();
@@ -285,7 +292,7 @@ class TrainingLoop {
       const Eigen::ArrayXd size = task.targets.col(output).array().abs();
       of_targets += (task.costs.array() * size * (1.0 + size)).sum();
     }
-    return primal <= std::max(1e-300, kRoundingOfZero * of_targets);
+    return primal <= SquaredUnit() * std::max(1e-300, kRoundingOfZero * of_targets);
   }
 
   void Tighten(double reported, double verified) {

@@ -54,8 +54,8 @@ class RunObserver {
 };
 
 struct TrainingOutcome {
-  TrainedPoint point;
-  Certificate certificate;      // from verify, not from the learner's own report
+  TrainedPoint point;       // function and summary in the user's unit, the witness in the problem's
+  Certificate certificate;  // from verify, not from the learner's own report; in the user's unit
   std::vector<Metric> metrics;  // of the verifier
   StopReason stop_reason = StopReason::kConverged;
   int64_t iterations = 0;

@@ -13,6 +13,7 @@
 #include "core/objectives/concave_maximum.h"
 #include "core/training/composite_learner.h"
 #include "core/training/predictor.h"
+#include "core/training/target_unit.h"
 
 namespace mercer {
 namespace {
@@ -41,6 +42,7 @@ absl::Status Mismatch(std::string_view what) {
 struct ComparedValues {
   std::vector<Index> positions;  // in the rows of the tasks, one after the other, ascending
   Matrix values;                 // positions x outputs; of several tasks x 1, by each row's own
+  Vector means;                  // of the user's targets of each one's task
 };
 
 // A training row, and the task that it is of.
@@ -89,6 +91,8 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
     rows.push_back(one.row);
     tasks.push_back(static_cast<Index>(one.task));
   }
+  const TargetUnit& unit = problem.unit;
+  compared.means = unit.IsIdentity() ? Vector(Vector::Zero(sampled)) : Vector(unit.means(tasks));
   const PreparedData inputs = ComparedInputs(*problem.tasks[0].inputs, rows);
   MERCER_ASSIGN_OR_RETURN(compared.values, EvaluateFunction(function, inputs, context));
   if (problem.tasks.size() > 1) {
@@ -102,9 +106,10 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
 }
 
 // The outputs of `compared` from `output` on against what the verifier says of them; `kept` are the positions of its rows among
-// those of the tasks.
+// those of the tasks, `deviation` is that of the targets in the user's unit.
 absl::Status CompareOutputs(const ComparedValues& compared, Index output,
-                            const std::vector<Index>& kept, const Verification& verified) {
+                            const std::vector<Index>& kept, const Verification& verified,
+                            double deviation) {
   if (verified.values.rows() != static_cast<Index>(kept.size()) ||
       output + verified.values.cols() > compared.values.cols()) {
     return absl::InternalError("the verifier gives no value for some of the training rows");
@@ -115,9 +120,12 @@ absl::Status CompareOutputs(const ComparedValues& compared, Index output,
       continue;
     }
     for (Index o = 0; o < verified.values.cols(); ++o) {
-      const double expected = verified.values(static_cast<Index>(found - kept.begin()), o);
+      const double mean = compared.means(static_cast<Index>(s));
+      const double expected =
+          mean + deviation * verified.values(static_cast<Index>(found - kept.begin()), o);
       const double actual = compared.values(static_cast<Index>(s), output + o);
-      if (!(std::abs(actual - expected) <= kFunctionTolerance * verified.scale)) {
+      const double size = std::abs(mean) + deviation * verified.scale;
+      if (!(std::abs(actual - expected) <= kFunctionTolerance * size)) {
         return Mismatch(
             absl::StrCat("the model is not the function of its witness: at training row ",
                          compared.positions[s] + 1, ", output ", output + o + 1, ", it is ", actual,
@@ -187,7 +195,9 @@ absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const Optio
                                        certificates.push_back(verified.certificate);
                                        return absl::OkStatus();
                                      }));
-  return SumCertificates(certificates);
+  Certificate sum = SumCertificates(certificates);
+  ToUserUnit(problem.unit, sum);
+  return sum;
 }
 
 absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
@@ -211,9 +221,11 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
         } else {
           MergeMetrics(verified.metrics, result.metrics);
         }
-        return CompareOutputs(compared, output, RowsOfPart(entry, problem, output), verified);
+        return CompareOutputs(compared, output, RowsOfPart(entry, problem, output), verified,
+                              problem.unit.deviation);
       }));
   result.certificate = SumCertificates(certificates);
+  ToUserUnit(problem.unit, result.certificate);
   return result;
 }
 

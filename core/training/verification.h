@@ -13,7 +13,7 @@
 
 namespace mercer {
 
-// Recomputes the certificate of `witness`: with one output by the learner's own verifier, with
+// Recomputes the certificate of `witness`, in the user's unit: with one output by the learner's own verifier, with
 // several the sum of those of the parts. Errors: kFailedPrecondition (the witness does not fit the
 // problem), those of the verifier, kCancelled.
 absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
@@ -31,7 +31,7 @@ struct VerifiedFunction {
   std::vector<Metric> metrics;  // of the verifier: for every name the largest value of an output
 };
 
-// VerifyWitness, and that `function` is what the witness defines. Errors: also kFailedPrecondition
+// VerifyWitness, and that `function`, which is in the user's unit, is what the witness defines. Errors: also kFailedPrecondition
 // with reason WITNESS_MISMATCH.
 absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const OptionValues& options,

@@ -7,4 +7,5 @@
 #include "tests/conformance/learner_conformance_memory.h"
 #include "tests/conformance/learner_conformance_options.h"
 #include "tests/conformance/learner_conformance_runs.h"
+#include "tests/conformance/learner_conformance_units.h"
 #include "tests/conformance/learner_conformance_work.h"

@@ -180,7 +180,8 @@ absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(LpMklOptions options
                           BoundWithKernels(options.p, loss, point, *kernels.family, context));
   std::vector<Metric> metrics = {
       {"exact_kernels.relative_gap", exact.certificate.accuracy},
-      {"exact_kernels.value_difference", (exact.scores - scores).cwiseAbs().maxCoeff()}};
+      {"exact_kernels.value_difference",
+       problem.unit.deviation * (exact.scores - scores).cwiseAbs().maxCoeff()}};
   if (options.p > 1 && exact.half_squared_norm > 0) {
     // r - 1, without the digits that the difference loses where p is next to 1.
     const double modulus = std::isinf(options.p) ? 1.0 : (options.p - 1) / (options.p + 1);
