@@ -44,7 +44,8 @@ def train_model(client, split, settings, threads):
     options = {name: value for name, value in settings.items() if name not in REQUEST}
     model, events, measured = trainings.train(
         client, split, "infinite_features", options, relative_gap=settings["gap"],
-        time_limit=settings.get("time_limit"), regression=settings.get("regression", False), threads=threads,
+        time_limit=settings.get("time_limit"), regression=settings.get("regression", False),
+        target_scaling="none", threads=threads,
     )  # fmt: skip
     metrics = model.metrics()
     summary = model.get()

@@ -351,6 +351,14 @@ void CheckDisplayName(std::string_view display_name, FieldViolations& violations
   }
 }
 
+v1::TrainRequest WithTargetScaling(v1::TrainRequest request) {
+  if (request.target_kind() != v1::TARGET_KIND_CLASSIFICATION &&
+      request.target_scaling() == v1::TARGET_SCALING_UNSPECIFIED) {
+    request.set_target_scaling(v1::TARGET_SCALING_STANDARDIZE);
+  }
+  return request;
+}
+
 std::string EncodeTrainRequest(const v1::TrainRequest& request) {
   v1::TrainRequest stored = request;
   stored.clear_request_id();
@@ -407,6 +415,9 @@ absl::StatusOr<JobPlan> ReadTrainRequest(const v1::TrainRequest& request,
   if (request.coding() != v1::CODING_CHOICE_UNSPECIFIED) {
     recipe.coding = ToCoreEnum<CodingChoice>(request.coding(), v1::CodingChoice_IsValid);
   }
+  recipe.target_scaling = request.target_scaling() == v1::TARGET_SCALING_STANDARDIZE
+                              ? TargetScaling::kStandardize
+                              : TargetScaling::kNone;
   ReadPreprocessing(request.preprocessing(), recipe.preprocessing);
   ReadValidation(request, recipe.validation, violations);
   ReadPath(request, recipe.path);

@@ -14,6 +14,10 @@
 
 namespace mercer::server {
 
+// The request with the target scaling that its client left open. Stored requests of earlier versions, which did not know the field,
+// mean none.
+v1::TrainRequest WithTargetScaling(v1::TrainRequest request);
+
 // What a client sent, in stored bytes: equal content gives equal bytes. The request_id is left out.
 std::string EncodeTrainRequest(const v1::TrainRequest& request);
 // Errors: kDataLoss.

@@ -91,7 +91,7 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
   const auto find = [this](std::string_view name) { return FindLearner(name); };
   MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
   JobSubmission submission;
-  submission.request = EncodeTrainRequest(request);
+  submission.request = EncodeTrainRequest(WithTargetScaling(request));
   if (submission.request.size() > kMaxStoredRequestBytes) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           "the request has ", submission.request.size(), " bytes, at most ",

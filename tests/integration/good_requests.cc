@@ -272,6 +272,7 @@ v1::TrainRequest RidgeTraining() {
   AddKernel(*learner.mutable_kernels());
   learner.set_lambda(0.5);
   request.set_target_kind(v1::TARGET_KIND_REGRESSION);
+  request.set_target_scaling(v1::TARGET_SCALING_NONE);
   request.clear_class_weights();
   request.mutable_validation()->mutable_folds()->set_count(2);
   return request;

@@ -75,6 +75,9 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--target", flags.target,
                      "Column to be predicted; default: the one uploaded as target");
   command.add_flag("--regression", flags.regression, "The target is a number, not a class");
+  command.add_option("--target-scaling", flags.target_scaling,
+                     "Regression: standardize (default; C, epsilon and lambda then do not depend "
+                     "on the unit of the target), none");
   command.add_flag("--one-vs-one", flags.one_vs_one,
                    "More than two classes: one output per pair, not per class");
   command.add_option("--scaling", flags.scaling, "none, standardize (default), min_max, unit_norm");

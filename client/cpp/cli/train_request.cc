@@ -57,14 +57,21 @@ absl::Status SetClassWeights(const std::string& text, v1::ClassWeights& weights)
   return absl::OkStatus();
 }
 
+// The number of a word of an enumeration.
+absl::StatusOr<int> ReadWord(const std::string& flag, const google::protobuf::EnumDescriptor& words,
+                             const std::string& text) {
+  const int number = EnumNumber(words, text);
+  if (number < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, ": must be one of ", absl::StrJoin(EnumWords(words), ", "), ", is '", text, "'"));
+  }
+  return number;
+}
+
 absl::Status SetPreprocessing(const TrainFlags& flags, v1::PreprocessingOptions& preprocessing) {
   if (!flags.scaling.empty()) {
-    const int scaling = EnumNumber(*v1::Scaling_descriptor(), flags.scaling);
-    if (scaling < 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--scaling: must be one of ", absl::StrJoin(EnumWords(*v1::Scaling_descriptor()), ", "),
-          ", is '", flags.scaling, "'"));
-    }
+    MERCER_ASSIGN_OR_RETURN(const int scaling,
+                            ReadWord("--scaling", *v1::Scaling_descriptor(), flags.scaling));
     preprocessing.set_scaling(static_cast<v1::Scaling>(scaling));
   }
   if (flags.impute) {
@@ -178,6 +185,12 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   request.set_target(flags.target);
   request.set_target_kind(flags.regression ? v1::TARGET_KIND_REGRESSION
                                            : v1::TARGET_KIND_CLASSIFICATION);
+  if (!flags.target_scaling.empty()) {
+    MERCER_ASSIGN_OR_RETURN(
+        const int scaling,
+        ReadWord("--target-scaling", *v1::TargetScaling_descriptor(), flags.target_scaling));
+    request.set_target_scaling(static_cast<v1::TargetScaling>(scaling));
+  }
   if (flags.one_vs_one) {
     request.set_coding(v1::CODING_CHOICE_ONE_VS_ONE);
   }

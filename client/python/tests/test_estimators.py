@@ -129,6 +129,7 @@ def test_features_of_the_data_are_the_lasso(rings):
         normalization="none",
         violation=0.0,
         scaling="none",
+        target_scaling="none",
         tol=1e-9,
     ).fit(features, target)
     theirs = Lasso(alpha=penalty / (2 * n), tol=1e-12, max_iter=100_000).fit(features, target)
@@ -147,13 +148,28 @@ def test_chosen_features_separate_rings(rings):
 def test_agrees_with_the_closed_form(rings):
     features, _ = rings
     target = features[:, 0] ** 2
-    ours = KernelRidge(lambda_=0.2, kernels="gaussian bandwidth=1", scaling="none").fit(features, target)
+    raw = {"scaling": "none", "target_scaling": "none"}
+    ours = KernelRidge(lambda_=0.2, kernels="gaussian bandwidth=1", **raw).fit(features, target)
     # sum (y - f - b)^2 + 0.1 |f|^2 with a free bias
     n = len(target)
     gram = rbf_kernel(features, gamma=0.5)
     system = np.block([[gram + 0.1 * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
     solution = np.linalg.solve(system, np.append(target, 0.0))
     np.testing.assert_allclose(ours.predict(features), gram @ solution[:-1] + solution[-1], rtol=1e-6, atol=1e-8)
+
+
+def test_the_unit_of_the_target_does_not_matter(rings):
+    features, _ = rings
+    target = np.sin(features[:, 0]) + 9
+    settings = {"kernels": "gaussian bandwidth=1", "tol": 1e-6}
+    plain = KernelSVR(**settings).fit(features, target)
+    assert plain.score(features, target) > 0.9
+    for unit in (1e5, 1e-3):
+        other = KernelSVR(**settings).fit(features, unit * target)
+        np.testing.assert_allclose(other.predict(features), unit * plain.predict(features), rtol=1e-4)
+        np.testing.assert_allclose(other.certificate_["primal"], unit**2 * plain.certificate_["primal"], rtol=1e-4)
+    raw = KernelSVR(target_scaling="none", **settings).fit(features, 1e-3 * target)
+    assert raw.score(features, 1e-3 * target) < 0.1  # epsilon is wider than all of it
 
 
 @pytest.mark.parametrize("coding", ["one_vs_all", "one_vs_one"])

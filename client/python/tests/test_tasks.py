@@ -40,7 +40,7 @@ def model(client, table):
 
 
 def regressor(**options):
-    return InfiniteFeaturesRegressor(**{**LINEAR, "scaling": "none", "tol": 1e-9, **options})
+    return InfiniteFeaturesRegressor(**{**LINEAR, "scaling": "none", "target_scaling": "none", "tol": 1e-9, **options})
 
 
 def test_parts_of_their_own_are_separate_lassos(people):

@@ -53,6 +53,15 @@ CLASSIFIER = [
         "Factors of the cost by class. 'balanced': ``n_samples / (n_classes * n_samples_of_the_class)``.",
     ),
 ]
+REGRESSOR = [
+    (
+        "target_scaling",
+        "{'standardize', 'none'}",
+        "standardize",
+        "Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on "
+        "its unit. Predictions and the certificate are in its unit either way.",
+    ),
+]
 AFTER = [
     (
         "scaling",
@@ -164,7 +173,7 @@ def parameters_of(learner, kind):
     own = [option_parameter(option) for option in options]
     default = f"None: {learner.default_kernels}."
     kernels = [(n, k, v, text.format(default_kernels=default)) for n, k, v, text in BEFORE]
-    extra = CLASSIFIER if kind == "classification" else []
+    extra = {"classification": CLASSIFIER, "regression": REGRESSOR}[kind]
     return own, (kernels if learner.uses_kernels else []) + own + extra + AFTER
 
 

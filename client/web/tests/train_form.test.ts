@@ -148,6 +148,14 @@ test('another learner keeps the options that it knows and the kernels', () => {
   assert.equal(withLearner(before, { ...ridge, classification: false }).kind, 'REGRESSION');
 });
 
+test('the scaling of the target is for numbers alone', () => {
+  const form = { ...withLearner(emptyForm(), svm), dataset: 'a', targetScaling: 'NONE' };
+  assert.equal(toRequest(form, svm).request.targetScaling, undefined);
+  const { request } = toRequest({ ...form, kind: 'REGRESSION' as const }, svm);
+  assert.equal(request.targetScaling, 'TARGET_SCALING_NONE');
+  assert.equal(fromRequest(request).targetScaling, 'NONE');
+});
+
 test('every learner of the server has a form, and its defaults are legal texts', () => {
   assert.ok(learners.length >= 3);
   for (const learner of learners) {

@@ -106,14 +106,15 @@ OptionSchema<LpMklOptions> MakeSchema() {
        .min_open = true,
        .max_open = true,
        .source = "LIBSVM's default"});
-  schema.Real("epsilon", &LpMklOptions::epsilon,
-              {.meaning = "Regression only: with the loss epsilon_insensitive residuals up to "
-                          "epsilon cost nothing. Larger gives fewer support vectors.",
-               .unit = "that of the target",
-               .min = 0.0,
-               .max_open = true,
-               .source = "LIBSVM's default",
-               .regression_only = true});
+  schema.Real(
+      "epsilon", &LpMklOptions::epsilon,
+      {.meaning = "Regression only: with the loss epsilon_insensitive residuals up to "
+                  "epsilon cost nothing. Larger gives fewer support vectors.",
+       .unit = "standard deviation of the target; with target_scaling NONE that of the target",
+       .min = 0.0,
+       .max_open = true,
+       .source = "LIBSVM's default",
+       .regression_only = true});
   AddLossOption(schema);
   schema.Choice("inner_solver", &LpMklOptions::inner_solver,
                 {{"auto", InnerSolverChoice::kAuto},

@@ -14,14 +14,16 @@ const OptionSchema<SvmOptions>& SvmOptions::Fields() {
                  .min_open = true,
                  .max_open = true,
                  .source = "LIBSVM's default"})
-          .Real("epsilon", &SvmOptions::epsilon,
-                {.meaning = "Regression only: residuals up to epsilon cost nothing. Larger gives "
-                            "fewer support vectors.",
-                 .unit = "that of the target",
-                 .min = 0.0,
-                 .max_open = true,
-                 .source = "LIBSVM's default",
-                 .regression_only = true}));
+          .Real(
+              "epsilon", &SvmOptions::epsilon,
+              {.meaning = "Regression only: residuals up to epsilon cost nothing. Larger gives "
+                          "fewer support vectors.",
+               .unit =
+                   "standard deviation of the target; with target_scaling NONE that of the target",
+               .min = 0.0,
+               .max_open = true,
+               .source = "LIBSVM's default",
+               .regression_only = true}));
   return schema;
 }
 

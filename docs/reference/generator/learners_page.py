@@ -120,6 +120,7 @@ class LearnersPage:
             yield self._enum(name, "scaling") if self.messages[name].is_enum else self._fields(name)
         for title, enums in (
             ("Columns to numbers", ("Scaling", "Imputation", "UnseenCategory")),
+            ("Numbers as targets", ("TargetScaling",)),
             ("Classes to outputs", ("CodingChoice", "ClassWeighting")),
         ):
             yield f"## {title}"

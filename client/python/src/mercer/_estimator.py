@@ -128,6 +128,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             "kernels": self.kernels if self._uses_kernels else None,
             "target": target,
             "regression": self._regression,
+            "target_scaling": getattr(self, "target_scaling", None),
             "coding": getattr(self, "coding", None),
             "class_weight": class_weight,
             "scaling": self.scaling,

@@ -15,6 +15,7 @@ SCALINGS = _proto.enum_words(_proto.enum("Scaling"))
 IMPUTATIONS = _proto.enum_words(_proto.enum("Imputation"))
 UNSEEN = _proto.enum_words(_proto.enum("UnseenCategory"))
 CODINGS = _proto.enum_words(_proto.enum("CodingChoice"))
+TARGET_SCALINGS = _proto.enum_words(_proto.enum("TargetScaling"))
 
 Validation = Union[None, float, int, str]
 Path = Optional[tuple[str, Sequence[float]]]
@@ -123,6 +124,7 @@ def train_request(
     request = v1.TrainRequest(
         target=settings.pop("target") or "",
         target_kind=v1.TARGET_KIND_REGRESSION if settings.pop("regression") else v1.TARGET_KIND_CLASSIFICATION,
+        target_scaling=choose("target_scaling", settings.pop("target_scaling"), TARGET_SCALINGS),
         coding=choose("coding", settings.pop("coding"), CODINGS),
         learner=learner_message(learner, options, kernels),
         validation=validation_message(settings.pop("validation")),

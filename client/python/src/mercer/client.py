@@ -171,6 +171,7 @@ class Client:
         target: Optional[str] = None,
         task: Optional[str] = None,
         regression: bool = False,
+        target_scaling: Optional[str] = None,
         coding: Optional[str] = None,
         validation: Validation = None,
         path: Path = None,
@@ -210,6 +211,9 @@ class Client:
             learners of several tasks. Empty: all rows are of one task.
         regression : bool
             True: the target is a number. False: its values are names of classes.
+        target_scaling : str, optional
+            Of a regression: ``"standardize"`` (the default), so that C, epsilon and lambda do not depend on the unit
+            of the target, or ``"none"``. Predictions and certificates are in its unit either way.
         coding : str, optional
             Of more than two classes: ``"one_vs_all"`` (the default) or ``"one_vs_one"``.
         validation : float, int or str, optional

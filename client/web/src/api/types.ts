@@ -107,6 +107,7 @@ export interface TrainRequest {
   task?: string;
   target?: string;
   targetKind?: string;
+  targetScaling?: string;
   coding?: string;
   learner?: Learner;
   preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; blocks?: string[] };

@@ -31,6 +31,7 @@ export interface TrainForm {
   scaling: string;
   imputation: string;
   unseenCategory: string;
+  targetScaling: string;
   coding: string;
   classWeighting: string;
   model: string;
@@ -63,6 +64,7 @@ export function emptyForm(): TrainForm {
     scaling: '',
     imputation: '',
     unseenCategory: '',
+    targetScaling: '',
     coding: '',
     classWeighting: '',
     model: '',
@@ -137,6 +139,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     data: dataMessages(form, learner),
     target: form.target,
     targetKind: `TARGET_KIND_${form.kind}`,
+    targetScaling: form.kind === 'REGRESSION' ? withPrefix('TARGET_SCALING_', form.targetScaling) : undefined,
     coding: form.kind === 'CLASSIFICATION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
     learner: { [camelCase(learner.name)]: learnerMessage(form, learner, reader) },
     preprocessing: withoutEmpty({
@@ -168,7 +171,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
 export function pathsOf(form: TrainForm, learner: LearnerDescription): Set<string> {
   const path = `learner.${learner.name}`;
   return new Set([
-    'data', 'task', 'target', 'target_kind', 'learner', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
+    'data', 'task', 'target', 'target_kind', 'learner', 'target_scaling', 'coding', 'class_weights', 'model', 'display_name', 'labels', 'seed', 'threads', 'priority',
     'validation', 'validation.hold_out.fraction', 'validation.folds.count', 'path.option', 'path.values',
     'preprocessing.scaling', 'preprocessing.imputation', 'preprocessing.unseen_category',
     'stopping.relative_gap', 'stopping.max_iterations', 'stopping.time_limit',
@@ -217,6 +220,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     scaling: without('SCALING_', request.preprocessing?.scaling),
     imputation: without('IMPUTATION_', request.preprocessing?.imputation),
     unseenCategory: without('UNSEEN_CATEGORY_', request.preprocessing?.unseenCategory),
+    targetScaling: without('TARGET_SCALING_', request.targetScaling),
     coding: without('CODING_CHOICE_', request.coding),
     classWeighting: without('CLASS_WEIGHTING_', request.classWeights?.weighting),
     model: (request.model ?? '').replace(/^models\//, ''),

@@ -183,6 +183,11 @@ const UNSEEN = [
   { value: 'REFUSE', text: 'refuse' },
   { value: 'ALL_ZEROS', text: 'as none of the known' },
 ];
+const TARGET_SCALINGS = [
+  { value: '', text: 'default: standardize' },
+  { value: 'NONE', text: 'none' },
+  { value: 'STANDARDIZE', text: 'standardize' },
+];
 const CODINGS = [
   { value: '', text: 'default: automatic' },
   { value: 'ONE_VS_ALL', text: 'one against all' },
@@ -210,7 +215,9 @@ export function MoreSection({ form, change, open }: SectionProps & { open: boole
               <SelectField path="class_weights" label="Class weights" choices={WEIGHTINGS} value={form.classWeighting} onChange={(classWeighting) => change({ classWeighting })} />
               <SelectField path="coding" label="More than two classes" choices={CODINGS} value={form.coding} onChange={(coding) => change({ coding })} />
             </>
-          ) : null}
+          ) : (
+            <SelectField path="target_scaling" label="Scaling of the target" choices={TARGET_SCALINGS} value={form.targetScaling} onChange={(targetScaling) => change({ targetScaling })} />
+          )}
           <TextField path="stopping.max_iterations" label="Most iterations" numeric placeholder="default: 1,000,000" value={form.maxIterations} onChange={(maxIterations) => change({ maxIterations })} />
           <TextField path="seed" label="Seed" numeric placeholder="default: 0" help="The same data, request and seed give the same model." value={form.seed} onChange={(seed) => change({ seed })} />
           <TextField path="priority" label={ranged('Priority', '[−100, 100]')} numeric placeholder="default: 0" value={form.priority} onChange={(priority) => change({ priority })} />

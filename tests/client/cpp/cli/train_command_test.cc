@@ -96,12 +96,13 @@ TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
 }
 
 TEST_F(TrainCommandTest, LearnerOptionsMayComeFirst) {
-  ASSERT_EQ(Run({"train", "--p", "inf", "datasets/d", "--folds", "5", "lp-mkl", "--kernel",
-                 "linear", "--regression", "--class-weights", "balanced"}),
-            0)
+  ASSERT_EQ(
+      Run({"train", "--p", "inf", "datasets/d", "--folds", "5", "lp-mkl", "--kernel", "linear",
+           "--regression", "--target-scaling", "none", "--class-weights", "balanced"}),
+      0)
       << err_.str();
   ExpectRequest(R"(
-    data { dataset: "datasets/d" } target_kind: TARGET_KIND_REGRESSION
+    data { dataset: "datasets/d" } target_kind: TARGET_KIND_REGRESSION target_scaling: TARGET_SCALING_NONE
     learner { lp_mkl { p: inf kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
     validation { folds { count: 5 } } class_weights { weighting: CLASS_WEIGHTING_BALANCED }
     stopping {})");

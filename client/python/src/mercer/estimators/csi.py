@@ -176,6 +176,9 @@ class CSIRegressor(KernelRegressor):
     tolerance : float, default=0.0
         No further pivots when none would lower the criterion, which is 1 without pivots, by at least this. 0 goes
         on to max_pivots. In [0, 1].
+    target_scaling : {'standardize', 'none'}, default='standardize'
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
+        its unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -238,6 +241,7 @@ class CSIRegressor(KernelRegressor):
         kappa: float = 0.99,
         look_ahead: int = 40,
         tolerance: float = 0.0,
+        target_scaling: str = "standardize",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -255,6 +259,7 @@ class CSIRegressor(KernelRegressor):
         self.kappa = kappa
         self.look_ahead = look_ahead
         self.tolerance = tolerance
+        self.target_scaling = target_scaling
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

@@ -357,6 +357,9 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         How the weights of the features in the model are found. newton: quadratic models of the risk, solved by
         descent in groups and Newton steps on the weights that are not 0. admm (alternating directions) and fista
         (accelerated proximal gradients): baselines. auto: newton, for the loss hinge admm. Changes time only.
+    target_scaling : {'standardize', 'none'}, default='standardize'
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
+        its unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -443,6 +446,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         penalty_q: float = 2.0,
         group_weights: Any = (),
         solver: str = "auto",
+        target_scaling: str = "standardize",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -483,6 +487,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         self.penalty_q = penalty_q
         self.group_weights = group_weights
         self.solver = solver
+        self.target_scaling = target_scaling
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

@@ -142,6 +142,9 @@ class KernelRidge(KernelRegressor):
     lambda_ : float, default=1.0
         Weight of half the squared norm of the function against the sum (never the mean) of squared errors. Larger
         gives a smoother function. In the form sum (y - f)^2 + a |f|^2 it is 2 a. In (0, inf).
+    target_scaling : {'standardize', 'none'}, default='standardize'
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
+        its unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -200,6 +203,7 @@ class KernelRidge(KernelRegressor):
         *,
         kernels: Any = None,
         lambda_: float = 1.0,
+        target_scaling: str = "standardize",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -213,6 +217,7 @@ class KernelRidge(KernelRegressor):
     ) -> None:
         self.kernels = kernels
         self.lambda_ = lambda_
+        self.target_scaling = target_scaling
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

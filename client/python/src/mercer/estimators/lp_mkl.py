@@ -217,7 +217,7 @@ class LpMKLRegressor(KernelRegressor):
         training rows more closely and takes longer. In (0, inf).
     epsilon : float, default=0.1
         With the loss epsilon_insensitive residuals up to epsilon cost nothing. Larger gives fewer support vectors.
-        Unit: that of the target. In [0, inf).
+        Unit: standard deviation of the target; with target_scaling NONE that of the target. In [0, inf).
     loss : {'auto', 'hinge', 'squared_hinge', 'logistic', 'epsilon_insensitive', 'square'}, default='auto'
         What a score f costs at a target y. auto: hinge for classes, epsilon_insensitive for numbers. Classes: hinge
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
@@ -259,6 +259,9 @@ class LpMKLRegressor(KernelRegressor):
         Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights.
         The model's metrics then say how far it is from that optimum. The verification then goes through all pairs
         of rows for every kernel. In true or false.
+    target_scaling : {'standardize', 'none'}, default='standardize'
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
+        its unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -329,6 +332,7 @@ class LpMKLRegressor(KernelRegressor):
         eigenvalue_threshold: float = 1e-10,
         compression_tolerance: float = 1e-08,
         exact_certificate: bool = False,
+        target_scaling: str = "standardize",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -354,6 +358,7 @@ class LpMKLRegressor(KernelRegressor):
         self.eigenvalue_threshold = eigenvalue_threshold
         self.compression_tolerance = compression_tolerance
         self.exact_certificate = exact_certificate
+        self.target_scaling = target_scaling
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category

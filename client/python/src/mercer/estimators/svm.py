@@ -143,8 +143,11 @@ class KernelSVR(KernelRegressor):
         Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
         [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
     epsilon : float, default=0.1
-        Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: that of the target. In [0,
-        inf).
+        Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: standard deviation of the
+        target; with target_scaling NONE that of the target. In [0, inf).
+    target_scaling : {'standardize', 'none'}, default='standardize'
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
+        its unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -204,6 +207,7 @@ class KernelSVR(KernelRegressor):
         kernels: Any = None,
         C: float = 1.0,
         epsilon: float = 0.1,
+        target_scaling: str = "standardize",
         scaling: str = "standardize",
         imputation: str = "refuse",
         unseen_category: str = "refuse",
@@ -218,6 +222,7 @@ class KernelSVR(KernelRegressor):
         self.kernels = kernels
         self.C = C
         self.epsilon = epsilon
+        self.target_scaling = target_scaling
         self.scaling = scaling
         self.imputation = imputation
         self.unseen_category = unseen_category
