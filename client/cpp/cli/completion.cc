@@ -108,6 +108,7 @@ std::vector<std::string> Values(Session& session, const std::string& flag) {
   static const auto& fixed = *new std::map<std::string, std::vector<std::string>>{
       {"--kernel", EnumWords(*v1::KernelType_descriptor())},
       {"--scaling", EnumWords(*v1::Scaling_descriptor())},
+      {"--target-scaling", EnumWords(*v1::TargetScaling_descriptor())},
       {"--state", EnumWords(*v1::JobState_descriptor())},
       {"--class-weights", {"balanced", "none"}},
       {"--format", {"csv", "svmlight"}},

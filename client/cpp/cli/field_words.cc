@@ -18,6 +18,7 @@ constexpr Words kFlags[] = {
     {"data[0]", "DATA"},
     {"data[", "--with-task"},
     {"target_kind", "--regression"},
+    {"target_scaling", "--target-scaling"},
     {"coding", "--one-vs-one"},
     {"validation.hold_out", "--hold-out"},
     {"validation.folds", "--folds"},
