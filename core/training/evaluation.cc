@@ -42,6 +42,34 @@ absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const Prepare
   return all;
 }
 
+std::vector<Metric> EvaluateConstant(const OutputCoding& coding, const RoleColumn& training,
+                                     const Vector* weights, const RoleColumn& labels) {
+  const Vector counts =
+      weights == nullptr ? Vector(Vector::Ones(training.values.size())) : *weights;
+  const Index rows = labels.values.size();
+  Prediction constant;
+  if (coding.kind() == CodingKind::kRegression) {
+    constant.decision_values =
+        Matrix::Constant(rows, 1, counts.dot(training.values) / counts.sum());
+  } else {
+    Vector weight_of_class = Vector::Zero(static_cast<Index>(coding.classes().size()));
+    const std::vector<int> classes = coding.Classes(training);
+    for (size_t i = 0; i < classes.size(); ++i) {
+      if (classes[i] >= 0) {
+        weight_of_class(classes[i]) += counts(static_cast<Index>(i));
+      }
+    }
+    Index most_frequent = 0;
+    weight_of_class.maxCoeff(&most_frequent);  // of equal ones the first
+    constant.decision_values = Matrix::Zero(rows, coding.num_outputs());
+    constant.classes.assign(static_cast<size_t>(rows), static_cast<int>(most_frequent));
+  }
+  std::vector<Metric> metrics = EvaluatePrediction(coding, constant, labels);
+  const auto is_auc = [](const Metric& metric) { return metric.name == "auc"; };
+  metrics.erase(std::remove_if(metrics.begin(), metrics.end(), is_auc), metrics.end());
+  return metrics;
+}
+
 std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
                                        const RoleColumn& labels) {
   return EvaluateWeighted(coding, prediction, labels, nullptr);

@@ -12,6 +12,18 @@ namespace mercer {
 std::vector<Metric> EvaluateWeighted(const OutputCoding& coding, const Prediction& prediction,
                                      const RoleColumn& labels, const Vector* weights);
 
+// What a predictor that looks at no column scores on `labels`: one that always answers the most frequent class of `training` (of
+// equally frequent ones the first), or its mean. Row i of `training` counts `weights(i)` times (null: once). Metrics as above, but
+// for auc, which says nothing of a constant.
+std::vector<Metric> EvaluateConstant(const OutputCoding& coding, const RoleColumn& training,
+                                     const Vector* weights, const RoleColumn& labels);
+
+// The names of such metrics begin with it: "baseline.accuracy".
+inline constexpr char kBaselinePrefix[] = "baseline.";
+inline bool IsOfBaseline(const Metric& metric) {
+  return metric.name.rfind(kBaselinePrefix, 0) == 0;
+}
+
 // Predictions for the rows `rows` of `inputs`, in blocks: of all at once there would be a table more.
 // Errors: those of Predictor::PredictPrepared.
 absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const PreparedData& inputs,

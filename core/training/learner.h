@@ -49,6 +49,8 @@ struct TrainedPoint {
   ModelFunction function;
   Witness witness;
   ModelSummary summary;
+  // Name of the integer option that ended a search for kernels or features, when more might have paid. Empty: none did.
+  std::string limit_reached = {};
 };
 
 // A solution of a related problem to start from: other costs, a neighbouring class or fold. Rows
@@ -99,6 +101,12 @@ struct Verification {
   std::vector<Metric> metrics = {};
 };
 
+// Values of an option that training goes through when a request leaves it open (recipe_defaults.h).
+struct DefaultPath {
+  std::string option;
+  std::vector<double> values;  // in the order of the run
+};
+
 // One line of the registry: everything the framework and the service know about a learner.
 struct LearnerEntry {
   std::string name;     // "lp_mkl"
@@ -113,6 +121,8 @@ struct LearnerEntry {
   bool several_tasks = false;  // takes problems of several tasks, one output each
   // Takes a list of kernels; an empty one means that of default_kernels.h.
   bool uses_kernels = true;
+  // The path that a request with these options and without a path of its own is given; none, and empty: none.
+  std::function<std::optional<DefaultPath>(const OptionValues&)> default_path;
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
   // Recomputes the certificate of a witness of this problem from the data, by code that shares
   // nothing with the solver.

@@ -66,9 +66,8 @@ class RecipeRunner {
                             phases_.Train(made, phases_.options(), nullptr, context));
     auto model = std::make_shared<Model>(phases_.Assemble(made, phases_.options(), outcome));
     if (recipe_.validation.kind == ValidationKind::kHoldOut) {
-      MERCER_ASSIGN_OR_RETURN(
-          const std::vector<Metric> metrics,
-          phases_.Evaluate(model, *made.inputs, phases_.splits()[0].held_out, context));
+      MERCER_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
+                              phases_.Evaluate(model, made, phases_.splits()[0].held_out, context));
       AppendMetrics("held_out.", metrics, *model);
     }
     AppendMetrics("", outcome.metrics, *model);
@@ -106,7 +105,7 @@ class RecipeRunner {
     }
     auto model = std::make_shared<Model>(phases_.Assemble(*made, phases_.options(), *outcome));
     MERCER_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
-                            phases_.Evaluate(model, *made->inputs, split.held_out, context));
+                            phases_.Evaluate(model, *made, split.held_out, context));
     progress_.AddMetrics(0, metrics);
     phases_.EndPhase(outcome->iterations);
     return true;

@@ -9,6 +9,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
+#include "core/training/evaluation.h"
 #include "core/training/function_encoding.h"
 #include "core/training/no_model.h"
 #include "core/training/recipe_phases.h"
@@ -145,7 +146,7 @@ class PathRunner {
     }
     auto model = std::make_shared<Model>(phases_.Assemble(*made_, options, *outcome));
     MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
-                            phases_.Evaluate(model, *made_->inputs, split.held_out, context));
+                            phases_.Evaluate(model, *made_, split.held_out, context));
     std::vector<Metric> of_value = metrics;
     of_value.push_back(ActiveTerms(model->summary));
     of_value.push_back({"relative_gap", outcome->certificate.accuracy});
@@ -318,7 +319,10 @@ class PathRunner {
       }
       const std::string prefix = absl::StrCat("path.", value + 1, ".");
       metrics.push_back({prefix + "value", recipe_.path->values[value]});
-      AppendMetrics(prefix, progress_.MeanMetrics(value), model);
+      std::vector<Metric> of_value = progress_.MeanMetrics(value);
+      of_value.erase(std::remove_if(of_value.begin(), of_value.end(), IsOfBaseline),
+                     of_value.end());  // the same for every value
+      AppendMetrics(prefix, of_value, model);
     }
   }
 

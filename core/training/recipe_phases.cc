@@ -12,10 +12,9 @@
 #include "core/training/basis.h"
 #include "core/training/composite_learner.h"
 #include "core/training/evaluation.h"
-#include "core/training/label_counts.h"
 #include "core/training/no_model.h"
 #include "core/training/predictor.h"
-#include "core/training/recipe_splits.h"
+#include "core/training/recipe_checks.h"
 #include "core/training/task_rows.h"
 
 namespace mercer {
@@ -88,14 +87,8 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
   MERCER_RETURN_IF_ERROR(ValidateRecipe(*run_.entry, recipe_));
   MERCER_ASSIGN_OR_RETURN(options_, CompleteOptions(*run_.entry, recipe_.options));
   MERCER_ASSIGN_OR_RETURN(target_, FindTarget(recipe_, *run_.dataset));
-  if (run_.dataset->rows < 1) {
-    return absl::InvalidArgumentError("the data set has no rows");
-  }
-  MERCER_RETURN_IF_ERROR(CheckClassWeightLabels());
-  MERCER_ASSIGN_OR_RETURN(splits_,
-                          MakeSplits(*run_.entry, recipe_, *run_.dataset, *target_, context));
+  MERCER_ASSIGN_OR_RETURN(splits_, CheckRows(*run_.entry, recipe_, *run_.dataset, context));
   num_phases_ = plan_.CountPhases(splits_.size());
-  MERCER_RETURN_IF_ERROR(CheckFolds());
   if (!state.empty()) {
     MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
     saved_phase_ = progress_.phase;
@@ -103,69 +96,6 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
   interruption_.emplace(
       started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
       [this] { return observer_.StopRequested(); }, clock_);
-  return absl::OkStatus();
-}
-
-absl::Status RecipePhases::CheckClassWeightLabels() const {
-  if (recipe_.class_weighting != ClassWeighting::kExplicit) {
-    return absl::OkStatus();
-  }
-  std::vector<Index> known;
-  for (Index row = 0; row < target_->values.size(); ++row) {
-    if (!std::isnan(target_->values(row))) {
-      known.push_back(row);
-    }
-  }
-  MERCER_ASSIGN_OR_RETURN(const OutputCoding coding,
-                          OutputCoding::FromLabels(*target_, known, recipe_.coding));
-  FieldViolations violations;
-  for (const auto& [label, weight] : recipe_.class_weights) {
-    const auto& classes = coding.classes();
-    violations.Check(std::find(classes.begin(), classes.end(), label) != classes.end(),
-                     absl::StrCat("class_weights[", label, "]"),
-                     absl::StrCat("no row of column '", target_->schema.name, "' has this label"));
-  }
-  return violations.ToStatus();
-}
-
-// A fold whose training rows hold one class is refused before any training; a fold that lacks one
-// of several classes is not.
-absl::Status RecipePhases::CheckFolds() const {
-  if (recipe_.validation.kind != ValidationKind::kFolds) {
-    return absl::OkStatus();
-  }
-  MERCER_RETURN_IF_ERROR(CheckTasksOfFolds());
-  if (recipe_.kind != TargetKind::kClassification) {
-    return absl::OkStatus();
-  }
-  LabelCounts counts(*target_);
-  for (size_t fold = 0; fold < splits_.size(); ++fold) {
-    if (counts.TrainableWithout(splits_[fold].held_out)) {
-      continue;
-    }
-    const absl::Status coded =
-        OutputCoding::FromLabels(*target_, splits_[fold].training, recipe_.coding).status();
-    if (!coded.ok()) {
-      return InFold(fold + 1, coded);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status RecipePhases::CheckTasksOfFolds() const {
-  MERCER_ASSIGN_OR_RETURN(const RoleColumn* column,
-                          FindTaskColumn(*run_.entry, recipe_, *run_.dataset));
-  if (column == nullptr) {
-    return absl::OkStatus();
-  }
-  MERCER_ASSIGN_OR_RETURN(const TaskCoding tasks, TaskCoding::FromAllRows(*column));
-  const TaskCounts counts(tasks, *column, *target_, recipe_.kind == TargetKind::kClassification);
-  for (size_t fold = 0; fold < splits_.size(); ++fold) {
-    const absl::Status status = counts.CheckWithout(splits_[fold].held_out);
-    if (!status.ok()) {
-      return InFold(fold + 1, status);
-    }
-  }
   return absl::OkStatus();
 }
 
@@ -258,8 +188,21 @@ Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& opti
   return model;
 }
 
+std::vector<Metric> RecipePhases::EvaluateBaseline(const OutputCoding& coding,
+                                                   const RecipeProblem& made,
+                                                   const RoleColumn& labels) const {
+  std::vector<Index> rows;
+  for (const TaskData& task : made.problem.tasks) {
+    rows.insert(rows.end(), task.rows.begin(), task.rows.end());
+  }
+  const RoleColumn* const column = run_.dataset->FindColumn(ColumnRole::kWeight);
+  const Vector weights = column == nullptr ? Vector() : Vector(column->values(rows));
+  return EvaluateConstant(coding, SelectLabels(*target_, rows),
+                          column == nullptr ? nullptr : &weights, labels);
+}
+
 absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const Model> model,
-                                                           const PreparedData& inputs,
+                                                           const RecipeProblem& made,
                                                            const std::vector<Index>& rows,
                                                            RunContext& context) const {
   const OutputCoding coding = model->coding;
@@ -267,22 +210,19 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                           Predictor::Make(std::move(model)));
   MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          PredictRows(*predictor, inputs, rows, context));
+                          PredictRows(*predictor, *made.inputs, rows, context));
   const RoleColumn labels = SelectLabels(*target_, rows);
   std::vector<Metric> metrics = EvaluatePrediction(coding, prediction, labels);
   MERCER_RETURN_IF_ERROR(
-      AddTaskMetrics({coding, tasks}, prediction, labels, inputs, rows, context, metrics));
+      AddTaskMetrics({coding, tasks}, prediction, labels, *made.inputs, rows, context, metrics));
+  for (const Metric& metric : EvaluateBaseline(coding, made, labels)) {
+    metrics.push_back({absl::StrCat(kBaselinePrefix, metric.name), metric.value});
+  }
   return metrics;
 }
 
 absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {
-  if (!absl::IsInvalidArgument(status)) {
-    return status;
-  }
-  FieldViolations violations;
-  violations.Add("validation.folds", absl::StrCat("fold ", fold, " of ", splits_.size(),
-                                                  " cannot be trained: ", status.message()));
-  return WithReason(violations.ToStatus(), GetReason(status), GetErrorMetadata(status));
+  return ErrorOfFold(fold, splits_.size(), status);
 }
 
 void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model) {

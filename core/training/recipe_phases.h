@@ -57,9 +57,9 @@ class RecipePhases {
                                         const WarmStart* warm_start, RunContext& context);
   Model Assemble(const RecipeProblem& made, const OptionValues& options,
                  const TrainingOutcome& outcome) const;
-  // Metrics of the model on other rows of its table.
+  // Metrics of the model on other rows of its table, and after them those of the best constant answer: "baseline.accuracy".
   absl::StatusOr<std::vector<Metric>> Evaluate(std::shared_ptr<const Model> model,
-                                               const PreparedData& inputs,
+                                               const RecipeProblem& made,
                                                const std::vector<Index>& rows,
                                                RunContext& context) const;
   void EndPhase(int64_t iterations);
@@ -70,9 +70,9 @@ class RecipePhases {
   absl::Status InFold(size_t fold, const absl::Status& status) const;
 
  private:
-  absl::Status CheckClassWeightLabels() const;
-  absl::Status CheckFolds() const;
-  absl::Status CheckTasksOfFolds() const;
+  // What every model has to beat on rows with these labels.
+  std::vector<Metric> EvaluateBaseline(const OutputCoding& coding, const RecipeProblem& made,
+                                       const RoleColumn& labels) const;
   double SecondsUsed() const;
   bool TimeLimited() const;
   std::string EncodeNow(std::string_view run_state) const;

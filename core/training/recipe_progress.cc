@@ -1,5 +1,6 @@
 #include "core/training/recipe_progress.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/training/encoding.h"
+#include "core/training/evaluation.h"
 
 namespace mercer {
 namespace {
@@ -37,6 +39,8 @@ std::vector<Metric> RecipeProgress::MeanMetrics(size_t value) const {
   for (const auto& [name, metric] : metrics[value]) {
     means.push_back({name, metric.sum / static_cast<double>(metric.count)});
   }
+  std::stable_partition(means.begin(), means.end(),
+                        [](const Metric& metric) { return !IsOfBaseline(metric); });
   return means;
 }
 

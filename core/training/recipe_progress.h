@@ -40,6 +40,7 @@ struct RecipeProgress {
   std::string run_state;             // of the current phase; empty: at its start
 
   void AddMetrics(size_t value, const std::vector<Metric>& found);
+  // By name, those of the baseline last.
   std::vector<Metric> MeanMetrics(size_t value) const;
 };
 

@@ -241,6 +241,7 @@ class TrainingLoop {
     MERCER_RETURN_IF_ERROR(verified.status());
     outcome.certificate = std::move(verified->certificate);
     outcome.metrics = std::move(verified->metrics);
+    AddLimit(outcome);
     if (Contradicts(outcome.certificate)) {
       return absl::InternalError(absl::StrCat("the verified dual value ", outcome.certificate.dual,
                                               " is above the primal value ",
@@ -249,6 +250,14 @@ class TrainingLoop {
     outcome.iterations = loop_.iterations;
     outcome.stop_reason = HonestReason(reason, outcome.certificate);
     return outcome;
+  }
+
+  void AddLimit(TrainingOutcome& outcome) const {
+    const std::string& option = outcome.point.limit_reached;
+    if (!option.empty()) {
+      outcome.metrics.push_back({absl::StrCat(kLimitPrefix, option),
+                                 static_cast<double>(std::get<int64_t>(options_.at(option)))});
+    }
   }
 
   // kConverged and kObjectiveZero are what the certificate says, not what the learner says.

@@ -53,10 +53,13 @@ class RunObserver {
   virtual bool StopRequested() { return false; }
 };
 
+// Before the name of an option, the metric that says that it ended the search: "limit_reached.max_groups", its value.
+inline constexpr char kLimitPrefix[] = "limit_reached.";
+
 struct TrainingOutcome {
   TrainedPoint point;       // function and summary in the user's unit, the witness in the problem's
   Certificate certificate;  // from verify, not from the learner's own report; in the user's unit
-  std::vector<Metric> metrics;  // of the verifier
+  std::vector<Metric> metrics;  // of the verifier, and TrainedPoint::limit_reached
   StopReason stop_reason = StopReason::kConverged;
   int64_t iterations = 0;
 };

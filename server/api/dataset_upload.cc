@@ -1,6 +1,7 @@
 #include "server/api/dataset_upload.h"
 
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -303,6 +304,23 @@ absl::StatusOr<WrittenDataset> DatasetUpload::WriteContent(
   return ReadAndWrite(header_.parts(), session_->files(), context_, is_cancelled);
 }
 
+void DatasetUpload::DescribeIgnored(v1::Dataset& description) const {
+  std::set<std::string> names;
+  for (const v1::UploadPart& part : header_.parts()) {
+    for (const auto& [name, role] : part.csv().roles()) {
+      if (role == v1::COLUMN_ROLE_IGNORED) {
+        names.insert(name);
+      }
+    }
+    for (const v1::DenseColumn& column : part.dense().columns()) {
+      if (column.role() == v1::COLUMN_ROLE_IGNORED) {
+        names.insert(column.name());
+      }
+    }
+  }
+  description.mutable_ignored_columns()->Assign(names.begin(), names.end());
+}
+
 absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_digest,
                                                  const std::function<bool()>& is_cancelled) {
   MERCER_ASSIGN_OR_RETURN(WrittenDataset written, WriteContent(is_cancelled));
@@ -313,6 +331,7 @@ absl::StatusOr<v1::Dataset> DatasetUpload::Store(const std::string& upload_diges
   MERCER_ASSIGN_OR_RETURN(v1::Dataset description,
                           DescribeDataset(dataset, written.scan, is_cancelled));
   WriteQuality(dataset, quality, *description.mutable_quality());
+  DescribeIgnored(description);
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, written.blob->Commit());
   DatasetRecord record;
   record.id = dataset_id_;

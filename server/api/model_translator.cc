@@ -1,8 +1,12 @@
 #include "server/api/model_translator.h"
 
+#include <set>
+#include <string>
+
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/features/gabor_family.h"
+#include "server/api/dataset_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/matrix_translator.h"
 #include "server/api/option_translator.h"
@@ -210,13 +214,43 @@ absl::Status WriteModelFunction(const Model& model, v1::Model* message) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Columns of the training data that are no features, nor what the model is about.
+void WriteIgnoredColumns(const VersionContext& context, const Model& model, v1::Model& message) {
+  std::set<std::string> names;
+  for (const DatasetRecord& record : context.datasets) {
+    const absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
+    if (!info.ok()) {
+      continue;  // the rows were read; what is told of them is not worth the model
+    }
+    const auto& ignored = info->description.ignored_columns();
+    names.insert(ignored.begin(), ignored.end());
+    for (const v1::Column& column : info->description.role_columns()) {
+      names.insert(column.name());
+    }
+  }
+  names.erase(model.target);
+  if (model.tasks.has_column()) {
+    names.erase(model.tasks.column());
+  }
+  message.mutable_ignored_columns()->Assign(names.begin(), names.end());
+}
+
+}  // namespace
+
 std::string EncodeModelSummary(const VersionContext& context, const Model& model) {
   v1::Model message = SummarizeModel(model);
   v1::Lineage* lineage = message.mutable_lineage();
   lineage->set_job(JobName(context.job->id));
   absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(context.job->request);
   if (request.ok()) {
+    *message.mutable_warnings() = request->decisions();
     *lineage->mutable_request() = *std::move(request);
+  }
+  WriteIgnoredColumns(context, model, message);
+  for (const TrainingWarning& warning : context.warnings) {
+    *message.add_warnings() = WriteWarning(warning);
   }
   for (const DatasetRecord& dataset : context.datasets) {
     lineage->add_data_digests(dataset.blob);

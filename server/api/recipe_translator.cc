@@ -359,6 +359,40 @@ v1::TrainRequest WithTargetScaling(v1::TrainRequest request) {
   return request;
 }
 
+void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request) {
+  const TrainingRecipe& recipe = completed.recipe;
+  if (recipe.kind == TargetKind::kRegression) {
+    request.set_target_kind(v1::TARGET_KIND_REGRESSION);
+  }
+  if (recipe.path.has_value() && !request.has_path()) {
+    v1::OptionPath& path = *request.mutable_path();
+    path.set_option(recipe.path->option);
+    path.mutable_values()->Assign(recipe.path->values.begin(), recipe.path->values.end());
+  }
+  if (recipe.validation.kind == ValidationKind::kHoldOut && !request.has_validation()) {
+    request.mutable_validation()->mutable_hold_out();
+  } else if (recipe.validation.kind == ValidationKind::kFolds && !request.has_validation()) {
+    v1::Folds& folds = *request.mutable_validation()->mutable_folds();
+    if (recipe.validation.folds.has_value()) {
+      folds.set_count(*recipe.validation.folds);
+    }
+  }
+  for (const TrainingWarning& decision : completed.decisions) {
+    *request.add_decisions() = WriteWarning(decision);
+  }
+}
+
+v1::Warning WriteWarning(const TrainingWarning& warning) {
+  static_assert(v1::WARNING_CODE_OPTION_CHOSEN == static_cast<int>(WarningCode::kOptionChosen) + 1);
+  v1::Warning message;
+  message.set_code(static_cast<v1::WarningCode>(static_cast<int>(warning.code) + 1));
+  message.set_message(warning.message);
+  for (const auto& [name, value] : warning.values) {
+    (*message.mutable_values())[name] = value;
+  }
+  return message;
+}
+
 std::string EncodeTrainRequest(const v1::TrainRequest& request) {
   v1::TrainRequest stored = request;
   stored.clear_request_id();

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include "core/base/errors.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe_defaults.h"
 #include "mercer/v1/training.pb.h"
 #include "server/jobs/job_planner.h"
 
@@ -17,6 +17,10 @@ namespace mercer::server {
 // The request with the target scaling that its client left open. Stored requests of earlier versions, which did not know the field,
 // mean none.
 v1::TrainRequest WithTargetScaling(v1::TrainRequest request);
+
+// Writes what was decided into the request that left it open.
+void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request);
+v1::Warning WriteWarning(const TrainingWarning& warning);
 
 // What a client sent, in stored bytes: equal content gives equal bytes. The request_id is left out.
 std::string EncodeTrainRequest(const v1::TrainRequest& request);

@@ -5,6 +5,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/training/default_kernels.h"
+#include "core/training/recipe_defaults.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/model_translator.h"
 #include "server/api/recipe_translator.h"
@@ -21,13 +22,18 @@ absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
   MERCER_ASSIGN_OR_RETURN(v1::TrainRequest message, DecodeTrainRequest(request));
   MERCER_ASSIGN_OR_RETURN(const JobPlan plan,
                           ReadTrainRequest(message, find_learner_, default_threads_));
+  const LearnerEntry* const entry = find_learner_(plan.recipe.learner);
+  const bool kind_is_open = message.target_kind() == v1::TARGET_KIND_UNSPECIFIED;
+  MERCER_ASSIGN_OR_RETURN(const CompletedRecipe completed,
+                          CompleteRecipe(*entry, plan.recipe, kind_is_open, dataset));
+  WriteDecisions(completed, message);
   v1::Learner& learner = *message.mutable_learner();
   google::protobuf::Message& options = *learner.GetReflection()->MutableMessage(
       &learner, v1::Learner::descriptor()->FindFieldByName(plan.recipe.learner));
   const google::protobuf::FieldDescriptor* field =
       options.GetDescriptor()->FindFieldByName("kernels");
   if (field == nullptr) {
-    return std::string(request);
+    return EncodeTrainRequest(message);
   }
   const google::protobuf::Reflection& reflection = *options.GetReflection();
   const int given = reflection.FieldSize(options, field);
@@ -36,7 +42,7 @@ absl::StatusOr<std::string> RequestPlanner::Complete(std::string_view request,
         static_cast<v1::KernelGrid&>(*reflection.MutableRepeatedMessage(&options, field, i)));
   }
   if (given == 0) {
-    for (const KernelGrid& grid : DefaultKernels(plan.recipe, dataset)) {
+    for (const KernelGrid& grid : DefaultKernels(completed.recipe, dataset)) {
       reflection.AddMessage(&options, field)->CopyFrom(WriteKernelGrid(grid));
     }
   }

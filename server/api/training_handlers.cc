@@ -88,10 +88,21 @@ const LearnerEntry* TrainingHandlers::FindLearner(std::string_view name) const {
 
 absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
     const v1::TrainRequest& request) const {
-  const auto find = [this](std::string_view name) { return FindLearner(name); };
-  MERCER_RETURN_IF_ERROR(ReadTrainRequest(request, find, context_.limits.default_threads).status());
+  const auto check = [this](const v1::TrainRequest& asked) {
+    const auto find = [this](std::string_view name) { return FindLearner(name); };
+    return ReadTrainRequest(asked, find, context_.limits.default_threads).status();
+  };
+  v1::TrainRequest asked = request;
+  asked.clear_decisions();
+  absl::Status valid = check(asked);
+  if (!valid.ok() && asked.target_kind() == v1::TARGET_KIND_UNSPECIFIED) {
+    // An option that is for numbers alone says what the target is.
+    asked.set_target_kind(v1::TARGET_KIND_REGRESSION);
+    valid = check(asked).ok() ? absl::OkStatus() : valid;
+  }
+  MERCER_RETURN_IF_ERROR(valid);
   JobSubmission submission;
-  submission.request = EncodeTrainRequest(WithTargetScaling(request));
+  submission.request = EncodeTrainRequest(WithTargetScaling(std::move(asked)));
   if (submission.request.size() > kMaxStoredRequestBytes) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           "the request has ", submission.request.size(), " bytes, at most ",
@@ -208,6 +219,8 @@ absl::StatusOr<v1::EstimateCostResponse> TrainingHandlers::EstimateCost(
   response.set_memory_budget_bytes(cost->memory_budget_bytes);
   response.set_fits(cost->memory_bytes <= cost->memory_budget_bytes);
   SetDuration(cost->time, response.mutable_time());
+  MERCER_ASSIGN_OR_RETURN(const v1::TrainRequest completed, DecodeTrainRequest(cost->request));
+  *response.mutable_decisions() = completed.decisions();
   return response;
 }
 

@@ -4,8 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/byte_count.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
+#include "core/training/recipe_checks.h"
 #include "server/jobs/job_event.h"
 #include "server/jobs/training_data.h"
 #include "server/storage/refusals.h"
@@ -24,12 +26,36 @@ absl::StatusOr<const LearnerEntry*> ValidatePlan(const LearnerLookup& find_learn
   return entry;
 }
 
+namespace {
+
+// What is known of the data before any row of it is joined.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenShape(const AttemptEnvironment& environment,
+                                                         const JobPlan& plan) {
+  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
+  for (size_t i = 0; i < data.records.size(); ++i) {
+    if (data.records[i].hidden) {
+      return DatasetNotFound(plan.dataset_ids[i]);
+    }
+  }
+  return ShapeOfContents(data.contents);
+}
+
+size_t BytesOfValues(const Dataset& dataset) {
+  ByteCount bytes(0);
+  for (const FeatureBlock& block : dataset.blocks) {
+    const size_t values = block.is_sparse ? block.sparse.values.size()
+                                          : static_cast<size_t>(block.values.view().size());
+    bytes = bytes + ByteCount(values) * ByteCount(sizeof(double));
+  }
+  return bytes.value();
+}
+
+}  // namespace
+
 absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
                                              std::string_view request, const JobPlan& plan) {
   MERCER_RETURN_IF_ERROR(ValidatePlan(environment.dependencies.find_learner, plan).status());
-  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
-                          ShapeOfContents(data.contents));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
   const JobPlanner& planner = *environment.dependencies.planner;
   CompleteRequest complete;
   MERCER_ASSIGN_OR_RETURN(complete.request, planner.Complete(request, *shape));
@@ -37,18 +63,23 @@ absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environme
   return complete;
 }
 
+absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan) {
+  MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
+                          ValidatePlan(environment.dependencies.find_learner, plan));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
+  MERCER_RETURN_IF_ERROR(CheckNamedColumns(plan.recipe, *shape));
+  MERCER_RETURN_IF_ERROR(CheckRows(*entry, plan.recipe, *shape, RunContext()).status());
+  const bool has_values = plan.dataset_ids.size() == 1;
+  return has_values && BytesOfValues(*shape) <= kMostCheckedBytes
+             ? CheckMissingValues(plan.recipe, *shape, RunContext())
+             : absl::OkStatus();
+}
+
 absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment,
                                         const JobPlan& plan) {
   MERCER_ASSIGN_OR_RETURN(const LearnerEntry* entry,
                           ValidatePlan(environment.dependencies.find_learner, plan));
-  MERCER_ASSIGN_OR_RETURN(const OpenedData data, OpenData(*environment.datasets, plan.dataset_ids));
-  for (size_t i = 0; i < data.records.size(); ++i) {
-    if (data.records[i].hidden) {
-      return DatasetNotFound(plan.dataset_ids[i]);
-    }
-  }
-  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape,
-                          ShapeOfContents(data.contents));
+  MERCER_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> shape, OpenShape(environment, plan));
   MERCER_ASSIGN_OR_RETURN(const ScratchChoice choice,
                           environment.scratch->Choose(*entry, plan.recipe, *shape,
                                                       environment.options.memory_budget_bytes));

@@ -27,6 +27,11 @@ struct CompleteRequest {
 absl::StatusOr<CompleteRequest> MakeComplete(const AttemptEnvironment& environment,
                                              std::string_view request, const JobPlan& plan);
 
+// Refuses what the training would fail on for its data. Missing values are looked for in a single data set of up to
+// kMostCheckedBytes; in more the job finds them. Errors: those of CheckRows, CheckNamedColumns and CheckMissingValues.
+absl::Status CheckJobData(const AttemptEnvironment& environment, const JobPlan& plan);
+inline constexpr size_t kMostCheckedBytes = size_t{1} << 30;
+
 // Errors: those of ValidatePlan and of the data.
 absl::StatusOr<JobEstimate> EstimateJob(const AttemptEnvironment& environment, const JobPlan& plan);
 

@@ -324,8 +324,10 @@ absl::Status JobAttempt::StoreModel(const Prepared& prepared, const Model& model
   version.model_bytes = model_blob.size();
   version.witness_blob = witness_blob.digest();
   version.witness_bytes = witness_blob.size();
-  version.summary =
-      dependencies_.planner->SummarizeModel({&job_, &prepared.plan, prepared.data.records}, model);
+  version.summary = dependencies_.planner->SummarizeModel(
+      {&job_, &prepared.plan, prepared.data.records,
+       FindWarnings(prepared.plan.recipe, *prepared.data.rows, model)},
+      model);
   labels.insert(job_.labels.begin(), job_.labels.end());
   version.labels = std::move(labels);
   success.blobs.push_back(std::move(model_blob));

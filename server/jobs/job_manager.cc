@@ -82,10 +82,7 @@ class JobManager::Impl {
   absl::StatusOr<CreatedJob> Submit(const JobSubmission& submission);
   absl::StatusOr<JobRecord> Cancel(const std::string& job_id, const OwnerCheck& check);
   absl::StatusOr<JobRecord> StopJob(const std::string& job_id, const OwnerCheck& check);
-  absl::StatusOr<JobEstimate> Estimate(const JobPlan& plan) {
-    return EstimateJob(environment_, plan);
-  }
-  absl::StatusOr<JobCost> EstimateCost(const JobPlan& plan);
+  absl::StatusOr<JobCost> EstimateCost(std::string_view request);
   void Drain() { Stop(&JobAttempt::Drain); }
   void SetLimits(const JobLimits& limits) {
     environment_.options.max_lost_attempts = limits.max_lost_attempts;
@@ -190,10 +187,11 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   }
   MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
                           MakeComplete(environment_, submission.request, plan));
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(complete.plan));
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, complete.plan));
   if (estimate.memory_bytes > environment_.options.memory_budget_bytes) {
     return JobTooLarge(estimate.memory_bytes, environment_.options.memory_budget_bytes);
   }
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, complete.plan));
   NewJob job = MakeJob(submission, digest, complete, estimate, clock().Now());
   job.limits = environment_.options.queue_limits;
   MERCER_ASSIGN_OR_RETURN(CreatedJob created, storage().jobs().CreateJob(std::move(job)));
@@ -201,14 +199,19 @@ absl::StatusOr<CreatedJob> JobManager::Impl::Submit(const JobSubmission& submiss
   return created;
 }
 
-absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(const JobPlan& plan) {
-  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, Estimate(plan));
+absl::StatusOr<JobCost> JobManager::Impl::EstimateCost(std::string_view request) {
+  MERCER_ASSIGN_OR_RETURN(const JobPlan asked, planner().Plan(request));
+  MERCER_ASSIGN_OR_RETURN(CompleteRequest complete, MakeComplete(environment_, request, asked));
+  const JobPlan& plan = complete.plan;
+  MERCER_ASSIGN_OR_RETURN(const JobEstimate estimate, EstimateJob(environment_, plan));
+  MERCER_RETURN_IF_ERROR(CheckJobData(environment_, plan));
   const RunningConditions conditions{rates_.Get(), plan.num_threads,
                                      static_cast<size_t>(environment_.options.cache_bytes)};
   MERCER_ASSIGN_OR_RETURN(
       const absl::Duration time,
       EstimateJobTime(environment_.dependencies.find_learner, datasets_, plan, conditions));
-  return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes};
+  return JobCost{estimate.memory_bytes, time, environment_.options.memory_budget_bytes,
+                 std::move(complete.request)};
 }
 
 absl::StatusOr<JobRecord> JobManager::Impl::Cancel(const std::string& job_id,
@@ -460,10 +463,7 @@ absl::StatusOr<JobRecord> JobManager::Stop(const std::string& job_id, const Owne
 }
 
 absl::StatusOr<JobCost> JobManager::Estimate(std::string_view request) {
-  MERCER_ASSIGN_OR_RETURN(const JobPlan plan, impl_->planner().Plan(request));
-  MERCER_ASSIGN_OR_RETURN(const CompleteRequest complete,
-                          MakeComplete(impl_->environment(), request, plan));
-  return impl_->EstimateCost(complete.plan);
+  return impl_->EstimateCost(request);
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> JobManager::OpenDataset(

@@ -100,6 +100,7 @@ struct JobCost {
   int64_t memory_bytes = 0;  // upper bound
   absl::Duration time;  // on this machine, when nothing else runs; about right within a factor of 3
   int64_t memory_budget_bytes = 0;  // of all running jobs; one that needs more is refused
+  std::string request;              // as it would be stored, see JobPlanner::Complete
 };
 
 struct StoredModel;  // model_verification.h

@@ -10,6 +10,7 @@
 
 #include "core/training/learner.h"
 #include "core/training/recipe.h"
+#include "core/training/warnings.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {
@@ -30,6 +31,7 @@ struct VersionContext {
   const JobRecord* job = nullptr;
   const JobPlan* plan = nullptr;
   std::vector<DatasetRecord> datasets;  // in the order of the plan
+  std::vector<TrainingWarning> warnings;
 };
 
 // Thread-safe: workers call it at the same time. The same payload always means the same plan.

@@ -246,14 +246,13 @@ TEST_F(BadRequestsTest, WatchersThatVanishDisturbNobody) {
   EXPECT_EQ(WaitForEnd(job.name()).state(), v1::JOB_STATE_SUCCEEDED);
 }
 
-TEST_F(BadRequestsTest, DataThatCannotBeTrainedOnFailTheJobWithAReason) {
+TEST_F(BadRequestsTest, DataThatCannotBeTrainedOnAreRefusedWithAReason) {
   v1::Dataset dataset;
   ASSERT_TRUE(Upload("x1,label\n1,0\n2,0\n3,0\n", "single", &dataset).ok());
-  const v1::Job job = WaitForEnd(TrainOk(MakeRequest("datasets/single")).name());
-  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
-  EXPECT_EQ(job.error().code(), static_cast<int>(StatusCode::INVALID_ARGUMENT))
-      << job.error().ShortDebugString();
-  EXPECT_EQ(job.reason(), "ONE_CLASS");
+  const grpc::Status status = Train(MakeRequest("datasets/single"));
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
+  EXPECT_EQ(ReasonOf(status), "ONE_CLASS");
+  EXPECT_EQ(CountJobs(), 0);
 }
 
 TEST_F(BadRequestsTest, JobAboveTheMemoryBudgetIsRefusedWithItsEstimate) {

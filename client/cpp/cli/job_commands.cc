@@ -41,7 +41,8 @@ absl::StatusOr<ExitCode> ReportSuccess(Session& session, const v1::Job& job) {
   session.out() << job.model() << "  "
                 << EnumWord(*v1::StopReason_descriptor(), model.stop_reason()) << "\n"
                 << FormatCertificate(model.certificate()) << FormatMetrics(model.metrics())
-                << "Show it: mercer show " << model.name() << std::endl;
+                << FormatWarnings(model.warnings(), session.terminal()) << "Show it: mercer show "
+                << model.name() << std::endl;
   return ExitCode::kOk;
 }
 

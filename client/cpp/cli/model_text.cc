@@ -22,6 +22,7 @@ namespace mercer::client {
 namespace {
 
 constexpr int kLabelWidth = 16;
+constexpr int kWarningLabelWidth = 9;
 constexpr int kMaxBarWidth = 30;
 constexpr int kMinNameWidth = 20;
 constexpr size_t kMaxShownNames = 12;
@@ -193,6 +194,20 @@ std::string FormatWeights(const WeighedNames& weighed, const Terminal& terminal,
 constexpr char kPathPrefix[] = "path.";
 // Metrics of a single task, behind those of all rows: "folds.task.ann.rmse".
 constexpr char kTaskPrefix[] = "task.";
+// What always the same answer scores, behind those of the model: "held_out.baseline.accuracy".
+constexpr char kBaselinePrefix[] = "baseline.";
+// A limit that ended the search, which a warning tells.
+constexpr char kLimitPrefix[] = "limit_reached.";
+
+// A line below that of the model's own metrics. `metrics`: "accuracy 0.7".
+std::string FormatBaseline(const std::vector<std::string>& metrics) {
+  if (metrics.empty()) {
+    return "";
+  }
+  const bool of_classes = absl::StartsWith(metrics[0], "accuracy");
+  return absl::StrCat(Pad("  baseline", 13), " ", absl::StrJoin(metrics, "  "),
+                      of_classes ? "  always the most frequent class" : "  always the mean", "\n");
+}
 
 // A line for each task. `metrics`: "task.ann.rmse"; a task's name may have dots.
 std::string FormatTaskMetrics(const std::vector<std::pair<std::string, double>>& metrics) {
@@ -238,10 +253,12 @@ std::string FormatCertificate(const v1::Certificate& certificate) {
 
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
   std::map<std::string, std::vector<std::string>> groups;
+  std::map<std::string, std::vector<std::string>> baselines;
   std::map<std::string, std::vector<std::pair<std::string, double>>> of_tasks;
   for (const v1::Metric& metric : metrics) {
-    if (absl::StartsWith(metric.name(), kPathPrefix)) {
-      continue;  // FormatPath
+    if (absl::StartsWith(metric.name(), kPathPrefix) ||
+        absl::StartsWith(metric.name(), kLimitPrefix)) {
+      continue;  // FormatPath, FormatWarnings
     }
     const size_t dot = metric.name().find('.');
     const std::string group = dot == std::string::npos ? "metrics" : metric.name().substr(0, dot);
@@ -251,13 +268,31 @@ std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& 
       of_tasks[group].emplace_back(name, metric.value());
       continue;
     }
+    if (absl::StartsWith(name, kBaselinePrefix)) {
+      baselines[group].push_back(
+          absl::StrFormat("%s %.4g", name.substr(std::size(kBaselinePrefix) - 1), metric.value()));
+      continue;
+    }
     groups[group].push_back(absl::StrFormat("%s %.4g", name, metric.value()));
   }
   std::string text;
   for (const auto& [group, values] : groups) {
     const std::string label = group == "held_out" ? "held-out rows" : group;
     absl::StrAppend(&text, Pad(label, 13), " ", absl::StrJoin(values, "  "), "\n",
-                    FormatTaskMetrics(of_tasks[group]));
+                    FormatBaseline(baselines[group]), FormatTaskMetrics(of_tasks[group]));
+  }
+  return text;
+}
+
+std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>& warnings,
+                           const Terminal& terminal) {
+  std::string text;
+  for (const v1::Warning& warning : warnings) {
+    const bool is_decision = warning.code() == v1::WARNING_CODE_NUMERIC_TARGET ||
+                             warning.code() == v1::WARNING_CODE_OPTION_CHOSEN;
+    const std::string label = Pad(is_decision ? "note" : "warning", kWarningLabelWidth);
+    absl::StrAppend(&text, is_decision ? label : Paint(terminal, Colour::kYellow, label),
+                    Wrap(Printable(warning.message()), terminal.width, kWarningLabelWidth), "\n");
   }
   return text;
 }
@@ -317,7 +352,7 @@ std::string FormatModel(const v1::Model& model, const Terminal& terminal, int ma
       Line("labels", Wrapped(LabelsText(model), terminal)),
       Line("description", Wrapped(model.description(), terminal)));
   return absl::StrCat(text, FormatCertificate(model.certificate()), FormatMetrics(model.metrics()),
-                      FormatPath(model),
+                      FormatWarnings(model.warnings(), terminal), FormatPath(model),
                       FormatKernelWeights(model.kernel_weights(), terminal, max_kernels),
                       FormatFeatureWeights(model.feature_weights(), terminal, max_kernels));
 }

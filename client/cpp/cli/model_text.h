@@ -21,6 +21,9 @@ std::string FormatFeatureWeights(const v1::FeatureWeights& weights, const Termin
                                  int max_features);
 // The values of an option that the job went through, a line each; nothing when there was one training.
 std::string FormatPath(const v1::Model& model);
+// A line for each thing that the user should know, and for each decision of the server.
+std::string FormatWarnings(const google::protobuf::RepeatedPtrField<v1::Warning>& warnings,
+                           const Terminal& terminal);
 // "accuracy 0.942, auc 0.981" for each way of measuring, a line each, but for those of a path; those of single tasks below.
 std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& metrics);
 

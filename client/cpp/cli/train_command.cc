@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/cli/commands.h"
+#include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/text.h"
 #include "client/cpp/cli/train_request.h"
 #include "client/cpp/kernel_syntax.h"
@@ -33,7 +34,8 @@ absl::StatusOr<ExitCode> ReportCost(Session& session, v1::TrainRequest request) 
                 << "memory  at most " << FormatBytes(cost.memory_bytes()) << " of "
                 << FormatBytes(cost.memory_budget_bytes())
                 << (cost.fits() ? "" : ": too much for this server, which would refuse the job")
-                << std::endl;
+                << "\n"
+                << FormatWarnings(cost.decisions(), session.terminal()) << std::flush;
   return ExitCode::kOk;
 }
 
@@ -59,7 +61,8 @@ absl::StatusOr<ExitCode> Train(Session& session, const TrainFlags& flags,
     return WatchToTheEnd(session, job.name());
   }
   if (!session.json()) {
-    session.out() << "Watch it: mercer watch " << job.name() << std::endl;
+    session.out() << FormatWarnings(job.request().decisions(), session.terminal())
+                  << "Watch it: mercer watch " << job.name() << std::endl;
   }
   return ExitCode::kOk;
 }
@@ -74,7 +77,13 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
       ->allow_extra_args(false);
   command.add_option("--target", flags.target,
                      "Column to be predicted; default: the one uploaded as target");
-  command.add_flag("--regression", flags.regression, "The target is a number, not a class");
+  CLI::Option* regression =
+      command.add_flag("--regression", flags.regression, "The target is a number, not a class");
+  command
+      .add_flag("--classes", flags.classes,
+                "The values of the target are classes, even if they are numbers; default: a column "
+                "of more than 20 different numbers is a number")
+      ->excludes(regression);
   command.add_option("--target-scaling", flags.target_scaling,
                      "Regression: standardize (default; C, epsilon and lambda then do not depend "
                      "on the unit of the target), none");

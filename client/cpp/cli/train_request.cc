@@ -183,8 +183,10 @@ absl::StatusOr<v1::TrainRequest> MakeTrainRequest(const TrainFlags& flags) {
   request.add_data()->set_dataset(FullName("datasets", flags.data));
   SetTasks(flags, request);
   request.set_target(flags.target);
-  request.set_target_kind(flags.regression ? v1::TARGET_KIND_REGRESSION
-                                           : v1::TARGET_KIND_CLASSIFICATION);
+  if (flags.regression || flags.classes) {
+    request.set_target_kind(flags.regression ? v1::TARGET_KIND_REGRESSION
+                                             : v1::TARGET_KIND_CLASSIFICATION);
+  }
   if (!flags.target_scaling.empty()) {
     MERCER_ASSIGN_OR_RETURN(
         const int scaling,

@@ -21,6 +21,7 @@ struct TrainFlags {
   std::vector<std::string> further_tasks;  // data sets, each a task as `data` then is
   std::string target;
   bool regression = false;
+  bool classes = false;  // neither: the server decides
   std::string target_scaling;
   bool one_vs_one = false;
   std::string hold_out;  // a share, or "split"

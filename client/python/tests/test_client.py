@@ -300,10 +300,21 @@ def test_missing_values_are_imputed_on_request(client, rings):
     dataset = client.upload(holes, labels, allow_missing=True)
     model = train(client, dataset, imputation="mean_or_most_frequent")
     assert np.mean(model.predict(holes) == labels) > 0.8
-    with pytest.raises(mercer.JobFailedError) as caught:
-        train(client, dataset)
+    with pytest.raises(mercer.InvalidRequestError) as caught:
+        train(client, dataset)  # before there is a job
     assert caught.value.reason == "BAD_CELL"
-    assert caught.value.job.startswith("jobs/")
+    assert caught.value.metadata["column"].startswith("x")
+
+
+def test_a_target_that_is_left_open_is_decided_by_its_numbers(client, rings):
+    features, _ = rings
+    dataset = client.upload(features, np.arange(len(features)) % 28 + 1)
+    model = client.train(dataset, "kernel_ridge").wait()
+    assert model.predict_all(features[:2]).labels is None
+    assert "28 different numbers" in model.warnings[0].message
+    assert model.warnings[0].values["different_values"] == "28"
+    classes = client.train(dataset, "kernel_ridge", regression=False).wait()
+    assert len(classes.get().coding.classes) == 28
 
 
 def test_a_repeated_request_is_the_same_job(client, rings):

@@ -189,6 +189,14 @@ LearnerEntry Entry() {
   entry.joint_outputs = true;
   entry.several_tasks = true;
   entry.uses_kernels = false;
+  entry.default_path = [](const OptionValues& given) -> std::optional<DefaultPath> {
+    for (const char* const penalty : {"lambda", "lambda_shared", "lambda_unit"}) {
+      if (given.count(penalty) > 0) {
+        return std::nullopt;
+      }
+    }
+    return DefaultPath{"lambda", {0.3, 0.1, 0.03, 0.01, 0.003}};
+  };
   entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
     MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
                             InfiniteFeaturesOptions::Fields().Parse(values));

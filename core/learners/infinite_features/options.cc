@@ -31,7 +31,10 @@ void AddProblem(Schema& schema) {
       "lambda", &InfiniteFeaturesOptions::lambda,
       {.meaning =
            "Weight of the penalty against the sum of the losses, in the unit of lambda_unit. "
-           "Larger chooses fewer features; from the maximum on, none.",
+           "Larger chooses fewer features; from the maximum on, none. A training that is given "
+           "neither it nor lambda_shared, lambda_unit or a path goes through a path, and takes the "
+           "best by its validation or by three folds; the default is for data that are too few "
+           "for folds.",
        .min = 0.0,
        .min_open = true,
        .source = kChosen});

@@ -185,6 +185,7 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
     means.middleRows(g * columns, columns) = group.means;
   }
   TrainedPoint point;
+  point.limit_reached = state_.end == SearchEnd::kMaxGroups ? "max_groups" : "";
   Matrix coefficients(weights.rows(), outputs);
   point.function.bias = master_->point().bias;
   for (Index o = 0; o < outputs; ++o) {

@@ -113,6 +113,12 @@ def _set_stopping(
         request.stopping.time_limit.FromTimedelta(datetime.timedelta(seconds=time_limit))
 
 
+def _target_kind(regression: bool | None) -> Any:
+    if regression is None:
+        return v1.TARGET_KIND_UNSPECIFIED
+    return v1.TARGET_KIND_REGRESSION if regression else v1.TARGET_KIND_CLASSIFICATION
+
+
 def train_request(
     datasets: Sequence[str],
     learner: str,
@@ -123,7 +129,7 @@ def train_request(
     """The message; :meth:`mercer.Client.train` explains `settings`, of which it makes use of every one."""
     request = v1.TrainRequest(
         target=settings.pop("target") or "",
-        target_kind=v1.TARGET_KIND_REGRESSION if settings.pop("regression") else v1.TARGET_KIND_CLASSIFICATION,
+        target_kind=_target_kind(settings.pop("regression")),
         target_scaling=choose("target_scaling", settings.pop("target_scaling"), TARGET_SCALINGS),
         coding=choose("coding", settings.pop("coding"), CODINGS),
         learner=learner_message(learner, options, kernels),

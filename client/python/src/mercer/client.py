@@ -170,7 +170,7 @@ class Client:
         kernels: Kernels = None,
         target: Optional[str] = None,
         task: Optional[str] = None,
-        regression: bool = False,
+        regression: bool | None = None,
         target_scaling: Optional[str] = None,
         coding: Optional[str] = None,
         validation: Validation = None,
@@ -209,8 +209,9 @@ class Client:
         task : str, optional
             Name of the column that says which task a row is of. None: the only column with the role ``task``, for
             learners of several tasks. Empty: all rows are of one task.
-        regression : bool
-            True: the target is a number. False: its values are names of classes.
+        regression : bool, optional
+            True: the target is a number. False: its values are names of classes. None: the server decides; a column
+            of more than 20 different numbers is a number, and the model's `warnings` say so.
         target_scaling : str, optional
             Of a regression: ``"standardize"`` (the default), so that C, epsilon and lambda do not depend on the unit
             of the target, or ``"none"``. Predictions and certificates are in its unit either way.

@@ -26,6 +26,11 @@ Array = npt.NDArray[np.float64]
 
 # Metrics and weights in a notebook.
 _SHOWN = 10
+_UNSEEN = {
+    "model": v1.UNSEEN_ROWS_UNSPECIFIED,
+    "zeros": v1.UNSEEN_ROWS_ZEROS,
+    "nan": v1.UNSEEN_ROWS_ROW_ERROR,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Prediction:
         On request.
     classes : tuple of str
         Columns of `probabilities`.
+    row_errors : dict of int to str
+        With ``unseen="nan"``: why rows, counted from 0, were not predicted. Their numbers are NaN, their labels empty.
     """
 
     model: str
@@ -57,6 +64,7 @@ class Prediction:
     contributions: dict[str, Array]
     probabilities: Optional[Array] = None
     classes: tuple[str, ...] = ()
+    row_errors: dict[int, str] = dataclasses.field(default_factory=dict)
 
 
 def _matrix(message: Any) -> Array:
@@ -78,7 +86,12 @@ def join_responses(responses: list[Any]) -> Prediction:
     if first.HasField("probabilities"):
         probabilities = np.concatenate([_matrix(r.probabilities) for r in responses])
     outputs, classes = tuple(first.outputs), tuple(first.classes)
-    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes)
+    row_errors: dict[int, str] = {}
+    before = 0
+    for response in responses:
+        row_errors.update({before + error.row - 1: error.message for error in response.row_errors})
+        before += response.decision_values.rows
+    return Prediction(first.model, outputs, values, labels, contributions, probabilities, classes, row_errors)
 
 
 class Model:
@@ -142,6 +155,11 @@ class Model:
     def metrics(self) -> dict[str, float]:
         """Those measured on held-out rows: ``{"held_out.accuracy": 0.94, ...}``."""
         return {metric.name: metric.value for metric in self.get().metrics}
+
+    @property
+    def warnings(self) -> list[Any]:
+        """What its user should know: messages with a ``code``, a ``message`` for people, and the ``values`` that it names."""
+        return list(self.get().warnings)
 
     def kernel_weights(self) -> dict[str, Array]:
         """The weights of every candidate kernel, one for each output."""
@@ -224,6 +242,7 @@ class Model:
         squares: Optional[Mapping[str, Any]] = None,
         task: str = "",
         tasks: Any = None,
+        unseen: str = "model",
     ) -> Prediction:
         """Decision values, labels and shares of the kernels, from one version of the model.
 
@@ -245,8 +264,15 @@ class Model:
             set or a DataFrame.
         tasks : sequence, optional
             The name of the task of each row.
+        unseen : str
+            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default an
+            error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN, and named in
+            `row_errors`, where the model refuses them.
         """
+        if unseen not in _UNSEEN:
+            raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {unseen!r}")
         header = v1.PredictHeader(model=self.name, contributions=contributions, probabilities=probabilities)
+        header.unseen = _UNSEEN[unseen]
         header.task = task
         if task and tasks is not None:
             raise ValueError("task and tasks exclude each other")

@@ -206,6 +206,40 @@ TEST(ModelTextTest, MetricsOfOneKindShareALine) {
             "held-out rows accuracy 0.9421  auc 0.98\n");
 }
 
+TEST(ModelTextTest, BaselinesStandBelowWhatTheyAreComparedWith) {
+  v1::Model model;
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, double>>{{"folds.rmse", 1.5},
+                                                   {"folds.baseline.rmse", 2.0},
+                                                   {"held_out.accuracy", 0.9421},
+                                                   {"held_out.baseline.accuracy", 0.7},
+                                                   {"held_out.baseline.balanced_accuracy", 0.5},
+                                                   {"limit_reached.max_groups", 100}}) {
+    v1::Metric& metric = *model.add_metrics();
+    metric.set_name(name);
+    metric.set_value(value);
+  }
+  EXPECT_EQ(FormatMetrics(model.metrics()),
+            "folds         rmse 1.5\n"
+            "  baseline    rmse 2  always the mean\n"
+            "held-out rows accuracy 0.9421\n"
+            "  baseline    accuracy 0.7  balanced_accuracy 0.5  always the most frequent class\n");
+}
+
+TEST(ModelTextTest, WarningsAreToldApartFromDecisions) {
+  v1::Model model;
+  v1::Warning& decision = *model.add_warnings();
+  decision.set_code(v1::WARNING_CODE_NUMERIC_TARGET);
+  decision.set_message("y is a number.");
+  v1::Warning& warning = *model.add_warnings();
+  warning.set_code(v1::WARNING_CODE_BELOW_BASELINE);
+  warning.set_message("Not good.");
+  EXPECT_EQ(FormatWarnings(model.warnings(), {}),
+            "note     y is a number.\n"
+            "warning  Not good.\n");
+  EXPECT_NE(FormatModel(model, {}, 0).find("warning  Not good.\n"), std::string::npos);
+}
+
 TEST(ModelTextTest, MetricsOfTasksHaveALineEach) {
   v1::Model model;
   for (const auto& [name, value] :

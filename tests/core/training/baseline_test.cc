@@ -1,0 +1,195 @@
+// What always the same answer scores, beside what a model scores.
+#include <cmath>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "core/training/evaluation.h"
+#include "core/training/warnings.h"
+#include "tests/core/training/trained_models.h"
+#include "tests/support/toy_data.h"
+
+namespace mercer {
+namespace {
+
+RoleColumn Numbers(std::vector<double> values) {
+  RoleColumn column;
+  column.schema.name = "y";
+  column.values = Eigen::Map<const Vector>(values.data(), static_cast<Index>(values.size()));
+  return column;
+}
+
+double Value(const std::vector<Metric>& metrics, const std::string& name) {
+  for (const Metric& metric : metrics) {
+    if (metric.name == name) {
+      return metric.value;
+    }
+  }
+  return std::nan("");
+}
+
+OutputCoding CodingOf(const RoleColumn& labels) {
+  std::vector<Index> rows;
+  for (Index row = 0; row < labels.values.size(); ++row) {
+    rows.push_back(row);
+  }
+  return *OutputCoding::FromLabels(labels, rows, CodingChoice::kAuto);
+}
+
+TEST(BaselineTest, AnswersTheMostFrequentClassOfTheTrainingRows) {
+  const RoleColumn training = Numbers({1, 1, 1, 2, 2, 3});
+  const RoleColumn labels = Numbers({1, 2, 2, 2});
+  const std::vector<Metric> metrics =
+      EvaluateConstant(CodingOf(training), training, nullptr, labels);
+  EXPECT_EQ(Value(metrics, "accuracy"), 0.25);
+  EXPECT_EQ(Value(metrics, "balanced_accuracy"), 0.5);  // one of two classes is always right
+  EXPECT_TRUE(std::isnan(Value(metrics, "auc")));
+}
+
+TEST(BaselineTest, RowsCountByTheirWeights) {
+  const RoleColumn training = Numbers({1, 1, 1, 2});
+  const Vector weights = (Vector(4) << 1, 1, 1, 4).finished();
+  const RoleColumn labels = Numbers({1, 2, 2, 2});
+  EXPECT_EQ(Value(EvaluateConstant(CodingOf(training), training, &weights, labels), "accuracy"),
+            0.75);
+  const std::vector<Metric> numbers =
+      EvaluateConstant(OutputCoding::Regression(), training, &weights, labels);
+  const double mean = (1 + 1 + 1 + 4 * 2) / 7.0;
+  EXPECT_NEAR(Value(numbers, "rmse"),
+              std::sqrt((std::pow(1 - mean, 2) + 3 * std::pow(2 - mean, 2)) / 4), 1e-15);
+}
+
+TEST(BaselineTest, TheMeanOfTheRowsItselfHasAnR2OfZero) {
+  const RoleColumn target = Numbers({1, 2, 4, 9});
+  EXPECT_NEAR(Value(EvaluateConstant(OutputCoding::Regression(), target, nullptr, target), "r2"), 0,
+              1e-15);
+}
+
+TEST(BaselineTest, StandsBesideTheMetricsOfEveryValidation) {
+  for (const TargetKind kind : {TargetKind::kClassification, TargetKind::kRegression}) {
+    const Dataset data = kind == TargetKind::kRegression ? RegressionData(80, 2, 1)
+                                                         : ClassificationData(80, 2, 2, 1);
+    TrainingRecipe recipe = ExampleRecipe(kind);
+    const std::string score = kind == TargetKind::kRegression ? "rmse" : "accuracy";
+    for (const auto& [validation, prefix] :
+         {std::pair(ValidationKind::kHoldOut, std::string("held_out.")),
+          std::pair(ValidationKind::kFolds, std::string("folds."))}) {
+      recipe.validation.kind = validation;
+      const auto model = ExampleModel(recipe, data);
+      const std::map<std::string, double> metrics = MetricsOf(*model);
+      ASSERT_TRUE(metrics.contains(prefix + "baseline." + score)) << prefix << score;
+      EXPECT_NE(metrics.at(prefix + "baseline." + score), metrics.at(prefix + score));
+      EXPECT_EQ(model->metrics[0].name.find("baseline"), std::string::npos);
+    }
+  }
+}
+
+TEST(BaselineTest, APathTellsItOnce) {
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation.kind = ValidationKind::kFolds;
+  recipe.path = OptionPath{"C", {0.1, 1.0}};
+  const std::map<std::string, double> metrics =
+      MetricsOf(*ExampleModel(recipe, ClassificationData(60, 2, 2, 1)));
+  EXPECT_TRUE(metrics.contains("folds.baseline.accuracy"));
+  EXPECT_TRUE(metrics.contains("path.1.accuracy"));
+  EXPECT_FALSE(metrics.contains("path.1.baseline.accuracy"));
+}
+
+std::vector<WarningCode> CodesOf(const std::vector<TrainingWarning>& warnings) {
+  std::vector<WarningCode> codes;
+  for (const TrainingWarning& warning : warnings) {
+    codes.push_back(warning.code);
+  }
+  return codes;
+}
+
+TEST(WarningsTest, AModelWithoutFaultsHasNone) {
+  EXPECT_TRUE(FindWarnings(ExampleRecipe(), ClassificationData(60, 2, 2, 1), Model()).empty());
+}
+
+TEST(WarningsTest, ScoresWorseThanTheBaselineAreTold) {
+  const Dataset data = ClassificationData(60, 2, 2, 1);
+  Model model;
+  model.metrics = {{"held_out.accuracy", 0.636}, {"held_out.baseline.accuracy", 0.7}};
+  const std::vector<TrainingWarning> warnings = FindWarnings(ExampleRecipe(), data, model);
+  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kBelowBaseline});
+  EXPECT_EQ(
+      warnings[0].message,
+      "On the rows held out the accuracy is 0.636, worse than the 0.7 of always answering the "
+      "most frequent class.");
+  EXPECT_EQ(warnings[0].values.at("metric"), "held_out.accuracy");
+  model.metrics = {{"folds.rmse", 3.0}, {"folds.baseline.rmse", 2.0}};
+  EXPECT_EQ(FindWarnings(ExampleRecipe(), data, model).size(), 1u);
+  model.metrics = {{"folds.rmse", 1.0},
+                   {"folds.baseline.rmse", 2.0},
+                   {"held_out.accuracy", 0.7},
+                   {"held_out.baseline.accuracy", 0.7}};
+  EXPECT_TRUE(FindWarnings(ExampleRecipe(), data, model).empty());
+}
+
+TEST(WarningsTest, LimitsAndGapsAreTold) {
+  const Dataset data = ClassificationData(60, 2, 2, 1);
+  Model model;
+  model.metrics = {{"limit_reached.max_groups", 50}};
+  model.stop_reason = StopReason::kTimeLimit;
+  model.certificate.kind = CertificateKind::kGap;
+  model.certificate.accuracy = 0.05;
+  const std::vector<TrainingWarning> warnings = FindWarnings(ExampleRecipe(), data, model);
+  ASSERT_EQ(CodesOf(warnings),
+            (std::vector<WarningCode>{WarningCode::kLimitReached, WarningCode::kGapNotReached}));
+  EXPECT_EQ(warnings[0].values.at("option"), "max_groups");
+  EXPECT_EQ(warnings[0].values.at("limit"), "50");
+  EXPECT_EQ(warnings[1].values.at("gap"), "0.05");
+  EXPECT_EQ(warnings[1].values.at("stop_reason"), "TIME_LIMIT");
+}
+
+// 60 rows whose first feature is as given.
+Dataset WithColumn(const std::string& name, const std::function<double(Index)>& value) {
+  Dataset data = ClassificationData(60, 2, 2, 1);
+  RowMatrix values = data.blocks[0].values.view();
+  for (Index row = 0; row < values.rows(); ++row) {
+    values(row, 0) = value(row);
+  }
+  data.blocks[0].values = SharedMatrix(std::move(values));
+  data.blocks[0].columns.resize(2);
+  data.blocks[0].columns[0].name = name;
+  return data;
+}
+
+std::vector<TrainingWarning> WarningsOf(const Dataset& data) {
+  return FindWarnings(ExampleRecipe(), data, Model());
+}
+
+TEST(WarningsTest, ColumnsThatNumberTheRowsAreTold) {
+  const auto in_order = [](Index row) { return 1000.0 + 3.0 * static_cast<double>(row); };
+  const auto shuffled = [](Index row) { return static_cast<double>(row * 7 % 60); };
+  const auto scattered = [](Index row) { return static_cast<double>(row * 7919 % 100'003); };
+  EXPECT_EQ(CodesOf(WarningsOf(WithColumn("number", in_order))),
+            std::vector<WarningCode>{WarningCode::kIdentifierColumn});
+  EXPECT_EQ(WarningsOf(WithColumn("number", shuffled)).size(), 1u);
+  EXPECT_EQ(WarningsOf(WithColumn("patient_id", scattered)).size(), 1u);
+  EXPECT_EQ(WarningsOf(WithColumn("patient_id", scattered))[0].values.at("column"), "patient_id");
+  EXPECT_TRUE(WarningsOf(WithColumn("income", scattered)).empty());
+  EXPECT_TRUE(WarningsOf(WithColumn("id", [](Index row) {
+                return static_cast<double>(row % 30);
+              })).empty());
+  EXPECT_TRUE(WarningsOf(WithColumn("id", [](Index row) {
+                return 0.5 * static_cast<double>(row);
+              })).empty());
+}
+
+TEST(WarningsTest, TextsOfTheirOwnInEveryRowAreTold) {
+  Dataset data = ClassificationData(60, 2, 2, 1);
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) {
+    names.push_back("name" + std::to_string(i));
+  }
+  AddColours(data, names);
+  EXPECT_EQ(WarningsOf(data).size(), 1u);
+  Dataset few = ClassificationData(60, 2, 2, 1);
+  AddColours(few, {"red", "blue"});
+  EXPECT_TRUE(WarningsOf(few).empty());
+}
+
+}  // namespace
+}  // namespace mercer
