@@ -46,6 +46,15 @@ class CsvRowReader : public RowReader {
     for (const std::string& name : names_) {
       is_sent_.push_back(!Contains(options_.ignored, name));
     }
+    kept_place_.assign(names_.size(), -1);
+    for (size_t k = 0; k < options_.kept.size(); ++k) {
+      const auto found = std::find(names_.begin(), names_.end(), options_.kept[k]);
+      if (found == names_.end()) {
+        return HeaderError(options_.kept[k],
+                           absl::StrCat("there is no column '", options_.kept[k], "' to be kept"));
+      }
+      kept_place_[static_cast<size_t>(found - names_.begin())] = static_cast<int>(k);
+    }
     return absl::OkStatus();
   }
 
@@ -88,6 +97,7 @@ class CsvRowReader : public RowReader {
     }
     CsvCells cells(record, options_.delimiter);
     size_t column = 0;
+    std::vector<std::string> kept(options_.kept.size());
     for (; !cells.AtEnd(); ++column) {
       const absl::StatusOr<CsvCell> cell = cells.Next();
       if (!cell.ok()) {
@@ -96,11 +106,17 @@ class CsvRowReader : public RowReader {
       if (column < columns_.size() && columns_[column] != nullptr) {
         columns_[column]->add_values(IsMissing(*cell) ? "" : std::string(cell->text));
       }
+      if (column < kept_place_.size() && kept_place_[column] >= 0) {
+        kept[static_cast<size_t>(kept_place_[column])] = std::string(cell->text);
+      }
     }
     if (column != names_.size()) {
       return RowError(reader_.row(), absl::StrCat("has ", column, " cells, the ",
                                                   options_.has_header ? "header" : "first row",
                                                   " has ", names_.size()));
+    }
+    if (options_.keep) {
+      options_.keep(std::move(kept));
     }
     return record.size() + 2 * names_.size();  // a key and a length before each cell
   }
@@ -115,6 +131,7 @@ class CsvRowReader : public RowReader {
   std::vector<std::string> names_;
   std::optional<std::string> first_row_;  // of a file without a header
   std::vector<bool> is_sent_;
+  std::vector<int> kept_place_;  // of each column among those that are kept; -1: it is not
   std::vector<v1::TypedColumn::Texts*> columns_;  // of the current batch; null for ignored ones
 };
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,12 +48,15 @@ struct CsvRowsOptions {
   char delimiter = ',';                   // or kGuessDelimiter
   bool has_header = true;                 // without a header columns are named c1, c2, ...
   std::vector<std::string> ignored = {};  // columns that are not sent
+  std::vector<std::string> kept = {};     // columns whose cells `keep` is told, sent or not
+  std::function<void(std::vector<std::string>)> keep = {};  // of each row, in the order of `kept`
   // Cells that mean "missing", besides the empty cell.
   std::vector<std::string> missing = {"NA", "NaN", "nan", "?"};
 };
 
 // A CSV file, whose first line is read at once. Cells travel as text: the model knows which
-// columns are numbers. Errors: those of the source, BAD_HEADER; later BAD_ROW.
+// columns are numbers. Errors: those of the source, BAD_HEADER (also: no column that is
+// to be kept); later BAD_ROW.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsvRows(std::unique_ptr<ByteSource> source,
                                                        const CsvRowsOptions& options);
 // An svmlight file; labels are dropped. Errors: those of ReadSvmlight.

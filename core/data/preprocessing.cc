@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -264,6 +265,38 @@ absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
     prepared.squares.push_back(*square);
   }
   return prepared;
+}
+
+absl::StatusOr<std::vector<UnseenCell>> Preprocessing::FindUnseen(const Dataset& dataset,
+                                                                  const RunContext& context) const {
+  std::map<Index, UnseenCell> first;
+  for (const BlockTransform& transform : blocks_) {
+    MERCER_ASSIGN_OR_RETURN(const std::vector<SourceColumn> sources,
+                            MatchColumns(dataset, transform, blocks_.size()));
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const std::vector<int32_t>& categories = sources[i].categories;
+      if (std::find(categories.begin(), categories.end(), kUnseenCategory) == categories.end()) {
+        continue;
+      }
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      const FeatureBlock& block = dataset.blocks[sources[i].block];
+      const auto values = block.values.view().col(sources[i].column);
+      for (Index row = 0; row < dataset.rows; ++row) {
+        const double code = values(row);
+        if (code >= 0 && code < static_cast<double>(categories.size()) &&
+            categories[static_cast<size_t>(code)] == kUnseenCategory) {
+          first.try_emplace(row, UnseenCell{row, ShownColumn(transform, i),
+                                            block.columns[static_cast<size_t>(sources[i].column)]
+                                                .categories[static_cast<size_t>(code)]});
+        }
+      }
+    }
+  }
+  std::vector<UnseenCell> cells;
+  for (auto& [row, cell] : first) {
+    cells.push_back(std::move(cell));
+  }
+  return cells;
 }
 
 Index Preprocessing::num_outputs() const {

@@ -50,6 +50,13 @@ struct BlockTransform {
   std::vector<ColumnTransform> columns;
 };
 
+// A category that training did not know.
+struct UnseenCell {
+  Index row = 0;  // from 0
+  std::string column;
+  std::string category;
+};
+
 class Preprocessing {
  public:
   Preprocessing() = default;
@@ -67,6 +74,10 @@ class Preprocessing {
   // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
   // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
+
+  // The first category of each row that training did not know, by row. Errors: those of Apply about columns; kCancelled.
+  absl::StatusOr<std::vector<UnseenCell>> FindUnseen(const Dataset& dataset,
+                                                     const RunContext& context) const;
 
   // The same map with another rule for categories that training did not know.
   Preprocessing WithUnseenCategory(UnseenCategory rule) const {

@@ -175,6 +175,13 @@ void KeepOwnTasks(const std::vector<int>& tasks, Prediction& prediction) {
 
 }  // namespace
 
+void Prediction::TakeBack(Index row) {
+  decision_values.row(row).setConstant(std::nan(""));
+  for (Matrix& contribution : contributions) {
+    contribution.row(row).setConstant(std::nan(""));
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Make(std::shared_ptr<const Model> model) {
   MERCER_RETURN_IF_ERROR(CheckModel(*model));
   std::unique_ptr<Predictor> predictor(new Predictor(model));
@@ -225,15 +232,20 @@ size_t Predictor::MemoryBytes() const {
 
 absl::StatusOr<Prediction> Predictor::Predict(const Dataset& rows, const PredictOptions& options,
                                               RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, Prepare(rows, options.task, context));
+  MERCER_ASSIGN_OR_RETURN(const PreparedData prepared, Prepare(rows, options, context));
   return PredictPrepared(prepared, options, context);
 }
 
-absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const std::string& task,
+absl::StatusOr<PreparedData> Predictor::Prepare(const Dataset& rows, const PredictOptions& options,
                                                 RunContext& context) const {
-  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, model_->preprocessing.Apply(rows, context));
+  const Preprocessing& own = model_->preprocessing;
+  const UnseenCategory rule = options.unseen_category.value_or(own.options().unseen_category);
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared,
+                          rule == own.options().unseen_category
+                              ? own.Apply(rows, context)
+                              : own.WithUnseenCategory(rule).Apply(rows, context));
   MERCER_RETURN_IF_ERROR(CheckSquares(*model_, prepared));
-  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, task));
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, model_->tasks.ReadTasks(rows, options.task));
   return prepared;
 }
 

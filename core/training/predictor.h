@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct PredictOptions {
   bool contributions = false;
   // Models of several tasks: the task of all rows. Empty: the column of the tasks says it. PredictPrepared takes no notice.
   std::string task = {};
+  // In place of the model's own rule for categories that training did not know. PredictPrepared takes no notice.
+  std::optional<UnseenCategory> unseen_category = {};
 };
 
 struct Prediction {
@@ -29,6 +32,9 @@ struct Prediction {
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
   std::vector<Matrix>
       contributions;  // on request, per name: rows x outputs; they add up to the decision values
+
+  // Makes all numbers of that row NaN.
+  void TakeBack(Index row);
 };
 
 // Immutable and safe for concurrent use.
@@ -45,8 +51,8 @@ class Predictor {
   // value, unknown task), "contributions" or "task"; kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
-  // The preprocessed rows, which fit the model: what PredictPrepared takes; `task` as in PredictOptions. Errors: those of Predict.
-  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, const std::string& task,
+  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of Predict.
+  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, const PredictOptions& options,
                                        RunContext& context) const;
   // The same for rows that are already preprocessed. What it says of a row depends on that row alone,
   // bit for bit.

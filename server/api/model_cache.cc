@@ -6,6 +6,7 @@
 #include "core/base/errors.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
+#include "mercer/v1/model.pb.h"
 #include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"
 
@@ -26,6 +27,11 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
   loaded->model = record.model;
   loaded->version = record.version;
   loaded->name = ModelVersionName(record.model, record.version);
+  v1::Model summary;
+  if (summary.ParseFromString(record.summary)) {
+    loaded->ignored_columns.insert(summary.ignored_columns().begin(),
+                                   summary.ignored_columns().end());
+  }
   loaded->queue = std::make_unique<PredictionQueue>(threads_, RowsPerBatch(model));
   loaded->statistics = statistics_.Of(loaded->name);
   MERCER_ASSIGN_OR_RETURN(loaded->predictor,

@@ -27,7 +27,8 @@ namespace mercer::server {
 struct LoadedModel {
   std::string model;
   int64_t version = 0;
-  std::string name;  // "models/{model}/versions/{n}"
+  std::string name;                      // "models/{model}/versions/{n}"
+  HashSet<std::string> ignored_columns;  // that rows to predict may have
   std::unique_ptr<Predictor> predictor;
   std::unique_ptr<PredictionQueue> queue;            // of the calls that it answers now
   std::shared_ptr<PredictionStatistics> statistics;  // outlive its stay in the cache

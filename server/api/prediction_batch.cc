@@ -18,10 +18,13 @@ constexpr char kWork[] = "a prediction";
 absl::StatusOr<PreparedData> PrepareCall(const LoadedModel& model, const PendingPrediction& call,
                                          int64_t max_message_bytes) {
   const Model& content = model.predictor->model();
-  MERCER_ASSIGN_OR_RETURN(const Dataset rows, ReadRows(call.request->rows(), content));
+  MERCER_ASSIGN_OR_RETURN(const Dataset rows,
+                          ReadRows(call.request->rows(), content, model.ignored_columns));
   MERCER_RETURN_IF_ERROR(CheckAnswerSize(content, false, rows.rows, max_message_bytes));
   RunContext context;
-  return model.predictor->Prepare(rows, call.request->task(), context);
+  PredictOptions options;
+  options.task = call.request->task();
+  return model.predictor->Prepare(rows, options, context);
 }
 
 absl::StatusOr<Prediction> Predict(const LoadedModel& model, const PreparedData& rows) {

@@ -63,6 +63,7 @@ v1::PredictHeader HeaderOf(const v1::PredictRequest& request) {
   header.set_contributions(request.contributions());
   header.set_probabilities(request.probabilities());
   header.set_task(request.task());
+  header.set_unseen(request.unseen());
   return header;
 }
 
@@ -79,6 +80,7 @@ std::shared_ptr<const LoadedModel> PredictionHandlers::Find(
 
 bool PredictionHandlers::MayJoin(const LoadedModel& model, const v1::PredictRequest& request) {
   if (!request.has_rows() || request.contributions() ||
+      request.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED ||
       request.ByteSizeLong() > kMostBytesOfJoiningCall) {
     return false;
   }
@@ -127,18 +129,31 @@ absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictDataset(
   PredictOptions options;
   options.contributions = header.contributions();
   options.task = header.task();
-  MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
-                          model.predictor->Predict(dataset, options, run));
+  const Preprocessing& preprocessing = model.predictor->model().preprocessing;
+  std::vector<UnseenCell> unseen;
+  if (header.unseen() != v1::UNSEEN_ROWS_UNSPECIFIED) {
+    options.unseen_category = UnseenCategory::kAllZeros;
+  }
+  if (header.unseen() == v1::UNSEEN_ROWS_ROW_ERROR &&
+      preprocessing.options().unseen_category == UnseenCategory::kRefuse) {
+    MERCER_ASSIGN_OR_RETURN(unseen, preprocessing.FindUnseen(dataset, run));
+  }
+  MERCER_ASSIGN_OR_RETURN(Prediction prediction, model.predictor->Predict(dataset, options, run));
+  for (const UnseenCell& cell : unseen) {
+    prediction.TakeBack(cell.row);
+  }
   v1::PredictResponse response;
   response.set_model(model.name);
   MERCER_RETURN_IF_ERROR(WritePrediction(model.predictor->model(), prediction, &response));
+  WriteRowErrors(unseen, &response);
   return response;
 }
 
 absl::StatusOr<v1::PredictResponse> PredictionHandlers::PredictRows(
     const LoadedModel& model, const v1::PredictHeader& header, const v1::Rows& rows,
     const CancellationToken& cancellation) const {
-  MERCER_ASSIGN_OR_RETURN(const Dataset dataset, ReadRows(rows, model.predictor->model()));
+  MERCER_ASSIGN_OR_RETURN(const Dataset dataset,
+                          ReadRows(rows, model.predictor->model(), model.ignored_columns));
   return PredictDataset(model, header, dataset, cancellation);
 }
 

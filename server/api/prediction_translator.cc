@@ -29,7 +29,8 @@ absl::Status BadField(const std::string& field, const std::string& description) 
 
 class RowsReader {
  public:
-  RowsReader(const v1::Rows& rows, const Model& model) : rows_(rows), model_(model) {}
+  RowsReader(const v1::Rows& rows, const Model& model, const HashSet<std::string>& ignored)
+      : rows_(rows), model_(model), ignored_(ignored) {}
 
   absl::StatusOr<Dataset> Read() {
     for (int i = 0; i < rows_.dense_size(); ++i) {
@@ -110,6 +111,10 @@ class RowsReader {
     return model_.tasks.has_column() && name == model_.tasks.column();
   }
 
+  bool IsIgnored(const std::string& name) const {
+    return name == model_.target || ignored_.count(name) > 0;
+  }
+
   static ColumnSchema SchemaOf(const ColumnTransform& column) {
     return {column.name, column.categorical, column.categories};
   }
@@ -137,6 +142,9 @@ class RowsReader {
       if (column == nullptr && IsTaskColumn(dense.columns(c))) {
         dataset_.role_columns.push_back(
             {ColumnRole::kTask, {dense.columns(c), false, {}}, values.col(c)});
+        continue;
+      }
+      if (column == nullptr && IsIgnored(dense.columns(c))) {
         continue;
       }
       if (column == nullptr) {
@@ -212,7 +220,7 @@ class RowsReader {
         continue;
       }
       if (found == known.end()) {
-        unknown.Check(column.name() == model_.target, path + ".name",
+        unknown.Check(IsIgnored(column.name()), path + ".name",
                       absl::StrCat("the model has no column '", column.name(), "'"));
         continue;
       }
@@ -225,8 +233,7 @@ class RowsReader {
     }
     MERCER_RETURN_IF_ERROR(unknown.ToStatus());
     if (columns.empty() || dataset_.rows == 0) {
-      return absl::
-          OkStatus();  // the target alone, which is ignored; or no rows, which Read() refuses
+      return absl::OkStatus();  // what is ignored alone; or no rows, which Read() refuses
     }
     RowMatrix values(dataset_.rows, static_cast<Index>(columns.size()));
     for (size_t c = 0; c < columns.size(); ++c) {
@@ -306,14 +313,31 @@ class RowsReader {
 
   const v1::Rows& rows_;
   const Model& model_;
+  const HashSet<std::string>& ignored_;
   Dataset dataset_;
   bool known_rows_ = false;
 };
 
 }  // namespace
 
-absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model) {
-  return RowsReader(rows, model).Read();
+absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model,
+                                 const HashSet<std::string>& ignored) {
+  return RowsReader(rows, model, ignored).Read();
+}
+
+void WriteRowErrors(const std::vector<UnseenCell>& cells, v1::PredictResponse* response) {
+  for (const UnseenCell& cell : cells) {
+    v1::RowError& error = *response->add_row_errors();
+    error.set_row(cell.row + 1);
+    error.set_column(cell.column);
+    error.set_value(cell.category);
+    error.set_message(absl::StrCat("column '", cell.column,
+                                   "': training did not know the category '",
+                                   Shorten(cell.category, kQuotedBytes), "'"));
+    if (response->labels_size() > 0) {
+      response->set_labels(static_cast<int>(cell.row), "");
+    }
+  }
 }
 
 absl::Status WritePrediction(const Model& model, const Prediction& prediction,

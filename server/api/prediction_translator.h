@@ -1,17 +1,25 @@
 // Rows to predict, and predictions.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 
+#include "core/base/hash_table.h"
 #include "core/data/dataset.h"
 #include "core/training/predictor.h"
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::server {
 
-// The rows as a data set with the model's types. Errors: kInvalidArgument with violations below
-// "rows", or the row and column of a bad value.
-absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model);
+// The rows as a data set with the model's types; named columns among `ignored`, and the model's target, are left out. Errors:
+// kInvalidArgument with violations below "rows", or the row and column of a bad value.
+absl::StatusOr<Dataset> ReadRows(const v1::Rows& rows, const Model& model,
+                                 const HashSet<std::string>& ignored = {});
+
+// Takes the predictions of those rows back and says why.
+void WriteRowErrors(const std::vector<UnseenCell>& cells, v1::PredictResponse* response);
 
 // Everything but the model's name. Errors: those of WriteMatrix.
 absl::Status WritePrediction(const Model& model, const Prediction& prediction,

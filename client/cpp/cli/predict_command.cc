@@ -7,6 +7,7 @@
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/prediction_csv.h"
+#include "client/cpp/cli/text.h"
 #include "client/cpp/output_file.h"
 #include "client/cpp/table_rows.h"
 #include "core/base/errors.h"
@@ -14,6 +15,13 @@
 
 namespace mercer::client {
 namespace {
+
+// What becomes of rows with a category that training did not know.
+constexpr char kUnseenError[] = "error";
+constexpr char kUnseenZeros[] = "zeros";
+constexpr char kUnseenSkip[] = "skip";
+
+constexpr size_t kMostErrorsShown = 20;
 
 struct PredictFlags {
   std::string model;
@@ -26,6 +34,8 @@ struct PredictFlags {
   std::string format;
   bool no_header = false;
   std::vector<std::string> ignored;
+  std::vector<std::string> kept;
+  std::string unseen = kUnseenError;
   std::vector<std::string> squares;
 };
 
@@ -39,6 +49,7 @@ absl::Status CheckInputFlags(const PredictFlags& flags) {
   if (IsDataset(flags)) {
     return RefuseFlags({{"--square", !flags.squares.empty()},
                         {"--ignore", !flags.ignored.empty()},
+                        {"--keep", !flags.kept.empty()},
                         {"--format", !flags.format.empty()},
                         {"--no-header", flags.no_header},
                         {"--delimiter", flags.delimiter.has_value()}},
@@ -46,12 +57,14 @@ absl::Status CheckInputFlags(const PredictFlags& flags) {
   }
   if (flags.input.empty()) {
     return RefuseFlags({{"--ignore", !flags.ignored.empty()},
+                        {"--keep", !flags.kept.empty()},
                         {"--format", !flags.format.empty()},
                         {"--no-header", flags.no_header}},
                        "is about FILE, which is not given");
   }
   if (IsSvmlight(flags.input, flags.format)) {
     return RefuseFlags({{"--ignore", !flags.ignored.empty()},
+                        {"--keep", !flags.kept.empty()},
                         {"--no-header", flags.no_header},
                         {"--delimiter", flags.delimiter.has_value() && flags.squares.empty()}},
                        "is for CSV files, FILE is svmlight");
@@ -59,16 +72,24 @@ absl::Status CheckInputFlags(const PredictFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status AddTable(const PredictFlags& flags, char delimiter, RowBatches& batches) {
+absl::Status AddTable(const PredictFlags& flags, char delimiter, KeptCells& kept,
+                      RowBatches& batches) {
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> file, OpenInflated(flags.input));
   if (IsSvmlight(flags.input, flags.format)) {
     batches.Add(flags.input, OpenSvmlightRows(std::move(file)));
     return absl::OkStatus();
   }
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> rows,
-                          OpenCsvRows(std::move(file), {.delimiter = delimiter,
-                                                        .has_header = !flags.no_header,
-                                                        .ignored = flags.ignored}));
+  CsvRowsOptions options;
+  options.delimiter = delimiter;
+  options.has_header = !flags.no_header;
+  options.ignored = flags.ignored;
+  options.kept = flags.kept;
+  if (!flags.kept.empty()) {
+    options.keep = [&kept](std::vector<std::string> cells) {
+      kept.rows.push_back(std::move(cells));
+    };
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<RowReader> rows, OpenCsvRows(std::move(file), options));
   batches.Add(flags.input, std::move(rows));
   return absl::OkStatus();
 }
@@ -89,7 +110,7 @@ absl::Status AddSquare(const std::string& text, char delimiter, RowBatches& batc
   return absl::OkStatus();
 }
 
-absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags) {
+absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags, KeptCells& kept) {
   if (flags.input.empty() && flags.squares.empty()) {
     return absl::InvalidArgumentError("nothing to predict: give a FILE, or --square NAME=FILE");
   }
@@ -97,7 +118,7 @@ absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags) {
                           ParseDelimiter(flags.delimiter.value_or(kDefaultDelimiter)));
   RowBatches batches;
   if (!flags.input.empty()) {
-    MERCER_RETURN_IF_ERROR(AddTable(flags, delimiter, batches));
+    MERCER_RETURN_IF_ERROR(AddTable(flags, delimiter, kept, batches));
   }
   for (const std::string& square : flags.squares) {
     MERCER_RETURN_IF_ERROR(AddSquare(square, delimiter, batches));
@@ -105,33 +126,65 @@ absl::StatusOr<RowBatches> OpenFiles(const PredictFlags& flags) {
   return batches;
 }
 
-absl::Status PredictAll(Session& session, const PredictFlags& flags, const PredictionSink& sink,
-                        const std::stop_token& stop) {
+absl::Status PredictAll(Session& session, const PredictFlags& flags, KeptCells& kept,
+                        const PredictionSink& sink, const std::stop_token& stop) {
   v1::PredictHeader header;
   header.set_model(FullName("models", flags.model));
   header.set_contributions(flags.contributions);
   header.set_task(flags.task);
+  header.set_unseen(flags.unseen == kUnseenZeros ? v1::UNSEEN_ROWS_ZEROS
+                                                 : v1::UNSEEN_ROWS_ROW_ERROR);
   if (IsDataset(flags)) {
     header.set_dataset(flags.input);
     return session.client().PredictDataset(header, sink, stop);
   }
-  MERCER_ASSIGN_OR_RETURN(RowBatches batches, OpenFiles(flags));
+  MERCER_ASSIGN_OR_RETURN(RowBatches batches, OpenFiles(flags, kept));
   return session.client().Predict(
       header, [&batches] { return batches.Next(); }, sink, stop);
 }
 
+// The rows that were not predicted: how many, and the first of them in words.
+struct UnpredictedRows {
+  int64_t count = 0;
+  std::vector<std::string> messages = {};
+
+  // `rows_before`: of earlier responses.
+  void Add(const v1::PredictResponse& response, int64_t rows_before) {
+    for (const v1::RowError& error : response.row_errors()) {
+      ++count;
+      if (messages.size() < kMostErrorsShown) {
+        messages.push_back(absl::StrCat("row ", rows_before + error.row(), ", ", error.message()));
+      }
+    }
+  }
+  void Show(Session& session) const {
+    for (const std::string& message : messages) {
+      session.PrintNote(Printable(message));
+    }
+    if (const int64_t more = count - static_cast<int64_t>(messages.size()); more > 0) {
+      session.PrintNote(absl::StrCat("and ", more, " more"));
+    }
+  }
+};
+
 absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   MERCER_RETURN_IF_ERROR(CheckInputFlags(flags));
+  if (session.json()) {
+    MERCER_RETURN_IF_ERROR(RefuseFlags({{"--keep", !flags.kept.empty()}}, "is not for --json"));
+  }
   const std::stop_token interrupt = session.CatchInterrupts();
   std::unique_ptr<OutputFile> file;
   if (!flags.output.empty()) {
     MERCER_ASSIGN_OR_RETURN(file, OutputFile::Create(flags.output));
   }
   std::ostream& out = file == nullptr ? session.out() : file->stream();
-  PredictionCsv csv(out, flags.values);
+  KeptCells kept{flags.kept};
+  PredictionCsv csv(out, flags.values, &kept, flags.unseen == kUnseenSkip);
+  UnpredictedRows unpredicted;
   int64_t rows = 0;
   std::string model;
   const auto sink = [&](const v1::PredictResponse& response) {
+    unpredicted.Add(response, rows);
     rows += response.decision_values().rows();
     model = response.model();
     if (session.json()) {
@@ -141,7 +194,7 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
     }
     return out.good() ? absl::OkStatus() : absl::DataLossError("the predictions cannot be written");
   };
-  const absl::Status status = PredictAll(session, flags, sink, interrupt);
+  const absl::Status status = PredictAll(session, flags, kept, sink, interrupt);
   if (!status.ok() && interrupt.stop_requested()) {
     session.PrintNote("interrupted");
     return ExitCode::kInterrupted;
@@ -155,11 +208,15 @@ absl::StatusOr<ExitCode> Predict(Session& session, const PredictFlags& flags) {
   if (file != nullptr) {
     MERCER_RETURN_IF_ERROR(file->Commit());
     if (!session.json()) {
-      session.BesideFile(flags.output)
-          << rows << " rows predicted by " << model << ", written to " << flags.output << std::endl;
+      session.BesideFile(flags.output) << rows - unpredicted.count << " rows predicted by " << model
+                                       << ", written to " << flags.output << std::endl;
     }
   }
-  return ExitCode::kOk;
+  if (!session.json()) {
+    unpredicted.Show(session);
+  }
+  return unpredicted.count == 0 || flags.unseen == kUnseenSkip ? ExitCode::kOk
+                                                               : ExitCode::kBadInput;
 }
 
 }  // namespace
@@ -193,6 +250,19 @@ void AddPredictCommand(CommandLine& line) {
   command->add_option("--ignore", flags->ignored, "Columns of FILE that the model does not know")
       ->delimiter(',')
       ->allow_extra_args(false);
+  command
+      ->add_option("--keep", flags->kept,
+                   "Columns of FILE to write before the predictions; beside --ignore where the "
+                   "model does not know them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--unseen", flags->unseen,
+                   "Rows with a category that training did not know: error names them, leaves "
+                   "their predictions empty and ends with exit code 3; skip leaves them out; zeros "
+                   "predicts them as if the column were empty. All others are predicted")
+      ->check(CLI::IsMember({kUnseenError, kUnseenZeros, kUnseenSkip}))
+      ->capture_default_str();
   command
       ->add_option("--square", flags->squares,
                    "NAME=FILE: kernel values or distances between these rows and all training "

@@ -1,6 +1,7 @@
 #include "client/cpp/cli/prediction_csv.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -45,10 +46,19 @@ double At(const v1::Matrix& matrix, int64_t row, int64_t column) {
   return matrix.values(static_cast<int>(row * matrix.columns() + column));
 }
 
-void AppendRow(const v1::Matrix& matrix, int64_t row, std::string& line) {
+void AppendRow(const v1::Matrix& matrix, int64_t row, bool failed, std::string& line) {
   for (int64_t c = 0; c < matrix.columns(); ++c) {
-    absl::StrAppend(&line, ",", Exact(At(matrix, row, c)));
+    absl::StrAppend(&line, ",", failed ? "" : Exact(At(matrix, row, c)));
   }
+}
+
+// Rows from 0 that the server could not predict.
+std::set<int64_t> FailedRows(const v1::PredictResponse& response) {
+  std::set<int64_t> rows;
+  for (const v1::RowError& error : response.row_errors()) {
+    rows.insert(error.row() - 1);
+  }
+  return rows;
 }
 
 bool IsClassification(const v1::PredictResponse& response) { return response.labels_size() > 0; }
@@ -63,7 +73,11 @@ std::string CsvCellText(const std::string& text) {
 }
 
 void PredictionCsv::WriteHeader(const v1::PredictResponse& response) {
-  std::string line = IsClassification(response) ? "label" : "prediction";
+  std::string line;
+  for (const std::string& column : kept_ == nullptr ? std::vector<std::string>() : kept_->columns) {
+    absl::StrAppend(&line, CsvCellText(column), ",");
+  }
+  absl::StrAppend(&line, IsClassification(response) ? "label" : "prediction");
   if (values_) {
     for (const std::string& output : response.outputs()) {
       absl::StrAppend(&line, ",", CsvCellText("value " + output));
@@ -80,6 +94,17 @@ void PredictionCsv::WriteHeader(const v1::PredictResponse& response) {
   out_ << line << "\n";
 }
 
+std::string PredictionCsv::TakeKept() {
+  std::string cells;
+  if (kept_ != nullptr && !kept_->rows.empty()) {
+    for (const std::string& cell : kept_->rows.front()) {
+      absl::StrAppend(&cells, CsvCellText(cell), ",");
+    }
+    kept_->rows.pop_front();
+  }
+  return cells;
+}
+
 absl::Status PredictionCsv::Write(const v1::PredictResponse& response) {
   if (!IsConsistent(response)) {
     return absl::DataLossError("the server's answer holds other numbers than it says");
@@ -88,15 +113,22 @@ absl::Status PredictionCsv::Write(const v1::PredictResponse& response) {
     WriteHeader(response);
     has_header_ = true;
   }
+  const std::set<int64_t> failed_rows = FailedRows(response);
   for (int64_t r = 0; r < response.decision_values().rows(); ++r) {
-    std::string line = IsClassification(response)
-                           ? CsvCellText(response.labels(static_cast<int>(r)))
-                           : Exact(At(response.decision_values(), r, 0));
+    std::string line = TakeKept();
+    const bool failed = failed_rows.count(r) > 0;
+    if (failed && skip_errors_) {
+      continue;
+    }
+    if (!failed) {
+      line += IsClassification(response) ? CsvCellText(response.labels(static_cast<int>(r)))
+                                         : Exact(At(response.decision_values(), r, 0));
+    }
     if (values_) {
-      AppendRow(response.decision_values(), r, line);
+      AppendRow(response.decision_values(), r, failed, line);
     }
     for (const v1::Contribution& contribution : response.contributions()) {
-      AppendRow(contribution.values(), r, line);
+      AppendRow(contribution.values(), r, failed, line);
     }
     out_ << line << "\n";
   }

@@ -125,6 +125,31 @@ def test_categories_and_missing_values(client, data):
         local.predict(rows.drop(columns="town"))
 
 
+def test_rows_with_unknown_categories(client, data):
+    features, signal, _ = data
+    frame = pd.DataFrame({"a": features[:, 0], "town": np.where(features[:, 1] > 0, "Riga", "Tartu")})
+    model = client.train(client.upload(frame, signal > 0.5), "kernel_ridge").wait()
+    rows = frame.head(8).assign(unrelated="x")  # which a model on its own does not look at
+    rows.loc[[2, 5], "town"] = "Oslo"
+    local = mercer.load_model(model.export())
+    with pytest.raises(ValueError, match="did not know the category"):
+        local.predict(rows)
+    known = frame.head(8)
+    values = local.decision_values(rows, unseen="nan")
+    assert np.flatnonzero(np.isnan(values[:, 0])).tolist() == [2, 5]
+    kept = ~np.isnan(values[:, 0])
+    np.testing.assert_array_equal(values[kept], local.decision_values(known)[kept])
+    assert local.predict(rows, unseen="nan")[[2, 5]].tolist() == ["", ""]
+    assert np.isfinite(local.decision_values(rows, unseen="zeros")).all()
+    remote = model.predict_all(rows.drop(columns="unrelated"), unseen="nan")
+    np.testing.assert_allclose(remote.decision_values, values, rtol=1e-9)
+    assert sorted(remote.row_errors) == [2, 5]
+    assert "'Oslo'" in remote.row_errors[2]
+    assert remote.labels.tolist() == local.predict(rows, unseen="nan").tolist()
+    with pytest.raises(ValueError, match="unseen must be"):
+        local.predict(rows, unseen="skip")
+
+
 def test_squares(client, data):
     features, signal, new = data
     scaled, new_scaled = features / features.std(axis=0), new / features.std(axis=0)

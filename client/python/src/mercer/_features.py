@@ -16,6 +16,7 @@ Array = npt.NDArray[np.float64]
 
 _UNIT_NORM = 3
 _REFUSE = 0
+_ALL_ZEROS = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,6 +146,24 @@ def _unit_norm(values: Array) -> Array:
     scaled = values / np.where(largest == 0, 1.0, largest)
     norms = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))[:, None]
     return np.asarray(scaled / np.where(norms == 0, 1.0, norms))
+
+
+def with_zeros(model: PreprocessingFile) -> PreprocessingFile:
+    """The same map, but categories that training did not know leave all features of their column 0."""
+    return dataclasses.replace(model, unseen_category=_ALL_ZEROS)
+
+
+def refused_rows(model: PreprocessingFile, data: Any, rows: int) -> npt.NDArray[np.bool_]:
+    """Which rows the model refuses because training did not know a category of theirs."""
+    refused = np.zeros(rows, dtype=bool)
+    if not model.blocks:
+        return refused
+    for block, part in zip(model.blocks, _split_blocks(model, data)):
+        for i, column in enumerate(block.columns):
+            if column.categorical and model.unseen_category == _REFUSE:
+                codes = _raw_column(part, column, i)
+                refused |= ~np.isnan(codes) & ~((codes >= 0) & (codes < len(column.categories)))
+    return refused
 
 
 def prepare(model: PreprocessingFile, data: Any, count: int) -> Features:

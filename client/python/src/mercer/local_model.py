@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import _html
-from mercer._features import Features, prepare
+from mercer._features import Features, prepare, refused_rows, with_zeros
 from mercer._kernel_values import SQUARE_TYPES, PairValues, square_values
 from mercer._model_file import Basis, KernelSpec, read_model_file
 from mercer._rows import num_rows, slice_rows
@@ -25,6 +25,7 @@ _VALUES_AT_A_TIME = 1 << 18
 _NAMES_IN_ERRORS = 10
 # Metrics, classes and weights in a notebook.
 _SHOWN = 10
+_UNSEEN = ("model", "zeros", "nan")
 
 
 class LocalModel:
@@ -126,7 +127,13 @@ class LocalModel:
         pathlib.Path(path).write_bytes(self.content)
 
     def decision_values(
-        self, rows: Any, squares: Optional[Mapping[str, Any]] = None, *, task: str = "", tasks: Any = None
+        self,
+        rows: Any,
+        squares: Optional[Mapping[str, Any]] = None,
+        *,
+        task: str = "",
+        tasks: Any = None,
+        unseen: str = "model",
     ) -> Array:
         """Values rows x outputs; of a regression the predictions; of several tasks rows x 1, each row's by its task.
 
@@ -141,10 +148,16 @@ class LocalModel:
             Models of several tasks: that of all rows. Empty: `tasks` says it, or a DataFrame's column `task_column`.
         tasks : sequence, optional
             The name of the task of each row.
+        unseen : str
+            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default an
+            error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN where the model
+            refuses them.
         """
+        if unseen not in _UNSEEN:
+            raise ValueError(f"unseen must be one of {', '.join(_UNSEEN)}, is {unseen!r}")
         total = num_rows(rows, squares)
         own = self._own_outputs(rows, total, task, tasks)
-        values = self._all_values(rows, total, squares)
+        values = self._all_values(rows, total, squares, unseen)
         return values if own is None else values[np.arange(total), own][:, None]
 
     def _own_outputs(self, rows: Any, total: int, task: str, tasks: Any) -> Optional[npt.NDArray[np.intp]]:
@@ -173,7 +186,7 @@ class LocalModel:
         more = ", ..." if len(self.tasks) > _NAMES_IN_ERRORS else ""
         return ", ".join(self.tasks[:_NAMES_IN_ERRORS]) + more
 
-    def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]]) -> Array:
+    def _all_values(self, rows: Any, total: int, squares: Optional[Mapping[str, Any]], unseen: str) -> Array:
         matrices = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in (squares or {}).items()}
         for name, matrix in matrices.items():
             if matrix.shape != (total, self._file.num_square_columns):
@@ -183,19 +196,31 @@ class LocalModel:
         step = max(1, _VALUES_AT_A_TIME // max([1, *(basis.rows for basis in self._file.bases)]))
         for begin in range(0, total, step):
             end = min(begin + step, total)
-            features = prepare(self._file.preprocessing, slice_rows(rows, begin, end), end - begin)
+            own = self._file.preprocessing
+            some = slice_rows(rows, begin, end)
+            features = prepare(own if unseen == "model" else with_zeros(own), some, end - begin)
             part = {name: matrix[begin:end] for name, matrix in matrices.items()}
             values[begin:end] = self._evaluate(features, part)
+            if unseen == "nan":
+                values[begin:end][refused_rows(own, some, end - begin)] = np.nan
         return values
 
     def predict(
-        self, rows: Any, squares: Optional[Mapping[str, Any]] = None, *, task: str = "", tasks: Any = None
+        self,
+        rows: Any,
+        squares: Optional[Mapping[str, Any]] = None,
+        *,
+        task: str = "",
+        tasks: Any = None,
+        unseen: str = "model",
     ) -> npt.NDArray[Any]:
-        """Labels; of a regression numbers."""
-        values = self.decision_values(rows, squares, task=task, tasks=tasks)
+        """Labels; of a regression numbers. Rows that are NaN in `decision_values` have the empty label, as the server's."""
+        values = self.decision_values(rows, squares, task=task, tasks=tasks, unseen=unseen)
         if self._file.coding == _REGRESSION:
             return values[:, 0]
-        return np.asarray(self.classes)[self.class_indices(values)]
+        labels = np.asarray(self.classes)[self.class_indices(values)]
+        labels[np.isnan(values).any(axis=1)] = ""
+        return labels
 
     def class_indices(self, values: Array) -> npt.NDArray[np.intp]:
         """The position in `classes` that decision values mean."""

@@ -1,5 +1,6 @@
 #include "client/cpp/cli/prediction_csv.h"
 
+#include <cmath>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -67,6 +68,41 @@ TEST(PredictionCsvTest, ResponseThatContradictsItselfIsRefused) {
   shares.add_contributions()->mutable_values()->set_columns(3);
   EXPECT_EQ(PredictionCsv(out, false).Write(shares).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(out.str(), "");
+}
+
+TEST(PredictionCsvTest, KeptCellsStandBeforeThePredictions) {
+  std::ostringstream out;
+  KeptCells kept{{"id", "no,te"}, {{"a", "1"}, {"b", "2,5"}, {"c", "3"}}};
+  PredictionCsv csv(out, false, &kept);
+  v1::PredictResponse response;
+  response.mutable_decision_values()->set_rows(3);
+  response.mutable_decision_values()->set_columns(1);
+  for (const double value : {1.0, 2.0, 3.0}) {
+    response.mutable_decision_values()->add_values(value);
+  }
+  EXPECT_TRUE(csv.Write(response).ok());
+  EXPECT_EQ(out.str(), "id,\"no,te\",prediction\na,1,1\nb,\"2,5\",2\nc,3,3\n");
+  EXPECT_TRUE(kept.rows.empty());
+}
+
+TEST(PredictionCsvTest, RowsWithErrorsAreEmptyOrLeftOut) {
+  v1::PredictResponse response;
+  response.mutable_decision_values()->set_rows(2);
+  response.mutable_decision_values()->set_columns(1);
+  response.mutable_decision_values()->add_values(0.5);
+  response.mutable_decision_values()->add_values(std::nan(""));
+  response.add_labels("yes");
+  response.add_labels("");
+  response.add_outputs("yes");
+  response.add_row_errors()->set_row(2);
+  std::ostringstream out;
+  KeptCells kept{{"id"}, {{"a"}, {"b"}}};
+  EXPECT_TRUE(PredictionCsv(out, true, &kept).Write(response).ok());
+  EXPECT_EQ(out.str(), "id,label,value yes\na,yes,0.5\nb,,\n");
+  std::ostringstream without;
+  kept.rows = {{"a"}, {"b"}};
+  EXPECT_TRUE(PredictionCsv(without, true, &kept, true).Write(response).ok());
+  EXPECT_EQ(without.str(), "id,label,value yes\na,yes,0.5\n");
 }
 
 }  // namespace

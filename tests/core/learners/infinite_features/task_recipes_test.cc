@@ -113,8 +113,9 @@ TEST(TaskRecipesTest, RowsAreAnsweredAlikeAloneAndTogether) {
   ASSERT_TRUE(trained.ok()) << trained.status();
   const std::unique_ptr<Predictor> predictor = PredictorOf(trained->model);
   RunContext context;
-  const absl::StatusOr<PreparedData> first = predictor->Prepare(SubjectData(7, 2), "", context);
-  const absl::StatusOr<PreparedData> second = predictor->Prepare(SubjectData(4, 3), "eve", context);
+  const absl::StatusOr<PreparedData> first = predictor->Prepare(SubjectData(7, 2), {}, context);
+  const absl::StatusOr<PreparedData> second =
+      predictor->Prepare(SubjectData(4, 3), {.task = "eve"}, context);
   ASSERT_TRUE(first.ok() && second.ok());
   const auto together =
       predictor->PredictPrepared(ConcatenateRows({&*first, &*second}), {}, context);

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""What a newcomer leaves out or sends too much of: what `mercer` decides, warns of and refuses, and rows as they are."""
+
+import csv
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import server_lib  # noqa: E402
+
+ROWS = 120
+
+
+class CliGuessesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-guesses.")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.server = server_lib.Server()
+        cls.server.start()
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.table = cls.write("table.csv", [
+            ["id", "colour", "x", "z", "subject", "rings", "kind"],
+            *([f"r{r}", "red" if r % 3 else "blue", r % 7, "" if r == 8 else r * r % 13, r // 4, r % 28 + 1,
+               "big" if r % 7 > 3 else "small"] for r in range(ROWS))])
+        roles = ("id=ignored", "subject=group", "rings=target", "kind=target")
+        cls.run_ok("data", "upload", cls.table, *(word for role in roles for word in ("--role", role)), "--allow-missing", "--id", "table")
+        cls.run_ok("train", "table", "svm", "--target", "kind", "--impute", "--hold-out", "0.25", "--model", "kinds",
+                   "--watch")
+
+    @classmethod
+    def write(cls, name, rows):
+        path = os.path.join(cls.folder.name, name)
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+        return path
+
+    @classmethod
+    def run_ok(cls, *arguments):
+        code, out, err = server_lib.mercer(cls.server, *arguments)
+        if code != 0:
+            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
+        return out
+
+    def test_many_numbers_are_a_number_and_a_line_says_so(self):
+        out = self.run_ok("train", "table", "kernel_ridge", "--target", "rings", "--impute", "--model", "rings", "--watch")
+        self.assertIn("note     Column 'rings' holds 28 different numbers", out)
+        self.assertIn("--classes", out)
+        self.assertNotIn("28 classes", self.run_ok("show", "rings"))
+        self.run_ok("train", "table", "kernel_ridge", "--target", "rings", "--impute", "--classes", "--model", "classes",
+                    "--watch")
+        self.assertIn("28 classes", self.run_ok("show", "classes"))
+
+    def test_the_baseline_stands_beside_the_metric(self):
+        shown = self.run_ok("show", "kinds")
+        self.assertRegex(shown, r"held-out rows accuracy \d.*\n  baseline +accuracy 0\.\d+.*the most frequent class")
+
+    def test_a_dry_run_refuses_what_must_fail(self):
+        code, _, err = server_lib.mercer(self.server, "train", "table", "svm", "--target", "kind", "--dry-run")
+        self.assertEqual(code, 3)
+        self.assertIn("row 9, column 'z'", err)
+        code, _, err = server_lib.mercer(self.server, "train", "table", "svm", "--target", "kind", "--impute",
+                                         "--kernel", "gaussian bandwidth=1 columns=y", "--dry-run")
+        self.assertEqual(code, 3)
+        self.assertIn("'y'", err)
+        out = self.run_ok("train", "table", "infinite_features", "--target", "kind", "--impute", "--dry-run")
+        self.assertIn("note     No lambda was given", out)
+
+    def test_rows_as_they_are(self):
+        rows = [["id", "colour", "x", "z", "subject"], ["a", "red", 2, 3, 7], ["b", "teal", 2, 3, 7], ["c", "blue", 6, 1, 8]]
+        new = self.write("new.csv", rows)
+        code, out, err = server_lib.mercer(self.server, "predict", "kinds", new, "--keep", "id,x")
+        self.assertEqual(code, 3)
+        self.assertIn("row 2, column 'colour': training did not know the category 'teal'", err)
+        table = list(csv.reader(out.splitlines()))
+        self.assertEqual(table[0], ["id", "x", "label"])
+        self.assertEqual([line[:2] for line in table[1:]], [["a", "2"], ["b", "2"], ["c", "6"]])
+        self.assertEqual(table[2][2], "")
+        self.assertIn(table[1][2], ("big", "small"))
+        skipped = self.run_ok("predict", "kinds", new, "--keep", "id", "--unseen", "skip")
+        self.assertEqual([line.split(",")[0] for line in skipped.splitlines()], ["id", "a", "c"])
+        zeros = self.run_ok("predict", "kinds", new, "--unseen", "zeros")
+        self.assertEqual(len([line for line in zeros.splitlines() if line]), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
