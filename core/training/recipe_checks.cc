@@ -120,12 +120,7 @@ absl::Status MissingValue(const FeatureBlock& block, Index row, Index column) {
   const std::string name = c < block.columns.size()
                                ? block.columns[c].name
                                : absl::StrCat(block.name, "[", column + 1, "]");
-  FieldViolations violations;
-  violations.Add("preprocessing.imputation",
-                 absl::StrCat("row ", row + 1, ", column '", name,
-                              "': the value is missing, and nothing fills missing values in"));
-  return WithReason(violations.ToStatus(), "BAD_CELL",
-                    {{"row", absl::StrCat(row + 1)}, {"column", name}});
+  return CellError(row + 1, name, "the value is missing", "preprocessing.imputation");
 }
 
 absl::Status CheckDenseBlock(const FeatureBlock& block, const RunContext& context) {

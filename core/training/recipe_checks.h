@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<Split>> CheckRows(const LearnerEntry& entry,
 // "kernels[i].block", "kernels[i].columns[j]".
 absl::Status CheckNamedColumns(const TrainingRecipe& recipe, const Dataset& dataset);
 
-// A missing value of the features in use that the recipe does not fill in. Time O(cells). Errors: BAD_CELL with row and column, and the
-// field "preprocessing.imputation", which mends it; kCancelled.
+// A missing value of the features in use that the recipe does not fill in. Time O(cells). Errors: BAD_CELL with row and column, and
+// "preprocessing.imputation" as the remedy; kCancelled.
 absl::Status CheckMissingValues(const TrainingRecipe& recipe, const Dataset& dataset,
                                 const RunContext& context);
 

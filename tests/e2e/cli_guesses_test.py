@@ -61,6 +61,7 @@ class CliGuessesTest(unittest.TestCase):
         code, _, err = server_lib.mercer(self.server, "train", "table", "svm", "--target", "kind", "--dry-run")
         self.assertEqual(code, 3)
         self.assertIn("row 9, column 'z'", err)
+        self.assertIn("--impute", err)
         code, _, err = server_lib.mercer(self.server, "train", "table", "svm", "--target", "kind", "--impute",
                                          "--kernel", "gaussian bandwidth=1 columns=y", "--dry-run")
         self.assertEqual(code, 3)

@@ -1,6 +1,7 @@
 // What a recipe that leaves something open means, and what it is refused for before it runs.
 #include "core/training/recipe_defaults.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -147,9 +148,10 @@ TEST(RecipeChecksTest, MissingValuesNameRowAndColumnAndWhatMendsThem) {
   TrainingRecipe recipe = ExampleRecipe();
   const absl::Status status = CheckMissingValues(recipe, data, RunContext());
   EXPECT_EQ(GetReason(status), "BAD_CELL");
-  EXPECT_NE(Violation(status, "preprocessing.imputation").find("row 42, column 'b'"),
-            std::string::npos)
-      << status;
+  EXPECT_NE(status.message().find("row 42, column 'b'"), std::string::npos) << status;
+  const ErrorMetadata metadata = GetErrorMetadata(status);
+  const std::pair<std::string, std::string> remedy("remedy", "preprocessing.imputation");
+  EXPECT_NE(std::find(metadata.begin(), metadata.end(), remedy), metadata.end());
   recipe.preprocessing.imputation = Imputation::kMeanOrMostFrequent;
   EXPECT_TRUE(CheckMissingValues(recipe, data, RunContext()).ok());
   recipe = ExampleRecipe();
@@ -164,9 +166,7 @@ TEST(RecipeChecksTest, MissingEntriesOfSparseBlocksAreFound) {
   block.is_sparse = true;
   block.sparse = {5, {0, 1, 1, 3}, {4, 0, 2}, {1.0, 2.0, std::nan("")}};
   const absl::Status status = CheckMissingValues(ExampleRecipe(), data, RunContext());
-  EXPECT_NE(Violation(status, "preprocessing.imputation").find("row 3, column 'sparse[3]'"),
-            std::string::npos)
-      << status;
+  EXPECT_NE(status.message().find("row 3, column 'sparse[3]'"), std::string::npos) << status;
 }
 
 TEST(RecipeChecksTest, UnknownBlocksAndColumnsAreNamed) {

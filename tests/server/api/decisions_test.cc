@@ -158,7 +158,9 @@ TEST_F(DecisionsTest, MissingValuesAreRefusedBeforeTheQueue) {
   Store(60, TwoClasses, [](int r) { return r == 9 ? "" : std::to_string(r); });
   ExpectRefused(Request(), "BAD_CELL");
   const absl::Status status = Train(Request()).status();
-  EXPECT_THAT(Violation(status, "preprocessing.imputation"), HasSubstr("row 10, column 'x2'"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("row 10, column 'x2'"));
+  EXPECT_THAT(GetErrorMetadata(status),
+              testing::Contains(testing::Pair("remedy", "preprocessing.imputation")));
   v1::TrainRequest mended = Request();
   mended.mutable_preprocessing()->set_imputation(v1::IMPUTATION_MEAN_OR_MOST_FREQUENT);
   EXPECT_TRUE(Train(mended).ok());
