@@ -51,10 +51,10 @@ class AccessTest : public ServerTest {
 
   // Adds the token "secret-<name>" to the file of the tokens, which the server uses from its start.
   void AddToken(const std::string& name, const std::string& scopes,
-                absl::Time expires = absl::InfiniteFuture()) {
+                absl::Time expires = absl::InfiniteFuture(), const std::string& groups = "") {
     const auto set = ParseScopes(scopes);
     ASSERT_TRUE(set.ok()) << set.status();
-    lines_[name] = *TokenLine(name, *set, "secret-" + name, expires);
+    lines_[name] = *TokenLine(name, *set, "secret-" + name, expires, groups);
     WriteTokens();
   }
   void RemoveToken(const std::string& name) {
@@ -70,6 +70,16 @@ class AccessTest : public ServerTest {
   }
   static Headers TokenOf(const std::string& name) {
     return {{"authorization", "Bearer secret-" + name}};
+  }
+  // A call with the token of `name`.
+  template <typename Stub, typename Request, typename Response>
+  static grpc::Status CallAs(const std::string& name, Stub& stub,
+                             grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                          Response*),
+                             const Request& request, Response* response) {
+    grpc::ClientContext context;
+    SendToken(context, name);
+    return (stub.*method)(&context, request, response);
   }
   static void SendToken(grpc::ClientContext& context, const std::string& name) {
     context.AddMetadata("authorization", "Bearer secret-" + name);
