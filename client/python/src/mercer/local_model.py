@@ -149,8 +149,8 @@ class LocalModel:
         tasks : sequence, optional
             The name of the task of each row.
         unseen : str
-            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default an
-            error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN where the model
+            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default
+            an error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN where the model
             refuses them.
         """
         if unseen not in _UNSEEN:
@@ -214,7 +214,7 @@ class LocalModel:
         tasks: Any = None,
         unseen: str = "model",
     ) -> npt.NDArray[Any]:
-        """Labels; of a regression numbers. Rows that are NaN in `decision_values` have the empty label, as the server's."""
+        """Labels; of a regression numbers. Rows that are NaN in `decision_values` have the empty label."""
         values = self.decision_values(rows, squares, task=task, tasks=tasks, unseen=unseen)
         if self._file.coding == _REGRESSION:
             return values[:, 0]

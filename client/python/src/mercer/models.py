@@ -158,7 +158,7 @@ class Model:
 
     @property
     def warnings(self) -> list[Any]:
-        """What its user should know: messages with a ``code``, a ``message`` for people, and the ``values`` that it names."""
+        """What its user should know: messages with a ``code``, a ``message`` for people, and its ``values``."""
         return list(self.get().warnings)
 
     def kernel_weights(self) -> dict[str, Array]:
@@ -265,8 +265,8 @@ class Model:
         tasks : sequence, optional
             The name of the task of each row.
         unseen : str
-            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default an
-            error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN, and named in
+            What becomes of rows with a category that training did not know: ``"model"`` as the model says, by default
+            an error; ``"zeros"`` all features of the column are 0; ``"nan"`` such rows alone are NaN, and named in
             `row_errors`, where the model refuses them.
         """
         if unseen not in _UNSEEN:
