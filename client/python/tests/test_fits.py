@@ -39,8 +39,8 @@ def test_a_limit_of_steps_warns(rings, estimator):
 
 def test_a_limit_of_time_warns(long_training):
     features, labels, arguments = long_training
-    estimator = LpMKLClassifier(**arguments["options"], kernels=arguments["kernels"], tol=1e-9, time_limit=0.5)
-    with pytest.warns(ConvergenceWarning, match="time_limit=0.5"):
+    estimator = LpMKLClassifier(**arguments["options"], kernels=arguments["kernels"], tol=1e-9, time_limit=3.0)
+    with pytest.warns(ConvergenceWarning, match="time_limit=3.0"):
         estimator.fit(features, labels)
 
 
