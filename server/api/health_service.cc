@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include <google/protobuf/wrappers.pb.h>
+#include "grpc/health/v1/health.pb.h"
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 namespace mercer::server {
 namespace {
 
-// Debian ships no header for the messages of the protocol. HealthCheckRequest is a text as field 1, its response an enum as
-// field 1: the same bytes as these.
-using HealthRequest = google::protobuf::StringValue;
-using HealthResponse = google::protobuf::Int32Value;
+using HealthRequest = grpc::health::v1::HealthCheckRequest;
+using HealthResponse = grpc::health::v1::HealthCheckResponse;
 
-constexpr int kServing = 1;
-constexpr int kNotServing = 2;
-constexpr int kServiceUnknown = 3;
 constexpr size_t kMaxRequestBytes = 1024;
 constexpr int kMaxCalls = 1000;
 
@@ -33,7 +28,7 @@ class HealthCall : public ServerCall {
     } else if (bytes_.Length() > kMaxRequestBytes || !Traits::Deserialize(&bytes_, &request).ok()) {
       Finish({grpc::StatusCode::INVALID_ARGUMENT, "this is no request for a health check"});
     } else {
-      Answer(request.value());
+      Answer(request.service());
     }
   }
   void OnCancel() override {}
@@ -64,13 +59,13 @@ class HealthCheck final : public HealthCall {
 
  private:
   void Answer(const std::string& service) override {
-    const int status = health_.StatusOf(service);
-    if (status == kServiceUnknown) {
+    const auto status = health_.StatusOf(service);
+    if (status == HealthResponse::SERVICE_UNKNOWN) {
       Finish({grpc::StatusCode::NOT_FOUND, "the server has no such service"});
       return;
     }
     HealthResponse response;
-    response.set_value(status);
+    response.set_status(status);
     FinishWith(*this, response, grpc::Status::OK, bytes_);
   }
 };
@@ -100,10 +95,10 @@ class HealthWatch final : public HealthCall {
       if (!started_ || busy_ || finished_) {
         return;
       }
-      const int status = health_.StatusOf(service_);
+      const auto status = health_.StatusOf(service_);
       if (status != told_ && !cancelled_) {
         HealthResponse response;
-        response.set_value(told_ = status);
+        response.set_status(told_ = status);
         bytes_ = BytesOf(response);
         busy_ = true;
       } else if (cancelled_ || draining_) {
@@ -142,7 +137,7 @@ class HealthWatch final : public HealthCall {
 
   std::string service_;
   absl::Mutex mutex_;
-  int told_ ABSL_GUARDED_BY(mutex_) = 0;
+  HealthResponse::ServingStatus told_ ABSL_GUARDED_BY(mutex_) = HealthResponse::UNKNOWN;
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // a write is in flight
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
@@ -195,10 +190,12 @@ void HealthService::SetServing(bool serving) {
   }
 }
 
-int HealthService::StatusOf(const std::string& service) const {
+HealthResponse::ServingStatus HealthService::StatusOf(const std::string& service) const {
   const bool is_known =
       service.empty() || std::find(services_.begin(), services_.end(), service) != services_.end();
-  return !is_known ? kServiceUnknown : serving_ ? kServing : kNotServing;
+  return !is_known  ? HealthResponse::SERVICE_UNKNOWN
+         : serving_ ? HealthResponse::SERVING
+                    : HealthResponse::NOT_SERVING;
 }
 
 }  // namespace mercer::server

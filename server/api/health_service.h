@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.pb.h"
 
 #include "core/base/hash_table.h"
 #include "server/api/rpc_service.h"
@@ -28,8 +29,8 @@ class HealthService final : public RpcService {
   friend class HealthCheck;
   friend class HealthWatch;
 
-  // As the protocol writes it: 1 serving, 2 not serving, 3 unknown service.
-  int StatusOf(const std::string& service) const;
+  // SERVING, NOT_SERVING or SERVICE_UNKNOWN.
+  grpc::health::v1::HealthCheckResponse::ServingStatus StatusOf(const std::string& service) const;
   bool Enter(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
   void Exit(const std::string& connection) ABSL_LOCKS_EXCLUDED(mutex_);
   template <typename Call>

@@ -26,6 +26,24 @@ std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::De
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(&type)->New());
 }
 
+absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
+                         google::protobuf::Message& message) {
+  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
+  if (!parameters.has_value()) {
+    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
+                      "BAD_QUERY");
+  }
+  FieldViolations violations;
+  if (has_json && !parameters->empty()) {
+    violations.Add(parameters->front().first, "belongs into the body");
+  }
+  BindParameters(*parameters, message, violations);
+  if (!match.route->field.empty()) {
+    BindText(match.route->field, match.value, message, violations);
+  }
+  return violations.ToStatus();
+}
+
 absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
     const RouteMatch& match, const RequestHead& head, std::string_view body,
     const WireCheck& check) {
@@ -40,20 +58,7 @@ absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(
                       "BAD_JSON");
   }
   MERCER_RETURN_IF_ERROR(ReadJson(body, *message, check));
-  const std::optional<Parameters> parameters = ParseQuery(QueryOf(head.target));
-  if (!parameters.has_value()) {
-    return WithReason(absl::InvalidArgumentError("the query is not coded as in URLs, in UTF-8"),
-                      "BAD_QUERY");
-  }
-  FieldViolations violations;
-  if (has_body && !parameters->empty()) {
-    violations.Add(parameters->front().first, "belongs into the body");
-  }
-  BindParameters(*parameters, *message, violations);
-  if (!match.route->field.empty()) {
-    BindText(match.route->field, match.value, *message, violations);
-  }
-  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(BindRequest(match, head, has_body, *message));
   return message;
 }
 

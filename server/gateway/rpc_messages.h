@@ -19,6 +19,11 @@ const google::protobuf::MethodDescriptor* FindMethod(std::string_view method);
 
 std::unique_ptr<google::protobuf::Message> NewMessage(const google::protobuf::Descriptor& type);
 
+// Sets the fields of `message` that path and query say; with a body of JSON the query must be empty. Errors: kInvalidArgument with
+// reason BAD_QUERY or BAD_FIELDS.
+absl::Status BindRequest(const RouteMatch& match, const RequestHead& head, bool has_json,
+                         google::protobuf::Message& message);
+
 // The request message out of path, query and (for verbs that have one) `body`. Errors: kInvalidArgument with reason BAD_JSON,
 // BAD_QUERY or BAD_FIELDS; those of `check`.
 absl::StatusOr<std::unique_ptr<google::protobuf::Message>> MakeRequestMessage(

@@ -16,6 +16,7 @@
 #include "server/api/request_intake.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"
+#include "server/gateway/prediction_forms.h"
 #include "server/gateway/rpc_messages.h"
 
 namespace mercer::gateway {
@@ -27,8 +28,11 @@ constexpr size_t kQuickBytes = 16 * 1024;
 constexpr int64_t kJsonPerByte = 4;
 
 // A body that does not say what it is, is taken for JSON.
-absl::Status CheckBodyType(const RequestHead& head) {
+absl::Status CheckBodyType(const RouteMatch& match, const RequestHead& head) {
   const std::string_view given = head.Find("content-type");
+  if (TakesCsv(match, given)) {
+    return absl::OkStatus();
+  }
   const absl::string_view type = absl::StripAsciiWhitespace(
       absl::string_view(given.data(), std::min(given.find(';'), given.size())));
   if (type.empty() || absl::EqualsIgnoreCase(type, "application/json") ||
@@ -48,7 +52,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
         request_bytes_(server::FindMethodRule(match_.route->method)->request_bytes) {}
 
   void Start() {
-    if (const absl::Status status = CheckBodyType(exchange_->head()); !status.ok()) {
+    if (const absl::Status status = CheckBodyType(match_, exchange_->head()); !status.ok()) {
       exchange_->Send(ErrorAnswer(status, 415));
       return;
     }
@@ -84,15 +88,20 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     Run(bytes, [self = shared_from_this(), text = *std::move(body)] { self->Call(text); });
   }
 
+  absl::StatusOr<RequestInForm> MakeRequest(const std::string& body) {
+    return MakeRequestInForm(
+        match_, exchange_->head(), body,
+        [this](const auto& type, const std::string& wire) { return CheckWire(type, wire); },
+        [this](size_t bytes) { return share_.Grow(bytes) ? absl::OkStatus() : TooManyBodies(); });
+  }
+
   void Call(const std::string& body) {
     const absl::Status status = RunSafely("a request of HTTP", [&]() -> absl::Status {
-      MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<google::protobuf::Message> request,
-                              MakeRequestMessage(match_, exchange_->head(), body,
-                                                 [this](const auto& type, const std::string& wire) {
-                                                   return CheckWire(type, wire);
-                                                 }));
+      MERCER_ASSIGN_OR_RETURN(const RequestInForm request, MakeRequest(body));
+      form_ = request.form;
       const auto call = UnaryRpc::Start(
-          context_.channel, match_.route->method, CallOrigin::Of(*exchange_), ToBytes(*request),
+          context_.channel, match_.route->method, CallOrigin::Of(*exchange_),
+          ToBytes(*request.message),
           [self = shared_from_this()](const grpc::Status& done, grpc::ByteBuffer answer) {
             self->TakeAnswer(done, std::move(answer));
           });
@@ -118,21 +127,13 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   }
 
   void Send(const grpc::ByteBuffer& bytes) {
-    const absl::StatusOr<std::string> text =
-        RunSafely("an answer of HTTP", [&]() -> absl::StatusOr<std::string> {
-          const std::unique_ptr<google::protobuf::Message> message =
-              NewMessage(*FindMethod(match_.route->method)->output_type());
-          MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
-          return WriteJson(*message);
-        });
-    if (!text.ok()) {
-      exchange_->Send(ErrorAnswer(text.status()));
-      return;
-    }
-    Answer answer;
-    answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-    answer.body = *text + "\n";
-    exchange_->Send(std::move(answer));
+    absl::StatusOr<Answer> answer = RunSafely("an answer of HTTP", [&]() -> absl::StatusOr<Answer> {
+      const std::unique_ptr<google::protobuf::Message> message =
+          NewMessage(*FindMethod(match_.route->method)->output_type());
+      MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
+      return AnswerInForm(form_, *message);
+    });
+    exchange_->Send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
   }
 
   // At once, or on a thread that may take its time.
@@ -148,6 +149,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   GatewayContext& context_;
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
+  RowForm form_ = RowForm::kMessage;
   BodyBudget::Share share_;
   const int64_t request_bytes_;  // of the message on the wire; 0: as many as the server takes
 };

@@ -103,6 +103,73 @@ TEST_F(HttpTest, ADataSetBecomesAModelThatPredicts) {
   EXPECT_EQ(GetJson("/v1/models/clouds/versions/1")["description"], "two clouds");
 }
 
+TEST_F(HttpTest, RowsAsObjectsAndAsCsvArePredictedAsTheirColumnsAre) {
+  StartBoth();
+  TrainClouds();
+  const std::string path = "/v1/models/clouds:predict";
+  const json columns =
+      PostJson(path, {{"rows",
+                       {{"columns",
+                         {{{"name", "x1"}, {"numbers", {{"values", {1.5, -2}}}}},
+                          {{"name", "x2"}, {"numbers", {{"values", {0, 0.5}}}}},
+                          {{"name", "x3"}, {"numbers", {{"values", {1, 1}}}}}}}}}});
+  const json objects = PostJson(
+      path,
+      {{"rows", {{{"x1", 1.5}, {"x2", 0}, {"x3", 1}}, {{"x3", 1}, {"x2", 0.5}, {"x1", -2}}}}});
+  EXPECT_EQ(objects["model"], "models/clouds/versions/1");
+  ASSERT_EQ(objects["predictions"].size(), 2u);
+  const std::string output = columns["outputs"][0];
+  for (size_t row = 0; row < 2; ++row) {
+    EXPECT_EQ(objects["predictions"][row]["label"], columns["labels"][row]);
+    EXPECT_EQ(objects["predictions"][row]["decisionValues"][output],
+              columns["decisionValues"]["values"][row]);
+  }
+  const HttpReply csv = client_->Call("POST", path + "?contributions=true",
+                                      {{"Content-Type", "text/csv; charset=utf-8"}},
+                                      "x1,x2,x3,label\n1.5,0,1,\n-2,0.5,1,\n");
+  EXPECT_EQ(csv.status, 200) << csv.body;
+  EXPECT_EQ(csv.Find("Content-Type"), "text/csv; charset=utf-8");
+  EXPECT_EQ(csv.Find("Mercer-Model"), "models/clouds/versions/1");
+  const std::string first_label = columns["labels"][0];
+  EXPECT_THAT(csv.body, testing::StartsWith("label,value " + output + ",gaussian"));
+  EXPECT_THAT(csv.body,
+              HasSubstr(absl::StrCat("\n", first_label, ",",
+                                     columns["decisionValues"]["values"][0].dump(), ",")));
+}
+
+TEST_F(HttpTest, RowsThatCannotBePredictedAreNamed) {
+  StartBoth();
+  TrainClouds();
+  const auto error = [&](const std::string& type, const std::string& query,
+                         const std::string& body) {
+    const HttpReply reply =
+        client_->Call("POST", "/v1/models/clouds:predict" + query, {{"Content-Type", type}}, body);
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return absl::StrCat(ReasonOfReply(reply), " ",
+                        json::parse(reply.body)["error"]["message"].get<std::string>());
+  };
+  EXPECT_THAT(error("application/json", "", R"({"rows": [{"x1":1,"x2":1,"x3":"tall"}]})"),
+              HasSubstr("BAD_CELL row 1, column 'x3': not a number: 'tall'"));
+  EXPECT_THAT(error("application/json", "", R"({"rows": [{"x1":1,"x2":1,"x3":{}}]})"),
+              HasSubstr("BAD_CELL row 1, column 'x3'"));
+  EXPECT_THAT(error("application/json", "", R"({"rows": [{"x1":1,"x9":1}]})"), HasSubstr("'x9'"));
+  EXPECT_THAT(error("application/json", "", R"({"rows": [{"x1":1}], "other": 1})"),
+              HasSubstr("BAD_FIELDS"));
+  EXPECT_THAT(
+      error("application/json", "", R"({"rows": [{"x1":1}], "dataset": "datasets/clouds"})"),
+      HasSubstr("BAD_"));
+  EXPECT_THAT(error("application/json", "", R"({"rows": []})"), HasSubstr("at least one row"));
+  EXPECT_THAT(error("text/csv", "", "x1,x2,x3\n1,2,3\n1,2\n"), HasSubstr("BAD_ROW row 2"));
+  EXPECT_THAT(error("text/csv", "", "x1,x2,x3\n1,2,tall\n"),
+              HasSubstr("BAD_CELL row 1, column 'x3': not a number: 'tall'"));
+  EXPECT_THAT(error("text/csv", "?nonsense=1", "x1,x2,x3\n1,2,3\n"), HasSubstr("nonsense"));
+  EXPECT_THAT(error("text/csv", "?dataset=datasets/clouds", "x1,x2,x3\n1,2,3\n"),
+              HasSubstr("the body has the rows"));
+  const HttpReply other =
+      client_->Call("POST", "/v1/models/clouds:evaluate", {{"Content-Type", "text/csv"}}, "a\n1\n");
+  EXPECT_EQ(other.status, 415);
+}
+
 TEST_F(HttpTest, AnExportIsTheFileOfGrpc) {
   StartBoth();
   TrainClouds();

@@ -146,6 +146,9 @@ TEST_F(StandardServicesTest, ReflectionListsTheServices) {
   }
   EXPECT_THAT(ask("file_containing_symbol: 'mercer.v1.TrainRequest'"),
               testing::HasSubstr("class_weights"));
+  // Tools that check health by reflection alone look up the service, and call it with what they find.
+  EXPECT_THAT(ask("file_containing_symbol: 'grpc.health.v1.Health'"),
+              testing::HasSubstr("HealthCheckRequest"));
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+#include "server/gateway/prediction_forms.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+#include "core/base/errors.h"
+#include "core/base/status_macros.h"
+#include "mercer/v1/prediction_service.pb.h"
+#include "server/gateway/csv_rows.h"
+#include "server/gateway/json_rows.h"
+#include "server/gateway/row_answers.h"
+
+namespace mercer::gateway {
+namespace {
+
+bool Predicts(const RouteMatch& match) {
+  return match.route->method == "PredictionService/Predict";
+}
+
+absl::StatusOr<RequestInForm> RequestWithCsv(const RouteMatch& match, const RequestHead& head,
+                                             const std::string& body, const MemoryCheck& memory) {
+  auto request = std::make_unique<v1::PredictRequest>();
+  MERCER_RETURN_IF_ERROR(BindRequest(match, head, /*has_json=*/false, *request));
+  FieldViolations violations;
+  violations.Check(request->input_case() == v1::PredictRequest::INPUT_NOT_SET, "dataset",
+                   "is set, but the body has the rows");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(memory(body.size()));  // the reader's own
+  MERCER_RETURN_IF_ERROR(ReadCsvRows(body, memory, *request->mutable_rows()));
+  return RequestInForm{std::move(request), RowForm::kCsv};
+}
+
+absl::StatusOr<RequestInForm> RequestWithObjects(const RouteMatch& match, const RequestHead& head,
+                                                 const ListedRows& listed, const WireCheck& check,
+                                                 const MemoryCheck& memory) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<google::protobuf::Message> message,
+                          MakeRequestMessage(match, head, listed.rest, check));
+  auto& request = static_cast<v1::PredictRequest&>(*message);
+  FieldViolations violations;
+  violations.Check(request.rows().ByteSizeLong() == 0, "rows", "is given more than once");
+  MERCER_RETURN_IF_ERROR(violations.ToStatus());
+  MERCER_RETURN_IF_ERROR(ReadListedRows(listed.rows, memory, *request.mutable_rows()));
+  return RequestInForm{std::move(message), RowForm::kObjects};
+}
+
+}  // namespace
+
+bool TakesCsv(const RouteMatch& match, std::string_view content_type) {
+  const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(
+      content_type.data(), std::min(content_type.find(';'), content_type.size())));
+  return Predicts(match) && absl::EqualsIgnoreCase(type, "text/csv");
+}
+
+absl::StatusOr<RequestInForm> MakeRequestInForm(const RouteMatch& match, const RequestHead& head,
+                                                const std::string& body, const WireCheck& check,
+                                                const MemoryCheck& memory) {
+  if (TakesCsv(match, head.Find("content-type"))) {
+    return RequestWithCsv(match, head, body, memory);
+  }
+  if (Predicts(match)) {
+    if (const std::optional<ListedRows> listed = FindListedRows(body); listed.has_value()) {
+      return RequestWithObjects(match, head, *listed, check, memory);
+    }
+  }
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<google::protobuf::Message> message,
+                          MakeRequestMessage(match, head, body, check));
+  return RequestInForm{std::move(message), RowForm::kMessage};
+}
+
+absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response) {
+  Answer answer;
+  answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  if (form == RowForm::kMessage) {
+    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJson(response));
+    answer.body += "\n";
+    return answer;
+  }
+  const auto& predictions = static_cast<const v1::PredictResponse&>(response);
+  if (form == RowForm::kObjects) {
+    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJsonRows(predictions));
+    answer.body += "\n";
+    return answer;
+  }
+  answer.headers[0].second = "text/csv; charset=utf-8";
+  answer.headers.emplace_back("Mercer-Model", predictions.model());
+  MERCER_ASSIGN_OR_RETURN(answer.body, WriteCsvRows(predictions));
+  return answer;
+}
+
+}  // namespace mercer::gateway

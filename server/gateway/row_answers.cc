@@ -1,0 +1,187 @@
+#include "server/gateway/row_answers.h"
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace mercer::gateway {
+namespace {
+
+bool HasShape(const v1::Matrix& matrix, int64_t rows, int64_t columns) {
+  return matrix.rows() == rows && matrix.columns() == columns &&
+         matrix.values_size() == rows * columns;
+}
+
+// Errors: kInternal.
+absl::Status CheckShapes(const v1::PredictResponse& response) {
+  const int64_t rows = response.decision_values().rows();
+  bool good = HasShape(response.decision_values(), rows, response.outputs_size()) &&
+              (response.labels_size() == rows || response.labels_size() == 0) &&
+              (response.labels_size() > 0 || response.outputs_size() == 1 || rows == 0) &&
+              (!response.has_probabilities() ||
+               HasShape(response.probabilities(), rows, response.classes_size()));
+  for (const v1::Contribution& contribution : response.contributions()) {
+    good = good && HasShape(contribution.values(), rows, response.outputs_size());
+  }
+  return good ? absl::OkStatus() : absl::InternalError("an answer contradicts itself");
+}
+
+double At(const v1::Matrix& matrix, int64_t row, int column) {
+  return matrix.values(static_cast<int>(row * matrix.columns()) + column);
+}
+
+// The shortest text that reads back exactly.
+void AppendNumber(double value, std::string& text) {
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof(digits), value);
+  text.append(digits, end);
+}
+
+void AppendJsonText(std::string_view value, std::string& text) {
+  text.push_back('"');
+  for (const char c : value) {
+    if (c == '"' || c == '\\') {
+      text.push_back('\\');
+      text.push_back(c);
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&text, "\\u%04x", static_cast<unsigned>(c));
+    } else {
+      text.push_back(c);
+    }
+  }
+  text.push_back('"');
+}
+
+void AppendJsonNumber(double value, std::string& text) {
+  std::isfinite(value) ? AppendNumber(value, text) : void(text += "null");
+}
+
+using Names = google::protobuf::RepeatedPtrField<std::string>;
+
+// {"name": number, ...} of one row.
+void AppendJsonRow(const Names& names, const v1::Matrix& matrix, int64_t row, std::string& text) {
+  text.push_back('{');
+  for (int c = 0; c < names.size(); ++c) {
+    text += c == 0 ? "" : ",";
+    AppendJsonText(names[c], text);
+    text.push_back(':');
+    AppendJsonNumber(At(matrix, row, c), text);
+  }
+  text.push_back('}');
+}
+
+void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::string& text) {
+  if (response.labels_size() > 0) {
+    text += "{\"label\":";
+    AppendJsonText(response.labels(static_cast<int>(row)), text);
+    text += ",\"decisionValues\":";
+    AppendJsonRow(response.outputs(), response.decision_values(), row, text);
+  } else {
+    text += "{\"prediction\":";
+    AppendJsonNumber(At(response.decision_values(), row, 0), text);
+  }
+  if (response.has_probabilities()) {
+    text += ",\"probabilities\":";
+    AppendJsonRow(response.classes(), response.probabilities(), row, text);
+  }
+  if (response.contributions_size() > 0) {
+    text += ",\"contributions\":";
+    char before = '{';
+    for (const v1::Contribution& contribution : response.contributions()) {
+      text.push_back(before);
+      before = ',';
+      AppendJsonText(contribution.name(), text);
+      text.push_back(':');
+      AppendJsonRow(response.outputs(), contribution.values(), row, text);
+    }
+    text.push_back('}');
+  }
+  text.push_back('}');
+}
+
+void AppendCell(std::string_view cell, std::string& text) {
+  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) {
+    text.append(cell);
+    return;
+  }
+  text.push_back('"');
+  for (const char c : cell) {
+    text.append(c == '"' ? 2 : 1, c);
+  }
+  text.push_back('"');
+}
+
+void AppendCells(const v1::Matrix& matrix, int64_t row, std::string& text) {
+  for (int c = 0; c < matrix.columns(); ++c) {
+    text.push_back(',');
+    AppendNumber(At(matrix, row, c), text);
+  }
+}
+
+std::string CsvHeader(const v1::PredictResponse& response) {
+  std::string text = response.labels_size() > 0 ? "label" : "prediction";
+  const auto add = [&](const std::string& name) {
+    text.push_back(',');
+    AppendCell(name, text);
+  };
+  if (response.labels_size() > 0) {
+    for (const std::string& output : response.outputs()) {
+      add("value " + output);
+    }
+  }
+  for (const std::string& name : response.classes()) {
+    add("probability " + name);
+  }
+  for (const v1::Contribution& contribution : response.contributions()) {
+    for (const std::string& output : response.outputs()) {
+      add(response.outputs_size() > 1 ? absl::StrCat(contribution.name(), " ", output)
+                                      : contribution.name());
+    }
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> WriteJsonRows(const v1::PredictResponse& response) {
+  if (const absl::Status status = CheckShapes(response); !status.ok()) {
+    return status;
+  }
+  std::string text = "{\"model\":";
+  AppendJsonText(response.model(), text);
+  text += ",\"predictions\":[";
+  for (int64_t row = 0; row < response.decision_values().rows(); ++row) {
+    text += row == 0 ? "" : ",";
+    AppendPrediction(response, row, text);
+  }
+  return text + "]}";
+}
+
+absl::StatusOr<std::string> WriteCsvRows(const v1::PredictResponse& response) {
+  if (const absl::Status status = CheckShapes(response); !status.ok()) {
+    return status;
+  }
+  std::string text = CsvHeader(response);
+  for (int64_t row = 0; row < response.decision_values().rows(); ++row) {
+    if (response.labels_size() > 0) {
+      AppendCell(response.labels(static_cast<int>(row)), text);
+      AppendCells(response.decision_values(), row, text);
+    } else {
+      AppendNumber(At(response.decision_values(), row, 0), text);
+    }
+    if (response.has_probabilities()) {
+      AppendCells(response.probabilities(), row, text);
+    }
+    for (const v1::Contribution& contribution : response.contributions()) {
+      AppendCells(contribution.values(), row, text);
+    }
+    text.push_back('\n');
+  }
+  return text;
+}
+
+}  // namespace mercer::gateway

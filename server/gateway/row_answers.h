@@ -1,0 +1,21 @@
+// Predictions row by row, in the form in which the rows came.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "mercer/v1/prediction_service.pb.h"
+
+namespace mercer::gateway {
+
+// {"model": "models/spam/versions/1", "predictions": [...]}, an object for each row: "label" and "decisionValues" by output, or of a
+// regression "prediction"; on request "probabilities" by class and "contributions" by kernel and output. Numbers that JSON has no
+// word for are null. Errors: kInternal: the response contradicts itself.
+absl::StatusOr<std::string> WriteJsonRows(const v1::PredictResponse& response);
+
+// A header and a line for each row: "label" and "value OUTPUT" for each output, or of a regression "prediction"; on request
+// "probability CLASS", and for each contribution its name, followed by that of the output where there are several. Errors: the same.
+absl::StatusOr<std::string> WriteCsvRows(const v1::PredictResponse& response);
+
+}  // namespace mercer::gateway

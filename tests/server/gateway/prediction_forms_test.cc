@@ -1,0 +1,221 @@
+// Rows as JSON objects and as CSV become the columns of the message; answers go back in the form of the rows.
+#include "server/gateway/prediction_forms.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "core/base/errors.h"
+#include "server/gateway/csv_rows.h"
+#include "server/gateway/json_rows.h"
+#include "server/gateway/row_answers.h"
+
+namespace mercer::gateway {
+namespace {
+
+using Json = nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+absl::Status NoLimit(size_t) { return absl::OkStatus(); }
+
+absl::StatusOr<v1::Rows> ReadJsonText(const std::string& text) {
+  v1::Rows rows;
+  const absl::Status status = ReadListedRows(text, NoLimit, rows);
+  return status.ok() ? absl::StatusOr<v1::Rows>(rows) : status;
+}
+
+absl::StatusOr<v1::Rows> ReadCsvText(const std::string& text) {
+  v1::Rows rows;
+  const absl::Status status = ReadCsvRows(text, NoLimit, rows);
+  return status.ok() ? absl::StatusOr<v1::Rows>(rows) : status;
+}
+
+// "age: 3 nan; color: 'red' ''".
+std::string Shown(const v1::Rows& rows) {
+  std::vector<std::string> columns;
+  for (const v1::TypedColumn& column : rows.columns()) {
+    std::vector<std::string> cells;
+    for (const double value : column.numbers().values()) {
+      cells.push_back(absl::StrCat(value));
+    }
+    for (const std::string& value : column.texts().values()) {
+      cells.push_back(absl::StrCat("'", value, "'"));
+    }
+    columns.push_back(absl::StrCat(column.name(), ": ", absl::StrJoin(cells, " ")));
+  }
+  return absl::StrJoin(columns, "; ");
+}
+
+std::string RowsOrError(const absl::StatusOr<v1::Rows>& rows) {
+  return rows.ok() ? Shown(*rows)
+                   : absl::StrCat(GetReason(rows.status()), " ", rows.status().message());
+}
+
+TEST(ListedRowsTest, ObjectsBecomeColumns) {
+  EXPECT_EQ(RowsOrError(
+                ReadJsonText(R"([{"age": 3, "color": "red"}, {"color": "blue", "age": -1.5e1}])")),
+            "age: 3 -15; color: 'red' 'blue'");
+}
+
+TEST(ListedRowsTest, WhatIsNullOrLeftOutIsMissing) {
+  EXPECT_EQ(RowsOrError(ReadJsonText(R"([{"a": null, "b": 1}, {"c": "x"}, {"a": 2}])")),
+            "a: nan nan 2; b: 1 nan nan; c: '' 'x' ''");
+}
+
+TEST(ListedRowsTest, NumbersAmongTextsAreCategoriesInNumberForm) {
+  EXPECT_EQ(
+      RowsOrError(ReadJsonText(R"([{"zip": 1.0}, {"zip": "01"}, {"zip": 7}, {"zip": true}])")),
+      "zip: '1' '01' '7' 'true'");
+}
+
+TEST(ListedRowsTest, TextsAreReadAsAnotherLibraryReadsThem) {
+  for (const std::string& text :
+       std::vector<std::string>{R"("plain")", R"("a\"b\\c\/d\b\f\n\r\te")",
+                                R"("\u00e9\u4e2d\ud83d\ude00")", R"("é中😀")"}) {
+    const absl::StatusOr<v1::Rows> rows = ReadJsonText(absl::StrCat("[{", text, ":", text, "}]"));
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    const std::string expected = Json::parse(text);
+    EXPECT_EQ(rows->columns(0).name(), expected);
+    EXPECT_THAT(rows->columns(0).texts().values(), ElementsAre(expected));
+  }
+}
+
+TEST(ListedRowsTest, ErrorsNameRowAndColumn) {
+  EXPECT_EQ(RowsOrError(ReadJsonText(R"([{"a":1},{"a":[2]}])")),
+            "BAD_CELL row 2, column 'a': must be a number, a text, true, false or null");
+  EXPECT_EQ(RowsOrError(ReadJsonText(R"([{"a":1,"a":2}])")),
+            "BAD_CELL row 1, column 'a': the row has this column twice");
+  EXPECT_EQ(RowsOrError(ReadJsonText(R"([{"a":1e999}])")),
+            "BAD_CELL row 1, column 'a': the number is beyond the range of double");
+  EXPECT_EQ(RowsOrError(ReadJsonText(R"([{"a":"\ud800"}])")),
+            "BAD_CELL row 1, column 'a': must be a number, a text, true, false or null");
+  for (const char* text : {"[1]", "[{\"a\":1}, []]", "[{\"a\" 1}]", "[{a:1}]", "[{\"a\":1", "[{}]",
+                           "[{\"a\":1},]", "[{\"a\":1} {\"a\":2}]", "[{\"a\":1,}]"}) {
+    EXPECT_THAT(RowsOrError(ReadJsonText(text)), HasSubstr("BAD_ROW row ")) << text;
+  }
+  EXPECT_THAT(RowsOrError(ReadJsonText("[{\"a\":\"\xff\"}]")), HasSubstr("BAD_JSON"));
+}
+
+TEST(ListedRowsTest, MemoryIsBoundedBeforeItIsTaken) {
+  size_t taken = 0;
+  const MemoryCheck check = [&taken](size_t bytes) {
+    taken += bytes;
+    return taken > 10'000 ? absl::UnavailableError("full") : absl::OkStatus();
+  };
+  std::string text = "[{\"a\":1}";
+  for (int row = 0; row < 10'000; ++row) {
+    text += ",{\"a\":1}";
+  }
+  v1::Rows rows;
+  EXPECT_TRUE(absl::IsUnavailable(ReadListedRows(text + "]", check, rows)));
+  EXPECT_LT(taken, 20'000u);
+}
+
+TEST(ListedRowsTest, RowsWithoutColumnsInCommonAreNoTable) {
+  std::string distinct = "[{\"c0\":1}";
+  std::string wide = "[{\"c0\":1";
+  for (int i = 1; i < 6000; ++i) {
+    absl::StrAppend(&distinct, ",{\"c", i, "\":1}");
+    absl::StrAppend(&wide, ",\"c", i, "\":1");
+  }
+  EXPECT_THAT(RowsOrError(ReadJsonText(distinct + "]")), HasSubstr("far more cells are missing"));
+  wide += "}";
+  for (int i = 0; i < 3000; ++i) {
+    wide += ",{\"c0\":1}";
+  }
+  EXPECT_THAT(RowsOrError(ReadJsonText(wide + "]")), HasSubstr("far more cells are missing"));
+}
+
+TEST(FindListedRowsTest, OnlyTheListIsTakenOut) {
+  const auto found =
+      FindListedRows(R"( {"task": "a]", "rows" : [{"b": "]}"}] , "contributions": true} )");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->rows, R"([{"b": "]}"}])");
+  EXPECT_EQ(Json::parse(found->rest),
+            Json({{"task", "a]"}, {"rows", Json::object()}, {"contributions", true}}));
+  for (const char* body : {"", "[]", R"({"rows": {"columns": []}})", R"({"dataset": "x"})",
+                           "{\"rows\": [", R"({"other": {"rows": [1]}})"}) {
+    EXPECT_FALSE(FindListedRows(body).has_value()) << body;
+  }
+}
+
+TEST(CsvRowsTest, TheHeaderNamesTheColumns) {
+  EXPECT_EQ(RowsOrError(ReadCsvText("age,color\r\n3,red\r\n,\"a, b\"\r\nNA,?\r\n\r\n")),
+            "age: '3' '' ''; color: 'red' 'a, b' ''");
+  EXPECT_EQ(RowsOrError(ReadCsvText("age;name\n3;x,y\n")), "age: '3'; name: 'x,y'");
+  EXPECT_EQ(RowsOrError(ReadCsvText("age\tname\n3\tx\n")), "age: '3'; name: 'x'");
+  EXPECT_EQ(RowsOrError(ReadCsvText("age\n3\n4")), "age: '3' '4'");
+}
+
+TEST(CsvRowsTest, ErrorsNameRowAndColumn) {
+  EXPECT_EQ(RowsOrError(ReadCsvText("a,b\n1,2\n3\n")),
+            "BAD_ROW row 2: has 1 cells, the header has 2");
+  EXPECT_EQ(RowsOrError(ReadCsvText("a,b\n\n1,2\n")), "BAD_ROW row 2: comes after a blank line");
+  EXPECT_THAT(RowsOrError(ReadCsvText("a,a\n1,2\n")), HasSubstr("BAD_HEADER"));
+  EXPECT_THAT(RowsOrError(ReadCsvText("")), HasSubstr("BAD_HEADER"));
+  EXPECT_THAT(RowsOrError(ReadCsvText("a,b\n1,\xff\n")), HasSubstr("BAD_ROW row 1"));
+}
+
+v1::PredictResponse Classes() {
+  v1::PredictResponse response;
+  response.set_model("models/m/versions/1");
+  response.add_outputs("a \"b\", c");
+  response.mutable_decision_values()->set_rows(2);
+  response.mutable_decision_values()->set_columns(1);
+  response.mutable_decision_values()->add_values(0.1);
+  response.mutable_decision_values()->add_values(-1e-300);
+  response.add_labels("a \"b\", c");
+  response.add_labels("line\nbreak");
+  v1::Contribution& contribution = *response.add_contributions();
+  contribution.set_name("bias");
+  *contribution.mutable_values() = response.decision_values();
+  return response;
+}
+
+TEST(RowAnswersTest, ClassesAreObjectsThatAnotherLibraryReads) {
+  const absl::StatusOr<std::string> text = WriteJsonRows(Classes());
+  ASSERT_TRUE(text.ok());
+  const Json read = Json::parse(*text);
+  EXPECT_EQ(read["model"], "models/m/versions/1");
+  ASSERT_EQ(read["predictions"].size(), 2u);
+  EXPECT_EQ(read["predictions"][0], Json({{"label", "a \"b\", c"},
+                                          {"decisionValues", {{"a \"b\", c", 0.1}}},
+                                          {"contributions", {{"bias", {{"a \"b\", c", 0.1}}}}}}));
+  EXPECT_EQ(read["predictions"][1]["label"], "line\nbreak");
+  EXPECT_EQ(read["predictions"][1]["decisionValues"]["a \"b\", c"], -1e-300);
+}
+
+TEST(RowAnswersTest, ClassesAreLinesOfCsv) {
+  EXPECT_EQ(*WriteCsvRows(Classes()),
+            "label,\"value a \"\"b\"\", c\",bias\n\"a \"\"b\"\", "
+            "c\",0.1,0.1\n\"line\nbreak\",-1e-300,-1e-300\n");
+}
+
+TEST(RowAnswersTest, NumbersAreTheirPredictions) {
+  v1::PredictResponse response;
+  response.set_model("models/m/versions/1");
+  response.add_outputs("price");
+  response.mutable_decision_values()->set_rows(2);
+  response.mutable_decision_values()->set_columns(1);
+  response.mutable_decision_values()->add_values(1.0 / 3);
+  response.mutable_decision_values()->add_values(std::numeric_limits<double>::infinity());
+  const Json read = Json::parse(*WriteJsonRows(response));
+  EXPECT_EQ(read["predictions"][0], Json({{"prediction", 1.0 / 3}}));
+  EXPECT_EQ(read["predictions"][1], Json({{"prediction", nullptr}}));
+  EXPECT_EQ(*WriteCsvRows(response), "prediction\n0.3333333333333333\ninf\n");
+}
+
+TEST(RowAnswersTest, AnAnswerThatContradictsItselfIsNotWritten) {
+  v1::PredictResponse response = Classes();
+  response.mutable_decision_values()->add_values(1);
+  EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response).status()));
+  EXPECT_TRUE(absl::IsInternal(WriteCsvRows(response).status()));
+}
+
+}  // namespace
+}  // namespace mercer::gateway
