@@ -24,6 +24,7 @@
 #include "core/kernels/kernel_spec.h"
 #include "core/training/certificate.h"
 #include "core/training/feature_term.h"
+#include "core/training/held_out.h"
 #include "core/training/output_coding.h"
 #include "core/training/stop_reason.h"
 #include "core/training/task_coding.h"
@@ -90,6 +91,7 @@ struct Model {
   std::vector<Metric>
       metrics;  // on held-out rows, "held_out.accuracy", or mean over folds, "folds.accuracy"; then
                 // those of the verifier
+  HeldOut held_out;  // without a validation, or with folds that were not gone through: without rows
   Index num_training_rows = 0;
   // Columns that the square blocks of rows to predict must have: the rows of the training data set.
   Index num_square_columns = 0;
@@ -104,8 +106,9 @@ std::vector<std::string> OutputNames(const Model& model);
 // Errors: kDataLoss.
 absl::Status CheckModel(const Model& model);
 
-// 2 since there are feature terms, 3 since there are tasks; a model is written in the earliest version that holds what it has.
-inline constexpr int kModelFormatVersion = 3;
+// 2 since there are feature terms, 3 since there are tasks, 4 since models keep what was said of rows that were not trained on; a
+// model is written in the earliest version that holds what it has.
+inline constexpr int kModelFormatVersion = 4;
 
 std::string SaveModel(const Model& model);
 // Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason NEWER_FORMAT (written

@@ -15,10 +15,14 @@ namespace {
 constexpr std::string_view kMagic = "MRCRMODL";
 constexpr uint64_t kVersionWithoutFeatures = 1;
 constexpr uint64_t kVersionWithoutTasks = 2;
+constexpr uint64_t kVersionWithoutHeldOut = 3;
 
 uint64_t VersionOf(const Model& model) {
-  if (model.tasks.has_column()) {
+  if (model.held_out.rows > 0) {
     return kModelFormatVersion;
+  }
+  if (model.tasks.has_column()) {
+    return kVersionWithoutHeldOut;
   }
   const bool has_features =
       !model.function.feature_terms.empty() || !model.summary.feature_names.empty();
@@ -164,6 +168,9 @@ std::string SaveModel(const Model& model) {
   if (version > kVersionWithoutTasks) {
     model.tasks.Save(writer);
   }
+  if (version > kVersionWithoutHeldOut) {
+    WriteHeldOut(model.held_out, writer);
+  }
   return FramePayload(kMagic, version, writer.bytes());
 }
 
@@ -195,6 +202,9 @@ absl::StatusOr<Model> LoadModel(std::string_view bytes) {
   }
   if (FormatVersion(bytes) > kVersionWithoutTasks) {
     model.tasks = TaskCoding::Load(reader);
+  }
+  if (FormatVersion(bytes) > kVersionWithoutHeldOut) {
+    model.held_out = ReadHeldOut(reader);
   }
   if (!reader.AtEnd()) {
     return Inconsistent("its content is inconsistent");

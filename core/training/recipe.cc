@@ -66,9 +66,12 @@ class RecipeRunner {
                             phases_.Train(made, phases_.options(), nullptr, context));
     auto model = std::make_shared<Model>(phases_.Assemble(made, phases_.options(), outcome));
     if (recipe_.validation.kind == ValidationKind::kHoldOut) {
-      MERCER_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
-                              phases_.Evaluate(model, made, phases_.splits()[0].held_out, context));
+      HeldOutRows seen;
+      MERCER_ASSIGN_OR_RETURN(
+          const std::vector<Metric> metrics,
+          phases_.Evaluate(model, made, phases_.splits()[0].held_out, context, seen));
       AppendMetrics("held_out.", metrics, *model);
+      model->held_out = phases_.Summarize(seen);
     }
     AppendMetrics("", outcome.metrics, *model);
     stopped_ = WasInterrupted(outcome);
@@ -104,8 +107,9 @@ class RecipeRunner {
       return false;
     }
     auto model = std::make_shared<Model>(phases_.Assemble(*made, phases_.options(), *outcome));
-    MERCER_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
-                            phases_.Evaluate(model, *made, split.held_out, context));
+    MERCER_ASSIGN_OR_RETURN(
+        const std::vector<Metric> metrics,
+        phases_.Evaluate(model, *made, split.held_out, context, phases_.SeenByFolds(0)));
     progress_.AddMetrics(0, metrics);
     phases_.EndPhase(outcome->iterations);
     return true;
@@ -120,6 +124,7 @@ class RecipeRunner {
       trained.model.metrics.clear();
       AppendMetrics("folds.", progress_.MeanMetrics(0), trained.model);
       AppendMetrics("", metrics, trained.model);
+      trained.model.held_out = phases_.SummarizeFolds(0);
     }
     return trained;
   }

@@ -145,8 +145,10 @@ class PathRunner {
       return EndOrError(number, outcome.status());
     }
     auto model = std::make_shared<Model>(phases_.Assemble(*made_, options, *outcome));
+    HeldOutRows held_out;
+    HeldOutRows& seen = order_.has_folds() ? phases_.SeenByFolds(value) : held_out;
     MERCER_ASSIGN_OR_RETURN(std::vector<Metric> metrics,
-                            phases_.Evaluate(model, *made_, split.held_out, context));
+                            phases_.Evaluate(model, *made_, split.held_out, context, seen));
     std::vector<Metric> of_value = metrics;
     of_value.push_back(ActiveTerms(model->summary));
     of_value.push_back({"relative_gap", outcome->certificate.accuracy});
@@ -154,6 +156,7 @@ class PathRunner {
     if (!order_.has_folds()) {
       AppendMetrics("held_out.", metrics, *model);
       AppendMetrics("", outcome->metrics, *model);
+      model->held_out = phases_.Summarize(seen);
       KeepIfBest(value, *model, outcome->point.witness);
     }
     ByteWriter writer;
@@ -185,6 +188,7 @@ class PathRunner {
     Model model = phases_.Assemble(*made_, options, *outcome);
     AppendMetrics("folds.", progress_.MeanMetrics(value), model);
     AppendMetrics("", outcome->metrics, model);
+    model.held_out = phases_.SummarizeFolds(value);
     Keep(value, model, outcome->point.witness);
     phases_.EndPhase(outcome->iterations);
     return !WasInterrupted(*outcome);

@@ -93,10 +93,30 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
     saved_phase_ = progress_.phase;
   }
+  MERCER_RETURN_IF_ERROR(BeginHeldOut());
   interruption_.emplace(
       started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
       [this] { return observer_.StopRequested(); }, clock_);
   return absl::OkStatus();
+}
+
+absl::Status RecipePhases::BeginHeldOut() {
+  const bool has_folds = recipe_.validation.kind == ValidationKind::kFolds;
+  const size_t collections = has_folds && recipe_.path.has_value() ? recipe_.path->values.size()
+                             : has_folds                           ? 1
+                                                                   : 0;
+  if (recipe_.validation.kind != ValidationKind::kNone) {
+    held_out_plan_ = HeldOutPlan(*target_, recipe_.kind == TargetKind::kRegression,
+                                 std::max<size_t>(collections, 1));
+  }
+  if (progress_.held_out.empty()) {
+    progress_.held_out.resize(collections);
+  }
+  const bool fits = progress_.held_out.size() == collections &&
+                    std::all_of(progress_.held_out.begin(), progress_.held_out.end(),
+                                [this](const auto& seen) { return held_out_plan_.Fits(seen); });
+  return fits ? absl::OkStatus()
+              : absl::DataLossError("not a readable checkpoint: its content is inconsistent");
 }
 
 double RecipePhases::SecondsUsed() const {
@@ -204,7 +224,8 @@ std::vector<Metric> RecipePhases::EvaluateBaseline(const OutputCoding& coding,
 absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const Model> model,
                                                            const RecipeProblem& made,
                                                            const std::vector<Index>& rows,
-                                                           RunContext& context) const {
+                                                           RunContext& context,
+                                                           HeldOutRows& seen) const {
   const OutputCoding coding = model->coding;
   const TaskCoding tasks = model->tasks;
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
@@ -218,7 +239,18 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
   for (const Metric& metric : EvaluateBaseline(coding, made, labels)) {
     metrics.push_back({absl::StrCat(kBaselinePrefix, metric.name), metric.value});
   }
+  held_out_plan_.Collect(coding, prediction, labels, rows, seen);
   return metrics;
+}
+
+HeldOut RecipePhases::SummarizeFolds(size_t value) const {
+  HeldOut held_out = held_out_plan_.Summarize(progress_.held_out[value]);
+  held_out.folds = static_cast<int64_t>(splits_.size());
+  progress_.AddSpreads(value, "folds.", held_out.spreads);
+  for (size_t other = 0; recipe_.path.has_value() && other < progress_.metrics.size(); ++other) {
+    progress_.AddSpreads(other, absl::StrCat("path.", other + 1, "."), held_out.spreads);
+  }
+  return held_out;
 }
 
 absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {

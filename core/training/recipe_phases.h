@@ -14,6 +14,7 @@
 
 #include "core/base/run_context.h"
 #include "core/data/splits.h"
+#include "core/training/held_out.h"
 #include "core/training/learner.h"
 #include "core/training/model.h"
 #include "core/training/recipe.h"
@@ -57,11 +58,18 @@ class RecipePhases {
                                         const WarmStart* warm_start, RunContext& context);
   Model Assemble(const RecipeProblem& made, const OptionValues& options,
                  const TrainingOutcome& outcome) const;
-  // Metrics of the model on other rows of its table, and after them those of the best constant answer: "baseline.accuracy".
+  // Metrics of the model on other rows of its table, and after them those of the best constant answer: "baseline.accuracy". `seen`
+  // collects the predictions.
   absl::StatusOr<std::vector<Metric>> Evaluate(std::shared_ptr<const Model> model,
                                                const RecipeProblem& made,
-                                               const std::vector<Index>& rows,
-                                               RunContext& context) const;
+                                               const std::vector<Index>& rows, RunContext& context,
+                                               HeldOutRows& seen) const;
+  // Where predictions of the folds for that value of a path (without one: 0) are collected, over all folds.
+  HeldOutRows& SeenByFolds(size_t value) { return progress_.held_out[value]; }
+  // What rows held out say of a model.
+  HeldOut Summarize(const HeldOutRows& seen) const { return held_out_plan_.Summarize(seen); }
+  // What all folds, which have ended, say of that value.
+  HeldOut SummarizeFolds(size_t value) const;
   void EndPhase(int64_t iterations);
 
   // A cancellation while a phase is prepared, or a disk that has no room for what it needs, does not cost the phases before it.
@@ -70,6 +78,7 @@ class RecipePhases {
   absl::Status InFold(size_t fold, const absl::Status& status) const;
 
  private:
+  absl::Status BeginHeldOut();
   // What every model has to beat on rows with these labels.
   std::vector<Metric> EvaluateBaseline(const OutputCoding& coding, const RecipeProblem& made,
                                        const RoleColumn& labels) const;
@@ -87,6 +96,7 @@ class RecipePhases {
   OptionValues options_;
   const RoleColumn* target_ = nullptr;
   std::vector<Split> splits_;
+  HeldOutPlan held_out_plan_;
   int64_t num_phases_ = 1;
   RecipeProgress progress_;
   int64_t saved_phase_ = 0;  // of the last checkpoint; phase 0 begins with nothing to save

@@ -1,7 +1,9 @@
 #include "core/training/recipe_progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -15,7 +17,11 @@ namespace mercer {
 namespace {
 
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
-constexpr uint64_t kCheckpointVersion = 4;
+constexpr uint64_t kCheckpointVersion = 5;
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
@@ -28,20 +34,35 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
 
 void RecipeProgress::AddMetrics(size_t value, const std::vector<Metric>& found) {
   for (const Metric& metric : found) {
-    MetricSum& sum = metrics[value][metric.name];
-    sum.sum += metric.value;
-    ++sum.count;
+    metrics[value][metric.name].push_back(metric.value);
   }
 }
 
 std::vector<Metric> RecipeProgress::MeanMetrics(size_t value) const {
   std::vector<Metric> means;
-  for (const auto& [name, metric] : metrics[value]) {
-    means.push_back({name, metric.sum / static_cast<double>(metric.count)});
+  for (const auto& [name, of_folds] : metrics[value]) {
+    means.push_back({name, Mean(of_folds)});
   }
   std::stable_partition(means.begin(), means.end(),
                         [](const Metric& metric) { return !IsOfBaseline(metric); });
   return means;
+}
+
+void RecipeProgress::AddSpreads(size_t value, const std::string& prefix,
+                                std::vector<MetricSpread>& spreads) const {
+  for (const auto& [name, of_folds] : metrics[value]) {
+    if (of_folds.size() < 2 || IsOfBaseline({name, 0})) {
+      continue;
+    }
+    const double mean = Mean(of_folds);
+    double squares = 0;
+    for (const double one : of_folds) {
+      squares += (one - mean) * (one - mean);
+    }
+    const auto count = static_cast<double>(of_folds.size());
+    spreads.push_back({absl::StrCat(prefix, name), std::sqrt(squares / (count - 1)),
+                       static_cast<int64_t>(of_folds.size())});
+  }
 }
 
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
@@ -56,11 +77,14 @@ std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_
   writer.WriteUint64(progress.metrics.size());
   for (const auto& of_value : progress.metrics) {
     writer.WriteUint64(of_value.size());
-    for (const auto& [name, metric] : of_value) {
+    for (const auto& [name, of_folds] : of_value) {
       writer.WriteString(name);
-      writer.WriteDouble(metric.sum);
-      writer.WriteInt64(metric.count);
+      writer.WriteDoubles(of_folds);
     }
+  }
+  writer.WriteUint64(progress.held_out.size());
+  for (const HeldOutRows& of_value : progress.held_out) {
+    of_value.Save(writer);
   }
   writer.WriteInt64(progress.best);
   writer.WriteString(progress.last_point);
@@ -100,10 +124,16 @@ absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
     auto& of_value = progress.metrics.emplace_back();
     const uint64_t count = reader.ReadUint64();
     for (uint64_t i = 0; i < count && reader.ok(); ++i) {
-      MetricSum& metric = of_value[reader.ReadString()];
-      metric.sum = reader.ReadDouble();
-      metric.count = reader.ReadInt64();
+      std::vector<double>& of_folds = of_value[reader.ReadString()];
+      of_folds = reader.ReadDoubles();
+      if (of_folds.empty()) {
+        reader.Fail();
+      }
     }
+  }
+  const uint64_t held_out = reader.ReadUint64();
+  for (uint64_t i = 0; i < held_out && reader.ok(); ++i) {
+    progress.held_out.push_back(HeldOutRows::Load(reader));
   }
   progress.best = reader.ReadInt64();
   progress.last_point = reader.ReadString();

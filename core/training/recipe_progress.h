@@ -10,14 +10,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/data/metrics.h"
+#include "core/training/held_out.h"
 
 namespace mercer {
-
-// A metric over folds; not every fold need have it.
-struct MetricSum {
-  double sum = 0;
-  int64_t count = 0;
-};
 
 // Of a path, encoded.
 struct ModelOfValue {
@@ -32,9 +27,10 @@ struct RecipeProgress {
   double seconds_used = 0;  // of a limited time
   std::string model;        // encoded, as soon as there is one
   std::string witness;
-  // Over the folds before; of a path one for each value.
-  std::vector<std::map<std::string, MetricSum>> metrics;
-  int64_t best = -1;       // of a path, the value of `model`; -1: none yet
+  // Metrics of the folds before, of a path for each value; not every fold need have each.
+  std::vector<std::map<std::string, std::vector<double>>> metrics;
+  std::vector<HeldOutRows> held_out;  // of the folds before, as `metrics`; empty: none
+  int64_t best = -1;                  // of a path, the value of `model`; -1: none yet
   std::string last_point;  // of a path, encoded: what the next value begins with; empty: nothing
   std::vector<ModelOfValue> others;  // of a path that keeps all: those that are not the best
   std::string run_state;             // of the current phase; empty: at its start
@@ -42,6 +38,9 @@ struct RecipeProgress {
   void AddMetrics(size_t value, const std::vector<Metric>& found);
   // By name, those of the baseline last.
   std::vector<Metric> MeanMetrics(size_t value) const;
+  // Adds how the metrics vary over the folds, where two have them, with that before their names.
+  void AddSpreads(size_t value, const std::string& prefix,
+                  std::vector<MetricSpread>& spreads) const;
 };
 
 // A checkpoint, with `run_state` and `seconds_used` in the place of its own.

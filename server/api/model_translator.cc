@@ -138,6 +138,52 @@ absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message)
   return WriteMatrix(term.coefficients, message->mutable_coefficients());
 }
 
+void WriteCurve(const ClassCurve& curve, v1::ClassCurve* message) {
+  message->set_label(curve.label);
+  message->set_positives(curve.positives);
+  message->set_negatives(curve.negatives);
+  message->mutable_thresholds()->Assign(curve.thresholds.begin(), curve.thresholds.end());
+  message->mutable_true_positive_rates()->Assign(curve.true_positive_rates.begin(),
+                                                 curve.true_positive_rates.end());
+  message->mutable_false_positive_rates()->Assign(curve.false_positive_rates.begin(),
+                                                  curve.false_positive_rates.end());
+  message->mutable_precisions()->Assign(curve.precisions.begin(), curve.precisions.end());
+  message->set_area_under_roc(curve.area_under_roc);
+  message->set_average_precision(curve.average_precision);
+}
+
+void WriteResiduals(const Residuals& residuals, v1::Residuals* message) {
+  message->mutable_predicted()->Assign(residuals.predicted.begin(), residuals.predicted.end());
+  message->mutable_actual()->Assign(residuals.actual.begin(), residuals.actual.end());
+  message->mutable_bounds()->Assign(residuals.bounds.begin(), residuals.bounds.end());
+  message->mutable_counts()->Assign(residuals.counts.begin(), residuals.counts.end());
+}
+
+void WriteHeldOutMessage(const HeldOut& held_out, v1::HeldOut* message) {
+  message->set_rows(held_out.rows);
+  message->set_folds(held_out.folds);
+  message->set_sampled_rows(held_out.sampled_rows);
+  if (!held_out.confusion.classes.empty()) {
+    v1::ConfusionMatrix& confusion = *message->mutable_confusion();
+    confusion.mutable_classes()->Assign(held_out.confusion.classes.begin(),
+                                        held_out.confusion.classes.end());
+    confusion.mutable_counts()->Assign(held_out.confusion.counts.begin(),
+                                       held_out.confusion.counts.end());
+  }
+  for (const ClassCurve& curve : held_out.curves) {
+    WriteCurve(curve, message->add_curves());
+  }
+  if (!held_out.residuals.bounds.empty()) {
+    WriteResiduals(held_out.residuals, message->mutable_residuals());
+  }
+  for (const MetricSpread& spread : held_out.spreads) {
+    v1::MetricSpread* entry = message->add_spreads();
+    entry->set_name(spread.name);
+    entry->set_standard_deviation(spread.standard_deviation);
+    entry->set_folds(spread.folds);
+  }
+}
+
 }  // namespace
 
 void WriteCertificate(const Certificate& certificate, v1::Certificate* message) {
@@ -188,6 +234,9 @@ v1::Model SummarizeModel(const Model& model) {
   }
   message.set_num_support_vectors(summary.num_support_vectors);
   message.set_num_training_rows(model.num_training_rows);
+  if (model.held_out.rows > 0) {
+    WriteHeldOutMessage(model.held_out, message.mutable_held_out());
+  }
   return message;
 }
 
@@ -261,6 +310,12 @@ std::string EncodeModelSummary(const VersionContext& context, const Model& model
 }
 
 absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
+  MERCER_ASSIGN_OR_RETURN(v1::Model model, WriteModelAndHeldOut(record));
+  model.clear_held_out();
+  return model;
+}
+
+absl::StatusOr<v1::Model> WriteModelAndHeldOut(const VersionRecord& record) {
   v1::Model model;
   if (!model.ParseFromString(record.summary)) {
     return WithReason(absl::DataLossError("a stored model's summary cannot be read"),

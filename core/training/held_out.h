@@ -1,0 +1,122 @@
+// What models say of rows that they were not trained on, in so few numbers that a model can keep them and people look at them:
+// confusion matrix, curves, residuals.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/types.h"
+#include "core/data/dataset.h"
+#include "core/training/output_coding.h"
+
+namespace mercer {
+
+struct Prediction;
+
+struct ConfusionMatrix {
+  std::vector<std::string> classes;  // sorted; empty: there is no matrix
+  std::vector<int64_t> counts;       // rows of class r that were predicted as c: [r * classes + c]
+};
+
+// How well values tell one class, the positive one, from the others: what becomes of the rows when those at or above a threshold are
+// taken for that class. Vectors have an entry for each threshold; the first rates above none at all, which are 0, are left out.
+struct ClassCurve {
+  static constexpr size_t kMaxPoints = 200;
+
+  std::string label;
+  int64_t positives = 0;           // >= 1
+  int64_t negatives = 0;           // >= 1
+  std::vector<double> thresholds;  // descending
+  std::vector<double> true_positive_rates;
+  std::vector<double> false_positive_rates;
+  std::vector<double> precisions;
+  double area_under_roc = 0;     // of all thresholds, not of those kept alone
+  double average_precision = 0;  // sum over all thresholds of precision times gain in recall
+};
+
+// The curve of these values. `positive` says which rows are of the class: some, but not all. Values are not NaN.
+ClassCurve MakeClassCurve(const std::vector<double>& values, const std::vector<bool>& positive);
+
+// Actual less predicted, in the unit of the target.
+struct Residuals {
+  static constexpr size_t kMaxRows = 500;
+  static constexpr size_t kIntervals = 41;
+
+  std::vector<double> predicted;  // of at most kMaxRows rows, evenly spread
+  std::vector<double> actual;     // of the same rows
+  std::vector<double>
+      bounds;  // of kIntervals intervals of equal width, symmetric around 0; empty: there are no residuals
+  std::vector<int64_t> counts;  // of all rows, in each interval
+};
+
+// One entry for each row; there is at least one.
+Residuals MakeResiduals(const std::vector<double>& predicted, const std::vector<double>& actual);
+
+// How a metric varies over folds.
+struct MetricSpread {
+  std::string name;               // "folds.accuracy"
+  double standard_deviation = 0;  // of the sample: divided by one less than the number of folds
+  int64_t folds = 0;              // >= 2
+};
+
+// Each row counts once, as in the metrics, whatever its weight; rows without a target do not count.
+struct HeldOut {
+  int64_t rows = 0;          // 0: nothing is known
+  int64_t folds = 0;         // whose models predicted the rows; 0: one model, of rows held out
+  int64_t sampled_rows = 0;  // that curves and residuals are made of
+  ConfusionMatrix confusion;
+  std::vector<ClassCurve> curves;
+  Residuals residuals;
+  std::vector<MetricSpread> spreads;
+};
+
+void WriteHeldOut(const HeldOut& held_out, ByteWriter& writer);
+// Vectors whose lengths contradict each other mark the input as damaged.
+HeldOut ReadHeldOut(ByteReader& reader);
+
+// Predictions for rows as they are collected, fold by fold.
+struct HeldOutRows {
+  int64_t rows = 0;
+  std::vector<int64_t> confusion;
+  // Of the rows that are kept.
+  std::vector<double> truth;   // the target, or the position of the class
+  std::vector<double> values;  // for each of these rows one for each curve, NaN where there is none
+
+  void Save(ByteWriter& writer) const;
+  static HeldOutRows Load(ByteReader& reader);
+};
+
+// Which numbers of predictions are kept for which classes and rows: the same whatever the folds are.
+class HeldOutPlan {
+ public:
+  static constexpr size_t kMaxConfusedClasses = 100;
+  static constexpr size_t kMaxCurves = 20;
+  static constexpr Index kMaxValues = Index{1} << 18;
+  static constexpr size_t kMaxConfusionCells = size_t{1} << 20;
+
+  HeldOutPlan() = default;
+  // `num_collections`: how many HeldOutRows share the memory, >= 1.
+  HeldOutPlan(const RoleColumn& target, bool regression, size_t num_collections);
+
+  // `labels` and `prediction` are of the rows `rows` of the data set, predicted by outputs of that coding, which may know fewer classes.
+  void Collect(const OutputCoding& coding, const Prediction& prediction, const RoleColumn& labels,
+               const std::vector<Index>& rows, HeldOutRows& collected) const;
+  // Whether the sizes of what was loaded are those that Collect makes.
+  bool Fits(const HeldOutRows& collected) const;
+  // Without folds and spreads.
+  HeldOut Summarize(const HeldOutRows& collected) const;
+
+ private:
+  size_t values_per_row() const { return regression_ ? 1 : curve_classes_.size(); }
+  std::vector<int> PositionsIn(const std::vector<std::string>& classes) const;
+
+  bool regression_ = false;
+  std::vector<std::string> classes_;  // of all rows of the data set
+  std::vector<int> curve_classes_;    // positions in classes_, ascending
+  bool has_confusion_ = false;
+  Index stride_ = 1;  // every so manieth row of the data set is kept
+};
+
+}  // namespace mercer
