@@ -16,7 +16,7 @@ export function pageOf(route: Route): VNode {
   const [section = 'jobs', id, ...rest] = route.parts;
   if (section === 'jobs' && !id) return <JobsPage route={route} />;
   if (section === 'jobs' && id && rest.length === 0) return <JobPage key={id} id={id} />;
-  if (section === 'models' && !id) return <ModelsPage />;
+  if (section === 'models' && !id) return <ModelsPage route={route} />;
   if (section === 'models' && id) return <ModelPage key={id} name={route.parts.join('/')} />;
   if (section === 'compare' && !id) return <ComparePage route={route} />;
   if (section === 'datasets' && !id) return <DatasetsPage />;

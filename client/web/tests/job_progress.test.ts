@@ -83,3 +83,15 @@ test('stages: waiting, what runs, the end; a stop that is asked for is none', ()
   const zero = Date.parse(at(0));
   assert.deepEqual(progress.stages.map(({ name, start }) => [name, (start - zero) / 1000]), [['queued', 0], ['train', 1], ['fold 1 of 2', 4], ['succeeded', 5]]);
 });
+
+test('folds and values of a path are one stage, whose name is that of the latest', () => {
+  const progress = new JobProgress('jobs/a');
+  let sequence = 0;
+  progress.apply({ sequence: String(++sequence), time: '2026-01-01T00:00:00Z', stateChange: { state: 'JOB_STATE_RUNNING' } });
+  for (let fold = 1; fold <= 40; ++fold) {
+    for (let value = 1; value <= 5; ++value) progress.apply({ ...step(++sequence, sequence, '1s', { phase: `fold ${fold} of 40, value ${value} of 5` }), time: '2026-01-01T00:00:01Z' });
+  }
+  progress.apply(step(++sequence, sequence, '1s', { phase: 'train' }));
+  assert.deepEqual(progress.stages.map(({ name }) => name), ['fold 40 of 40, value 5 of 5', 'train']);
+  assert.equal(progress.stages[0]?.start, Date.parse('2026-01-01T00:00:00Z'));
+});

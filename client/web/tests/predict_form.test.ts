@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Dataset } from '../src/api/dataset_types.ts';
 import { inputsFromDatasets, inputsFromModel, rowToColumns, splitCsvLine, valuesFromCsv } from '../src/form/predict_form.ts';
-import { guessTarget, idFromFile, looksLikeSvmlight, previewOf, uploadHeader } from '../src/form/upload_form.ts';
+import { guessTarget, idFromFile, looksLikeSvmlight, previewOf, targetOf, uploadHeader, withTarget } from '../src/form/upload_form.ts';
 
 const datasets = JSON.parse(readFileSync('tests/fixtures/datasets.json', 'utf8')) as Dataset[];
 const flowers = datasets[1]!;
@@ -49,13 +49,21 @@ test('what a file shows of itself', () => {
   assert.deepEqual(previewOf('1\t2\n3\t4\n', false), { delimiter: '\t', names: ['c1', 'c2'], rows: [['1', '2'], ['3', '4']] });
 });
 
+test('one column is to be predicted, whatever the others are', () => {
+  const roles = { a: 'target', b: 'weight', c: 'target' } as const;
+  assert.equal(targetOf(roles), 'a');
+  assert.deepEqual(withTarget(roles, 'b'), { b: 'target' });
+  assert.deepEqual(withTarget(roles, ''), { b: 'weight' });
+  assert.equal(targetOf({}), '');
+});
+
 test('the header of an upload', () => {
-  const form = { id: 'mail', format: 'csv' as const, delimiter: ';', hasHeader: true, target: 'label', ignored: ['row'], allowMissing: true };
+  const form = { id: 'mail', format: 'csv' as const, delimiter: ';', hasHeader: true, target: '', roles: { row: 'ignored', age: 'feature', user: 'group', label: 'target' } as const, allowMissing: true };
   assert.deepEqual(uploadHeader(form, { name: 'mail.csv', size: 12 }), {
     datasetId: 'mail',
     displayName: 'mail.csv',
     totalBytes: '12',
-    parts: [{ csv: { delimiter: ';', roles: { row: 'COLUMN_ROLE_IGNORED', label: 'COLUMN_ROLE_TARGET' }, allowMissing: true } }],
+    parts: [{ csv: { delimiter: ';', roles: { row: 'COLUMN_ROLE_IGNORED', user: 'COLUMN_ROLE_GROUP', label: 'COLUMN_ROLE_TARGET' }, allowMissing: true } }],
   });
-  assert.deepEqual(uploadHeader({ ...form, id: '', format: 'svmlight', target: '' }, { name: 'a', size: 1 }).parts, [{ svmlight: {} }]);
+  assert.deepEqual(uploadHeader({ ...form, id: '', format: 'svmlight' }, { name: 'a', size: 1 }).parts, [{ svmlight: {} }]);
 });

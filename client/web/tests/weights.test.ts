@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnImportance, featureBars, filterValue, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
+import { activeKernels, columnImportance, featureBars, filterValue, kernelLabel, parseFilter, parseKernelName, weightBars } from '../src/lib/weights.ts';
 
 const WEIGHTS = {
   kernels: ['gaussian(bandwidth=2)', 'gaussian(bandwidth=0.5, columns=age)', 'linear(columns=age)', 'linear(columns=sex)'],
@@ -49,4 +49,9 @@ test('Gabor filters are read from their names', () => {
   assert.ok(Math.abs(filterValue(filter!, 4, 0) + 1) < 1e-3);
   assert.ok(Math.abs(filterValue({ ...filter!, angle: Math.PI / 2 }, 4, 0) - 1) < 1e-3);
   assert.equal(parseFilter('feature 1: fourier(bandwidth=2)'), undefined);
+});
+
+test('a kernel is active with a weight for any output', () => {
+  assert.equal(activeKernels({ kernels: ['a', 'b', 'c'], weights: { columns: '2', values: [0, 0.5, 0, 0, 1, 0] } }), 2);
+  assert.equal(activeKernels(undefined), undefined);
 });

@@ -51,6 +51,28 @@ export interface FeatureWeights {
   weights?: Matrix;
 }
 
+export interface ClassCurve {
+  label?: string;
+  positives?: Int64;
+  negatives?: Int64;
+  thresholds?: Real[];
+  truePositiveRates?: Real[];
+  falsePositiveRates?: Real[];
+  precisions?: Real[];
+  areaUnderRoc?: Real;
+  averagePrecision?: Real;
+}
+
+export interface HeldOut {
+  rows?: Int64;
+  folds?: Int64;
+  sampledRows?: Int64;
+  confusion?: { classes?: string[]; counts?: Int64[] };
+  curves?: ClassCurve[];
+  residuals?: { predicted?: Real[]; actual?: Real[]; bounds?: Real[]; counts?: Int64[] };
+  spreads?: { name?: string; standardDeviation?: Real; folds?: Int64 }[];
+}
+
 export interface Model {
   name: string;
   createTime?: string;
@@ -74,6 +96,8 @@ export interface Model {
   lineage?: { job?: string; request?: TrainRequest; dataDigests?: string[]; seed?: Int64; codeVersion?: string };
   preprocessing?: { blocks?: { name?: string; columns?: ColumnTransform[] }[] };
   aliases?: string[];
+  /** Of one model alone; lists leave it out. */
+  heldOut?: HeldOut;
 }
 
 export interface Alias {

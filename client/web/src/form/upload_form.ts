@@ -7,11 +7,26 @@ export interface UploadForm {
   format: 'csv' | 'svmlight';
   delimiter: string;
   hasHeader: boolean;
+  /** Of svmlight: the name of its target. */
   target: string;
-  /** Besides the target: names by comma. */
-  ignored: string[];
+  /** By name of column; columns that are not named are features. */
+  roles: Record<string, Role>;
   allowMissing: boolean;
 }
+
+export const ROLES = ['feature', 'target', 'ignored', 'group', 'weight', 'split', 'task'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What a role does, for people. */
+export const ROLE_WORDS: Record<Role, string> = {
+  feature: 'is learned from',
+  target: 'is to be predicted',
+  ignored: 'is not kept',
+  group: 'rows of one value stay together in every split',
+  weight: 'how often a row counts',
+  split: 'says which rows are held out, or their folds',
+  task: 'says which task a row is of',
+};
 
 export interface Preview {
   delimiter: string;
@@ -53,11 +68,22 @@ export function guessTarget(names: string[]): string {
   return names.find((name) => USUAL_TARGETS.includes(name.toLowerCase())) ?? names.at(-1) ?? '';
 }
 
+/** The first column that is to be predicted; empty: none. */
+export function targetOf(roles: Record<string, Role>): string {
+  return Object.keys(roles).find((name) => roles[name] === 'target') ?? '';
+}
+
+/** The same roles with another column to be predicted, or with none. */
+export function withTarget(roles: Record<string, Role>, target: string): Record<string, Role> {
+  const others = Object.entries(roles).filter(([name, role]) => role !== 'target' && name !== target);
+  return Object.fromEntries(target ? [...others, [target, 'target' as const]] : others);
+}
+
 export function uploadHeader(form: UploadForm, file: { name: string; size: number }): UploadHeader {
   const common = { displayName: file.name, totalBytes: String(file.size), ...(form.id ? { datasetId: form.id } : {}) };
   if (form.format === 'svmlight') return { ...common, parts: [{ svmlight: form.target ? { targetName: form.target } : {} }] };
-  const roles = Object.fromEntries(form.ignored.map((name) => [name, 'COLUMN_ROLE_IGNORED']));
-  if (form.target) roles[form.target] = 'COLUMN_ROLE_TARGET';
+  const given = Object.entries(form.roles).filter(([, role]) => role !== 'feature');
+  const roles = Object.fromEntries(given.map(([name, role]) => [name, `COLUMN_ROLE_${role.toUpperCase()}`]));
   return {
     ...common,
     parts: [

@@ -86,10 +86,20 @@ export function metricSource(metric: Metric): string {
   return metric.name?.startsWith('held_out.') ? 'on held-out rows' : '';
 }
 
+/** Where a metric comes from, with its standard deviation over the folds. */
+export function metricNote(model: Model, metric: Metric): string {
+  const spread = (model.heldOut?.spreads ?? []).find(({ name }) => name === metric.name);
+  return spread ? `± ${metricText(metric.name, spread.standardDeviation)} ${metricSource(metric)}` : metricSource(metric);
+}
+
 /** The one metric that a list has room for. */
-export function mainMetric(model: Model): string {
+export function mainMetricOf(model: Model): Metric | undefined {
   const metrics = validationMetrics(model);
-  const metric = metrics.find(({ name }) => /\.(accuracy|r2)$/.test(name ?? '')) ?? metrics[0];
+  return metrics.find(({ name }) => /^[a-z_]+\.(accuracy|r2)$/.test(name ?? '')) ?? metrics[0];
+}
+
+export function mainMetric(model: Model): string {
+  const metric = mainMetricOf(model);
   return metric ? `${metricText(metric.name, metric.value)} ${metricWords(metric.name)}` : '–';
 }
 

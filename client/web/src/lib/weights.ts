@@ -34,6 +34,15 @@ export function kernelLabel(name: string): string {
   return [place, family.replaceAll('_', ' '), parameters].filter(Boolean).join(' · ');
 }
 
+/** Kernels with a weight for any output; undefined: the model has none, or too many to say. */
+export function activeKernels(weights: KernelWeights | undefined): number | undefined {
+  const kernels = weights?.kernels?.length;
+  if (!kernels) return undefined;
+  const outputs = Number(weights?.weights?.columns ?? 1);
+  const values = weights?.weights?.values ?? [];
+  return Array.from({ length: kernels }, (_, kernel) => values.slice(kernel * outputs, (kernel + 1) * outputs).some((value) => Number(value) !== 0)).filter(Boolean).length;
+}
+
 export type Grouping = 'kernel' | 'column' | 'family';
 
 export interface WeightBar {

@@ -7,7 +7,6 @@ import { parseDuration, parseReal } from '../lib/numbers.ts';
 
 export const MAX_POINTS = 20_000;
 export const MAX_LOG_EVENTS = 1000;
-const MAX_STAGES = 100;
 
 export interface Series {
   iteration: number[];
@@ -28,11 +27,16 @@ function emptySeries(): Series {
   return { iteration: [], time: [], primal: [], dual: [], gap: [], activeKernels: [], supportVectors: [] };
 }
 
-/** A part of the job's life, until the next one begins. */
+/** A part of the job's life, until the next one begins. Folds and values of a path are one part, whose name is that of the latest. */
 export interface Stage {
   name: string;
   /** Milliseconds since 1970. */
   start: number;
+}
+
+/** "fold 2 of 5, value 3 of 10" and "fold 4 of 5, value 1 of 10" are of one kind. */
+function kindOf(stage: string): string {
+  return stage.replace(/\d+/g, '#');
 }
 
 export class JobProgress {
@@ -72,9 +76,8 @@ export class JobProgress {
     const last = this.stages.at(-1);
     if (!name || name === last?.name) return;
     // "running" lasts until the first phase says what runs.
-    if (last?.name === 'running' && event.progress) last.name = name;
+    if (last && ((last.name === 'running' && event.progress) || kindOf(last.name) === kindOf(name))) last.name = name;
     else this.stages.push({ name, start: Date.parse(event.time ?? '') });
-    if (this.stages.length > MAX_STAGES) this.stages.shift();
   }
 
   private add(iteration: number, progress: TrainingProgress): void {

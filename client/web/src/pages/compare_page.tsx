@@ -1,8 +1,9 @@
-// Two models side by side.
+// Two to six models side by side.
 import { getModel, listModels } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLoad, useServices, useTitle } from '../context.tsx';
 import { formatBytes, formatInteger, formatReal, metricWords } from '../lib/format.ts';
+import { compareAddress, comparedFromQuery, MAX_COMPARED } from '../lib/model_list.ts';
 import { metricText, optionText, stopWords, versionWords } from '../lib/models.ts';
 import { describeRequest } from '../lib/request_words.ts';
 import { kernelLabel, weightBars } from '../lib/weights.ts';
@@ -10,24 +11,34 @@ import { Link, navigate, type Route } from '../router.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { Failure, Loading, PageHeader, Panel } from '../ui/parts.tsx';
 
+const PLACES = ['First', 'Second', 'Third', 'Fourth', 'Fifth', 'Sixth'];
+
 export function ComparePage({ route }: { route: Route }) {
   useTitle('Compare models');
   const { client } = useServices();
-  const [a, b] = [route.query.get('a') ?? '', route.query.get('b') ?? ''];
-  const models = useLoad((signal) => listModels(client, signal), []);
-  const one = useLoad((signal) => (a ? getModel(client, a, signal) : Promise.resolve(undefined)), [a]);
-  const two = useLoad((signal) => (b ? getModel(client, b, signal) : Promise.resolve(undefined)), [b]);
-  const choose = (side: 'a' | 'b', name: string) => navigate(`/compare?${new URLSearchParams({ a, b, [side]: name })}`, true);
-  const error = models.error ?? one.error ?? two.error;
+  const names = comparedFromQuery(route.query);
+  const all = useLoad((signal) => listModels(client, signal), []);
+  const compared = useLoad((signal) => Promise.all(names.map((name) => getModel(client, name, signal))), [names.join()]);
+  const choose = (place: number, name: string) => {
+    const changed = [...names];
+    if (name) changed[place] = name;
+    else changed.splice(place, 1);
+    navigate(compareAddress([...new Set(changed)]), true);
+  };
+  const error = all.error ?? compared.error;
+  // The last places are there to add one more, and at least two.
+  const places = Math.min(MAX_COMPARED, Math.max(2, names.length + 1));
+  const models = compared.value?.length === names.length ? compared.value : undefined;
   return (
     <>
       <PageHeader title="Compare models" above={<Link href="/models">Models</Link>} />
       <div class="compare-choice">
-        <ModelChoice label="First model" value={a} models={models.value ?? []} onChange={(name) => choose('a', name)} kind="one" />
-        <ModelChoice label="Second model" value={b} models={models.value ?? []} onChange={(name) => choose('b', name)} kind="two" />
+        {PLACES.slice(0, places).map((place, index) => (
+          <ModelChoice key={place} label={`${place} model`} value={names[index] ?? ''} models={all.value ?? []} onChange={(name) => choose(index, name)} kind={['one', 'two'][index] ?? 'further'} />
+        ))}
       </div>
       <Failure error={error} />
-      {one.value && two.value ? <Comparison one={one.value} two={two.value} /> : error ? null : a && b ? <Loading /> : <p class="hint">Choose two models.</p>}
+      {names.length < 2 ? <p class="hint">Choose two models.</p> : models ? <Comparison models={models} /> : error ? null : <Loading />}
     </>
   );
 }
@@ -40,7 +51,9 @@ function ModelChoice(props: { label: string; value: string; models: Model[]; onC
         <span class={`swatch ${props.kind}`} aria-hidden="true" /> {props.label}
       </span>
       <select value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
-        {props.value ? null : <option value="">Choose…</option>}
+        <option value="" selected={props.value === ''}>
+          {props.value ? 'None' : 'Choose…'}
+        </option>
         {names.map((name) => (
           <option key={name} value={name} selected={name === props.value}>
             {versionWords(name)}
@@ -50,8 +63,6 @@ function ModelChoice(props: { label: string; value: string; models: Model[]; onC
     </label>
   );
 }
-
-type Line = [string, string, string];
 
 function linesOf(model: Model): Map<string, string> {
   const lines = new Map<string, string>();
@@ -69,37 +80,44 @@ function linesOf(model: Model): Map<string, string> {
   return lines;
 }
 
-function Comparison({ one, two }: { one: Model; two: Model }) {
-  const [left, right] = [linesOf(one), linesOf(two)];
-  const terms = [...new Set([...left.keys(), ...right.keys()])];
-  const lines: Line[] = terms.map((term) => [term, left.get(term) ?? '–', right.get(term) ?? '–']);
+function Comparison({ models }: { models: Model[] }) {
+  const columns = models.map(linesOf);
+  const terms = [...new Set(columns.flatMap((lines) => [...lines.keys()]))];
+  const [one, two] = models;
   return (
-    <div class="columns">
+    <div class={models.length > 2 ? 'stack' : 'columns'}>
       <Panel title="Figures and request" aside={<span class="sub">what differs is bold</span>}>
-        <div class="scroll">
-          <table class="table dense compare">
+        <div class="scroll" tabIndex={0} role="region" aria-label="Figures of all models">
+          <table class={`table dense compare ${models.length > 2 ? 'many' : ''}`}>
             <thead>
               <tr>
                 <th scope="col">
                   <span class="hidden-label">Figure</span>
                 </th>
-                <th scope="col">{versionWords(one.name)}</th>
-                <th scope="col">{versionWords(two.name)}</th>
+                {models.map((model) => (
+                  <th key={model.name} scope="col">
+                    {versionWords(model.name)}
+                  </th>
+                ))}
               </tr>
             </thead>
             <tbody>
-              {lines.map(([term, first, second]) => (
-                <tr key={term} class={first === second ? '' : 'differs'}>
-                  <th scope="row">{term}</th>
-                  <td>{first}</td>
-                  <td>{second}</td>
-                </tr>
-              ))}
+              {terms.map((term) => {
+                const values = columns.map((lines) => lines.get(term) ?? '–');
+                return (
+                  <tr key={term} class={new Set(values).size === 1 ? '' : 'differs'}>
+                    <th scope="row">{term}</th>
+                    {values.map((value, index) => (
+                      <td key={index}>{value}</td>
+                    ))}
+                  </tr>
+                );
+              })}
             </tbody>
           </table>
         </div>
       </Panel>
-      <WeightComparison one={one} two={two} />
+      {one && two && models.length === 2 ? <WeightComparison one={one} two={two} /> : null}
     </div>
   );
 }

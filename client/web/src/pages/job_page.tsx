@@ -1,16 +1,20 @@
 // One job: how far it is, its bounds, what it was asked for, what happened.
 import { useEffect, useState } from 'preact/hooks';
-import { cancelJob, getJob, stopJob } from '../api/calls.ts';
+import { cancelJob, getJob, getModel, stopJob } from '../api/calls.ts';
 import { errorOfStatus } from '../api/error.ts';
+import type { Model } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
-import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf } from '../lib/format.ts';
+import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
+import { metricNote, metricText, validationMetrics } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
+import { activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link } from '../router.tsx';
 import { ConfirmDialog, Failure, Loading, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
 import { JobCharts } from './job_charts.tsx';
+import { PathPanel } from './path_panel.tsx';
 import { AttemptList, EventLog, RequestView, StageList } from './job_details.tsx';
 
 export function JobPage({ id }: { id: string }) {
@@ -28,6 +32,9 @@ export function JobPage({ id }: { id: string }) {
     return () => live.watch(undefined);
   }, [live, name]);
   useTitle(job ? titleOf(job) : id);
+  // Gone when it has been deleted since: then the last step's figures are all that is known.
+  const made = job?.model;
+  const model = useLoad((signal) => (made ? getModel(client, made, signal).catch(() => undefined) : Promise.resolve(undefined)), [made]).value;
 
   if (!job) return loaded.error ? <Failure error={loaded.error} retry={loaded.reload} /> : <Loading />;
   return (
@@ -35,7 +42,8 @@ export function JobPage({ id }: { id: string }) {
       <JobHeader job={job} />
       {job.error ? <Failure error={errorOfStatus(job.error)} /> : null}
       {progressError ? <Failure error={errorOfStatus(progressError)} /> : null}
-      <JobTiles job={job} />
+      <JobTiles job={job} model={model} />
+      {model ? <PathPanel model={model} /> : null}
       <JobCharts job={job} />
       <div class="columns">
         <EventLog job={job.name} />
@@ -134,14 +142,18 @@ function JobActions({ job }: { job: Job }) {
   );
 }
 
-function JobTiles({ job }: { job: Job }) {
+/** `model`: the one that the job has made; its figures take the place of the last step's, which may have been a fold's. */
+function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
   const running = !isFinal(job);
   const now = useNow(running ? 1 : 0);
   const progress: TrainingProgress | undefined = useProgress(job.name)?.latest ?? job.progress?.progress;
   const wanted = job.request?.stopping?.relativeGap ?? 1e-3;
   const certified = useCertificates(job.model ? [job.model] : []).gapOf(job.model ?? '');
   const remaining = parseDuration(progress?.remaining);
-  const phase = progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
+  const phase = !model && progress?.phase && progress.phase !== 'train' ? `${progress.phase}: ` : '';
+  const [primal, dual] = model ? [model.certificate?.primal, model.certificate?.dual] : [progress?.primal, progress?.dual];
+  const supportVectors = model ? model.numSupportVectors : progress?.supportVectors;
+  const kernels = model ? activeKernels(model.kernelWeights) : progress?.activeKernels;
   return (
     <>
       <StageList job={job.name} now={now} />
@@ -152,10 +164,13 @@ function JobTiles({ job }: { job: Job }) {
         </div>
       ) : null}
       <dl class="tiles">
-        <Tile label="Objective" value={formatReal(progress?.primal, 6)} note={`${phase}optimum at least ${formatReal(progress?.dual, 6)}`} />
+        {(model ? validationMetrics(model) : []).slice(0, 2).map((metric) => (
+          <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={model ? metricNote(model, metric) : undefined} />
+        ))}
+        <Tile label="Objective" value={formatReal(primal, 6)} note={`${phase}optimum at least ${formatReal(dual, 6)}`} />
         <Tile label="Relative gap" value={formatReal(certified ?? progress?.relativeGap, 2)} note={`${certified === undefined ? '' : 'certified, '}wanted ${formatReal(wanted, 2)}`} />
-        <Tile label="Active kernels" value={progress ? formatInteger(progress.activeKernels) : '–'} />
-        <Tile label="Support vectors" value={progress ? formatInteger(progress.supportVectors) : '–'} />
+        <Tile label="Active kernels" value={kernels === undefined ? '–' : formatInteger(kernels)} />
+        <Tile label="Support vectors" value={supportVectors === undefined ? '–' : formatInteger(supportVectors)} />
         <Tile
           label={running ? 'Running for' : 'Took'}
           value={formatSeconds(secondsOf(job, now))}

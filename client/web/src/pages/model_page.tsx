@@ -5,13 +5,15 @@ import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
-import { aliasOf, metricSource, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics } from '../lib/models.ts';
+import { compareAddress } from '../lib/model_list.ts';
+import { aliasOf, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
 import { DeleteModelButton } from './delete_model.tsx';
 import { EvaluatePanel } from './evaluate_panel.tsx';
+import { HeldOutPanels } from './held_out_panel.tsx';
 import { RequestView } from './job_details.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { PredictPanel } from './predict_panel.tsx';
@@ -31,6 +33,7 @@ export function ModelPage({ name }: { name: string }) {
       <div class="columns wide-first">
         <div class="stack">
           <WeightsPanel model={model} />
+          <HeldOutPanels model={model} />
           <PathPanel model={model} />
           <TaskMetricsPanel model={model} />
           <PredictPanel key={model.name} model={model} />
@@ -91,7 +94,7 @@ function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }
         <>
           <DeleteModelButton model={model} onDelete={onDelete} />
           <DownloadButton model={model} />
-          <Link class="button" href={`/compare?a=${model.name}`}>
+          <Link class="button" href={compareAddress([model.name])}>
             Compare
           </Link>
           {model.lineage?.job ? (
@@ -162,7 +165,7 @@ function MetricTiles({ model }: { model: Model }) {
   return (
     <dl class="tiles">
       {plainMetrics(model).map((metric) => (
-        <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={metricSource(metric)} />
+        <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={metricNote(model, metric)} />
       ))}
       {validationMetrics(model).length ? null : <Tile label="Quality" value="–" note="not measured" />}
       <Tile label="Relative gap" value={formatReal(model.certificate?.accuracy, 2)} note="certified" />

@@ -1,25 +1,39 @@
-// The newest version of every model.
+// The newest version of every model: searched, sorted, compared, deleted.
+import { useState } from 'preact/hooks';
 import { listModels } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLive, useLoad, useNow, useRefresh, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatReal, idOf } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
+import { compareAddress, filterFromQuery, learnersOf, listed, MAX_COMPARED, type ModelFilter, type Order, queryFromFilter } from '../lib/model_list.ts';
 import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
-import { Link } from '../router.tsx';
+import { Link, navigate, type Route } from '../router.tsx';
 import { Empty, Failure, Loading, PageHeader } from '../ui/parts.tsx';
+import { DeleteModelsDialog } from './delete_models.tsx';
+
+const FIRST_ROWS = 100;
+
+const COLUMNS: { order: Order; text: string; number: boolean }[] = [
+  { order: 'name', text: 'Model', number: false },
+  { order: 'version', text: 'Newest version', number: true },
+  { order: 'quality', text: 'Quality', number: true },
+  { order: 'gap', text: 'Gap', number: true },
+  { order: 'created', text: 'Created', number: true },
+];
 
 /** Changes when a job has made a model. */
 export function useModelsMade(): number {
   return useLive((live) => live.jobs.list().filter((job) => job.model).length);
 }
 
-export function ModelsPage() {
+export function ModelsPage({ route }: { route: Route }) {
   useTitle('Models');
   const { client } = useServices();
   const made = useModelsMade();
   const { value: models, error, reload } = useLoad((signal) => listModels(client, signal), [made]);
   useRefresh(reload);
-  const now = useNow(30);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [rows, setRows] = useState(FIRST_ROWS);
   if (!models) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   if (models.length === 0) {
     return (
@@ -28,42 +42,149 @@ export function ModelsPage() {
       </Empty>
     );
   }
+  const filter = filterFromQuery(route.query);
+  const found = listed(models, filter);
+  const go = (change: Partial<ModelFilter>) => navigate(`/models${queryFromFilter({ ...filter, ...change })}`, true);
+  // What is hidden by the search stays chosen, and is counted; what is gone is not.
+  const still = models.filter((model) => chosen.has(partsOf(model.name).model));
   return (
     <>
-      <PageHeader
-        title="Models"
-        actions={
-          models.length > 1 ? (
-            <Link class="button" href={`/compare?a=${models[0]?.name}&b=${models[1]?.name}`}>
-              Compare two
-            </Link>
-          ) : undefined
-        }
-      />
-      <table class="table cards">
-        <thead>
-          <tr>
-            <th scope="col">Model</th>
-            <th scope="col" class="number">Newest version</th>
-            <th scope="col" class="number">Quality</th>
-            <th scope="col" class="number">Gap</th>
-            <th scope="col" class="number">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <ModelRow key={model.name} model={model} now={now} />
-          ))}
-        </tbody>
-      </table>
+      <PageHeader title="Models" />
+      <div class="filter-bar">
+        <LearnerChips models={models} filter={filter} go={go} />
+        <input
+          type="search"
+          class="search"
+          placeholder="Search name, data, alias"
+          aria-label="Search models"
+          value={filter.text}
+          onInput={(event) => go({ text: event.currentTarget.value })}
+        />
+      </div>
+      <SelectionBar chosen={still} clear={() => setChosen(new Set())} onDelete={reload} />
+      <ModelTable models={found.slice(0, rows)} filter={filter} go={go} chosen={chosen} setChosen={setChosen} />
+      {found.length === 0 ? <p class="hint">No model matches.</p> : null}
+      {found.length > rows ? (
+        <p class="more">
+          <button type="button" class="button" onClick={() => setRows(rows + FIRST_ROWS)}>
+            Show more ({found.length - rows} left)
+          </button>
+        </p>
+      ) : null}
     </>
   );
 }
 
-function ModelRow({ model, now }: { model: Model; now: number }) {
+function LearnerChips({ models, filter, go }: { models: Model[]; filter: ModelFilter; go: (change: Partial<ModelFilter>) => void }) {
+  return (
+    <div class="chips" role="group" aria-label="Learner">
+      {['', ...learnersOf(models)].map((learner) => (
+        <button key={learner} type="button" class="chip" aria-pressed={learner === filter.learner} onClick={() => go({ learner })}>
+          {learner || 'all'} <span class="count">{learner ? models.filter((model) => model.learner === learner).length : models.length}</span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function SelectionBar({ chosen, clear, onDelete }: { chosen: Model[]; clear: () => void; onDelete: () => void }) {
+  const [asking, setAsking] = useState(false);
+  const names = chosen.map((model) => model.name);
+  const comparable = names.length >= 2 && names.length <= MAX_COMPARED;
+  return (
+    <div class="selection" role="status">
+      <span class="sub">
+        {names.length === 0 ? `Choose models to compare up to ${MAX_COMPARED}, or to delete them.` : `${names.length} chosen`}
+      </span>
+      {names.length === 0 ? null : (
+        <>
+          {comparable ? (
+            <Link class="button small" href={compareAddress(names)}>
+              Compare {names.length}
+            </Link>
+          ) : (
+            <span class="sub">{names.length > MAX_COMPARED ? `at most ${MAX_COMPARED} can be compared` : 'one more to compare'}</span>
+          )}
+          <button type="button" class="button small danger" onClick={() => setAsking(true)}>
+            Delete {names.length}
+          </button>
+          <button type="button" class="button small" onClick={clear}>
+            Choose none
+          </button>
+        </>
+      )}
+      {asking ? (
+        <DeleteModelsDialog
+          models={chosen}
+          onNo={() => setAsking(false)}
+          onDone={() => {
+            setAsking(false);
+            clear();
+          }}
+          onDelete={onDelete}
+        />
+      ) : null}
+    </div>
+  );
+}
+
+interface ModelTableProps {
+  models: Model[];
+  filter: ModelFilter;
+  go: (change: Partial<ModelFilter>) => void;
+  chosen: ReadonlySet<string>;
+  setChosen: (chosen: ReadonlySet<string>) => void;
+}
+
+function ModelTable({ models, filter, go, chosen, setChosen }: ModelTableProps) {
+  const now = useNow(30);
+  if (models.length === 0) return null;
+  const choose = (names: string[], on: boolean) => {
+    const changed = new Set(chosen);
+    for (const name of names) on ? changed.add(name) : changed.delete(name);
+    setChosen(changed);
+  };
+  const names = models.map((model) => partsOf(model.name).model);
+  return (
+    <table class="table cards choosable">
+      <thead>
+        <tr>
+          <th scope="col" class="choice">
+            <input
+              type="checkbox"
+              aria-label="Choose all that are shown"
+              checked={names.every((name) => chosen.has(name))}
+              onChange={(event) => choose(names, event.currentTarget.checked)}
+            />
+          </th>
+          {COLUMNS.map(({ order, text, number }) => {
+            const active = filter.order === order;
+            return (
+              <th key={order} scope="col" class={number ? 'number' : ''} aria-sort={active ? (filter.descending ? 'descending' : 'ascending') : undefined}>
+                <button type="button" class="sort" onClick={() => go({ order, descending: active ? !filter.descending : order === 'quality' || order === 'created' })}>
+                  {text} <span aria-hidden="true">{active ? (filter.descending ? '↓' : '↑') : ''}</span>
+                </button>
+              </th>
+            );
+          })}
+        </tr>
+      </thead>
+      <tbody>
+        {models.map((model) => (
+          <ModelRow key={model.name} model={model} now={now} chosen={chosen.has(partsOf(model.name).model)} choose={(on) => choose([partsOf(model.name).model], on)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function ModelRow({ model, now, chosen, choose }: { model: Model; now: number; chosen: boolean; choose: (on: boolean) => void }) {
   const { model: name, version } = partsOf(model.name);
   return (
     <tr>
+      <td class="choice">
+        <input type="checkbox" aria-label={`Choose ${name}`} checked={chosen} onChange={(event) => choose(event.currentTarget.checked)} />
+      </td>
       <th scope="row">
         <Link href={`/${model.name}`}>{name}</Link>{' '}
         {(model.aliases ?? []).map((alias) => (

@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { uploadDataset } from '../api/calls.ts';
 import { ApiError, isAbort } from '../api/error.ts';
 import { useServices, useTitle } from '../context.tsx';
-import { guessTarget, idFromFile, looksLikeSvmlight, type Preview, previewOf, UPLOAD_PATHS, type UploadForm, uploadHeader } from '../form/upload_form.ts';
+import { guessTarget, idFromFile, looksLikeSvmlight, type Preview, previewOf, type Role, ROLE_WORDS, ROLES, targetOf, UPLOAD_PATHS, type UploadForm, uploadHeader, withTarget } from '../form/upload_form.ts';
 import { assignViolations } from '../form/violations.ts';
 import { formatBytes, idOf } from '../lib/format.ts';
 import { readHead } from '../lib/read_head.ts';
@@ -63,8 +63,8 @@ function DropZone({ choose }: { choose: (file: File | undefined) => void }) {
 function firstForm({ file, head }: Chosen): UploadForm {
   const svmlight = looksLikeSvmlight(head);
   const { names, delimiter } = previewOf(head, true);
-  const target = svmlight ? '' : guessTarget(names);
-  return { id: idFromFile(file.name), format: svmlight ? 'svmlight' : 'csv', delimiter, hasHeader: true, target, ignored: [], allowMissing: false };
+  const roles = svmlight ? {} : withTarget({}, guessTarget(names));
+  return { id: idFromFile(file.name), format: svmlight ? 'svmlight' : 'csv', delimiter, hasHeader: true, target: '', roles, allowMissing: false };
 }
 
 function UploadFormView({ chosen, back }: { chosen: Chosen; back: () => void }) {
@@ -97,7 +97,7 @@ function UploadFormView({ chosen, back }: { chosen: Chosen; back: () => void }) 
         <Panel title={chosen.file.name} aside={<span class="sub">{formatBytes(chosen.file.size)}</span>}>
           <UploadFields form={form} change={change} names={preview.names} />
         </Panel>
-        {form.format === 'csv' ? <PreviewPanel preview={preview} target={form.target} /> : null}
+        {form.format === 'csv' ? <PreviewPanel preview={preview} roles={form.roles} onChange={(roles) => change({ roles })} /> : null}
         {shownBeside ? null : <Failure error={error} />}
         {sent === undefined ? (
           <div class="actions">
@@ -138,15 +138,15 @@ function UploadFields({ form, change, names }: { form: UploadForm; change: (part
             { value: 'csv', text: 'CSV' },
             { value: 'svmlight', text: 'svmlight' },
           ]}
-          onChange={(format) => change({ format: format as UploadForm['format'], target: format === 'csv' ? guessTarget(names) : '' })}
+          onChange={(format) => change({ format: format as UploadForm['format'], roles: format === 'csv' ? withTarget({}, guessTarget(names)) : {} })}
         />
         {csv ? (
           <SelectField
             path="parts[0].csv.roles"
             label="Column to predict"
-            value={form.target}
+            value={targetOf(form.roles)}
             choices={[{ value: '', text: 'none' }, ...names.map((name) => ({ value: name, text: name }))]}
-            onChange={(target) => change({ target })}
+            onChange={(target) => change({ roles: withTarget(form.roles, target) })}
           />
         ) : (
           <TextField path="parts[0].svmlight.target_name" label="Name of the target" placeholder="default: label" value={form.target} onChange={(target) => change({ target })} />
@@ -154,7 +154,7 @@ function UploadFields({ form, change, names }: { form: UploadForm; change: (part
       </div>
       {csv ? (
         <div class="actions upload-checks">
-          <CheckField label="the first line holds the names of the columns" checked={form.hasHeader} onChange={(hasHeader) => change({ hasHeader, target: '' })} />
+          <CheckField label="the first line holds the names of the columns" checked={form.hasHeader} onChange={(hasHeader) => change({ hasHeader, roles: {} })} />
           <CheckField label="cells may be missing" checked={form.allowMissing} onChange={(allowMissing) => change({ allowMissing })} />
         </div>
       ) : null}
@@ -162,17 +162,32 @@ function UploadFields({ form, change, names }: { form: UploadForm; change: (part
   );
 }
 
-function PreviewPanel({ preview, target }: { preview: Preview; target: string }) {
+function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: Record<string, Role>; onChange: (roles: Record<string, Role>) => void }) {
+  const roleOf = (name: string | undefined): Role => roles[name ?? ''] ?? 'feature';
+  const others = [...new Set(Object.values(roles))].filter((role) => role !== 'feature' && role !== 'target');
   return (
-    <Panel title="The first rows">
+    <Panel title="Columns and first rows">
       <div class="scroll" tabIndex={0} role="region" aria-label="The first rows of the file">
         <table class="preview">
           <thead>
             <tr>
               {preview.names.map((name, index) => (
-                <th key={index} scope="col" class={name === target ? 'is-target' : ''}>
+                <th key={index} scope="col" class={`is-${roleOf(name)}`}>
                   {name}
                 </th>
+              ))}
+            </tr>
+            <tr>
+              {preview.names.map((name, index) => (
+                <td key={index} class={`is-${roleOf(name)}`}>
+                  <select aria-label={`Role of ${name}`} value={roleOf(name)} onChange={(event) => onChange({ ...roles, [name]: event.currentTarget.value as Role })}>
+                    {ROLES.map((role) => (
+                      <option key={role} value={role} selected={role === roleOf(name)}>
+                        {role}
+                      </option>
+                    ))}
+                  </select>
+                </td>
               ))}
             </tr>
           </thead>
@@ -180,7 +195,7 @@ function PreviewPanel({ preview, target }: { preview: Preview; target: string })
             {preview.rows.map((row, index) => (
               <tr key={index}>
                 {row.map((cell, place) => (
-                  <td key={place} class={preview.names[place] === target ? 'is-target' : ''}>
+                  <td key={place} class={`is-${roleOf(preview.names[place])}`}>
                     {cell}
                   </td>
                 ))}
@@ -189,6 +204,11 @@ function PreviewPanel({ preview, target }: { preview: Preview; target: string })
           </tbody>
         </table>
       </div>
+      {others.map((role) => (
+        <p key={role} class="sub">
+          {role}: {ROLE_WORDS[role]}
+        </p>
+      ))}
     </Panel>
   );
 }

@@ -4,6 +4,7 @@ import { listAliases, listVersions, setAlias } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices } from '../context.tsx';
 import { formatAgo } from '../lib/format.ts';
+import { compareAddress } from '../lib/model_list.ts';
 import { aliasOf, mainMetric, partsOf } from '../lib/models.ts';
 import { Link } from '../router.tsx';
 import { Failure, Panel } from '../ui/parts.tsx';
@@ -36,7 +37,7 @@ export function VersionsPanel({ model, onChange }: { model: Model; onChange: () 
               {each.name === model.name ? null : (
                 <>
                   {' · '}
-                  <Link href={`/compare?a=${model.name}&b=${each.name}`}>compare</Link>
+                  <Link href={compareAddress([model.name, each.name])}>compare</Link>
                 </>
               )}
             </span>

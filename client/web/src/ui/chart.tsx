@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { formatReal } from '../lib/format.ts';
+import { shortRuns } from '../lib/ticks.ts';
 import { useTheme } from './theme.tsx';
 
 export interface ChartSeries {
@@ -34,6 +35,10 @@ export interface ChartProps {
 
 const HEIGHT = 220;
 const FONT = '12px system-ui, sans-serif';
+// Pixels of a digit of that font, rounded up.
+const GLYPH = 7.5;
+// So many points in a row are drawn as points too, all of them when there are no more than the second number.
+const [FEW_IN_A_ROW, FEW] = [8, 60];
 
 export function Chart(props: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
@@ -77,14 +82,15 @@ function optionsFor(latest: { current: ChartProps }, element: HTMLElement): uPlo
     ...axis,
     scale,
     side,
-    size: 58,
+    // As wide as the longest number, so that none is cut.
+    size: (_, values) => Math.max(44, 16 + GLYPH * Math.max(0, ...(values ?? []).map((value) => value?.length ?? 0))),
     grid: { ...axis.grid, show: grid, ...(props.log ? { filter: decades } : {}) },
     values: (_, splits) => splits.map((split) => (split === null ? null : formatY(split))),
   });
   return {
     width: element.clientWidth || 300,
     height: HEIGHT,
-    padding: [12, right ? 0 : 22, 0, 0],
+    padding: [12, right ? null : (plot) => Math.max(22, (GLYPH / 2) * longestX(plot, latest)), 0, 0],
     cursor: { points: { size: 7 }, drag: { x: true, y: false } },
     legend: { live: true },
     scales: {
@@ -105,13 +111,24 @@ function optionsFor(latest: { current: ChartProps }, element: HTMLElement): uPlo
         stroke: colour(series.colour),
         width: 2,
         ...(series.dash ? { dash: series.dash } : {}),
-        points: { show: (plot: uPlot, index: number) => (plot.data[index]?.length ?? 0) <= 60, size: 5, fill: colour('--surface') },
+        points: { show: true, filter: pointsOf, size: 5, fill: colour('--surface') },
         value: (plot: uPlot, value: number | null, index: number) => formatReal(value ?? lastOf(plot.data[index]), 5),
       })),
     ],
     ...(props.band ? { bands: [{ series: [1, 2], fill: colour('--band') }] } : {}),
     hooks: { draw: [(plot) => drawMarks(plot, latest.current, colour('--muted'))] },
   };
+}
+
+/** Characters of the number at the right end of the axis. */
+function longestX(plot: uPlot, latest: { current: ChartProps }): number {
+  return latest.current.formatX(plot.scales['x']?.max ?? 0).length;
+}
+
+/** Which points of a curve are drawn: a line alone would not show one that stands alone, or a few. */
+function pointsOf(plot: uPlot, index: number): number[] {
+  const values = plot.data[index] ?? [];
+  return shortRuns(values, values.length <= FEW ? FEW : FEW_IN_A_ROW);
 }
 
 /** The legend shows the latest values while nothing is pointed at. */

@@ -1,0 +1,73 @@
+// The deletion of several models with all their versions.
+import { useState } from 'preact/hooks';
+import { deleteModel, listVersions } from '../api/calls.ts';
+import type { Model } from '../api/model_types.ts';
+import { useLoad, useServices } from '../context.tsx';
+import { deletionOf } from '../lib/deletion.ts';
+import { partsOf } from '../lib/models.ts';
+import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
+
+interface Props {
+  models: Model[];
+  onNo: () => void;
+  /** All are deleted. */
+  onDone: () => void;
+  /** At least one is deleted. */
+  onDelete: () => void;
+}
+
+export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
+  const { client } = useServices();
+  const [running, setRunning] = useState(false);
+  const [refusal, setRefusal] = useState<unknown>();
+  const names = models.map((model) => partsOf(model.name).model);
+  const { value: versions, error } = useLoad(
+    (signal) => Promise.all(names.map((name) => listVersions(client, `models/${name}`, signal))),
+    [names.join()],
+  );
+  const deletions = versions && models.map((model, index) => deletionOf(model, versions[index] ?? [model], true));
+  const count = (versions ?? []).reduce((sum, of) => sum + of.length, 0);
+  const blocking = (deletions ?? []).flatMap((deletion, index) => deletion.blocking.map((line) => `${names[index]}: ${line}`));
+  // One after the other: an error leaves the others as they are, and says which one it is.
+  const remove = async () => {
+    setRunning(true);
+    setRefusal(undefined);
+    try {
+      for (const deletion of deletions ?? []) await deleteModel(client, deletion.name);
+    } catch (failure) {
+      setRefusal(failure);
+      setRunning(false);
+      onDelete();
+      return;
+    }
+    onDelete();
+    onDone();
+  };
+  return (
+    <ConfirmDialog
+      title={names.length === 1 ? `Delete ${names[0]}?` : `Delete ${names.length} models?`}
+      yes={`Delete ${count === 1 ? 'the version' : `all ${count} versions`}`}
+      disabled={running || !deletions || blocking.length > 0}
+      onYes={() => void remove()}
+      onNo={onNo}
+    >
+      {versions ? (
+        <>
+          <p>These go with all their versions, and cannot be brought back:</p>
+          <ul class="going" aria-label="What goes">
+            {names.map((name, index) => (
+              <li key={name}>
+                {name}: {versions[index]?.length === 1 ? '1 version' : `${versions[index]?.length ?? 0} versions`}
+              </li>
+            ))}
+          </ul>
+          <p>Jobs and data stay.</p>
+          {blocking.length > 0 ? <p class="notice">{blocking.join(', ')}. Move or remove these aliases first.</p> : null}
+        </>
+      ) : error === undefined ? (
+        <Loading />
+      ) : null}
+      <Failure error={refusal ?? error} />
+    </ConfirmDialog>
+  );
+}
