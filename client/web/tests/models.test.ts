@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics } from '../src/lib/models.ts';
+import { certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics } from '../src/lib/models.ts';
 import type { Metric, Model } from '../src/api/model_types.ts';
 
 const rank: Metric = { name: 'low_rank.joint_rank', value: 312 };
@@ -15,6 +15,16 @@ test('what the verifier measured is no metric of the validation', () => {
   assert.equal(metricSource(accuracy), 'on held-out rows');
   assert.equal(metricSource(rank), '');
   assert.equal(mainMetric(modelWith([rank])), '–');
+});
+
+test('a headline has measures of quality alone', () => {
+  const names = ['folds.accuracy', 'folds.active_terms', 'folds.relative_gap', 'folds.balanced_accuracy', 'folds.auc'];
+  const model = modelWith(names.map((name) => ({ name, value: 1 })));
+  assert.deepEqual(headlineMetrics(model).map(({ name }) => name), ['folds.accuracy', 'folds.balanced_accuracy']);
+});
+
+test('a gap that is below 0 by rounding is none', () => {
+  assert.match(certificateWords({ kind: 'CERTIFICATE_KIND_GAP', accuracy: -1e-16 }), /within 0 % of/);
 });
 
 test('tasks are named, many of them are counted', () => {

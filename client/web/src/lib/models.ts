@@ -86,6 +86,13 @@ export function metricSource(metric: Metric): string {
   return metric.name?.startsWith('held_out.') ? 'on held-out rows' : '';
 }
 
+/** What a headline has room for: at most two measures of quality. */
+export function headlineMetrics(model: Model): Metric[] {
+  return validationMetrics(model)
+    .filter(({ name }) => /^[a-z_]+\.(accuracy|balanced_accuracy|auc|rmse|r2)$/.test(name ?? ''))
+    .slice(0, 2);
+}
+
 /** Where a metric comes from, with its standard deviation over the folds. */
 export function metricNote(model: Model, metric: Metric): string {
   const spread = (model.heldOut?.spreads ?? []).find(({ name }) => name === metric.name);
@@ -117,7 +124,8 @@ export function certificateWords(certificate: Certificate | undefined): string {
 }
 
 function gapPercent(accuracy: number | string | undefined): string {
-  return `${formatReal(100 * Number(accuracy ?? 0), 2)} %`;
+  // Below 0 by rounding alone.
+  return `${formatReal(100 * Math.max(0, Number(accuracy ?? 0)), 2)} %`;
 }
 
 export function stopWords(reason: string | undefined): string {

@@ -7,7 +7,7 @@ import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
-import { metricNote, metricText, validationMetrics } from '../lib/models.ts';
+import { headlineMetrics, metricNote, metricText } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
 import { activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
@@ -164,7 +164,7 @@ function JobTiles({ job, model }: { job: Job; model: Model | undefined }) {
         </div>
       ) : null}
       <dl class="tiles">
-        {(model ? validationMetrics(model) : []).slice(0, 2).map((metric) => (
+        {(model ? headlineMetrics(model) : []).map((metric) => (
           <Tile key={metric.name} label={metricWords(metric.name)} value={metricText(metric.name, metric.value)} note={model ? metricNote(model, metric) : undefined} />
         ))}
         <Tile label="Objective" value={formatReal(primal, 6)} note={`${phase}optimum at least ${formatReal(dual, 6)}`} />
