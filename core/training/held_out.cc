@@ -11,10 +11,12 @@
 namespace mercer {
 namespace {
 
+// Rows whose values are prepared at a time: of all at once there would be a table more.
+constexpr Index kBlockRows = 4096;
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // Rows x classes of `coding`: the larger, the more a row looks like one of the class.
-Matrix ClassValues(const OutputCoding& coding, const Matrix& decision_values) {
+Matrix ClassValues(const OutputCoding& coding, const ConstMatrixRef& decision_values) {
   if (coding.kind() == CodingKind::kBinary) {
     Matrix values(decision_values.rows(), 2);
     values << -decision_values.col(0), decision_values.col(0);
@@ -28,6 +30,19 @@ Matrix ClassValues(const OutputCoding& coding, const Matrix& decision_values) {
   Matrix sums;
   coding.Vote(decision_values, &votes, &sums);
   return votes.array() + sums.array() / (3 * (1 + sums.array().abs()));
+}
+
+// Whether a row is one of the 1 / stride that are kept. By a hash (the finaliser of SplitMix64), since classes often follow each
+// other in the data set: of every second row one of them might be missing.
+bool IsSampled(Index row, Index stride) {
+  if (stride == 1) {
+    return true;
+  }
+  auto hash = static_cast<uint64_t>(row) + 0x9e3779b97f4a7c15U;
+  hash = (hash ^ (hash >> 30U)) * 0xbf58476d1ce4e5b9U;
+  hash = (hash ^ (hash >> 27U)) * 0x94d049bb133111ebU;
+  hash ^= hash >> 31U;
+  return hash % static_cast<uint64_t>(stride) == 0;
 }
 
 // The classes with the most rows, in the order of the classes.
@@ -160,9 +175,14 @@ void HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& predicti
       class_of_coding[static_cast<size_t>(position_in_coding[c])] = c;
     }
   }
-  const Matrix class_values = ClassValues(coding, prediction.decision_values);
+  Matrix class_values;  // of the current block
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<Index>(i);
+    const Index in_block = row % kBlockRows;
+    if (in_block == 0) {
+      const Index size = std::min(kBlockRows, prediction.decision_values.rows() - row);
+      class_values = ClassValues(coding, prediction.decision_values.middleRows(row, size));
+    }
     if (regression_ ? std::isnan(labels.values(row)) : truth[i] < 0) {
       continue;
     }
@@ -171,16 +191,16 @@ void HeldOutPlan::Collect(const OutputCoding& coding, const Prediction& predicti
       const size_t decided = class_of_coding[static_cast<size_t>(prediction.classes[i])];
       ++collected.confusion[static_cast<size_t>(truth[i]) * classes_.size() + decided];
     }
-    if (rows[i] % stride_ != 0) {
+    if (!IsSampled(rows[i], stride_)) {
       continue;
     }
     collected.truth.push_back(regression_ ? labels.values(row) : truth[i]);
     if (regression_) {
-      collected.values.push_back(class_values(row, 0));
+      collected.values.push_back(class_values(in_block, 0));
     }
     for (const int c : curve_classes_) {
       const int position = position_in_coding[static_cast<size_t>(c)];
-      collected.values.push_back(position < 0 ? kNoValue : class_values(row, position));
+      collected.values.push_back(position < 0 ? kNoValue : class_values(in_block, position));
     }
   }
 }

@@ -116,7 +116,7 @@ class HeldOutPlan {
   std::vector<std::string> classes_;  // of all rows of the data set
   std::vector<int> curve_classes_;    // positions in classes_, ascending
   bool has_confusion_ = false;
-  Index stride_ = 1;  // every so manieth row of the data set is kept
+  Index stride_ = 1;  // one of so many rows of the data set is kept
 };
 
 }  // namespace mercer
