@@ -12,6 +12,15 @@ MAIL = """
 printf 'label,a,b\\n' >mail.csv
 for i in $(seq 40); do printf '%s,%s,%s\\n' $((i % 2)) $((i * 7 % 11 + i % 2 * 5)) $((i * 3 % 13)); done >>mail.csv
 """
+HTTP_PAGE = MAIL + """
+printf 'width,height,noise,colour,kind\\n' >flowers.csv
+for i in $(seq 20); do
+  printf '%s,%s,%s,blue,setosa\\n%s,%s,%s,red,virginica\\n' $((i % 3)) $((i % 5)) $((i % 7)) $((3 + i % 4)) $((i % 4 - 4)) $((i % 5))
+done >>flowers.csv
+cut -d, -f1-4 flowers.csv | head -n 4 >new.csv
+mercer data upload flowers.csv --id flowers --target kind
+mercer train flowers svm --model flowers --watch
+"""
 REGISTRY = MAIL + """
 mercer data upload mail.csv --id mail --target label
 mercer data upload mail.csv --id spam-of-june --target label
@@ -59,7 +68,7 @@ mercer-server token --name root --scopes admin >tokens
 """
 
 SCENES = {
-    "docs/http.md": page_lib.Scene(MAIL),
+    "docs/http.md": page_lib.Scene(HTTP_PAGE),
     "docs/operations.md": page_lib.Scene('serve --data-dir DIR; kill "$(tail -n 1 pids)"; wait "$!"\n'),
     "docs/python.md": page_lib.Scene(PYTHON_PAGE, FRAMES + PYTHON_NAMES),
     "docs/registry.md": page_lib.Scene(REGISTRY),
