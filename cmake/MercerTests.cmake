@@ -164,6 +164,11 @@ foreach(folder IN LISTS test_folders)
     continue()  # it ends and starts servers all the time, which sanitizers make slow, and puts calls of files in the place of others
   endif()
   mercer_glob(sources tests/${folder}/*.cc)
+  if(folder MATCHES "^(.*)/exhaustion$")  # allocations fail in the whole program, so that it is one of its own
+    mercer_glob(helpers tests/${CMAKE_MATCH_1}/*.cc EXCLUDE "_test\\.cc$")
+    mercer_glob(failing tests/support/exhaustion/*.cc)
+    list(APPEND sources ${helpers} ${failing})
+  endif()
   mercer_core_sources(sources ${sources})
   if(sources)
     mercer_test_program(${folder} "${sources}")

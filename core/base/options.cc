@@ -1,6 +1,7 @@
 #include "core/base/options.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,13 +15,14 @@ namespace mercer {
 namespace {
 
 std::string FormatReal(double value) {
-  // The shortest of the two forms that reads back exactly.
-  const std::string shortest = absl::StrFormat("%.15g", value);
+  // The shortest of the two forms that reads back exactly. absl::StrFormat ends the process when it finds no memory.
+  std::array<char, 32> text;
   double back = 0;
-  if (absl::SimpleAtod(shortest, &back) && back == value) {
-    return shortest;
+  absl::SNPrintF(text.data(), text.size(), "%.15g", value);
+  if (!absl::SimpleAtod(text.data(), &back) || back != value) {
+    absl::SNPrintF(text.data(), text.size(), "%.17g", value);
   }
-  return absl::StrFormat("%.17g", value);
+  return text.data();
 }
 
 // A range without a lower end does not contain -infinity.

@@ -8,6 +8,7 @@
 
 #include "core/base/background.h"
 #include "core/base/crash_note.h"
+#include "core/base/memory_reserve.h"
 
 // Weak, so that a program that multiplies no matrices, such as the command line, does not load OpenBLAS, whose threads begin then and
 // take signals.
@@ -43,6 +44,7 @@ void ParallelLoop::ForBlocks(Index size, Index block,
   const bool background = InBackground();
   const auto run = [&](Index i) {
     const ScopedCrashNote scope(note);
+    const ScopedAllocations allocations(Allocations::kMayFail);  // the caller hears of it
     if (background) {
       EnterBackground();
     }

@@ -12,6 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+#include "core/base/memory_reserve.h"
+
 namespace mercer {
 
 // The exception that is being handled, as a status. Call it in a catch clause only. Throws nothing itself: when there is
@@ -20,14 +22,25 @@ absl::Status StatusOfException(absl::string_view what) noexcept;
 
 // What `run` returns, an absl::Status or an absl::StatusOr<T>; when it throws instead: kResourceExhausted with reason
 // OUT_OF_MEMORY for std::bad_alloc, kInternal with the exception's message for anything else. `what` names the work in
-// the message: "what: out of memory".
+// the message: "what: out of memory". Within `run` nothing is given from the reserve of memory.
 template <class F>
 auto RunSafely(absl::string_view what, F&& run) -> std::decay_t<std::invoke_result_t<F>> {
   try {
+    const ScopedAllocations scope(Allocations::kMayFail);
     return std::forward<F>(run)();
   } catch (...) {
     return StatusOfException(what);
   }
+}
+
+// As RunSafely, for work that hands on what others wait for and must not break off: with memory from the reserve.
+template <class F>
+absl::Status RunNeeded(absl::string_view what, F&& run) {
+  return RunSafely(what, [&] {
+    const ScopedAllocations scope(Allocations::kNeeded);
+    std::forward<F>(run)();
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace mercer

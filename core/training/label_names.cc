@@ -1,6 +1,7 @@
 #include "core/training/label_names.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -23,14 +24,15 @@ std::string FormatLabel(double label) {
   if (label == std::floor(label) && std::abs(label) < 1e15) {
     return absl::StrCat(static_cast<int64_t>(label));
   }
-  for (int digits = 1; digits < 17; ++digits) {
-    const std::string text = absl::StrFormat("%.*g", digits, label);
+  std::array<char, 32> text;  // absl::StrFormat ends the process when it finds no memory
+  for (int digits = 1; digits <= 17; ++digits) {
+    absl::SNPrintF(text.data(), text.size(), "%.*g", digits, label);
     double back = 0;
-    if (absl::SimpleAtod(text, &back) && back == label) {
-      return text;
+    if (absl::SimpleAtod(text.data(), &back) && back == label) {
+      break;
     }
   }
-  return absl::StrFormat("%.17g", label);
+  return text.data();
 }
 
 std::vector<std::string> SortedLabels(const RoleColumn& column, const std::vector<Index>& rows) {

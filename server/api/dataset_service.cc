@@ -1,6 +1,7 @@
 // DatasetService over gRPC.
 #include <utility>
 
+#include "core/base/memory_reserve.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"
@@ -64,6 +65,8 @@ class UploadCall final : public ServerCall {
         subject_.resource = message_.header().dataset_id();
         subject_.request_id = message_.header().request_id();
       }
+      const ScopedAllocations scope(
+          Allocations::kNeeded);  // it keeps the header; see whole_message.h
       return upload_->Add(message_);
     });
     if (status.ok() && upload_->finished() != nullptr) {

@@ -17,6 +17,7 @@
 #include "core/training/label_names.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -328,7 +329,7 @@ absl::StatusOr<DatasetInfo> DecodeDatasetInfo(std::string_view bytes) {
   if (reader.ok() && !reader.AtEnd()) {  // earlier versions wrote none
     info.upload_id = reader.ReadString();
   }
-  if (!reader.ok() || !info.description.ParseFromString(description)) {
+  if (!reader.ok() || !ParseWhole(description, info.description)) {
     return WithReason(absl::DataLossError("a stored data set's description cannot be read"),
                       "STORED_INFO_DAMAGED");
   }
@@ -344,9 +345,7 @@ absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::Datase
   dataset.set_name(DatasetName(record.id));
   dataset.set_display_name(record.display_name);
   SetTimestamp(record.create_time, dataset.mutable_create_time());
-  for (const auto& [key, value] : record.labels) {
-    (*dataset.mutable_labels())[key] = value;
-  }
+  PutAll(record.labels, *dataset.mutable_labels());
   dataset.set_rows(record.rows);
   dataset.set_size_bytes(record.size_bytes);
   dataset.set_digest(record.blob);

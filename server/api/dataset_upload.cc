@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/data/dataset_file.h"
@@ -123,6 +124,7 @@ DatasetUpload::DatasetUpload(const ApiContext& context, std::string caller)
     : context_(context), caller_(std::move(caller)) {}
 
 DatasetUpload::~DatasetUpload() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   if (session_ != nullptr) {
     session_->Detach(ticket_);
   }

@@ -11,6 +11,7 @@
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -154,9 +155,7 @@ absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
     }
   }
   WriteOutcome(record, &job);
-  for (const auto& [key, value] : record.labels) {
-    (*job.mutable_labels())[key] = value;
-  }
+  PutAll(record.labels, *job.mutable_labels());
   job.set_learner(record.learner);
   job.set_priority(record.priority);
   job.set_memory_estimate_bytes(record.memory_bytes);

@@ -13,6 +13,7 @@
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -317,15 +318,13 @@ absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
 
 absl::StatusOr<v1::Model> WriteModelAndHeldOut(const VersionRecord& record) {
   v1::Model model;
-  if (!model.ParseFromString(record.summary)) {
+  if (!ParseWhole(record.summary, model)) {
     return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
                       "STORED_SUMMARY_DAMAGED");
   }
   model.set_name(ModelVersionName(record.model, record.version));
   SetTimestamp(record.create_time, model.mutable_create_time());
-  for (const auto& [key, value] : record.labels) {
-    (*model.mutable_labels())[key] = value;
-  }
+  PutAll(record.labels, *model.mutable_labels());
   model.set_description(record.description);
   model.set_etag(VersionEtag(record));
   for (const std::string& alias : record.aliases) {

@@ -53,10 +53,7 @@ absl::Status Respond(const LoadedModel& model, const absl::StatusOr<Prediction>&
 
 void EndFirst(PredictionBatch& batch, absl::Status status) {
   // What one call cannot do harms no other.
-  RunSafely("ending a prediction", [&] {
-    batch.front().end(std::move(status));
-    return absl::OkStatus();
-  }).IgnoreError();
+  RunNeeded("ending a prediction", [&] { batch.front().end(std::move(status)); }).IgnoreError();
   batch.pop_front();
 }
 

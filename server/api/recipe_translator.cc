@@ -11,6 +11,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "core/base/memory_reserve.h"
 #include "core/base/shorten.h"
 #include "core/data/joined_tasks.h"
 #include "server/api/enum_translator.h"
@@ -18,6 +19,7 @@
 #include "server/api/option_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/unknown_fields.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -394,6 +396,7 @@ v1::Warning WriteWarning(const TrainingWarning& warning) {
 }
 
 std::string EncodeTrainRequest(const v1::TrainRequest& request) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::TrainRequest stored = request;
   stored.clear_request_id();
   std::string bytes;
@@ -408,7 +411,7 @@ std::string EncodeTrainRequest(const v1::TrainRequest& request) {
 
 absl::StatusOr<v1::TrainRequest> DecodeTrainRequest(std::string_view bytes) {
   v1::TrainRequest request;
-  if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (!ParseWhole(bytes, request)) {
     return WithReason(absl::DataLossError("a stored request cannot be read"),
                       "STORED_REQUEST_DAMAGED");
   }

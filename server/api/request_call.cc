@@ -5,6 +5,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 
 namespace mercer::server {
 
@@ -26,7 +27,7 @@ void FinishWith(ServerCall& call, const google::protobuf::Message& answer,
     return absl::OkStatus();
   });
   if (written.ok()) {
-    call.StartWriteAndFinish(&bytes, grpc::WriteOptions(), status);
+    call.StartWriteAndFinish(&bytes, status);
   } else {
     call.Finish(ToGrpcStatus(written));
   }
@@ -44,6 +45,26 @@ void ServerCall::OnDone() {
   Leave();
   tracked_.reset();  // the hooks need what derives from this
   delete this;
+}
+
+void ServerCall::StartRead(grpc::ByteBuffer* bytes) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  ServerBidiReactor::StartRead(bytes);
+}
+
+void ServerCall::StartWrite(const grpc::ByteBuffer* bytes) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  ServerBidiReactor::StartWrite(bytes);
+}
+
+void ServerCall::StartWriteAndFinish(const grpc::ByteBuffer* bytes, const grpc::Status& status) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  ServerBidiReactor::StartWriteAndFinish(bytes, grpc::WriteOptions(), status);
+}
+
+void ServerCall::Finish(const grpc::Status& status) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  ServerBidiReactor::Finish(status);
 }
 
 RequestCall::RequestCall(const RpcEnvironment& environment, CallRecord call,
@@ -68,6 +89,7 @@ void RequestCall::OnReadDone(bool ok) {
                               "MALFORMED_MESSAGE");
     }
     MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, request_));
+    const ScopedAllocations scope(Allocations::kNeeded);
     Begin();
     return absl::OkStatus();
   });

@@ -20,6 +20,8 @@ namespace mercer::server {
 class ServerCall : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   void OnDone() final;
+  void StartWriteAndFinish(const grpc::ByteBuffer* bytes, const grpc::Status& status);
+  void Finish(const grpc::Status& status);
 
  protected:
   // Both outlive it.
@@ -32,6 +34,10 @@ class ServerCall : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
   // The last that is called; hooks may run still.
   virtual void Leave() {}
+
+  // As gRPC's own, with memory from the reserve: nothing of a call that gRPC has begun can be taken back.
+  void StartRead(grpc::ByteBuffer* bytes);
+  void StartWrite(const grpc::ByteBuffer* bytes);
 
   const RpcEnvironment& environment_;
   grpc::CallbackServerContext* const context_;

@@ -5,6 +5,7 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "server/api/parsed_bytes.h"
 
 namespace mercer::server {
@@ -39,6 +40,8 @@ absl::Status RequestIntake::Parse(grpc::ByteBuffer& bytes, google::protobuf::Mes
                           " bytes; try again soon")),
                       "REQUESTS_FILL_MEMORY", {{"limit_bytes", absl::StrCat(all)}});
   }
+  RequireMemory(parsed);
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   using Traits = grpc::SerializationTraits<google::protobuf::Message>;
   if (!Traits::Deserialize(&bytes, &message).ok()) {
     return WithReason(

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "server/api/answer_size.h"
 #include "server/api/error_details.h"
 #include "server/api/peer.h"
@@ -202,6 +203,7 @@ bool CallRecord::TakesRefusal(const absl::Status& status) const {
 }
 
 grpc::Status CallRecord::End(const absl::Status& status, const AuditSubject& subject) {
+  const ScopedAllocations scope(Allocations::kNeeded);
   Report(status, subject, /*refused=*/false);
   slot_ = CallSlots::Slot();  // before the client hears of the end and calls again
   return ToGrpcStatus(status);

@@ -52,9 +52,8 @@ void Ticker::CallPart(int64_t part) {
     if (key % parts_ != part) {
       continue;
     }
-    RunSafely("a regular task", [&next] {
+    RunNeeded("a regular task", [&next] {
       next->second();
-      return absl::OkStatus();
     }).IgnoreError();  // the next tick tries again
   }
 }

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/access/ownership.h"
 #include "server/api/resource_names.h"
@@ -214,6 +215,7 @@ std::shared_ptr<UploadSession> UnfinishedUploads::FindLocked(const std::string& 
 }
 
 absl::Status UnfinishedUploads::Remove(const std::shared_ptr<UploadSession>& upload) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // nothing is removed by halves
   // Under the lock: a new upload of this id has files of the same names.
   absl::MutexLock lock(&mutex_);
   const absl::Status status = upload->Remove();
@@ -253,6 +255,7 @@ absl::Status UploadIdReused(const std::string& upload_id) {
 }
 
 std::string UploadDigest(const v1::UploadHeader& header, const std::string& content_digest) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::UploadHeader meaning = header;
   meaning.clear_request_id();
   meaning.clear_sha256();
@@ -272,9 +275,9 @@ std::string RandomId(int bytes) {
   std::random_device device;
   std::string id;
   for (int i = 0; i < bytes; ++i) {
-    absl::StrAppendFormat(&id, "%02x", device() & 0xffu);
+    id += static_cast<char>(device() & 0xffu);
   }
-  return id;
+  return absl::BytesToHexString(id);
 }
 
 }  // namespace mercer::server

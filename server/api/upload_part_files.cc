@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/api/create_anew.h"
 
@@ -11,6 +12,7 @@ UploadFiles::UploadFiles(std::string stem, std::vector<int64_t> sizes, FileSyste
     : stem_(std::move(stem)), file_system_(file_system), sizes_(std::move(sizes)) {}
 
 UploadFiles::~UploadFiles() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   file_.reset();
   for (int part = 0; part < parts() && !kept_; ++part) {
     file_system_.Remove(path(part)).IgnoreError();

@@ -13,6 +13,7 @@
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 #include "server/api/upload_files.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -100,7 +101,7 @@ absl::StatusOr<std::shared_ptr<UploadSession>> UploadSession::Load(UploadSession
   MERCER_RETURN_IF_ERROR(
       UploadJournal::Open(JournalPath(options.stem), *options.files, &content).status());
   v1::UploadHeader header;
-  if (!header.ParseFromString(content.header) || header.upload_id().empty()) {
+  if (!ParseWhole(content.header, header) || header.upload_id().empty()) {
     return absl::DataLossError("the header of an unfinished upload cannot be read");
   }
   for (size_t part = 0; part < content.sizes.size(); ++part) {

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 
 #include "core/base/crash_note.h"
+#include "core/base/memory_reserve.h"
 #include "server/app/command_line.h"
 #include "server/app/library_log.h"
 #include "server/app/maintenance_commands.h"
@@ -21,6 +22,8 @@
 #include "server/app/server.h"
 
 namespace {
+
+constexpr int64_t kReserveBytes = int64_t{16} << 20;
 
 // What a signal handler may use: the ends of a pipe, and whether the end has been asked for.
 int signal_pipe[2];
@@ -126,6 +129,7 @@ int main(int argc, char** argv) {
   // Debian's library looks for cycles at every lock, in one graph for the whole process. Tests do that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   mercer::InstallCrashHandler();
+  mercer::KeepMemoryInReserve(kReserveBytes);
   const auto log = mercer::server::MakeLogger(command_line.options.log_level);
   mercer::server::TakeLibraryLogs(log);
   const auto server = mercer::server::Server::Start(command_line.options, log);

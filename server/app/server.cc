@@ -16,6 +16,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "core/learners/registry.h"
@@ -128,6 +129,7 @@ class Server::Impl {
     if (feed_ticker_ != nullptr) {
       feed_ticker_->Remove(feed_tick_);
       feed_ticker_->Remove(refusal_tick_);
+      feed_ticker_->Remove(reserve_tick_);
     }
   }
 
@@ -323,6 +325,7 @@ class Server::Impl {
         [this, part = size_t{0}]() mutable { feed_->Tick(part++ % kFeedParts, kFeedParts); });
     environment_.refusals = std::make_unique<RefusalLog>(log_);
     refusal_tick_ = feed_ticker_->Add([this] { environment_.refusals->Tick(); });
+    reserve_tick_ = feed_ticker_->Add(RefillReserve);
     planner_ = std::make_unique<RequestPlanner>(find_learner_, options_.threads);
     JobManagerDependencies dependencies;
     dependencies.storage = storage_.get();
@@ -430,6 +433,7 @@ class Server::Impl {
   std::unique_ptr<Ticker> feed_ticker_;
   int64_t feed_tick_ = 0;
   int64_t refusal_tick_ = 0;
+  int64_t reserve_tick_ = 0;
   std::unique_ptr<RequestPlanner> planner_;
   std::unique_ptr<JobManager> jobs_;
   ApiContext context_;

@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/backup/tar.h"
 
@@ -23,6 +24,7 @@ absl::StatusOr<std::unique_ptr<BackupArchive>> BackupArchive::Begin(
 }
 
 BackupArchive::~BackupArchive() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   file_.reset();
   sources_.files->Remove(sources_.database_copy)
       .IgnoreError();  // the next start removes it otherwise

@@ -46,8 +46,12 @@ void Put(std::string& block, Field field, std::string_view text) {
   block.replace(field.begin, text.size(), text);
 }
 
-void PutOctal(std::string& block, Field field, int64_t value) {
-  Put(block, field, absl::StrFormat("%0*o", static_cast<int>(field.width - 1), value));
+void PutOctal(std::string& block, Field field, size_t digits, int64_t value) {
+  // absl::StrFormat ends the process when it finds no memory.
+  std::array<char, 32> text;
+  const int size =
+      absl::SNPrintF(text.data(), text.size(), "%0*o", static_cast<int>(digits), value);
+  Put(block, field, std::string_view(text.data(), static_cast<size_t>(size)));
 }
 
 // The sum of all bytes with the checksum's own field as blanks.
@@ -63,14 +67,15 @@ int64_t Checksum(std::string block) {
 std::string HeaderBlock(std::string_view name, char type, int64_t size, absl::Time modified) {
   std::string block(kTarBlockBytes, '\0');
   Put(block, kName, name.substr(0, kMaxTarName));
-  PutOctal(block, kMode, 0640);
-  PutOctal(block, kOwner, 0);
-  PutOctal(block, kGroup, 0);
-  PutOctal(block, kSize, size);
-  PutOctal(block, kModified, std::max<int64_t>(0, absl::ToUnixSeconds(modified)));
+  PutOctal(block, kMode, kMode.width - 1, 0640);
+  PutOctal(block, kOwner, kOwner.width - 1, 0);
+  PutOctal(block, kGroup, kGroup.width - 1, 0);
+  PutOctal(block, kSize, kSize.width - 1, size);
+  PutOctal(block, kModified, kModified.width - 1,
+           std::max<int64_t>(0, absl::ToUnixSeconds(modified)));
   block[kType.begin] = type;
   Put(block, kMagic, std::string_view("ustar\00000", 8));
-  Put(block, kChecksum, absl::StrFormat("%06o", Checksum(block)));
+  PutOctal(block, kChecksum, 6, Checksum(block));
   block[kChecksum.begin + 6] = '\0';
   block[kChecksum.begin + 7] = ' ';
   return block;

@@ -12,6 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/blobs/sha256.h"
 
@@ -62,6 +63,7 @@ struct PinTable {
 
 std::shared_ptr<void> TakePin(const std::shared_ptr<PinTable>& pins, const std::string& digest)
     ABSL_EXCLUSIVE_LOCKS_REQUIRED(pins->mutex) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // one that is not made would be given back
   ++pins->counts[digest];
   // The pointee does not matter, only what happens when the last copy goes.
   return std::shared_ptr<void>(pins.get(), [pins, digest](void*) {
@@ -152,6 +154,7 @@ class DiskBlobStore final : public BlobStore {
 };
 
 DiskBlobWriter::~DiskBlobWriter() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   file_.reset();
   if (!moved_) {
     store_->files().Remove(path_).IgnoreError();  // the next start removes it otherwise
@@ -163,6 +166,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> DiskBlobWriter::Map() const {
 }
 
 absl::StatusOr<PinnedBlob> DiskBlobWriter::Commit() {
+  const ScopedAllocations scope(Allocations::kNeeded);  // what is moved has its pin
   MERCER_RETURN_IF_ERROR(file_->Sync());
   MERCER_RETURN_IF_ERROR(file_->Close());
   MERCER_ASSIGN_OR_RETURN(PinnedBlob blob, store_->Adopt(path_, hash_.FinishHex(), size_));

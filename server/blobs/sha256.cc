@@ -1,6 +1,7 @@
 #include "server/blobs/sha256.h"
 
 #include <array>
+#include <new>
 
 #include <openssl/evp.h>
 
@@ -13,8 +14,12 @@ struct Sha256::State {
   std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
 };
 
+// It fails for want of memory alone.
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr);
+  if (state_->context == nullptr ||
+      EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) != 1) {
+    throw std::bad_alloc();
+  }
 }
 
 Sha256::~Sha256() = default;

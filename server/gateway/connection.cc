@@ -10,6 +10,7 @@
 #include <boost/asio/post.hpp>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "server/gateway/error_answer.h"
 
 namespace mercer::gateway {
@@ -36,6 +37,7 @@ class Connection::LiveExchange final : public Exchange {
     if (answered_) {
       return;
     }
+    const ScopedAllocations scope(Allocations::kNeeded);
     asio::dispatch(connection_->executor_, [c = connection_, begun = begun_.load()] {
       begun ? c->EndStream(/*whole=*/false) : c->SendAnswer(InternalErrorAnswer());
     });
@@ -92,6 +94,7 @@ class Connection::LiveExchange final : public Exchange {
  private:
   template <typename Work>
   void Post(Work work) {
+    const ScopedAllocations scope(Allocations::kNeeded);
     asio::post(connection_->executor_, std::move(work));
   }
 

@@ -166,10 +166,7 @@ class HttpServer::Impl {
   void Run() {
     bool more = true;
     while (more) {
-      more = !RunSafely("the network of HTTP", [this] {
-                io_.run();
-                return absl::OkStatus();
-              }).ok();
+      more = !RunNeeded("the network of HTTP", [this] { io_.run(); }).ok();
     }
   }
 
@@ -182,7 +179,7 @@ class HttpServer::Impl {
         PauseAccepting(acceptor);
         return;
       }
-      Take(std::move(socket));
+      RunNeeded("a connection of HTTP", [&] { Take(std::move(socket)); }).IgnoreError();
       Accept(acceptor);
     });
   }
@@ -262,13 +259,15 @@ class HttpServer::Impl {
           ending_) {  // what waits to be called when it is cancelled is called all the same
         return;
       }
-      const absl::Time now = absl::Now();
-      for (const auto& connection : Connections()) {
-        connection->Tick(now);
-      }
-      if (on_tick_ != nullptr) {
-        on_tick_();
-      }
+      RunNeeded("a look at the connections of HTTP", [this] {
+        const absl::Time now = absl::Now();
+        for (const auto& connection : Connections()) {
+          connection->Tick(now);
+        }
+        if (on_tick_ != nullptr) {
+          on_tick_();
+        }
+      }).IgnoreError();  // the next one is soon
       WaitForTick();
     });
   }

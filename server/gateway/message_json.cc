@@ -12,9 +12,11 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
 #include "core/base/utf8.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::gateway {
 namespace {
@@ -71,6 +73,9 @@ absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   const std::unique_ptr<json::TypeResolver> types(
       json::NewTypeResolverForDescriptorPool(kTypePrefix, type.file()->pool()));
+  // protobuf's writers end the process when one that is not at its end is destroyed.
+  RequireMemory(8 * static_cast<int64_t>(text.size()));
+  const ScopedAllocations scope(Allocations::kNeeded);
   std::string wire;
   const auto status =
       json::JsonToBinaryString(types.get(), absl::StrCat(kTypePrefix, "/", type.full_name()),
@@ -82,10 +87,13 @@ absl::Status ReadJson(std::string_view text, google::protobuf::Message& message,
   if (check != nullptr) {
     MERCER_RETURN_IF_ERROR(check(message, wire));
   }
-  return message.ParseFromString(wire) ? absl::OkStatus() : BadJson("a value is out of its range");
+  return server::ParseWhole(wire, message) ? absl::OkStatus()
+                                           : BadJson("a value is out of its range");
 }
 
 absl::StatusOr<std::string> WriteJson(const google::protobuf::Message& message) {
+  RequireMemory(8 * static_cast<int64_t>(message.ByteSizeLong()));
+  const ScopedAllocations scope(Allocations::kNeeded);  // as in what reads JSON
   std::string text;
   const auto status = json::MessageToJsonString(message, &text);
   if (!status.ok()) {
@@ -101,6 +109,8 @@ grpc::ByteBuffer ToBytes(const google::protobuf::Message& message) {
 }
 
 absl::Status FromBytes(grpc::ByteBuffer bytes, google::protobuf::Message& message) {
+  RequireMemory(4 * static_cast<int64_t>(bytes.Length()));
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   grpc::ProtoBufferReader reader(&bytes);
   return message.ParseFromZeroCopyStream(&reader)
              ? absl::OkStatus()

@@ -10,6 +10,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "core/base/memory_reserve.h"
 #include "server/gateway/message_json.h"
 
 namespace mercer::gateway {
@@ -138,6 +139,7 @@ class ValueSetter {
     if (field_.is_repeated() || !IsWellKnown(*field_.message_type())) {
       return "is a message: name its fields, as in a.b=c";
     }
+    const ScopedAllocations scope(Allocations::kNeeded);  // as in message_json.cc
     Message& value = *reflection_.MutableMessage(&message_, &field_);
     const std::string quoted = absl::StrCat("\"", absl::CHexEscape(text), "\"");
     const bool clean = text.find_first_of("\"\\") == std::string::npos;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory_reserve.h"
 #include "server/api/error_details.h"
 #include "server/api/peer.h"
 
@@ -74,6 +75,7 @@ google::rpc::Status DetailsOf(const grpc::Status& status) {
 std::shared_ptr<UnaryRpc> UnaryRpc::Start(RpcChannel& channel, std::string_view method,
                                           const CallOrigin& origin, grpc::ByteBuffer request,
                                           Done done) {
+  const ScopedAllocations scope(Allocations::kNeeded);
   auto call = std::shared_ptr<UnaryRpc>(new UnaryRpc);
   Prepare(channel, origin, call->context_);
   call->request_ = std::move(request);
@@ -91,6 +93,7 @@ std::shared_ptr<UnaryRpc> UnaryRpc::Start(RpcChannel& channel, std::string_view 
 
 std::shared_ptr<RpcStream> RpcStream::Start(RpcChannel& channel, std::string_view method,
                                             const CallOrigin& origin, Events events) {
+  const ScopedAllocations scope(Allocations::kNeeded);
   auto stream = std::shared_ptr<RpcStream>(new RpcStream(channel, std::move(events)));
   Prepare(channel, origin, stream->context_);
   stream->self_ = stream;
@@ -103,6 +106,7 @@ std::shared_ptr<RpcStream> RpcStream::Start(RpcChannel& channel, std::string_vie
 }
 
 void RpcStream::Read() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
     reading_ = true;
@@ -111,6 +115,7 @@ void RpcStream::Read() {
 }
 
 void RpcStream::Write(grpc::ByteBuffer request, bool last) {
+  const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
     writing_ = true;
@@ -120,6 +125,7 @@ void RpcStream::Write(grpc::ByteBuffer request, bool last) {
 }
 
 void RpcStream::WritesDone() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   if (!closed_) {
     StartWritesDone();
@@ -127,6 +133,7 @@ void RpcStream::WritesDone() {
 }
 
 void RpcStream::Cancel() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   context_.TryCancel();
   closed_ = true;

@@ -9,6 +9,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/api/method_rules.h"
@@ -99,6 +100,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     const absl::Status status = RunSafely("a request of HTTP", [&]() -> absl::Status {
       MERCER_ASSIGN_OR_RETURN(const RequestInForm request, MakeRequest(body));
       form_ = request.form;
+      const ScopedAllocations scope(Allocations::kNeeded);
       const auto call = UnaryRpc::Start(
           context_.channel, match_.route->method, CallOrigin::Of(*exchange_),
           ToBytes(*request.message),

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/background.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 
 namespace mercer::server {
@@ -31,6 +32,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::Post(absl::AnyInvocable<void()> work) {
+  const ScopedAllocations scope(Allocations::kNeeded);
   absl::MutexLock lock(&mutex_);
   queue_.push_back(std::move(work));
 }
@@ -47,10 +49,7 @@ void ThreadPool::Run() {
       work = std::move(queue_.front());
       queue_.pop_front();
     }
-    const absl::Status status = RunSafely("work of a pool", [&work] {
-      work();
-      return absl::OkStatus();
-    });
+    const absl::Status status = RunNeeded("work of a pool", [&work] { work(); });
     if (!status.ok() && on_error_) {
       on_error_(status);
     }

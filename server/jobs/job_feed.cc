@@ -15,6 +15,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 #include "core/base/status_macros.h"
 #include "server/jobs/wake_slot.h"
@@ -431,9 +432,8 @@ void JobFeed::Impl::WakeWaiting() {
   for (std::vector<WatcherPointer>& portion : portions) {
     Post([portion = std::move(portion)] {
       for (const WatcherPointer& watcher : portion) {
-        RunSafely("telling a watcher", [&watcher] {
+        RunNeeded("telling a watcher", [&watcher] {
           watcher->wake.Run();
-          return absl::OkStatus();
         }).IgnoreError();  // one that fails costs the others nothing
       }
     });
@@ -441,15 +441,13 @@ void JobFeed::Impl::WakeWaiting() {
 }
 
 void JobFeed::Impl::Post(absl::AnyInvocable<void()> work) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // what is counted is posted
   {
     absl::MutexLock lock(&mutex_);
     ++posted_;
   }
   executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-    RunSafely("telling watchers of jobs", [&work] {
-      work();
-      return absl::OkStatus();
-    }).IgnoreError();
+    RunNeeded("telling watchers of jobs", [&work] { work(); }).IgnoreError();
     absl::MutexLock lock(&self->mutex_);
     --self->posted_;
   });

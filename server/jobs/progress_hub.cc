@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/run_safely.h"
 #include "server/jobs/wake_slot.h"
 
@@ -359,9 +360,8 @@ void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
         watchers.begin() + static_cast<std::ptrdiff_t>(end));
     Post([portion = std::move(portion)] {
       for (const ProgressWatcherPointer& watcher : portion) {
-        RunSafely("telling a watcher", [&watcher] {
+        RunNeeded("telling a watcher", [&watcher] {
           watcher->wake.Run();
-          return absl::OkStatus();
         }).IgnoreError();  // one that fails costs the others nothing
       }
     });
@@ -369,14 +369,14 @@ void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
 }
 
 void ProgressHub::Impl::Post(absl::AnyInvocable<void()> work) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // what is counted is posted
   {
     absl::MutexLock lock(&mutex_);
     ++posted_;
   }
   executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-    RunSafely("telling watchers", [&work] {
+    RunNeeded("telling watchers", [&work] {
       work();
-      return absl::OkStatus();
     }).IgnoreError();  // a watcher is told again when the next event comes
     absl::MutexLock lock(&self->mutex_);
     --self->posted_;

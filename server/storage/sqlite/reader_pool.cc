@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {
 
 ReaderPool::Loan::~Loan() {
+  const ScopedAllocations scope(Allocations::kNeeded);
   if (connection_ != nullptr) {
     absl::MutexLock lock(&pool_->mutex_);
     pool_->free_.push_back(std::move(connection_));

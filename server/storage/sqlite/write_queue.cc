@@ -36,9 +36,8 @@ void WriteQueue::Run() {
     }
     Process(batch);
     for (Request& request : batch) {
-      RunSafely("an answer of the database", [&request] {
+      RunNeeded("an answer of the database", [&request] {
         request.answer(std::move(request.status));
-        return absl::OkStatus();
       }).IgnoreError();  // it was given; what its receiver made of it is the receiver's business
     }
   }
@@ -62,7 +61,7 @@ void WriteQueue::Process(std::vector<Request>& batch) {
   const absl::Status undone = RunSafely("undoing a transaction of the database", [&] {
     return connection_->in_transaction() ? connection_->Execute("ROLLBACK") : absl::OkStatus();
   });
-  undone.IgnoreError();  // nothing can be done when even this fails; the next BEGIN will say so
+  undone.IgnoreError();  // the next transaction tries again
   for (Request& request : batch) {
     // Also of one that was refused: it may have been refused for what another change of the batch did, and that is
     // undone.
@@ -71,6 +70,9 @@ void WriteQueue::Process(std::vector<Request>& batch) {
 }
 
 absl::Status WriteQueue::RunTransaction(std::vector<Request>& batch) {
+  if (connection_->in_transaction()) {  // there was no memory to undo it
+    MERCER_RETURN_IF_ERROR(connection_->Execute("ROLLBACK"));
+  }
   MERCER_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
   for (Request& request : batch) {
     MERCER_RETURN_IF_ERROR(RunInSavepoint(request));

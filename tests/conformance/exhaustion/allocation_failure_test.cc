@@ -2,8 +2,8 @@
 // options, with allocations that fail all along its run. What is left of a run does not harm the next.
 #include "core/base/run_safely.h"
 #include "core/learners/registry.h"
-#include "tests/conformance/exhaustion/failing_allocations.h"
 #include "tests/conformance/learner_conformance.h"
+#include "tests/support/exhaustion/failing_allocations.h"
 
 namespace mercer {
 namespace {
