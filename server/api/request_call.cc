@@ -8,6 +8,12 @@
 #include "core/base/memory_reserve.h"
 
 namespace mercer::server {
+namespace {
+
+// Larger requests are parsed by another thread than those few of gRPC's own, which every call waits for.
+constexpr size_t kQuickBytes = size_t{64} << 10;
+
+}  // namespace
 
 grpc::ByteBuffer BytesOf(const google::protobuf::Message& message) {
   grpc::ByteBuffer bytes;
@@ -81,13 +87,20 @@ void RequestCall::OnReadDone(bool ok) {
   if (!reading_.Resume()) {
     return;
   }
-  const absl::Status status = RunSafely(call_.method(), [&]() -> absl::Status {
-    if (!ok) {
-      return context_->IsCancelled()
-                 ? CallCancelledError()
-                 : WithReason(absl::InvalidArgumentError("the call has no request"),
-                              "MALFORMED_MESSAGE");
-    }
+  if (ok && bytes_.Length() > kQuickBytes) {
+    environment_.io->Post([this] { Take(); });
+  } else if (ok) {
+    Take();
+  } else {
+    Finish(call_.End(context_->IsCancelled()
+                         ? CallCancelledError()
+                         : WithReason(absl::InvalidArgumentError("the call has no request"),
+                                      "MALFORMED_MESSAGE")));
+  }
+}
+
+void RequestCall::Take() {
+  const absl::Status status = RunSafely(call_.method(), [this]() -> absl::Status {
     MERCER_RETURN_IF_ERROR(intake_.Parse(bytes_, request_));
     const ScopedAllocations scope(Allocations::kNeeded);
     Begin();

@@ -77,7 +77,7 @@ class RequestCall : public ServerCall {
               grpc::CallbackServerContext* context, google::protobuf::Message& request);
   ~RequestCall() override = default;
 
-  // The request has come; on one of gRPC's own few threads, so it must be quick. What it throws ends the call, which it must
+  // The request has come; perhaps on one of gRPC's own few threads, so it must be quick. What it throws ends the call, which it must
   // not have ended by then.
   virtual void Begin() = 0;
   // A drain: the call should end with DrainingError as soon as may be. Called once at most; like OnCancel perhaps before Begin.
@@ -88,6 +88,8 @@ class RequestCall : public ServerCall {
   CallRecord call_;
 
  private:
+  // The bytes are there.
+  void Take();
   void EndLate();
 
   google::protobuf::Message& request_;
