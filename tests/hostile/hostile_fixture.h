@@ -1,44 +1,38 @@
-// A server in a process of its own that asks for tokens, and what strangers may cost it.
+// A server that asks for tokens, and what strangers may cost it.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "tests/hostile/hostile_server.h"
 #include "tests/support/server/raw_call.h"
-#include "tests/support/server/server_process.h"
 
 namespace mercer::server {
 
 class HostileTest : public testing::Test {
  protected:
   HostileTest();
-  ~HostileTest() override;
 
-  // What the server has logged so far.
-  std::string Log() const { return server_->Log(); }
-  // Of gRPC, "127.0.0.1:PORT".
-  std::string address() const { return server_->address(); }
-  // Of HTTP.
-  int http_port() const { return http_port_; }
-  // A connection of its own to the port of gRPC.
-  std::shared_ptr<grpc::Channel> NewChannel() const;
+  std::string Log() const { return server_.Log(); }
+  std::string address() const { return server_.address(); }
+  int http_port() const { return server_.http_port(); }
+  std::shared_ptr<grpc::Channel> NewChannel() const { return server_.NewChannel(); }
+  const std::string& token() const { return server_.token(); }
+  const HostileServer& server() const { return server_; }
   // Expects that the server's memory has not grown beyond what it was after its start by more than `bytes`, at any moment.
   void ExpectPeakWithin(int64_t bytes) const;
-  // Expects that it answers a health check within a second.
+  // Expects that it answers a health check, within a second where nothing else keeps the processors busy.
   void ExpectHealthy() const;
-
-  const std::string token_;  // of somebody who may read and train
+  // Whether something else did when the test began: then nobody can judge how soon a server answers.
+  bool machine_is_busy() const { return machine_is_busy_; }
 
  private:
-  std::filesystem::path folder_;
-  std::unique_ptr<ServerProcess> server_;
-  int http_port_ = 0;
-  int64_t bytes_at_start_ = 0;
+  const bool machine_is_busy_;
+  const HostileServer server_;
 };
 
 }  // namespace mercer::server

@@ -55,10 +55,27 @@ std::string Http2Client::Frame(Type type, uint8_t flags, uint32_t stream,
                       BigEndian(flags, 1), BigEndian(stream, 4), payload);
 }
 
-std::string Http2Client::CallHeaders(absl::string_view path) {
-  return absl::StrCat("\x83\x86",  // :method POST, :scheme http
-                      Literal(":path", path), Literal(":authority", "localhost"),
-                      Literal("content-type", "application/grpc"), Literal("te", "trailers"));
+std::string Http2Client::CallHeaders(absl::string_view path, absl::string_view token) {
+  return absl::StrCat(
+      "\x83\x86",  // :method POST, :scheme http
+      Literal(":path", path), Literal(":authority", "localhost"),
+      Literal("content-type", "application/grpc"), Literal("te", "trailers"),
+      token.empty() ? "" : Literal("authorization", absl::StrCat("Bearer ", token)));
+}
+
+std::string Http2Client::ResetCalls(absl::string_view headers, uint32_t piece) {
+  std::string bytes;
+  for (uint32_t i = 0; i < 100; ++i) {
+    const uint32_t stream = 2 * (100 * piece + i) + 1;
+    bytes += Frame(kHeaders, kEndHeaders, stream, headers);
+    bytes += Frame(kReset, 0, stream, std::string("\0\0\0\x8", 4));
+  }
+  return bytes;
+}
+
+bool Http2Client::IsAnswered() {
+  char byte = 0;
+  return recv(socket_, &byte, 1, 0) == 1;
 }
 
 bool Http2Client::Send(absl::string_view bytes) {

@@ -20,11 +20,15 @@ class Http2Client {
   enum Flag : uint8_t { kNone = 0, kEndStream = 1, kEndHeaders = 4 };
 
   static std::string Frame(Type type, uint8_t flags, uint32_t stream, absl::string_view payload);
-  // The block of headers of a call without a token.
-  static std::string CallHeaders(absl::string_view path);
+  // The block of headers of a call. Without a token: a stranger's.
+  static std::string CallHeaders(absl::string_view path, absl::string_view token = "");
+  // A hundred calls that are reset as soon as they begin, the `piece`th hundred of a connection.
+  static std::string ResetCalls(absl::string_view headers, uint32_t piece);
 
   // False: the server has ended the connection. What it says is read and thrown away.
   bool Send(absl::string_view bytes);
+  // Waits for the server's first words. False: it has ended the connection without any.
+  bool IsAnswered();
 
  private:
   int socket_ = -1;

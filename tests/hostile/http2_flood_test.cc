@@ -54,16 +54,23 @@ TEST_F(Http2FloodTest, CallsThatAreResetAsTheyBegin) {
   for (const char* path : {"/mercer.v1.TrainingService/Train", "/grpc.health.v1.Health/Check",
                            "/no.such.Service/Method"}) {
     const std::string headers = Http2Client::CallHeaders(path);
-    const int broken = Flood([&](uint32_t piece) {
-      std::string bytes;
-      for (uint32_t i = 0; i < 100; ++i) {
-        const uint32_t stream = 2 * (100 * piece + i) + 1;
-        bytes +=
-            Http2Client::Frame(Http2Client::kHeaders, Http2Client::kEndHeaders, stream, headers);
-        bytes += Http2Client::Frame(Http2Client::kReset, 0, stream, std::string("\0\0\0\x8", 4));
-      }
-      return bytes;
-    });
+    const int broken =
+        Flood([&](uint32_t piece) { return Http2Client::ResetCalls(headers, piece); });
+    EXPECT_GT(broken, 0) << path;
+    EXPECT_FALSE(Http2Client(address()).IsAnswered()) << "the host is not shut out";
+    ExpectHealthy();  // as another host
+  }
+  ExpectPeakWithin(int64_t{1} << 30);
+  EXPECT_THAT(Log(), testing::HasSubstr("a connection is broken off peer=ipv4:127.0.0.2:"));
+}
+
+// Those who have a token may reset some, as clients do whose deadlines are short; not as many as they can.
+TEST_F(Http2FloodTest, CallsOfKnownCallersThatAreResetAsTheyBegin) {
+  for (const char* path :
+       {"/mercer.v1.TrainingService/GetJob", "/mercer.v1.TrainingService/WatchJobs"}) {
+    const std::string headers = Http2Client::CallHeaders(path, token());
+    const int broken =
+        Flood([&](uint32_t piece) { return Http2Client::ResetCalls(headers, piece); });
     EXPECT_GT(broken, 0) << path;
     ExpectHealthy();
   }

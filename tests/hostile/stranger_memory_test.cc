@@ -72,10 +72,10 @@ TEST_F(StrangerMemoryTest, NothingOfARequestIsReadBeforeItsCallerIsKnown) {
   }
   ExpectPeakWithin(int64_t{64} << 20);
   // Nor does what it becomes cost the memory of somebody who may call.
-  const Headers token = {{"authorization", absl::StrCat("Bearer ", token_)}};
-  const grpc::Status status =
-      CallRaw(NewChannel(),
-              {.path = "/mercer.v1.TrainingService/Train", .message = message, .headers = token});
+  const Headers authorization = {{"authorization", absl::StrCat("Bearer ", token())}};
+  const grpc::Status status = CallRaw(
+      NewChannel(),
+      {.path = "/mercer.v1.TrainingService/Train", .message = message, .headers = authorization});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
   ExpectPeakWithin(int64_t{256} << 20);
   ExpectHealthy();
@@ -94,14 +94,15 @@ TEST_F(StrangerMemoryTest, NoBodyIsReadBeforeItsCallerIsKnown) {
     waiting.back()->SendText(head + "\r\n" + kernels.substr(0, kernels.size() - 1));
   }
   ExpectPeakWithin(int64_t{64} << 20);
-  const HttpHeaders token = {{"Authorization", absl::StrCat("Bearer ", token_)}};
-  EXPECT_EQ(HttpClient(http_port()).Get("/v1/jobs", token).status, 200);
+  const HttpHeaders authorization = {{"Authorization", absl::StrCat("Bearer ", token())}};
+  EXPECT_EQ(HttpClient(http_port()).Get("/v1/jobs", authorization).status, 200);
   // Nor does somebody who may call send more than his call needs.
   HttpClient sender(http_port());
-  sender.SendText(absl::StrCat(head, "Authorization: Bearer ", token_, "\r\n\r\n", kernels));
+  sender.SendText(absl::StrCat(head, "Authorization: Bearer ", token(), "\r\n\r\n", kernels));
   EXPECT_EQ(sender.Read().status, 413);
-  EXPECT_EQ(HttpClient(http_port()).Post("/v1/jobs", EmptyKernels(size_t{3} << 20), token).status,
-            429);
+  EXPECT_EQ(
+      HttpClient(http_port()).Post("/v1/jobs", EmptyKernels(size_t{3} << 20), authorization).status,
+      429);
   ExpectPeakWithin(int64_t{64} << 20);
   ExpectHealthy();
 }

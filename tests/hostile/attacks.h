@@ -1,0 +1,20 @@
+// What a hostile client does, again and again, until it is told to stop.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "tests/hostile/hostile_server.h"
+
+namespace mercer::server {
+
+struct Attack {
+  std::string name;  // of letters alone
+  // On one of several threads.
+  void (*run)(const HostileServer& server, const std::atomic<bool>& over);
+};
+
+const std::vector<Attack>& Attacks();
+
+}  // namespace mercer::server
