@@ -49,8 +49,8 @@ struct TrainedPoint {
   ModelFunction function;
   Witness witness;
   ModelSummary summary;
-  // Name of the integer option that ended a search for kernels or features, when more might have paid. Empty: none did.
-  std::string limit_reached = {};
+  // Name and value of the option that ended a search for kernels or features, when more might have paid. Absent: none did.
+  std::optional<Metric> limit_reached = {};
 };
 
 // A solution of a related problem to start from: other costs, a neighbouring class or fold. Rows

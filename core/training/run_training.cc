@@ -253,10 +253,9 @@ class TrainingLoop {
   }
 
   void AddLimit(TrainingOutcome& outcome) const {
-    const std::string& option = outcome.point.limit_reached;
-    if (!option.empty()) {
-      outcome.metrics.push_back({absl::StrCat(kLimitPrefix, option),
-                                 static_cast<double>(std::get<int64_t>(options_.at(option)))});
+    if (outcome.point.limit_reached.has_value()) {
+      const Metric& limit = *outcome.point.limit_reached;
+      outcome.metrics.push_back({absl::StrCat(kLimitPrefix, limit.name), limit.value});
     }
   }
 

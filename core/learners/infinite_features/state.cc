@@ -185,7 +185,9 @@ TrainedPoint InfiniteFeaturesLearner::MakePoint() const {
     means.middleRows(g * columns, columns) = group.means;
   }
   TrainedPoint point;
-  point.limit_reached = state_.end == SearchEnd::kMaxGroups ? "max_groups" : "";
+  if (state_.end == SearchEnd::kMaxGroups) {
+    point.limit_reached = Metric{"max_groups", static_cast<double>(options_.max_groups)};
+  }
   Matrix coefficients(weights.rows(), outputs);
   point.function.bias = master_->point().bias;
   for (Index o = 0; o < outputs; ++o) {
