@@ -74,12 +74,12 @@ bool UsesAllOfTheReserve() {
     return false;
   }
   constexpr size_t kPiece = 100'000;
-  const absl::Status filled = RunSafely("filling memory", [&] {
+  const bool filled = absl::IsResourceExhausted(RunSafely("filling memory", [&] {
     while (true) {
       taken.emplace_back(new char[kPiece]);
     }
     return absl::OkStatus();
-  });
+  }));
   const size_t before = taken.size();
   try {
     while (taken.size() < taken.capacity()) {
@@ -91,8 +91,7 @@ bool UsesAllOfTheReserve() {
   const bool used_up = ReserveBytes() == 0;
   taken.clear();
   RefillReserve();
-  return absl::IsResourceExhausted(filled) && used_up && given > kReserve / 2 &&
-         ReserveBytes() == kReserve;
+  return filled && used_up && given > kReserve / 2 && ReserveBytes() == kReserve;
 }
 
 TEST(MemoryReserveTest, AllOfItIsGivenWhenThereIsNothingElse) {
