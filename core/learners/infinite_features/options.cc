@@ -31,10 +31,8 @@ void AddProblem(Schema& schema) {
       "lambda", &InfiniteFeaturesOptions::lambda,
       {.meaning =
            "Weight of the penalty against the sum of the losses, in the unit of lambda_unit. "
-           "Larger chooses fewer features; from the maximum on, none. A training that is given "
-           "neither it nor lambda_shared, lambda_unit or a path goes through a path, and takes the "
-           "best by its validation or by three folds; the default is for data that are too few "
-           "for folds.",
+           "Larger chooses fewer features; from the maximum on, none. Without it, lambda_shared, "
+           "lambda_unit and a path: a path chooses it, unless the rows are too few.",
        .min = 0.0,
        .min_open = true,
        .source = kChosen});

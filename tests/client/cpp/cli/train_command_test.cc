@@ -74,7 +74,8 @@ TEST_F(TrainCommandTest, TrainSendsEveryFlag) {
                  "team=a",
                  "--label",
                  "run=b",
-                 "--one-vs-one"}),
+                 "--one-vs-one",
+                 "--classes"}),
             0)
       << err_.str();
   ExpectRequest(R"(
@@ -112,12 +113,12 @@ TEST_F(TrainCommandTest, GivenSplitsHaveNoNumber) {
   ASSERT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--hold-out", "split"}), 0)
       << err_.str();
   ExpectRequest(R"(
-    data { dataset: "datasets/d" } target_kind: TARGET_KIND_CLASSIFICATION
+    data { dataset: "datasets/d" }
     learner { lp_mkl { kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
     validation { hold_out {} } stopping {})");
   ASSERT_EQ(Run({"train", "d", "lp_mkl", "--kernel", "linear", "--folds", "split"}), 0);
   ExpectRequest(R"(
-    data { dataset: "datasets/d" } target_kind: TARGET_KIND_CLASSIFICATION
+    data { dataset: "datasets/d" }
     learner { lp_mkl { kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {}
     validation { folds {} } stopping {})");
 }
@@ -138,7 +139,6 @@ TEST_F(TrainCommandTest, TasksAreAColumnOrNoneOrDataSets) {
     data { dataset: "datasets/d" role: DATA_ROLE_TASK }
     data { dataset: "datasets/e" role: DATA_ROLE_TASK }
     data { dataset: "datasets/f" role: DATA_ROLE_TASK }
-    target_kind: TARGET_KIND_CLASSIFICATION
     learner { lp_mkl { kernels { type: KERNEL_TYPE_LINEAR } } } preprocessing {} stopping {})");
 }
 
