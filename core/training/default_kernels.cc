@@ -1,6 +1,9 @@
 #include "core/training/default_kernels.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/training/recipe_shape.h"
 
@@ -46,7 +49,11 @@ std::vector<KernelGrid> DefaultKernels(const TrainingRecipe& recipe, const Datas
   if (columns > 0 && columns >= dataset.rows) {
     grids.push_back(ScaledLinear());
   }
+  const std::vector<std::string>& blocks = recipe.preprocessing.blocks;
   for (const SquareBlock& square : dataset.squares) {
+    if (!blocks.empty() && std::find(blocks.begin(), blocks.end(), square.name) == blocks.end()) {
+      continue;
+    }
     KernelGrid grid;
     grid.prototype.type = KernelType::kPrecomputed;
     if (square.kind == SquareKind::kDistance) {

@@ -112,8 +112,10 @@ Residuals MakeResiduals(const std::vector<double>& predicted, const std::vector<
   const size_t stride = (actual.size() + Residuals::kMaxRows - 1) / Residuals::kMaxRows;
   for (size_t row = 0; row < actual.size(); ++row) {
     const double place = ((actual[row] - predicted[row]) / largest + 1) / 2 * kCount;
-    const double interval = std::clamp(std::floor(place), 0.0, kCount - 1);
-    ++residuals.counts[static_cast<size_t>(interval)];
+    if (!std::isnan(place)) {
+      const double interval = std::clamp(std::floor(place), 0.0, kCount - 1);
+      ++residuals.counts[static_cast<size_t>(interval)];
+    }
     if (row % stride == 0) {
       residuals.predicted.push_back(predicted[row]);
       residuals.actual.push_back(actual[row]);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
 #include "core/base/hash_table.h"
+#include "core/base/near_names.h"
 #include "core/base/status_macros.h"
 #include "core/data/reader_errors.h"
 #include "core/kernels/kernel_source.h"
@@ -80,14 +82,14 @@ bool IsInUse(const TrainingRecipe& recipe, const std::string& block) {
 }
 
 // The columns that a kernel of that block (empty: of any) may name; `all_known` becomes false where columns have no names.
-HashSet<std::string> ColumnsOf(const TrainingRecipe& recipe, const Dataset& dataset,
-                               const std::string& block_name, bool& all_known) {
-  HashSet<std::string> names;
+std::vector<std::string> ColumnsOf(const TrainingRecipe& recipe, const Dataset& dataset,
+                                   const std::string& block_name, bool& all_known) {
+  std::vector<std::string> names;
   for (const FeatureBlock& block : dataset.blocks) {
     if (IsInUse(recipe, block.name) && (block_name.empty() || block.name == block_name)) {
       all_known = all_known && !block.columns.empty();
       for (const ColumnSchema& column : block.columns) {
-        names.insert(column.name);
+        names.push_back(column.name);
       }
     }
   }
@@ -108,10 +110,15 @@ void CheckKernelColumns(const TrainingRecipe& recipe, const Dataset& dataset, si
     return;
   }
   bool all_known = true;
-  const HashSet<std::string> known = ColumnsOf(recipe, dataset, kernel.block, all_known);
+  const std::vector<std::string> known = ColumnsOf(recipe, dataset, kernel.block, all_known);
+  const HashSet<std::string> names(known.begin(), known.end());
   for (size_t c = 0; all_known && c < kernel.columns.size(); ++c) {
-    violations.Check(known.count(kernel.columns[c]) > 0, absl::StrCat(field, ".columns[", c, "]"),
-                     absl::StrCat("there is no feature column ", Quoted(kernel.columns[c])));
+    const std::string& name = kernel.columns[c];
+    if (names.count(name) == 0) {
+      violations.Add(
+          absl::StrCat(field, ".columns[", c, "]"),
+          absl::StrCat("there is no feature column ", Quoted(name), DidYouMean(name, known)));
+    }
   }
 }
 

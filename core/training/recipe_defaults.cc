@@ -30,7 +30,7 @@ bool AsksForClasses(const LearnerEntry& entry, const TrainingRecipe& recipe) {
   });
 }
 
-// Different values of a numeric column, counted no further than needed.
+// Different values of a numeric column.
 struct ValueCount {
   size_t different = 0;
   bool whole = true;

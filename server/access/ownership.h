@@ -15,9 +15,6 @@
 
 namespace mercer::server {
 
-// The name of everybody where no tokens are asked for.
-inline constexpr std::string_view kAnyone = "anyone";
-
 // Whether it is nobody's: `owner` is empty or kAnyone.
 bool IsNobody(std::string_view owner);
 

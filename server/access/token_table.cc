@@ -35,6 +35,9 @@ bool IsName(std::string_view text) {
 }
 
 absl::Status CheckName(std::string_view name) {
+  if (name == kAnyone) {
+    return absl::InvalidArgumentError("the name 'anyone' stands for everybody");
+  }
   return IsName(name)
              ? absl::OkStatus()
              : absl::InvalidArgumentError(absl::StrCat("the name must have 1 to ", kMaxNameBytes,

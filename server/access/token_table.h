@@ -25,6 +25,9 @@
 
 namespace mercer::server {
 
+// The name of everybody where no tokens are asked for; no token may have it, for what it makes is nobody's.
+inline constexpr std::string_view kAnyone = "anyone";
+
 // Who makes a call.
 struct Caller {
   using Group =

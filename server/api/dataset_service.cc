@@ -65,8 +65,9 @@ class UploadCall final : public ServerCall {
         subject_.resource = message_.header().dataset_id();
         subject_.request_id = message_.header().request_id();
       }
-      const ScopedAllocations scope(
-          Allocations::kNeeded);  // it keeps the header; see whole_message.h
+      // The header is kept; see whole_message.h. What a large piece takes is no business of the reserve.
+      const ScopedAllocations scope(message_.has_header() ? Allocations::kNeeded
+                                                          : Allocations::kMayFail);
       return upload_->Add(message_);
     });
     if (status.ok() && upload_->finished() != nullptr) {

@@ -9,6 +9,7 @@
 #include "mercer/v1/model.pb.h"
 #include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -28,7 +29,7 @@ absl::StatusOr<std::shared_ptr<const LoadedModel>> ModelCache::ReadModel(
   loaded->version = record.version;
   loaded->name = ModelVersionName(record.model, record.version);
   v1::Model summary;
-  if (summary.ParseFromString(record.summary)) {
+  if (ParseWhole(record.summary, summary)) {
     loaded->ignored_columns.insert(summary.ignored_columns().begin(),
                                    summary.ignored_columns().end());
   }

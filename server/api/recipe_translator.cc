@@ -353,18 +353,13 @@ void CheckDisplayName(std::string_view display_name, FieldViolations& violations
   }
 }
 
-v1::TrainRequest WithTargetScaling(v1::TrainRequest request) {
-  if (request.target_kind() != v1::TARGET_KIND_CLASSIFICATION &&
-      request.target_scaling() == v1::TARGET_SCALING_UNSPECIFIED) {
-    request.set_target_scaling(v1::TARGET_SCALING_STANDARDIZE);
-  }
-  return request;
-}
-
 void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request) {
   const TrainingRecipe& recipe = completed.recipe;
   if (recipe.kind == TargetKind::kRegression) {
     request.set_target_kind(v1::TARGET_KIND_REGRESSION);
+    if (request.target_scaling() == v1::TARGET_SCALING_UNSPECIFIED) {
+      request.set_target_scaling(v1::TARGET_SCALING_STANDARDIZE);
+    }
   }
   if (recipe.path.has_value() && !request.has_path()) {
     v1::OptionPath& path = *request.mutable_path();
@@ -389,9 +384,7 @@ v1::Warning WriteWarning(const TrainingWarning& warning) {
   v1::Warning message;
   message.set_code(static_cast<v1::WarningCode>(static_cast<int>(warning.code) + 1));
   message.set_message(warning.message);
-  for (const auto& [name, value] : warning.values) {
-    (*message.mutable_values())[name] = value;
-  }
+  PutAll(warning.values, *message.mutable_values());
   return message;
 }
 

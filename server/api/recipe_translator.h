@@ -14,11 +14,8 @@
 
 namespace mercer::server {
 
-// The request with the target scaling that its client left open. Stored requests of earlier versions, which did not know the field,
-// mean none.
-v1::TrainRequest WithTargetScaling(v1::TrainRequest request);
-
-// Writes what was decided into the request that left it open.
+// Writes what was decided into the request that left it open, and the scaling of numeric targets. Stored requests of earlier versions,
+// which did not know that field, mean none.
 void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request);
 v1::Warning WriteWarning(const TrainingWarning& warning);
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/errors.h"
+#include "core/base/memory_reserve.h"
 #include "core/base/status_macros.h"
 #include "server/api/job_translator.h"
 #include "server/api/option_translator.h"
@@ -92,6 +93,7 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
     const auto find = [this](std::string_view name) { return FindLearner(name); };
     return ReadTrainRequest(asked, find, context_.limits.default_threads).status();
   };
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::TrainRequest asked = request;
   asked.clear_decisions();
   absl::Status valid = check(asked);
@@ -102,7 +104,7 @@ absl::StatusOr<JobSubmission> TrainingHandlers::MakeSubmission(
   }
   MERCER_RETURN_IF_ERROR(valid);
   JobSubmission submission;
-  submission.request = EncodeTrainRequest(WithTargetScaling(std::move(asked)));
+  submission.request = EncodeTrainRequest(asked);
   if (submission.request.size() > kMaxStoredRequestBytes) {
     return WithReason(absl::ResourceExhaustedError(absl::StrCat(
                           "the request has ", submission.request.size(), " bytes, at most ",

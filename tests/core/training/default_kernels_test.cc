@@ -59,6 +59,10 @@ TEST(DefaultKernelsTest, AreThoseOfSquareBlocksToo) {
                                                    KernelType::kDistance}));
   EXPECT_EQ(grids[1].prototype.block, "gram");
   EXPECT_EQ(grids[2].prototype.block, "far");
+  TrainingRecipe chosen;
+  chosen.preprocessing.blocks = {data.blocks[0].name, "far"};
+  EXPECT_EQ(Types(DefaultKernels(chosen, data)),
+            (std::vector<KernelType>{KernelType::kGaussian, KernelType::kDistance}));
   data.blocks.clear();
   EXPECT_EQ(DefaultKernels({}, data).size(), 2U);
 }

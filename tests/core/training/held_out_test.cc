@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -135,6 +136,9 @@ TEST(ResidualsTest, EveryRowIsInItsInterval) {
   }
   EXPECT_LE(residuals.actual.size(), Residuals::kMaxRows);
   EXPECT_GT(residuals.actual.size(), Residuals::kMaxRows / 2);
+  // Kernels of huge values may give no number.
+  const Residuals odd = MakeResiduals({std::nan(""), 1.0}, {0.0, 1.5});
+  EXPECT_EQ(std::accumulate(odd.counts.begin(), odd.counts.end(), Index{0}), 1);
   const Residuals none = MakeResiduals({1.0, 2.0}, {1.0, 2.0});
   EXPECT_EQ(none.counts[Residuals::kIntervals / 2], 2);
 }

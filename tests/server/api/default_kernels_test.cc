@@ -6,6 +6,7 @@
 #include "server/api/kernel_translator.h"
 #include "server/api/model_handlers.h"
 #include "server/api/recipe_translator.h"
+#include "server/api/resource_names.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {
@@ -151,6 +152,24 @@ TEST_F(DefaultKernelsApiTest, ARequestIsTheSameWhenItIsSentAgain) {
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(first->name(), second->name());
+}
+
+// A retry may meet a server that completes requests otherwise than the one that has made the job.
+TEST_F(DefaultKernelsApiTest, WhatIsSentSaysWhetherARequestIsTheSame) {
+  StoreClouds(40);
+  v1::TrainRequest request;
+  request.add_data()->set_dataset("datasets/clouds");
+  request.mutable_learner()->mutable_svm();
+  request.set_request_id("once");
+  const auto job = TrainingHandlers(context_).Train(request);
+  ASSERT_TRUE(job.ok()) << job.status();
+  JobSubmission same;
+  same.request = EncodeTrainRequest(request);
+  same.request_id = "once";
+  const auto again = jobs_->Submit(same);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->created);
+  EXPECT_EQ(JobName(again->job.id), job->name());
 }
 
 // A server that did not complete requests took one Gaussian at the median for no kernels, and the

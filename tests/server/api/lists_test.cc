@@ -111,8 +111,10 @@ class ListsTest : public ApiTest {};
 TEST_F(ListsTest, JobsOfLargeRequestsCutThePageAndAllOfThemCome) {
   StoreClouds(20);
   v1::TrainRequest request = CloudsRequest();
+  // Kernels, of which the request may have many; nobody expands them here.
+  v1::LpMkl& learner = *request.mutable_learner()->mutable_lp_mkl();
   for (int i = 0; i < 40'000; ++i) {
-    (*request.mutable_class_weights()->mutable_weights())[std::to_string(i)] = 1;
+    learner.add_kernels()->set_type(v1::KERNEL_TYPE_LINEAR);
   }
   const TrainingHandlers handlers(context_);
   for (int i = 0; i < 5; ++i) {

@@ -258,20 +258,26 @@ TEST(TrainRequestTest, RegressionsAreStandardisedUnlessTheRequestIsOfAnEarlierVe
     EXPECT_TRUE(plan.ok()) << plan.status();
     return plan.ok() ? plan->recipe.target_scaling : TargetScaling();
   };
+  const auto completed = [](v1::TrainRequest request) {
+    const absl::StatusOr<JobPlan> plan = Read(request);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    WriteDecisions({plan.ok() ? plan->recipe : TrainingRecipe(), {}}, request);
+    return request;
+  };
   const v1::TrainRequest silent = ParseRequest(regression);
-  EXPECT_EQ(scaling_of(WithTargetScaling(silent)), TargetScaling::kStandardize);
+  EXPECT_EQ(scaling_of(completed(silent)), TargetScaling::kStandardize);
   EXPECT_EQ(scaling_of(silent), TargetScaling::kNone) << "stored before there was the field";
   for (const auto scaling : {v1::TARGET_SCALING_NONE, v1::TARGET_SCALING_STANDARDIZE}) {
     v1::TrainRequest explicit_request = silent;
     explicit_request.set_target_scaling(scaling);
-    EXPECT_EQ(WithTargetScaling(explicit_request).target_scaling(), scaling);
+    EXPECT_EQ(completed(explicit_request).target_scaling(), scaling);
     EXPECT_EQ(scaling_of(explicit_request), scaling == v1::TARGET_SCALING_NONE
                                                 ? TargetScaling::kNone
                                                 : TargetScaling::kStandardize);
   }
   const v1::TrainRequest classes =
       ParseRequest(std::string(kGoodRequest) + "target_kind: TARGET_KIND_CLASSIFICATION");
-  EXPECT_EQ(EncodeTrainRequest(WithTargetScaling(classes)), EncodeTrainRequest(classes));
+  EXPECT_EQ(EncodeTrainRequest(completed(classes)), EncodeTrainRequest(classes));
 }
 
 TEST(TrainRequestTest, EqualRequestsAreStoredAsEqualBytes) {
