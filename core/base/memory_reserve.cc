@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
-#include <malloc.h>
 #include <mutex>
 #include <new>
 #include <sys/mman.h>
@@ -40,10 +39,6 @@ class Reserve {
   void Refill() {
     const std::lock_guard lock(mutex_);
     MapMissing();
-    if (count_ < wanted_) {
-      malloc_trim(0);  // what was freed may still be with the C library
-      MapMissing();
-    }
   }
   // Gives one block back to the system. False: there is none.
   bool Give() {
