@@ -11,6 +11,7 @@ import itertools
 import os
 import pathlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,8 +21,8 @@ import python_package_lib
 import server_lib
 
 SECONDS = 280
-RUN = ("sh", "python")
-SHOWN = ("text", "json")  # outputs, formulas, files: nothing to run
+RUN = ("sh", "python", "javascript")
+SHOWN = ("text", "json", "yaml")  # outputs, formulas, files: nothing to run
 
 BLOCK = re.compile(r"^(?:<!-- not run: (?P<reason>[^\n]*) -->\n)?```(?P<language>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:\A|\n\n)(    [^\n]*)")
@@ -86,9 +87,11 @@ def indented(page):
     return INDENTED.findall(BLOCK.sub("", text_of(page)))
 
 
-def _python(code):
-    """The interpreter for a block: stubs of the API need Debian's grpcio; None without the environment of the package."""
-    if "mercer.v1" in code:
+def _interpreter(block):
+    """Of a block that is no shell: stubs of the API need Debian's grpcio; None where Node or the environment of the package is missing."""
+    if block.language == "javascript":
+        return shutil.which("node")
+    if "mercer.v1" in block.code:
         return sys.executable
     return python_package_lib.PYTHON if python_package_lib.IS_COMPLETE else None
 
@@ -106,18 +109,19 @@ def _here(code, address, http):
 
 
 def _script(page, scene, folder, here):
-    """The shell script of a page. Blocks of Python that follow each other are one program, and so share their names."""
+    """The shell script of a page. Blocks of one language that follow each other are one program, and so share their names."""
     runs = [block for block in blocks(page) if not block.reason and block.language in RUN]
     lines = [PROLOGUE, here(scene.shell)]
-    for (language, interpreter), group in itertools.groupby(runs, lambda b: (b.language, b.language == "python" and _python(b.code))):
+    for (language, interpreter), group in itertools.groupby(runs, lambda b: (b.language, b.language != "sh" and _interpreter(b))):
         together = list(group)
         if language == "sh":
             for block in together:
                 lines += [f"echo '== {page}:{block.line}'", SERVER.sub(r"serve \1", here(block.code))]
         elif interpreter:
-            program = "".join(f"print('== {page}:{block.line}')\n{here(block.code)}" for block in together)
-            prelude = "" if interpreter == sys.executable else scene.python
-            name = f"program_{together[0].line}.py"
+            show = "console.log" if language == "javascript" else "print"
+            program = "".join(f"{show}('== {page}:{block.line}')\n{here(block.code)}" for block in together)
+            prelude = scene.python if interpreter == python_package_lib.PYTHON else ""
+            name = f"program_{together[0].line}.{'mjs' if language == 'javascript' else 'py'}"
             pathlib.Path(folder, name).write_text(prelude + program, encoding="utf-8")
             lines.append(f"{interpreter} {name}")
     return "\n".join(lines)
