@@ -1,12 +1,21 @@
 #!/usr/bin/env python3
 """The code blocks of docs/*.md, run page by page; which blocks of the documentation are not run, and why."""
 
+import json
 import os
+import re
+import shutil
 import sys
 import unittest
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import page_lib  # noqa: E402
+import server_lib  # noqa: E402
 
 MAIL = """
 printf 'label,a,b\\n' >mail.csv
@@ -21,8 +30,10 @@ cut -d, -f1-4 flowers.csv | head -n 4 >new.csv
 mercer data upload flowers.csv --id flowers --target kind
 mercer train flowers svm --model flowers --watch
 """
-REGISTRY = MAIL + """
+UPLOADED = MAIL + """
 mercer data upload mail.csv --id mail --target label
+"""
+REGISTRY = UPLOADED + """
 mercer data upload mail.csv --id spam-of-june --target label
 for i in 1 2 3 4; do mercer train mail svm --C $i --model spam --watch; done
 """
@@ -69,18 +80,23 @@ mercer-server token --name root --scopes admin >tokens
 
 SCENES = {
     "docs/http.md": page_lib.Scene(HTTP_PAGE),
+    "docs/one-row.md": page_lib.Scene(HTTP_PAGE),
     "docs/operations.md": page_lib.Scene('serve --data-dir DIR; kill "$(tail -n 1 pids)"; wait "$!"\n'),
+    "docs/probabilities.md": page_lib.Scene(),
     "docs/python.md": page_lib.Scene(PYTHON_PAGE, FRAMES + PYTHON_NAMES),
     "docs/registry.md": page_lib.Scene(REGISTRY),
     "docs/security.md": page_lib.Scene(SECURITY_PAGE, server=False),
     "docs/tasks.md": page_lib.Scene(PEOPLE, FRAMES + TASK_NAMES),
+    "docs/which-learner.md": page_lib.Scene(UPLOADED),
 }
 
 NOT_RUN = {
     ("README.md", "installs packages and builds for many minutes; demo_test.py runs the demonstration"),
-    ("README.md", "installs packages of the system"),
     ("docs/dashboard.md", "needs the dashboard's packages from a registry; ./dev test runs the first three where there is one"),
     ("docs/docker.md", "needs docker and a network; docker/test.sh runs the image"),
+    ("README.md", "installs packages of the system"),
+    ("docs/kubernetes.md", "needs a cluster"),
+    ("docs/one-row.md", "needs a server on another machine"),
     ("docs/python.md", "builds the package; python_package_test.py runs its tests"),
 }
 
@@ -113,6 +129,48 @@ class DocsTest(unittest.TestCase):
         passed, output, _ = page_lib.run(page, SCENES[page])
         self.assertTrue(passed, output)
         return output
+
+    def test_links_between_pages_lead_somewhere(self):
+        for page in page_lib.pages():
+            folder = (server_lib.ROOT / page).parent
+            for target in re.findall(r"\]\((?!https?:)([^)#\s]*)", page_lib.text_of(page)):
+                with self.subTest(page, target=target):
+                    self.assertTrue((folder / target).exists())
+
+    def test_manifests_are_those_of_the_image(self):
+        """Ports, user and folder of docs/kubernetes.md are the Dockerfile's."""
+        dockerfile = page_lib.text_of("docker/Dockerfile")
+        manifest, access = (block.code for block in page_lib.blocks("docs/kubernetes.md") if block.language == "yaml")
+        for port in re.search(r"(?m)^EXPOSE (.*)$", dockerfile)[1].split():
+            self.assertIn(f"containerPort: {port}}}", manifest)
+        self.assertIn(f"runAsUser: {re.search(r'--uid ([0-9]+)', dockerfile)[1]}\n", manifest)
+        self.assertIn(f"mountPath: {re.search(r'(?m)^VOLUME (.*)$', dockerfile)[1]}}}", manifest)
+        self.assertIn("access=/data/access", page_lib.text_of("docker/start.sh"))
+        self.assertIn("mountPath: /data/access,", access)
+        if yaml:
+            kinds = [part["kind"] for part in yaml.safe_load_all(manifest)]
+            self.assertEqual(kinds, ["PersistentVolumeClaim", "Deployment", "Service"])
+            self.assertEqual(yaml.safe_load(access)["volumes"][0]["secret"]["secretName"], "mercer-access")
+
+    def test_one_row(self):
+        output = self.check("docs/one-row.md")
+        shown = [json.loads(block.code) for block in page_lib.blocks("docs/one-row.md") if block.language == "json"]
+        self.assertEqual(len(shown), 1)
+        answered = json.loads(next(line for line in output.splitlines() if line.startswith('{"model"')))
+        self.assertEqual(answered["predictions"][0].keys(), shown[0]["predictions"][0].keys())
+        self.assertEqual(answered["predictions"][0]["label"], shown[0]["predictions"][0]["label"])
+        programs = 1 + bool(shutil.which("node")) if page_lib.python_package_lib.IS_COMPLETE else bool(shutil.which("node"))
+        self.assertEqual(output.splitlines().count(shown[0]["predictions"][0]["label"]), programs)
+
+    def test_probabilities(self):
+        output = self.check("docs/probabilities.md")
+        if page_lib.python_package_lib.IS_COMPLETE:
+            self.assertRegex(output, r"log loss 0\.19|log loss 0\.20")
+
+    def test_which_learner(self):
+        output = self.check("docs/which-learner.md")
+        self.assertIn("models/columns/versions/1", output)
+        self.assertIn("best", output)
 
     def test_http(self):
         self.assertIn("JOB_STATE_SUCCEEDED", self.check("docs/http.md"))
