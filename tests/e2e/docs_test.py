@@ -33,6 +33,13 @@ mercer train flowers svm --model flowers --watch
 UPLOADED = MAIL + """
 mercer data upload mail.csv --id mail --target label
 """
+# Images of 60 x 60 pixels, which have 2025 patches of 16 x 16 each: the page takes 1000 of them.
+TEXTURES = """
+for kind in wood stone; do
+  mkdir -p textures/$kind
+  for i in 1 2; do { printf 'P5\\n60 60\\n255\\n'; seq $i 1500 | head -c 3600; } >textures/$kind/$i.pgm; done
+done
+"""
 REGISTRY = UPLOADED + """
 mercer data upload mail.csv --id spam-of-june --target label
 for i in 1 2 3 4; do mercer train mail svm --C $i --model spam --watch; done
@@ -79,7 +86,9 @@ mercer-server token --name root --scopes admin >tokens
 """
 
 SCENES = {
+    "docs/grpc.md": page_lib.Scene(UPLOADED),
     "docs/http.md": page_lib.Scene(HTTP_PAGE),
+    "docs/images.md": page_lib.Scene(TEXTURES),
     "docs/one-row.md": page_lib.Scene(HTTP_PAGE),
     "docs/operations.md": page_lib.Scene('serve --data-dir DIR; kill "$(tail -n 1 pids)"; wait "$!"\n'),
     "docs/probabilities.md": page_lib.Scene(),
@@ -94,7 +103,7 @@ NOT_RUN = {
     ("README.md", "installs packages and builds for many minutes; demo_test.py runs the demonstration"),
     ("docs/dashboard.md", "needs the dashboard's packages from a registry; ./dev test runs the first three where there is one"),
     ("docs/docker.md", "needs docker and a network; docker/test.sh runs the image"),
-    ("README.md", "installs packages of the system"),
+    ("docs/grpc.md", "installs packages of the system"),
     ("docs/kubernetes.md", "needs a cluster"),
     ("docs/one-row.md", "needs a server on another machine"),
     ("docs/python.md", "builds the package; python_package_test.py runs its tests"),
@@ -151,6 +160,13 @@ class DocsTest(unittest.TestCase):
             kinds = [part["kind"] for part in yaml.safe_load_all(manifest)]
             self.assertEqual(kinds, ["PersistentVolumeClaim", "Deployment", "Service"])
             self.assertEqual(yaml.safe_load(access)["volumes"][0]["secret"]["secretName"], "mercer-access")
+
+    def test_grpc(self):
+        output = self.check("docs/grpc.md")
+        self.assertIn("lp_mkl - ", output)
+
+    def test_images(self):
+        self.assertIn("datasets/textures  4000 rows", self.check("docs/images.md"))
 
     def test_one_row(self):
         output = self.check("docs/one-row.md")
