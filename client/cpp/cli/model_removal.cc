@@ -103,6 +103,22 @@ void PrintChoice(Session& session, const std::vector<v1::Model>& models,
   session.out() << std::flush;
 }
 
+// NOT_FOUND if a name without wildcards, of which nothing is among the chosen `models`, is not known
+// to the server at all. One that only the other conditions left out is no error.
+absl::Status CheckNamesExist(Session& session, const std::vector<std::string>& patterns,
+                             const std::vector<v1::Model>& models) {
+  for (const std::string& pattern : patterns) {
+    const bool chosen = std::any_of(models.begin(), models.end(), [&](const v1::Model& model) {
+      return IsMeant(model.name(), {pattern});
+    });
+    if (!chosen && pattern.find_first_of("*?[\\") == std::string::npos) {
+      MERCER_RETURN_IF_ERROR(
+          session.client().GetModel(FullName("models", pattern), v1::MODEL_VIEW_SUMMARY).status());
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::string CountText(size_t count) {
   return absl::StrCat(count, count == 1 ? " version" : " versions");
 }
@@ -128,6 +144,7 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemovalFlags& flags) {
         "which models? Give names (with * for any letters), --label, --learner or --older-than");
   }
   MERCER_ASSIGN_OR_RETURN(std::vector<v1::Model> models, Choose(session, flags));
+  MERCER_RETURN_IF_ERROR(CheckNamesExist(session, flags.patterns, models));
   const std::vector<v1::Model> aliased = TakeAliased(models);
   if (!session.json()) {
     PrintChoice(session, models, aliased);
@@ -159,19 +176,31 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemovalFlags& flags) {
 }  // namespace
 
 void AddModelRemoval(CommandLine& line, CLI::App& models) {
+  // An empty value, such as a variable of a script that is not set, must not mean "no condition".
+  const CLI::Validator not_empty(
+      [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
+      "");
   auto flags = std::make_shared<RemovalFlags>();
   CLI::App* command = line.Add(
       models, "rm", "Delete all versions that match every condition, after a look and a question",
       flags, &Remove);
-  command->add_option("MODEL", flags->patterns,
-                      "Names of models, where * stands for any letters, or NAME/versions/N");
+  command
+      ->add_option("MODEL", flags->patterns,
+                   "Names of models, where * stands for any letters, or NAME/versions/N")
+      ->check(not_empty);
   command->add_option("--label", flags->labels, "Only with this label, NAME=VALUE (repeatable)")
-      ->allow_extra_args(false);
-  command->add_option("--learner", flags->learner, "Only of this learner");
-  command->add_option("--older-than", flags->older_than, "Only made longer ago: 30d, 2w, 12h");
+      ->allow_extra_args(false)
+      ->check(not_empty);
+  command->add_option("--learner", flags->learner, "Only of this learner")->check(not_empty);
+  command->add_option("--older-than", flags->older_than, "Only made longer ago: 30d, 2w, 12h")
+      ->check(not_empty);
   CLI::Option* dry_run =
       command->add_flag("--dry-run", flags->dry_run, "Only list what would be deleted");
   command->add_flag("--yes", flags->yes, "Do not ask")->excludes(dry_run);
+  // What stands before "rm" narrows the list alone; dropped silently, it would delete too much.
+  for (const char* of_list : {"MODEL", "--label", "--learner", "--search", "--sort", "--limit"}) {
+    command->excludes(models.get_option(of_list));
+  }
 }
 
 }  // namespace mercer::client

@@ -64,7 +64,8 @@ struct FakeState {
   std::vector<std::string> datasets = {"datasets/d0", "datasets/d1", "datasets/d2", "datasets/d3",
                                        "datasets/d4"};
   std::vector<std::string> models;  // that exist; empty: all do
-  v1::Model model;                  // what GetModel answers, with the name asked for
+  std::vector<std::string> deleted_models;
+  v1::Model model;  // what GetModel answers, with the name asked for
 
   // sha256sum of "abcabc".
   static constexpr char kSha256OfAbcabc[] =
@@ -323,8 +324,10 @@ class FakeModels : public v1::ModelService::Service {
     return state_.NextStatus();
   }
 
-  grpc::Status DeleteModel(grpc::ServerContext*, const v1::DeleteModelRequest*,
+  grpc::Status DeleteModel(grpc::ServerContext*, const v1::DeleteModelRequest* request,
                            google::protobuf::Empty*) override {
+    const std::lock_guard lock(state_.mutex);
+    state_.deleted_models.push_back(request->name());
     return state_.NextStatus();
   }
 
