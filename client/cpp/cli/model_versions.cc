@@ -49,8 +49,9 @@ std::tuple<bool, std::string, double> Rank(const v1::Model& model) {
   if (metric == nullptr) {
     return {true, "", 0.0};
   }
-  return {false, metric->name(),
-          absl::EndsWith(metric->name(), "rmse") ? metric->value() : -metric->value()};
+  // Without "held_out." or "folds.": both estimate the quality on new rows.
+  const std::string kind = metric->name().substr(metric->name().find('.') + 1);
+  return {false, kind, absl::EndsWith(kind, "rmse") ? metric->value() : -metric->value()};
 }
 
 template <typename Key>

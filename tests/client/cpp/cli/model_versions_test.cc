@@ -46,6 +46,14 @@ TEST(ModelVersionsTest, SmallErrorsAreTheBetterQuality) {
       "ba");
 }
 
+TEST(ModelVersionsTest, HeldOutRowsAndFoldsCompare) {
+  EXPECT_EQ(
+      Order("quality",
+            {Model("a", 0, "folds.accuracy", 0.6, 1), Model("b", 0, "held_out.accuracy", 0.99, 1),
+             Model("c", 0, "folds.rmse", 1.0, 1), Model("d", 0, "held_out.rmse", 0.5, 1)}),
+      "badc");
+}
+
 TEST(ModelVersionsTest, TextsAreFoundWhereverTheyAre) {
   v1::Model model = Model("spam", 0, "", 0, 1);
   model.set_target("Class");
