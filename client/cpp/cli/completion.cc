@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -164,6 +165,14 @@ std::vector<std::string> CommandsAndNames(const Place& place, Session& session) 
   return words;
 }
 
+// Whether a shell takes `word` as it is. Words of the program and names that servers give are so;
+// anything else, which a faulty server might send, could be expanded or run on the next Enter.
+bool IsPlain(const std::string& word) {
+  return std::all_of(word.begin(), word.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("-_.@/", c);
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> CompleteWord(const CLI::App& app, Session& session,
@@ -178,7 +187,9 @@ std::vector<std::string> CompleteWord(const CLI::App& app, Session& session,
   } else {
     found = CommandsAndNames(place, session);
   }
-  std::erase_if(found, [&](const std::string& word) { return !absl::StartsWith(word, current); });
+  std::erase_if(found, [&](const std::string& word) {
+    return !absl::StartsWith(word, current) || !IsPlain(word);
+  });
   return found;
 }
 

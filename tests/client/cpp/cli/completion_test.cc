@@ -50,6 +50,12 @@ TEST_F(CompletionTest, NamesAreThoseOfTheServer) {
   EXPECT_EQ(Complete({"predict", "spam", "new"}), Words());  // a file
 }
 
+TEST_F(CompletionTest, WhatAShellWouldExpandIsNotOffered) {
+  server_.state.models = {"models/spam", "models/$(reboot)", "models/`id`", "models/s*",
+                          "models/a b"};
+  EXPECT_EQ(Complete({"show", ""}), Words{"spam"});
+}
+
 TEST_F(CompletionTest, ValuesOfFlags) {
   EXPECT_EQ(Complete({"train", "d0", "lp_mkl", "--kernel", "ga"}), Words{"gaussian"});
   EXPECT_EQ(Complete({"train", "d0", "lp_mkl", "--outer_loop", "s"}), Words());
