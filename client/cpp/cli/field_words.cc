@@ -26,6 +26,7 @@ constexpr Words kFlags[] = {
     {"class_weights", "--class-weights"},
     {"preprocessing.scaling", "--scaling"},
     {"preprocessing.imputation", "--impute"},
+    {"preprocessing.unseen_category", "--unseen-zeros"},
     {"preprocessing.blocks", "--block"},
     {"stopping.relative_gap", "--gap"},
     {"stopping.max_iterations", "--max-iterations"},

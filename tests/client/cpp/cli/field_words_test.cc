@@ -13,6 +13,7 @@ TEST(FieldWordsTest, FieldsAreCalledAsTheirFlags) {
            {"training.stopping.time_limit", "--time-limit"},
            {"validation.hold_out.fraction", "--hold-out"},
            {"validation.folds.count", "--folds"},
+           {"preprocessing.unseen_category", "--unseen-zeros"},
            {"class_weights.weights['spam']", "--class-weights"},
            {"learner.lp_mkl.p", "--p"},
            {"learner.lp_mkl.kernels[1].bandwidths[2]", "--kernel 2 bandwidths[2]"},
