@@ -260,7 +260,7 @@ void AddPredictCommand(CommandLine& line) {
       ->add_option("--unseen", flags->unseen,
                    "Rows with a category that training did not know: error names them, leaves "
                    "their predictions empty and ends with exit code 3; skip leaves them out; zeros "
-                   "predicts them as if the column were empty. All others are predicted")
+                   "predicts them with 0 in all features of the column. All others are predicted")
       ->check(CLI::IsMember({kUnseenError, kUnseenZeros, kUnseenSkip}))
       ->capture_default_str();
   command

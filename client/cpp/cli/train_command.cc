@@ -82,7 +82,8 @@ void AddDataFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_flag("--classes", flags.classes,
                 "The values of the target are classes, even if they are numbers; default: a column "
-                "of more than 20 different numbers is a number")
+                "of more than 20 different numbers, or of more than two that are not all whole, is "
+                "a number")
       ->excludes(regression);
   command.add_option("--target-scaling", flags.target_scaling,
                      "Regression: standardize (default; C, epsilon and lambda then do not depend "

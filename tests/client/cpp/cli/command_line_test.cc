@@ -221,6 +221,26 @@ TEST_F(CommandLineTest, UnfinishedUploadsAreListedAndDropped) {
   EXPECT_EQ(server_.state.dropped_uploads, std::vector<std::string>{"uploads/u1"});
 }
 
+// The text of the help, whose lines are broken anywhere, with single blanks.
+std::string Unbroken(const std::string& help) {
+  std::istringstream words(help);
+  std::string text;
+  for (std::string word; words >> word;) {
+    text += (text.empty() ? "" : " ") + word;
+  }
+  return text;
+}
+
+TEST_F(CommandLineTest, HelpTellsTheWholeRuleOfTargetsAndOfUnseenCategories) {
+  EXPECT_EQ(Run({"train", "--help"}), 0);
+  EXPECT_THAT(Unbroken(out_.str()),
+              ::testing::HasSubstr("a column of more than 20 different numbers, or of more than "
+                                   "two that are not all whole, is a number"));
+  EXPECT_EQ(Run({"predict", "--help"}), 0);
+  EXPECT_THAT(Unbroken(out_.str()),
+              ::testing::HasSubstr("zeros predicts them with 0 in all features of the column"));
+}
+
 TEST_F(CommandLineTest, DeletionsAreReported) {
   EXPECT_EQ(Run({"rm", "m"}), 0) << err_.str();
   EXPECT_EQ(out_.str(), "models/m deleted\n");
