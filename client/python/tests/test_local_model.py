@@ -1,6 +1,8 @@
 """A model evaluated in NumPy says what the server says."""
 
+import pathlib
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -176,6 +178,23 @@ def test_pickles_and_files_are_the_model(client, data, tmp_path):
     assert local.options["lambda"] == 1.0
     assert local.certificate["accuracy"] == model.get().certificate.accuracy
     np.testing.assert_allclose(model.predict(new), copy.predict(new), rtol=1e-10)
+
+
+@pytest.mark.parametrize("validation", [0.25, 3])
+@pytest.mark.parametrize("regression", [False, True])
+def test_models_with_a_validation(client, data, validation, regression):
+    features, signal, new = data
+    dataset = client.upload(features, signal if regression else np.digitize(signal, [-0.5, 0.5]))
+    job = client.train(dataset, "kernel_ridge", regression=regression, validation=validation)
+    local = assert_equal_to_server(job.wait(), new)
+    assert any(name.startswith(("held_out.", "folds.")) for name in local.metrics)
+
+
+def test_the_newest_format_is_known():
+    """That of ``core/training/model.h``."""
+    header = pathlib.Path(__file__).resolve().parents[3] / "core/training/model.h"
+    (version,) = re.findall(r"kModelFormatVersion = (\d+);", header.read_text(encoding="utf-8"))
+    assert int(version) == _model_file._VERSION
 
 
 def test_bad_rows_are_named(client, data):

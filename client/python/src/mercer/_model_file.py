@@ -17,9 +17,10 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _MAGIC = b"MRCRMODL"
-_VERSION = 3
+_VERSION = 4
 _VERSION_WITHOUT_FEATURES = 1
 _VERSION_WITHOUT_TASKS = 2
+_VERSION_WITHOUT_HELD_OUT = 3
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
 # In the order of ``core/training/stop_reason.h``.
 _STOP_REASONS = (
@@ -324,6 +325,22 @@ def _with_features(model: ModelFile, reader: _Reader) -> ModelFile:
     )
 
 
+def _skip_held_out(reader: _Reader) -> None:
+    """What was said of rows that were held out, which no evaluation reads."""
+    for _ in range(3):  # rows, folds, sampled rows
+        reader.integer()
+    reader.strings(), reader.ints()  # confusion of the classes
+    for _ in range(reader.integer()):  # curves of each class
+        reader.string(), reader.integer(), reader.integer()
+        for _ in range(4):  # thresholds, rates of true and of false positives, precisions
+            reader.doubles()
+        reader.double(), reader.double()  # area under the ROC, average precision
+    for _ in range(3):  # residuals: predicted, actual, bounds of the bins
+        reader.doubles()
+    reader.ints()  # counts of the bins
+    reader.many(lambda: (reader.string(), reader.double(), reader.integer()))  # spreads over folds
+
+
 def _certificate(reader: _Reader) -> dict[str, float]:
     reader.byte()  # kind
     reader.byte()  # scope
@@ -385,6 +402,8 @@ def read_model_file(content: bytes) -> ModelFile:
             model = _with_features(model, reader)
         if version > _VERSION_WITHOUT_TASKS:
             model = dataclasses.replace(model, task_column=reader.string(), tasks=reader.strings())
+        if version > _VERSION_WITHOUT_HELD_OUT:
+            _skip_held_out(reader)
     except (UnicodeDecodeError, IndexError) as error:
         raise ModelFileError(f"the model file is inconsistent: {error}") from None
     if not reader.at_end():
