@@ -1,5 +1,6 @@
 """Processes that work together train on one server, which ends with them."""
 
+import fcntl
 import os
 import pathlib
 import select
@@ -10,6 +11,8 @@ import sys
 import textwrap
 
 import pytest
+
+from mercer import _shared_server, _temporary
 
 # Stands in for the server's program: notes which servers are started.
 PROGRAM = """#!/bin/sh
@@ -172,3 +175,35 @@ def test_what_killed_servers_left_is_passed_over(run, tmp_path):
     out, _ = process.communicate(timeout=300)
     assert out == "True\n"
     assert len(servers(log)) == 1
+
+
+def child_of_fork(check):
+    """Whether `check` is true in a fork of this process."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if check() else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("module", [_shared_server, _temporary])
+def test_a_fork_does_not_inherit_a_lock_that_nobody_opens(module):
+    with module._lock:
+        assert child_of_fork(lambda: module._lock.acquire(timeout=0))
+        assert not module._lock.acquire(timeout=0)
+
+
+def test_a_fork_does_not_keep_other_processes_out(tmp_path):
+    told, telling = os.pipe()
+    with _shared_server._alone(tmp_path):
+        child = os.fork()
+        if child == 0:
+            os.close(telling)
+            os.read(told, 1)  # until the parent has looked
+            os._exit(0)
+    os.close(told)
+    try:
+        with open(tmp_path / "lock", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(telling)
+        os.waitpid(child, 0)

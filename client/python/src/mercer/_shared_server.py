@@ -45,6 +45,16 @@ _keepers: list[Process] = []  # held, because they outlive this process where ot
 _found: Optional[_Membership] = None
 
 
+def _unlock_in_fork() -> None:
+    """The thread that held the lock does not live on in a fork."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_fork)
+
+
 def shared() -> Client:
     """A client of that server. Whoever needs it first starts it; it ends with the last process that has used it.
 
@@ -143,4 +153,5 @@ def _alone(folder: pathlib.Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)  # a fork in the meantime has the file open still, and so the lock
         os.close(descriptor)

@@ -69,6 +69,16 @@ _lock = threading.Lock()
 _deleter: Optional[_Deleter] = None
 
 
+def _unlock_in_fork() -> None:
+    """The thread that held the lock does not live on in a fork."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_fork)
+
+
 def delete_with(owner: Any, model: Model) -> Any:
     """Has a version of a model deleted when `owner` ends, or the program; copies and pickles of it do not count.
 
