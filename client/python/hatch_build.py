@@ -44,7 +44,9 @@ def make_descriptors(root):
         if not output.exists():
             raise RuntimeError(f"there are neither {protos}/mercer/v1 nor {output}")
         return
-    files = sorted(str(path.relative_to(protos)) for folder in ("google", "mercer") for path in (protos / folder).rglob("*.proto"))
+    files = sorted(
+        str(path.relative_to(protos)) for folder in ("google", "mercer") for path in (protos / folder).rglob("*.proto")
+    )
     arguments = [f"-I{protos}", "--include_imports", f"--descriptor_set_out={output}", *files]
     subprocess.run([*protoc(), *arguments], check=True)
 
