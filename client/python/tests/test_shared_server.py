@@ -207,3 +207,27 @@ def test_a_fork_does_not_keep_other_processes_out(tmp_path):
     finally:
         os.close(telling)
         os.waitpid(child, 0)
+
+
+def test_a_start_that_is_broken_off_leaves_no_server(tmp_path, monkeypatch):
+    """Ctrl-C while the server starts: its keeper must see the end of its input."""
+    inputs = []
+
+    def broken_off(command, data, folder, link, users):
+        inputs.append(os.dup(users))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_shared_server, "start_keeper", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        _shared_server._start(tmp_path / "link", os.environ["MERCER_SERVER_PROGRAM"])
+    (copy,) = inputs
+    os.set_blocking(copy, False)
+    assert os.read(copy, 1) == b""  # raises BlockingIOError while a writer is left
+    os.close(copy)
+
+
+def test_systems_without_a_server_say_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("MERCER_SERVER_PROGRAM", str(tmp_path / "nothing"))
+    monkeypatch.delattr(os, "getuid")  # as on Windows
+    with pytest.raises(FileNotFoundError, match="MERCER_SERVER_PROGRAM"):
+        _shared_server._join()

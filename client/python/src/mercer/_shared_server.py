@@ -72,13 +72,14 @@ def shared() -> Client:
 
 def _join() -> _Membership:
     """Finds the server, or starts it, and counts as its user until the end of this process."""
+    program = find_server()  # before all that systems without a server do not have
     meeting = _own_folder()
     link = meeting / _group()
     with _alone(meeting):
         found = _open(link)
         if found is None:
             link.unlink(missing_ok=True)  # of a server that has ended, or was killed
-            _start(link)
+            _start(link, program)
             found = _open(link)
     if found is None:
         raise RuntimeError("the server ended as soon as it had started")
@@ -108,17 +109,17 @@ def _open(link: pathlib.Path) -> Optional[_Membership]:
         raise
 
 
-def _start(link: pathlib.Path) -> None:
+def _start(link: pathlib.Path, program: str) -> None:
     """Starts a server in a temporary folder, to which `link` then leads; this process is its first user."""
-    program = find_server()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mercer-"))
+    writing: Optional[int] = None  # kept open as long as this process lives
     try:
         data = str(folder / "data")
         os.mkdir(data)
         os.mkfifo(folder / USERS, 0o600)
         reading = os.open(folder / USERS, os.O_RDONLY | os.O_NONBLOCK)  # would else wait for a writer
         try:
-            os.open(folder / USERS, os.O_WRONLY)
+            writing = os.open(folder / USERS, os.O_WRONLY)
             os.set_blocking(reading, True)
             command = server_command(program, data)
             keeper, address = start_keeper(command, data, str(folder), str(link), reading)
@@ -128,6 +129,8 @@ def _start(link: pathlib.Path) -> None:
         (folder / ADDRESS).write_text(address, encoding="ascii")
         link.symlink_to(folder)
     except BaseException:
+        if writing is not None:
+            os.close(writing)  # ends a server that runs already
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
