@@ -13,6 +13,7 @@ import textwrap
 import pytest
 
 from mercer import _shared_server, _temporary
+from mercer.local import start_keeper
 
 # Stands in for the server's program: notes which servers are started.
 PROGRAM = """#!/bin/sh
@@ -224,6 +225,14 @@ def test_a_start_that_is_broken_off_leaves_no_server(tmp_path, monkeypatch):
     os.set_blocking(copy, False)
     assert os.read(copy, 1) == b""  # raises BlockingIOError while a writer is left
     os.close(copy)
+
+
+def test_what_a_server_said_outlives_its_folder(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    command = ["/bin/sh", "-c", 'echo no luck >&2; rm -r "$0"', str(folder)]
+    with pytest.raises(RuntimeError, match="did not start:\nno luck"):
+        start_keeper(command, str(folder / "data"), str(folder))
 
 
 def test_systems_without_a_server_say_so(monkeypatch, tmp_path):

@@ -52,7 +52,7 @@ class LocalClient(Client):
 
     def log(self) -> str:
         """The last words of the server."""
-        return _tail(_log_file(self._data))
+        return _tail(pathlib.Path(_log_file(self._data)).read_bytes())
 
     @property
     def dashboard(self) -> Optional[str]:
@@ -138,28 +138,29 @@ def start_keeper(
 
     With the end of the input `users` the server ends; then `folder`, and a `link` to it, are removed.
     """
-    log = _log_file(data)
-    with open(log, "ab") as errors:
+    # Open until the server listens: where it ends before, its keeper may remove the folder, and the log with it.
+    with open(_log_file(data), "a+b") as log:
         process = subprocess.Popen(
             ["/bin/sh", "-c", _KEEPER, "sh", folder, link, *command],
             stdin=users,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=log,
             text=True,
             start_new_session=True,  # a Ctrl-C of the terminal is for the notebook, not for the server
         )
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("listening on "):
-            return process, line.split()[-1]
-    text = _tail(log)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("listening on "):
+                return process, line.split()[-1]
+        log.seek(0)
+        text = _tail(log.read())
     os.killpg(process.pid, signal.SIGTERM)
     process.communicate()
     raise RuntimeError(f"the server did not start:\n{text}")
 
 
-def _tail(log: str) -> str:
-    return pathlib.Path(log).read_text(encoding="utf-8", errors="replace")[-4000:]
+def _tail(log: bytes) -> str:
+    return log.decode("utf-8", errors="replace")[-4000:]
 
 
 def _stop(process: Process, owner: int) -> None:
