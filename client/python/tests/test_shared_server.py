@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 
@@ -240,3 +241,18 @@ def test_systems_without_a_server_say_so(monkeypatch, tmp_path):
     monkeypatch.delattr(os, "getuid")  # as on Windows
     with pytest.raises(FileNotFoundError, match="MERCER_SERVER_PROGRAM"):
         _shared_server._join()
+
+
+def test_a_deletion_that_fails_is_not_the_last():
+    called = []
+
+    def once(method, request, timeout):
+        called.append(request.name)
+        raise RuntimeError("what nobody expects")
+
+    deleter = _temporary._Deleter()
+    for name in ("models/a/versions/1", "models/b/versions/1"):
+        model = types.SimpleNamespace(name=name, connection=types.SimpleNamespace(once=once))
+        deleter.delete_with(once, model)()
+    deleter._end()
+    assert called == ["models/a/versions/1", "models/b/versions/1"]

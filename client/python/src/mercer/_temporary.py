@@ -11,7 +11,6 @@ import threading
 import weakref
 from typing import Any, Optional
 
-from mercer import errors
 from mercer._proto import v1
 from mercer.models import Model
 
@@ -51,8 +50,8 @@ class _Deleter:
 
     def _run(self) -> None:
         while (model := self._queue.get()) is not None:
-            # The server may have gone, the model have got an alias, or somebody else have deleted it.
-            with contextlib.suppress(errors.MercerError, ValueError):  # ValueError: the channel is closed
+            # The server may have gone, the model have got an alias, the channel be closed; the next one's may be not.
+            with contextlib.suppress(Exception):
                 request = v1.DeleteModelRequest(name=model.name)
                 model.connection.once("DeleteModel", request, timeout=_CALL_SECONDS)
 
