@@ -211,7 +211,8 @@ class Client:
             learners of several tasks. Empty: all rows are of one task.
         regression : bool, optional
             True: the target is a number. False: its values are names of classes. None: the server decides; a column
-            of more than 20 different numbers is a number, and the model's `warnings` say so.
+            of more than 20 different numbers, or of more than two that are not all whole, is a number, and the model's
+            `warnings` say so.
         target_scaling : str, optional
             Of a regression: ``"standardize"`` (the default), so that C, epsilon and lambda do not depend on the unit
             of the target, or ``"none"``. Predictions and certificates are in its unit either way.
