@@ -28,9 +28,9 @@ class CsvTableReader {
  public:
   CsvTableReader(std::string body, const MemoryCheck& check)
       : delimiter_(GuessDelimiter(std::string_view(body).substr(0, body.find('\n')))),
-        check_(check),
         source_(MakeMemorySource(std::move(body))),
-        records_(*source_, /*quotes=*/true, delimiter_) {}
+        records_(*source_, /*quotes=*/true, delimiter_),
+        columns_(check) {}
 
   absl::Status Read(v1::Rows& rows) {
     MERCER_RETURN_IF_ERROR(ReadHeader());
@@ -86,8 +86,7 @@ class CsvTableReader {
     if (column != names_.size()) {
       return RowError(row, absl::StrCat("has ", column, " cells, the header has ", names_.size()));
     }
-    const size_t bytes = columns_.memory_bytes();
-    return check_(bytes - std::exchange(checked_bytes_, bytes));
+    return absl::OkStatus();
   }
 
   bool IsMissing(const CsvCell& cell) const {
@@ -95,13 +94,11 @@ class CsvTableReader {
   }
 
   const char delimiter_;
-  const MemoryCheck& check_;
   const std::unique_ptr<ByteSource> source_;
   RecordReader records_;
   std::vector<std::string> names_;
   std::vector<std::string> missing_;
   RowColumns columns_;
-  size_t checked_bytes_ = 0;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 class ObjectListReader {
  public:
   ObjectListReader(std::string_view text, const MemoryCheck& check)
-      : scanner_(text), check_(check) {}
+      : scanner_(text), columns_(check) {}
 
   absl::Status Read(v1::Rows& rows) {
     scanner_.Take('[');
@@ -47,11 +47,7 @@ class ObjectListReader {
       }
       MERCER_RETURN_IF_ERROR(ReadCell());
     } while (scanner_.Take(','));
-    if (!scanner_.Take('}')) {
-      return BadRow();
-    }
-    const size_t bytes = columns_.memory_bytes();
-    return check_(bytes - std::exchange(checked_bytes_, bytes));
+    return scanner_.Take('}') ? absl::OkStatus() : BadRow();
   }
 
   absl::Status ReadCell() {
@@ -81,10 +77,8 @@ class ObjectListReader {
   }
 
   JsonScanner scanner_;
-  const MemoryCheck& check_;
   RowColumns columns_;
   std::string column_;  // of the current cell
-  size_t checked_bytes_ = 0;
 };
 
 }  // namespace

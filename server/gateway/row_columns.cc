@@ -14,43 +14,68 @@ namespace mercer::gateway {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-// In a vector that grows, and in the message.
+// In a list that doubles as it grows: for a while the old one is there, too.
 constexpr size_t kNumberBytes = 3 * sizeof(double);
-constexpr size_t kTextBytes = 3 * sizeof(std::string);
+// The empty text is an object of its own: 32 bytes, which the heap makes 48.
+constexpr size_t kTextBytes = 3 * sizeof(void*) + 48;
+// A number's text.
+constexpr size_t kDigits = 24;
 constexpr size_t kColumnBytes = 400;
+
+int64_t CellsOf(const v1::TypedColumn& column) {
+  return column.has_texts() ? column.texts().values_size() : column.numbers().values_size();
+}
+
+size_t CellBytes(const v1::TypedColumn& column) {
+  return column.has_texts() ? kTextBytes : kNumberBytes;
+}
+
+void AddMissingCells(v1::TypedColumn& column, int64_t cells) {
+  for (int64_t i = 0; i < cells; ++i) {
+    column.has_texts() ? void(column.mutable_texts()->add_values())
+                       : column.mutable_numbers()->add_values(kMissing);
+  }
+}
 
 }  // namespace
 
-void RowColumns::Column::Resize(int64_t rows) {
-  const auto size = static_cast<size_t>(rows);
-  is_text ? texts.resize(size) : numbers.resize(size, kMissing);
+absl::Status RowColumns::Take(size_t bytes, size_t least) {
+  unasked_bytes_ += bytes;
+  return unasked_bytes_ < least ? absl::OkStatus() : check_(std::exchange(unasked_bytes_, 0));
 }
 
-void RowColumns::Column::BecomeText() {
-  is_text = true;
-  for (const double number : numbers) {
-    texts.push_back(std::isnan(number) ? "" : FormatLabel(number));
+absl::Status RowColumns::BecomeText(v1::TypedColumn& column) {
+  MERCER_RETURN_IF_ERROR(Take(static_cast<size_t>(rows_) * (kTextBytes + 2 * kDigits)));
+  const v1::TypedColumn::Numbers numbers = std::move(*column.mutable_numbers());
+  auto& texts = *column.mutable_texts();
+  for (const double number : numbers.values()) {
+    texts.add_values(std::isnan(number) ? "" : FormatLabel(number));
   }
-  numbers = {};
+  return absl::OkStatus();
 }
 
-absl::Status RowColumns::Find(std::string_view name, Column** column) {
+absl::Status RowColumns::FillUp(v1::TypedColumn& column, int64_t rows) {
+  const int64_t lacking = rows - CellsOf(column);
+  MERCER_RETURN_IF_ERROR(CountMissing(lacking));
+  MERCER_RETURN_IF_ERROR(Take(static_cast<size_t>(lacking) * CellBytes(column)));
+  AddMissingCells(column, lacking);
+  return absl::OkStatus();
+}
+
+absl::Status RowColumns::Find(std::string_view name, v1::TypedColumn** column) {
   const auto [entry, is_new] = index_.emplace(std::string(name), columns_.size());
   if (is_new) {
-    columns_.emplace_back().name = std::string(name);
-    memory_bytes_ += kColumnBytes + 2 * name.size();
+    columns_.Add()->set_name(std::string(name));
+    MERCER_RETURN_IF_ERROR(Take(kColumnBytes + 2 * name.size()));
   }
-  Column& found = columns_[entry->second];
-  if (found.size() == rows_) {
+  v1::TypedColumn& found = columns_[entry->second];
+  if (CellsOf(found) == rows_) {
     return CellError(rows_, name, "the row has this column twice");
   }
   ++cells_;
-  const int64_t lacking = rows_ - 1 - found.size();
-  MERCER_RETURN_IF_ERROR(CountMissing(lacking));
-  memory_bytes_ += static_cast<size_t>(lacking + 1) * (found.is_text ? kTextBytes : kNumberBytes);
-  found.Resize(rows_ - 1);
+  MERCER_RETURN_IF_ERROR(FillUp(found, rows_ - 1));
   *column = &found;
-  return absl::OkStatus();
+  return Take(CellBytes(found));
 }
 
 absl::Status RowColumns::CountMissing(int64_t cells) {
@@ -63,51 +88,40 @@ absl::Status RowColumns::CountMissing(int64_t cells) {
 }
 
 absl::Status RowColumns::AddNumber(std::string_view column, double value) {
-  Column* found = nullptr;
+  v1::TypedColumn* found = nullptr;
   MERCER_RETURN_IF_ERROR(Find(column, &found));
-  found->is_text ? found->texts.push_back(FormatLabel(value)) : found->numbers.push_back(value);
-  return absl::OkStatus();
+  if (!found->has_texts()) {
+    found->mutable_numbers()->add_values(value);
+    return absl::OkStatus();
+  }
+  found->mutable_texts()->add_values(FormatLabel(value));
+  return Take(2 * kDigits);
 }
 
 absl::Status RowColumns::AddText(std::string_view column, std::string text) {
-  Column* found = nullptr;
+  v1::TypedColumn* found = nullptr;
   MERCER_RETURN_IF_ERROR(Find(column, &found));
-  if (!found->is_text) {
-    found->BecomeText();
-    memory_bytes_ += found->texts.size() * kTextBytes;
+  if (!found->has_texts()) {
+    MERCER_RETURN_IF_ERROR(BecomeText(*found));
   }
-  memory_bytes_ += kTextBytes + 2 * text.size();
-  found->texts.push_back(std::move(text));
-  return absl::OkStatus();
+  const size_t size = text.size();
+  found->mutable_texts()->add_values(std::move(text));
+  return Take(2 * size);
 }
 
 absl::Status RowColumns::AddMissing(std::string_view column) {
-  Column* found = nullptr;
+  v1::TypedColumn* found = nullptr;
   MERCER_RETURN_IF_ERROR(Find(column, &found));
-  found->Resize(rows_);
+  AddMissingCells(*found, 1);
   return absl::OkStatus();
 }
 
 absl::Status RowColumns::MoveTo(v1::Rows& rows) && {
-  for (const Column& column : columns_) {
-    MERCER_RETURN_IF_ERROR(CountMissing(rows_ - column.size()));
+  for (v1::TypedColumn& column : columns_) {
+    MERCER_RETURN_IF_ERROR(FillUp(column, rows_));
   }
-  for (Column& column : columns_) {
-    column.Resize(rows_);
-    v1::TypedColumn& message = *rows.add_columns();
-    message.set_name(std::move(column.name));
-    if (column.is_text) {
-      for (std::string& text : column.texts) {
-        message.mutable_texts()->add_values(std::move(text));
-      }
-    } else {
-      message.mutable_numbers()->mutable_values()->Add(column.numbers.begin(),
-                                                       column.numbers.end());
-    }
-    column = {};
-  }
-  columns_.clear();
-  return absl::OkStatus();
+  rows.mutable_columns()->Swap(&columns_);
+  return Take(0, /*least=*/0);
 }
 
 }  // namespace mercer::gateway

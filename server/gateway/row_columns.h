@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -25,8 +25,11 @@ class RowColumns {
   static constexpr int64_t kMaxMissing = 1'000'000;
   static constexpr int64_t kMissingPerCell = 16;
 
+  // All that the cells take, here and in the message, is asked for first.
+  explicit RowColumns(MemoryCheck check) : check_(std::move(check)) {}
+
   void BeginRow() { ++rows_; }
-  // Of the current row. A number is not NaN. Errors: BAD_CELL: the row has the column already; BAD_ROW.
+  // Of the current row. A number is not NaN. Errors: BAD_CELL: the row has the column already; BAD_ROW; those of the memory check.
   absl::Status AddNumber(std::string_view column, double value);
   // The empty text is missing.
   absl::Status AddText(std::string_view column, std::string text);
@@ -34,32 +37,25 @@ class RowColumns {
   absl::Status AddMissing(std::string_view column);
 
   int64_t rows() const { return rows_; }
-  // What the cells so far take at most, here and in the message.
-  size_t memory_bytes() const { return memory_bytes_; }
-  // Errors: BAD_ROW: too many cells are missing.
+  // `rows` is empty. Errors: BAD_ROW: too many cells are missing; those of the memory check.
   absl::Status MoveTo(v1::Rows& rows) &&;
 
  private:
-  struct Column {
-    std::string name;
-    bool is_text = false;
-    std::vector<double> numbers;  // NaN: missing
-    std::vector<std::string> texts;
-    int64_t size() const { return static_cast<int64_t>(is_text ? texts.size() : numbers.size()); }
-    void Resize(int64_t rows);
-    void BecomeText();
-  };
-
-  // The column, filled up to the row before the current one.
-  absl::Status Find(std::string_view name, Column** column);
+  // The column, filled up to the row before the current one; memory for one more cell is asked for.
+  absl::Status Find(std::string_view name, v1::TypedColumn** column);
+  absl::Status FillUp(v1::TypedColumn& column, int64_t rows);
+  absl::Status BecomeText(v1::TypedColumn& column);
   absl::Status CountMissing(int64_t cells);
+  // Asks whenever `least` bytes have come together since the last question.
+  absl::Status Take(size_t bytes, size_t least = 4096);
 
-  HashMap<std::string, size_t> index_;
-  std::vector<Column> columns_;
+  const MemoryCheck check_;
+  HashMap<std::string, int> index_;
+  google::protobuf::RepeatedPtrField<v1::TypedColumn> columns_;
   int64_t rows_ = 0;
   int64_t cells_ = 0;    // that were given
   int64_t missing_ = 0;  // that were filled up
-  size_t memory_bytes_ = 0;
+  size_t unasked_bytes_ = 0;
 };
 
 }  // namespace mercer::gateway

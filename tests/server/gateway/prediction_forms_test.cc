@@ -1,6 +1,7 @@
 // Rows as JSON objects and as CSV become the columns of the message; answers go back in the form of the rows.
 #include "server/gateway/prediction_forms.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -114,6 +115,51 @@ TEST(ListedRowsTest, MemoryIsBoundedBeforeItIsTaken) {
   v1::Rows rows;
   EXPECT_TRUE(absl::IsUnavailable(ReadListedRows(text + "]", check, rows)));
   EXPECT_LT(taken, 20'000u);
+}
+
+absl::Status ReadWithin(size_t budget, const std::string& body, size_t* largest_question) {
+  size_t taken = 0;
+  const MemoryCheck check = [&](size_t bytes) {
+    taken += bytes;
+    *largest_question = std::max(*largest_question, bytes);
+    return taken > budget ? absl::UnavailableError("full") : absl::OkStatus();
+  };
+  v1::Rows rows;
+  return ReadListedRows(body, check, rows);
+}
+
+TEST(ListedRowsTest, CellsThatTheRowsLackAreAskedForToo) {
+  std::string text = R"([{"a":1)";
+  for (int column = 0; column < 16; ++column) {
+    absl::StrAppend(&text, ",\"b", column, "\":\"x\"");
+  }
+  text += "}";
+  for (int row = 0; row < 4600; ++row) {
+    text += R"(,{"a":1})";
+  }
+  size_t largest = 0;
+  EXPECT_TRUE(absl::IsUnavailable(ReadWithin(512 * 1024, text + "]", &largest)));
+  EXPECT_TRUE(ReadWithin(16 * 1024 * 1024, text + "]", &largest).ok());
+}
+
+TEST(ListedRowsTest, ARowOfManyColumnsIsAskedForAsItComes) {
+  std::string text = R"([{"a":1)";
+  for (int column = 0; column < 6000; ++column) {
+    absl::StrAppend(&text, ",\"a", column, "\":1");
+  }
+  size_t largest = 0;
+  EXPECT_TRUE(absl::IsUnavailable(ReadWithin(512 * 1024, text + "}]", &largest)));
+  EXPECT_LT(largest, 8192u);
+}
+
+TEST(ListedRowsTest, ColumnsThatBecomeTextAreAskedForBefore) {
+  std::string text = R"([{"a":1})";
+  for (int row = 0; row < 9000; ++row) {
+    text += R"(,{"a":1})";
+  }
+  size_t largest = 0;
+  EXPECT_TRUE(ReadWithin(512 * 1024, text + "]", &largest).ok());
+  EXPECT_TRUE(absl::IsUnavailable(ReadWithin(512 * 1024, text + R"(,{"a":"x"}])", &largest)));
 }
 
 TEST(ListedRowsTest, RowsWithoutColumnsInCommonAreNoTable) {
