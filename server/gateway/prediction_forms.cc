@@ -71,7 +71,8 @@ absl::StatusOr<RequestInForm> MakeRequestInForm(const RouteMatch& match, const R
   return RequestInForm{std::move(message), RowForm::kMessage};
 }
 
-absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response) {
+absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response,
+                                    const MemoryCheck& memory) {
   Answer answer;
   answer.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
   if (form == RowForm::kMessage) {
@@ -81,13 +82,13 @@ absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Messag
   }
   const auto& predictions = static_cast<const v1::PredictResponse&>(response);
   if (form == RowForm::kObjects) {
-    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJsonRows(predictions));
+    MERCER_ASSIGN_OR_RETURN(answer.body, WriteJsonRows(predictions, memory));
     answer.body += "\n";
     return answer;
   }
   answer.headers[0].second = "text/csv; charset=utf-8";
   answer.headers.emplace_back("Mercer-Model", predictions.model());
-  MERCER_ASSIGN_OR_RETURN(answer.body, WriteCsvRows(predictions));
+  MERCER_ASSIGN_OR_RETURN(answer.body, WriteCsvRows(predictions, memory));
   return answer;
 }
 

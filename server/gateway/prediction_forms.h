@@ -31,7 +31,8 @@ absl::StatusOr<RequestInForm> MakeRequestInForm(const RouteMatch& match, const R
                                                 const std::string& body, const WireCheck& check,
                                                 const MemoryCheck& memory);
 
-// `response` in that form. Errors: kInternal.
-absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response);
+// `response` in that form. Errors: kInternal; those of the memory check, of forms in which the answer is far more than its message.
+absl::StatusOr<Answer> AnswerInForm(RowForm form, const google::protobuf::Message& response,
+                                    const MemoryCheck& memory);
 
 }  // namespace mercer::gateway

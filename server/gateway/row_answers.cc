@@ -3,10 +3,12 @@
 #include <charconv>
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+
+#include "core/base/hash_table.h"
+#include "core/base/status_macros.h"
 
 namespace mercer::gateway {
 namespace {
@@ -26,6 +28,9 @@ absl::Status CheckShapes(const v1::PredictResponse& response) {
                HasShape(response.probabilities(), rows, response.classes_size()));
   for (const v1::Contribution& contribution : response.contributions()) {
     good = good && HasShape(contribution.values(), rows, response.outputs_size());
+  }
+  for (const v1::RowError& error : response.row_errors()) {
+    good = good && error.row() >= 1 && error.row() <= rows;
   }
   return good ? absl::OkStatus() : absl::InternalError("an answer contradicts itself");
 }
@@ -74,7 +79,8 @@ void AppendJsonRow(const Names& names, const v1::Matrix& matrix, int64_t row, st
   text.push_back('}');
 }
 
-void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::string& text) {
+void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::string_view error,
+                      std::string& text) {
   if (response.labels_size() > 0) {
     text += "{\"label\":";
     AppendJsonText(response.labels(static_cast<int>(row)), text);
@@ -99,6 +105,10 @@ void AppendPrediction(const v1::PredictResponse& response, int64_t row, std::str
       AppendJsonRow(response.outputs(), contribution.values(), row, text);
     }
     text.push_back('}');
+  }
+  if (!error.empty()) {
+    text += ",\"error\":";
+    AppendJsonText(error, text);
   }
   text.push_back('}');
 }
@@ -142,45 +152,100 @@ std::string CsvHeader(const v1::PredictResponse& response) {
                                       : contribution.name());
     }
   }
+  if (response.row_errors_size() > 0) {
+    add("error");
+  }
   return text + "\n";
+}
+
+void AppendLine(const v1::PredictResponse& response, int64_t row, std::string_view error,
+                std::string& text) {
+  if (response.labels_size() > 0) {
+    AppendCell(response.labels(static_cast<int>(row)), text);
+    AppendCells(response.decision_values(), row, text);
+  } else {
+    AppendNumber(At(response.decision_values(), row, 0), text);
+  }
+  if (response.has_probabilities()) {
+    AppendCells(response.probabilities(), row, text);
+  }
+  for (const v1::Contribution& contribution : response.contributions()) {
+    AppendCells(contribution.values(), row, text);
+  }
+  if (response.row_errors_size() > 0) {
+    text.push_back(',');
+    AppendCell(error, text);
+  }
+  text.push_back('\n');
+}
+
+// No less than as a cell of CSV.
+size_t JsonTextBytes(std::string_view value) {
+  std::string text;
+  AppendJsonText(value, text);
+  return text.size();
+}
+
+// What all rows take at most. Without its label and error, and with the longest numbers, the first is as long as any other.
+size_t BytesOfRows(const v1::PredictResponse& response, size_t first_row) {
+  constexpr size_t kNumber = 24;  // -1.7976931348623157e+308
+  constexpr std::string_view kFrame = R"(,"error":,)";
+  const int64_t numbers = int64_t{response.outputs_size()} * (1 + response.contributions_size()) +
+                          response.classes_size();
+  size_t bytes = static_cast<size_t>(response.decision_values().rows()) *
+                 (first_row + kNumber * static_cast<size_t>(numbers) + kFrame.size());
+  for (const std::string& label : response.labels()) {
+    bytes += JsonTextBytes(label);
+  }
+  for (const v1::RowError& error : response.row_errors()) {
+    bytes += JsonTextBytes(error.message());
+  }
+  return bytes;
+}
+
+using RowWriter = void (*)(const v1::PredictResponse&, int64_t row, std::string_view error,
+                           std::string& text);
+
+absl::Status AppendRows(const v1::PredictResponse& response, RowWriter append,
+                        std::string_view separator, const MemoryCheck& memory, std::string& text) {
+  HashMap<int64_t, std::string_view> errors;
+  for (const v1::RowError& error : response.row_errors()) {
+    errors.emplace(error.row() - 1, error.message());
+  }
+  for (int64_t row = 0; row < response.decision_values().rows(); ++row) {
+    const auto error = errors.find(row);
+    const std::string_view message = error == errors.end() ? std::string_view() : error->second;
+    const size_t begin = text.size();
+    text += row == 0 ? std::string_view() : separator;
+    append(response, row, message, text);
+    if (row == 0) {
+      const size_t label = response.labels_size() > 0 ? response.labels(0).size() : 0;
+      const size_t bytes = BytesOfRows(response, text.size() - begin - label - message.size());
+      MERCER_RETURN_IF_ERROR(memory(bytes));
+      text.reserve(text.size() + bytes);
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::string> WriteJsonRows(const v1::PredictResponse& response) {
-  if (const absl::Status status = CheckShapes(response); !status.ok()) {
-    return status;
-  }
+absl::StatusOr<std::string> WriteJsonRows(const v1::PredictResponse& response,
+                                          const MemoryCheck& memory) {
+  MERCER_RETURN_IF_ERROR(CheckShapes(response));
   std::string text = "{\"model\":";
   AppendJsonText(response.model(), text);
   text += ",\"predictions\":[";
-  for (int64_t row = 0; row < response.decision_values().rows(); ++row) {
-    text += row == 0 ? "" : ",";
-    AppendPrediction(response, row, text);
-  }
-  return text + "]}";
+  MERCER_RETURN_IF_ERROR(AppendRows(response, AppendPrediction, ",", memory, text));
+  text += "]}";
+  return text;
 }
 
-absl::StatusOr<std::string> WriteCsvRows(const v1::PredictResponse& response) {
-  if (const absl::Status status = CheckShapes(response); !status.ok()) {
-    return status;
-  }
+absl::StatusOr<std::string> WriteCsvRows(const v1::PredictResponse& response,
+                                         const MemoryCheck& memory) {
+  MERCER_RETURN_IF_ERROR(CheckShapes(response));
   std::string text = CsvHeader(response);
-  for (int64_t row = 0; row < response.decision_values().rows(); ++row) {
-    if (response.labels_size() > 0) {
-      AppendCell(response.labels(static_cast<int>(row)), text);
-      AppendCells(response.decision_values(), row, text);
-    } else {
-      AppendNumber(At(response.decision_values(), row, 0), text);
-    }
-    if (response.has_probabilities()) {
-      AppendCells(response.probabilities(), row, text);
-    }
-    for (const v1::Contribution& contribution : response.contributions()) {
-      AppendCells(contribution.values(), row, text);
-    }
-    text.push_back('\n');
-  }
+  MERCER_RETURN_IF_ERROR(AppendRows(response, AppendLine, "", memory, text));
   return text;
 }
 

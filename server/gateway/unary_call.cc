@@ -76,8 +76,11 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       return server::RequestTooLarge("has", size, request_bytes_);
     }
     google::protobuf::io::ArrayInputStream bytes(wire.data(), static_cast<int>(wire.size()));
-    return share_.Grow(static_cast<size_t>(server::ParsedBytes(type, bytes))) ? absl::OkStatus()
-                                                                              : TooManyBodies();
+    return TakeMemory(static_cast<size_t>(server::ParsedBytes(type, bytes)));
+  }
+
+  absl::Status TakeMemory(size_t bytes) {
+    return share_.Grow(bytes) ? absl::OkStatus() : TooManyBodies();
   }
 
   void TakeBody(absl::StatusOr<std::string> body) {
@@ -93,7 +96,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     return MakeRequestInForm(
         match_, exchange_->head(), body,
         [this](const auto& type, const std::string& wire) { return CheckWire(type, wire); },
-        [this](size_t bytes) { return share_.Grow(bytes) ? absl::OkStatus() : TooManyBodies(); });
+        [this](size_t bytes) { return TakeMemory(bytes); });
   }
 
   void Call(const std::string& body) {
@@ -133,7 +136,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       const std::unique_ptr<google::protobuf::Message> message =
           NewMessage(*FindMethod(match_.route->method)->output_type());
       MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
-      return AnswerInForm(form_, *message);
+      return AnswerInForm(form_, *message, [this](size_t more) { return TakeMemory(more); });
     });
     exchange_->Send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
   }

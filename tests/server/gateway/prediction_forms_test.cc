@@ -224,7 +224,7 @@ v1::PredictResponse Classes() {
 }
 
 TEST(RowAnswersTest, ClassesAreObjectsThatAnotherLibraryReads) {
-  const absl::StatusOr<std::string> text = WriteJsonRows(Classes());
+  const absl::StatusOr<std::string> text = WriteJsonRows(Classes(), NoLimit);
   ASSERT_TRUE(text.ok());
   const Json read = Json::parse(*text);
   EXPECT_EQ(read["model"], "models/m/versions/1");
@@ -237,7 +237,7 @@ TEST(RowAnswersTest, ClassesAreObjectsThatAnotherLibraryReads) {
 }
 
 TEST(RowAnswersTest, ClassesAreLinesOfCsv) {
-  EXPECT_EQ(*WriteCsvRows(Classes()),
+  EXPECT_EQ(*WriteCsvRows(Classes(), NoLimit),
             "label,\"value a \"\"b\"\", c\",bias\n\"a \"\"b\"\", "
             "c\",0.1,0.1\n\"line\nbreak\",-1e-300,-1e-300\n");
 }
@@ -250,17 +250,72 @@ TEST(RowAnswersTest, NumbersAreTheirPredictions) {
   response.mutable_decision_values()->set_columns(1);
   response.mutable_decision_values()->add_values(1.0 / 3);
   response.mutable_decision_values()->add_values(std::numeric_limits<double>::infinity());
-  const Json read = Json::parse(*WriteJsonRows(response));
+  const Json read = Json::parse(*WriteJsonRows(response, NoLimit));
   EXPECT_EQ(read["predictions"][0], Json({{"prediction", 1.0 / 3}}));
   EXPECT_EQ(read["predictions"][1], Json({{"prediction", nullptr}}));
-  EXPECT_EQ(*WriteCsvRows(response), "prediction\n0.3333333333333333\ninf\n");
+  EXPECT_EQ(*WriteCsvRows(response, NoLimit), "prediction\n0.3333333333333333\ninf\n");
+}
+
+TEST(RowAnswersTest, ErrorsStandBesideTheirRows) {
+  v1::PredictResponse response = Classes();
+  v1::RowError& error = *response.add_row_errors();
+  error.set_row(2);
+  error.set_message("column 'a': \"b\", unknown");
+  response.set_labels(1, "");
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  response.mutable_decision_values()->set_values(1, none);
+  response.mutable_contributions(0)->mutable_values()->set_values(1, none);
+  const Json read = Json::parse(*WriteJsonRows(response, NoLimit));
+  EXPECT_FALSE(read["predictions"][0].contains("error"));
+  EXPECT_EQ(read["predictions"][1]["error"], error.message());
+  EXPECT_EQ(read["predictions"][1]["decisionValues"]["a \"b\", c"], nullptr);
+  EXPECT_EQ(*WriteCsvRows(response, NoLimit),
+            "label,\"value a \"\"b\"\", c\",bias,error\n\"a \"\"b\"\", c\",0.1,0.1,\n"
+            ",nan,nan,\"column 'a': \"\"b\"\", unknown\"\n");
+  error.set_row(3);
+  EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response, NoLimit).status()));
+}
+
+// Rows with labels and one output of such names.
+v1::PredictResponse Named(int rows, const std::string& output, const std::string& label) {
+  v1::PredictResponse response;
+  response.add_outputs(output);
+  response.mutable_decision_values()->set_rows(rows);
+  response.mutable_decision_values()->set_columns(1);
+  for (int row = 0; row < rows; ++row) {
+    response.mutable_decision_values()->add_values(row == 0 ? 0 : -1.7976931348623157e+308);
+    response.add_labels(row == 0 ? "" : label);
+  }
+  response.add_contributions()->set_name(output);
+  *response.mutable_contributions(0)->mutable_values() = response.decision_values();
+  return response;
+}
+
+TEST(RowAnswersTest, MemoryIsAskedForBeforeTheRowsAreWritten) {
+  const std::string name(1000, '\n');
+  size_t asked = 0;
+  const MemoryCheck count = [&asked](size_t bytes) {
+    asked += bytes;
+    return absl::OkStatus();
+  };
+  const MemoryCheck refuse = [](size_t) { return absl::UnavailableError("full"); };
+  for (const auto& write : {WriteJsonRows, WriteCsvRows}) {
+    for (const v1::PredictResponse& response : {Named(100, name, "x"), Named(100, "x", name)}) {
+      asked = 0;
+      const absl::StatusOr<std::string> text = write(response, count);
+      ASSERT_TRUE(text.ok());
+      EXPECT_GE(asked + 4096, text->size());
+      EXPECT_LE(asked, 8 * text->size());
+      EXPECT_TRUE(absl::IsUnavailable(write(response, refuse).status()));
+    }
+  }
 }
 
 TEST(RowAnswersTest, AnAnswerThatContradictsItselfIsNotWritten) {
   v1::PredictResponse response = Classes();
   response.mutable_decision_values()->add_values(1);
-  EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response).status()));
-  EXPECT_TRUE(absl::IsInternal(WriteCsvRows(response).status()));
+  EXPECT_TRUE(absl::IsInternal(WriteJsonRows(response, NoLimit).status()));
+  EXPECT_TRUE(absl::IsInternal(WriteCsvRows(response, NoLimit).status()));
 }
 
 }  // namespace
