@@ -79,7 +79,7 @@ AFTER = [
         "unseen_category",
         "{'refuse', 'all_zeros'}",
         "refuse",
-        "A category that ``fit`` did not see is an error in ``predict``, or 0 in the features of all.",
+        "A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.",
     ),
     ("tol", "float", 1e-3, "Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum."),
     ("max_iter", "int", None, "Steps of the learner. None: a million."),

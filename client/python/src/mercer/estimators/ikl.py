@@ -45,8 +45,7 @@ class IKLClassifier(KernelClassifier):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None

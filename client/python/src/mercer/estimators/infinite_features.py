@@ -28,7 +28,8 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         max(0, 1 - y f), which solver admm alone takes. Numbers: square. None has a factor 1/2.
     lambda_ : float, default=0.003
         Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer
-        features; from the maximum on, none. In (0, inf].
+        features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
+        unless the rows are too few. In (0, inf].
     lambda_shared : float, default=inf
         The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that
         part alone. In (0, inf].
@@ -119,8 +120,7 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -275,7 +275,8 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         max(0, 1 - y f), which solver admm alone takes. Numbers: square. None has a factor 1/2.
     lambda_ : float, default=0.003
         Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer
-        features; from the maximum on, none. In (0, inf].
+        features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
+        unless the rows are too few. In (0, inf].
     lambda_shared : float, default=inf
         The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that
         part alone. In (0, inf].
@@ -365,8 +366,7 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None

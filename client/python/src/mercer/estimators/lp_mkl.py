@@ -24,11 +24,12 @@ class LpMKLClassifier(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
-        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
-        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
-        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
-        median.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
+        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
+        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
+        the same multiples of their median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -85,8 +86,7 @@ class LpMKLClassifier(KernelClassifier):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -204,11 +204,12 @@ class LpMKLRegressor(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
-        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
-        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
-        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
-        median.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
+        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
+        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
+        the same multiples of their median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
@@ -267,8 +268,7 @@ class LpMKLRegressor(KernelRegressor):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None

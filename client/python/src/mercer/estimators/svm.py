@@ -22,11 +22,12 @@ class KernelSVC(KernelClassifier):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
-        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
-        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
-        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
-        median.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
+        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
+        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
+        the same multiples of their median.
     C : float, default=1.0
         Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
         [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
@@ -39,8 +40,7 @@ class KernelSVC(KernelClassifier):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
@@ -134,11 +134,12 @@ class KernelSVR(KernelRegressor):
     Parameters
     ----------
     kernels : str or sequence of str, default=None
-        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. None: Gaussians
-        whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training rows; where
-        there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and of each
-        square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of their
-        median.
+        The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
+        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
+        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
+        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
+        the same multiples of their median.
     C : float, default=1.0
         Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
         [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
@@ -153,8 +154,7 @@ class KernelSVR(KernelRegressor):
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
         Whether NaN is an error, or replaced by the mean of the column, a missing category by the most frequent one.
     unseen_category : {'refuse', 'all_zeros'}, default='refuse'
-        Whether a category that ``fit`` did not see is an error in ``predict``, or has the value 0 in the features
-        of all categories.
+        A category that ``fit`` did not see is an error in ``predict``, or has 0 for all categories.
     tol : float, default=0.001
         Relative duality gap to reach, in (0, 1): the certified accuracy of the optimum.
     max_iter : int, default=None
