@@ -68,6 +68,11 @@ export function guessTarget(names: string[]): string {
   return names.find((name) => USUAL_TARGETS.includes(name.toLowerCase())) ?? names.at(-1) ?? '';
 }
 
+/** What the form says of a column; a name like "constructor" is no member of `roles` before it is given one. */
+export function roleOf(roles: Record<string, Role>, name: string): Role {
+  return Object.hasOwn(roles, name) ? (roles[name] ?? 'feature') : 'feature';
+}
+
 /** The first column that is to be predicted; empty: none. */
 export function targetOf(roles: Record<string, Role>): string {
   return Object.keys(roles).find((name) => roles[name] === 'target') ?? '';

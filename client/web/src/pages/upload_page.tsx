@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { uploadDataset } from '../api/calls.ts';
 import { ApiError, isAbort } from '../api/error.ts';
 import { useServices, useTitle } from '../context.tsx';
-import { guessTarget, idFromFile, looksLikeSvmlight, type Preview, previewOf, type Role, ROLE_WORDS, ROLES, targetOf, UPLOAD_PATHS, type UploadForm, uploadHeader, withTarget } from '../form/upload_form.ts';
+import { guessTarget, idFromFile, looksLikeSvmlight, type Preview, previewOf, type Role, ROLE_WORDS, ROLES, roleOf, targetOf, UPLOAD_PATHS, type UploadForm, uploadHeader, withTarget } from '../form/upload_form.ts';
 import { assignViolations } from '../form/violations.ts';
 import { formatBytes, idOf } from '../lib/format.ts';
 import { readHead } from '../lib/read_head.ts';
@@ -163,7 +163,7 @@ function UploadFields({ form, change, names }: { form: UploadForm; change: (part
 }
 
 function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: Record<string, Role>; onChange: (roles: Record<string, Role>) => void }) {
-  const roleOf = (name: string | undefined): Role => roles[name ?? ''] ?? 'feature';
+  const role = (name: string | undefined): Role => roleOf(roles, name ?? '');
   const others = [...new Set(Object.values(roles))].filter((role) => role !== 'feature' && role !== 'target');
   return (
     <Panel title="Columns and first rows">
@@ -172,18 +172,18 @@ function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: R
           <thead>
             <tr>
               {preview.names.map((name, index) => (
-                <th key={index} scope="col" class={`is-${roleOf(name)}`}>
+                <th key={index} scope="col" class={`is-${role(name)}`}>
                   {name}
                 </th>
               ))}
             </tr>
             <tr>
               {preview.names.map((name, index) => (
-                <td key={index} class={`is-${roleOf(name)}`}>
-                  <select aria-label={`Role of ${name}`} value={roleOf(name)} onChange={(event) => onChange({ ...roles, [name]: event.currentTarget.value as Role })}>
-                    {ROLES.map((role) => (
-                      <option key={role} value={role} selected={role === roleOf(name)}>
-                        {role}
+                <td key={index} class={`is-${role(name)}`}>
+                  <select aria-label={`Role of ${name}`} value={role(name)} onChange={(event) => onChange({ ...roles, [name]: event.currentTarget.value as Role })}>
+                    {ROLES.map((choice) => (
+                      <option key={choice} value={choice} selected={choice === role(name)}>
+                        {choice}
                       </option>
                     ))}
                   </select>
@@ -195,7 +195,7 @@ function PreviewPanel({ preview, roles, onChange }: { preview: Preview; roles: R
             {preview.rows.map((row, index) => (
               <tr key={index}>
                 {row.map((cell, place) => (
-                  <td key={place} class={`is-${roleOf(preview.names[place])}`}>
+                  <td key={place} class={`is-${role(preview.names[place])}`}>
                     {cell}
                   </td>
                 ))}
