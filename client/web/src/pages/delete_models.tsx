@@ -21,13 +21,14 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
   const [running, setRunning] = useState(false);
   const [refusal, setRefusal] = useState<unknown>();
   const names = models.map((model) => partsOf(model.name).model);
-  const { value: versions, error } = useLoad(
-    (signal) => Promise.all(names.map((name) => listVersions(client, `models/${name}`, signal))),
+  // Each deletion carries its name: `models` may have shrunk before the next answer is here.
+  const { value: deletions, error } = useLoad(
+    (signal) =>
+      Promise.all(models.map(async (model) => deletionOf(model, await listVersions(client, `models/${partsOf(model.name).model}`, signal), true))),
     [names.join()],
   );
-  const deletions = versions && models.map((model, index) => deletionOf(model, versions[index] ?? [model], true));
-  const count = (versions ?? []).reduce((sum, of) => sum + of.length, 0);
-  const blocking = (deletions ?? []).flatMap((deletion, index) => deletion.blocking.map((line) => `${names[index]}: ${line}`));
+  const count = (deletions ?? []).reduce((sum, { going }) => sum + going.length, 0);
+  const blocking = (deletions ?? []).flatMap((deletion) => deletion.blocking.map((line) => `${partsOf(deletion.name).model}: ${line}`));
   // One after the other: an error leaves the others as they are, and says which one it is.
   const remove = async () => {
     setRunning(true);
@@ -51,13 +52,13 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
       onYes={() => void remove()}
       onNo={onNo}
     >
-      {versions ? (
+      {deletions ? (
         <>
           <p>These go with all their versions, and cannot be brought back:</p>
           <ul class="going" aria-label="What goes">
-            {names.map((name, index) => (
+            {deletions.map(({ name, going }) => (
               <li key={name}>
-                {name}: {versions[index]?.length === 1 ? '1 version' : `${versions[index]?.length ?? 0} versions`}
+                {partsOf(name).model}: {going.length === 1 ? '1 version' : `${going.length} versions`}
               </li>
             ))}
           </ul>
