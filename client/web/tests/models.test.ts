@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics } from '../src/lib/models.ts';
+import { certificateWords, headlineMetrics, mainMetric, metricSource, pathOf, plainMetrics, taskMetrics, tasksText, validationMetrics, warningsOf } from '../src/lib/models.ts';
 import type { Metric, Model } from '../src/api/model_types.ts';
 
 const rank: Metric = { name: 'low_rank.joint_rank', value: 312 };
@@ -31,6 +31,14 @@ test('tasks are named, many of them are counted', () => {
   assert.equal(tasksText({ column: 'subject', names: ['ann', 'bob'] }), 'tasks ann, bob (column subject)');
   const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
   assert.equal(tasksText({ column: 'subject', names }), '20 tasks: s0, s1, s2, s3, s4, s5, … (column subject)');
+});
+
+test('warnings are the model\'s, and before there is one the decisions of the request', () => {
+  const request = { decisions: [{ message: 'y is a number' }] };
+  assert.deepEqual(warningsOf(undefined, request), ['y is a number']);
+  assert.deepEqual(warningsOf({ ...modelWith([]), warnings: [{ message: 'worse than the mean' }] }, request), ['worse than the mean']);
+  assert.deepEqual(warningsOf(modelWith([]), request), []);
+  assert.deepEqual(plainMetrics(modelWith([{ name: 'limit_reached.max_groups', value: 50 }])), []);
 });
 
 test('metrics of single tasks stand apart', () => {

@@ -1,5 +1,5 @@
 // Models and predictions, as types.ts says.
-import type { Int64, Labels, Real, TrainRequest } from './types.ts';
+import type { Int64, Labels, Real, TrainRequest, Warning } from './types.ts';
 
 export interface Matrix {
   rows?: Int64;
@@ -87,6 +87,7 @@ export interface Model {
   certificate?: Certificate;
   stopReason?: string;
   metrics?: Metric[];
+  warnings?: Warning[];
   kernelWeights?: KernelWeights;
   featureWeights?: FeatureWeights;
   numSupportVectors?: Int64;

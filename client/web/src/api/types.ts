@@ -102,6 +102,12 @@ export interface KernelGrid {
 export type LearnerOptions = { kernels?: KernelGrid[] } & Record<string, unknown>;
 export type Learner = Record<string, LearnerOptions>;
 
+/** A sentence for people, with a code for programs. */
+export interface Warning {
+  code?: string;
+  message?: string;
+}
+
 export interface TrainRequest {
   data?: { dataset?: string; role?: string }[];
   task?: string;
@@ -113,6 +119,8 @@ export interface TrainRequest {
   preprocessing?: { scaling?: string; imputation?: string; unseenCategory?: string; blocks?: string[] };
   validation?: { holdOut?: { fraction?: Real }; folds?: { count?: number } };
   path?: { option?: string; values?: Real[]; keepAll?: boolean };
+  /** What the server decided where the request was silent. */
+  decisions?: Warning[];
   classWeights?: { weighting?: string; weights?: Record<string, Real> };
   seed?: Int64;
   threads?: number;

@@ -1,5 +1,6 @@
 // What the pages say of models.
 import type { AliasChange, Certificate, Metric, Model, OptionSetting } from '../api/model_types.ts';
+import type { TrainRequest } from '../api/types.ts';
 import { formatPercent, formatReal, metricWords, wordsOf } from './format.ts';
 import { textFromReal } from './numbers.ts';
 
@@ -67,9 +68,14 @@ export function pathOf(model: Model): { score: string; values: PathValue[] } {
 
 const OF_TASK = /^(?:held_out|folds)\.task\.(.*)\.([^.]+)$/s;
 
-/** Metrics but for those of a path, and of single tasks. */
+/** Metrics but for those of a path, of single tasks, and limits that were reached, which warnings put into words. */
 export function plainMetrics(model: Model): Metric[] {
-  return (model.metrics ?? []).filter(({ name }) => !name?.startsWith('path.') && !OF_TASK.test(name ?? ''));
+  return (model.metrics ?? []).filter(({ name }) => !/^(path|limit_reached)\./.test(name ?? '') && !OF_TASK.test(name ?? ''));
+}
+
+/** What the server has to say of a training: of its model, or before there is one what it decided for the request. */
+export function warningsOf(model: Model | undefined, request: TrainRequest | undefined): string[] {
+  return (model ? model.warnings : request?.decisions)?.flatMap(({ message }) => message ?? []) ?? [];
 }
 
 /** What "folds.task.ann.rmse" says of each task that was measured. */

@@ -7,12 +7,12 @@ import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
-import { headlineMetrics, metricNote, metricText } from '../lib/models.ts';
+import { headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
 import { activeKernels } from '../lib/weights.ts';
 import { isFinal } from '../live/job_store.ts';
 import { Link } from '../router.tsx';
-import { ConfirmDialog, Failure, Loading, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
+import { ConfirmDialog, Failure, Loading, Notices, PageHeader, ProgressBar, StateBadge, Tile } from '../ui/parts.tsx';
 import { JobCharts } from './job_charts.tsx';
 import { PathPanel } from './path_panel.tsx';
 import { AttemptList, EventLog, RequestView, StageList } from './job_details.tsx';
@@ -42,6 +42,7 @@ export function JobPage({ id }: { id: string }) {
       <JobHeader job={job} />
       {job.error ? <Failure error={errorOfStatus(job.error)} /> : null}
       {progressError ? <Failure error={errorOfStatus(progressError)} /> : null}
+      <Notices texts={warningsOf(model, job.request)} />
       <JobTiles job={job} model={model} />
       {model ? <PathPanel model={model} /> : null}
       <JobCharts job={job} />

@@ -6,9 +6,9 @@ import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress } from '../lib/model_list.ts';
-import { aliasOf, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics } from '../lib/models.ts';
+import { aliasOf, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
 import { Link } from '../router.tsx';
-import { Definitions, Failure, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
+import { Definitions, Failure, Loading, Notices, PageHeader, Panel, Tile } from '../ui/parts.tsx';
 import { AliasesPanel } from './aliases_panel.tsx';
 import { CertificatePanel } from './certificate_panel.tsx';
 import { DeleteModelButton } from './delete_model.tsx';
@@ -29,6 +29,7 @@ export function ModelPage({ name }: { name: string }) {
   return (
     <>
       <ModelHeader model={model} onDelete={reload} />
+      <Notices texts={warningsOf(model, undefined)} />
       <MetricTiles model={model} />
       <div class="columns wide-first">
         <div class="stack">

@@ -88,6 +88,19 @@ export function Empty({ title, children, action }: { title: string; children: Co
   );
 }
 
+/** Sentences that are to be read before the figures. */
+export function Notices({ texts }: { texts: string[] }) {
+  return (
+    <>
+      {texts.map((text) => (
+        <p key={text} class="notice" role="note">
+          {text}
+        </p>
+      ))}
+    </>
+  );
+}
+
 /** An error in the service's words; `role=alert`, so that it is read out. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined || error === null) return null;
