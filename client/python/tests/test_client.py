@@ -347,7 +347,9 @@ def test_cancel_and_stop(client, long_training):
 def test_progress_goes_on_across_a_restart(server, long_training):
     features, labels, arguments = long_training
     client = mercer.connect(server.address)
-    job = client.train(client.upload(features, labels), **arguments)
+    # Longer than the client may wait before it looks for the server again.
+    longer = {**arguments, "options": {"C": 1e6, "p": 1.0}, "relative_gap": 1e-12}
+    job = client.train(client.upload(features, labels), **longer)
     events = []
 
     def restart():

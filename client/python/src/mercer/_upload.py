@@ -101,7 +101,7 @@ class Upload:
             # An attempt that was thought lost had arrived, or somebody else was faster.
             found = self._find(name)
             if found is None and not dataset_id and self._connection.caller:
-                # It is another's, and this caller may not look at it: he gets one of his own, the same whenever he repeats this.
+                # It is another's, and this caller may not look at it. He gets one of his own, the same each time.
                 return self.run(f"{name}-{self._connection.caller}", display_name, labels)
             if found is None:
                 raise
