@@ -290,8 +290,11 @@ absl::StatusOr<PinnedBlob> DiskBlobStore::Pin(const std::string& digest) {
 }
 
 std::shared_ptr<void> DiskBlobStore::HoldDeletions() {
-  absl::MutexLock lock(&pins_->mutex);
-  ++pins_->holds;
+  {
+    absl::MutexLock lock(&pins_->mutex);
+    ++pins_->holds;
+  }
+  // Behind the lock: where there is no memory for the pointer, what releases it is called at once.
   return std::shared_ptr<void>(pins_.get(), [pins = pins_](void*) {
     absl::MutexLock released(&pins->mutex);
     --pins->holds;
