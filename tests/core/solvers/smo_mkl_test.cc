@@ -17,7 +17,8 @@ double NormOf(const Vector& values, double p) {
   return std::pow(values.array().pow(p).sum(), 1 / p);
 }
 
-// The bounds of a point from the Gram matrices, by the formulas of the specification.
+// The bounds of a point from the Gram matrices, by the formulas of docs/mathematics/lp_mkl.md,
+// section 6.
 SmoMklCertificate Recompute(const SmoMklCase& given, const SmoMklOptions& options,
                             const SmoMklPoint& point) {
   const double q = options.p / (options.p - 1);
@@ -44,7 +45,7 @@ SmoMklCertificate Recompute(const SmoMklCase& given, const SmoMklOptions& option
   return found;
 }
 
-TEST(SmoMklTest, CertificateIsThatOfTheSpecification) {
+TEST(SmoMklTest, CertificateFollowsFromTheGramMatrices) {
   for (const LossKind kind : {LossKind::kHinge, LossKind::kEpsilonInsensitive}) {
     for (const double p : {1.05, 1.5, 2.0, 4.0, 8.0}) {
       for (const double lambda : {0.0, 0.3}) {

@@ -1,5 +1,4 @@
-// What must hold for the support vector machine on any data: the specification of mixed-norm MKL,
-// section (i).
+// What must hold for the support vector machine on any data: docs/mathematics/svm.md, section 6.
 #include <algorithm>
 #include <cmath>
 #include <memory>

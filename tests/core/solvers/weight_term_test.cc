@@ -49,7 +49,7 @@ double DualValue(const EnergyCurve& curve, double p, double penalty, double t) {
   return t * curve.linear - (penalty == 0 ? 0.5 * norm : norm * norm / (8 * penalty));
 }
 
-TEST(WeightTermTest, DualCostAndWeightsAreThoseOfTheSpecification) {
+TEST(WeightTermTest, DualCostAndWeightsAreTheirFormulas) {
   RandomStream random(3, "weight term");
   for (const double p : kNorms) {
     for (const double penalty : kPenalties) {
@@ -147,7 +147,8 @@ TEST(WeightTermTest, TiesOfManyKernelsAreExactNextToOne) {
   }
 }
 
-// The quartic of the penalised form with p = 2: its slope is a cubic of the specification.
+// The quartic of the penalised form with p = 2: its slope is the cubic of docs/mathematics/lp_mkl.md,
+// section 7.
 TEST(WeightTermTest, StepOfPenalisedSquaresIsTheRootOfTheCubic) {
   RandomStream random(9, "weight term cubic");
   for (const double penalty : {0.1, 1.0, 10.0}) {

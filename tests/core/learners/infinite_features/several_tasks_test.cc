@@ -1,5 +1,5 @@
-// Tasks with rows of their own: properties of section (i) of the specification of learning with infinitely many features, and its
-// fixture of tasks with different data.
+// Tasks with rows of their own: properties of docs/mathematics/infinite_features.md, section 10, and
+// the fixture of tasks with different data.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -113,7 +113,7 @@ TEST(SeveralTasksTest, FindsTheOptimumOfTasksWithDataOfTheirOwn) {
   }
 }
 
-// Property 7: exponent 1 lets each task choose its own features.
+// Property 6: exponent 1 lets each task choose its own features.
 TEST(SeveralTasksTest, WithNothingSharedEachTaskIsOnItsOwn) {
   const std::vector<TaskRows> tasks = {NoisyTask(40, 1), NoisyTask(70, 2), NoisyTask(25, 4)};
   const OptionValues options = Merge(kColumns, {{"lambda", 2.0}, {"penalty_q", 1.0}});
@@ -131,7 +131,7 @@ TEST(SeveralTasksTest, WithNothingSharedEachTaskIsOnItsOwn) {
   EXPECT_NEAR(together.certificate.primal, objective, 1e-8 * objective);
 }
 
-// Property 5: below sqrt(tasks) times lambda all weight is shared, above it none is.
+// Property 4: below sqrt(tasks) times lambda all weight is shared, above it none is.
 TEST(SeveralTasksTest, EqualTasksShareAllOrNothing) {
   const TaskRows task = NoisyTask(50, 2);
   const TrainingProblem problem = ProblemOfTasks(TargetKind::kRegression, {task, task, task});

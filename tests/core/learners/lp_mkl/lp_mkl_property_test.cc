@@ -1,5 +1,4 @@
-// Section (i) of the specification of lp-norm MKL, as far as it concerns exact kernels, and
-// degenerate data.
+// docs/mathematics/lp_mkl.md, section 10, as far as it concerns exact kernels, and degenerate data.
 #include <algorithm>
 #include <cmath>
 #include <string>

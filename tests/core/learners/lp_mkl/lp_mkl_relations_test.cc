@@ -1,6 +1,6 @@
 // lp_mkl against other ways to the same solution: an independent dense solver, the plain support
-// vector machine, closed forms of the weights, the penalised form, other codings. Items of section
-// (i) of the specification of lp-norm MKL.
+// vector machine, closed forms of the weights, the penalised form, other codings. Items of
+// docs/mathematics/lp_mkl.md, section 10.
 #include <algorithm>
 #include <cmath>
 
@@ -123,7 +123,7 @@ TEST(LpMklRelationsTest, IdenticalKernelsShareTheirWeight) {
   EXPECT_NEAR(twice.weights()(1) + twice.weights()(2), once.weights()(1), 1e-3);
 }
 
-// Item 7: with exact SVMs the closed form of the weights never raises the SVM's optimum.
+// Item 5: with exact SVMs the closed form of the weights never raises the SVM's optimum.
 TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
   const Cloud cloud = OverlappingClouds(40, 2, 34);
   const std::vector<Matrix> grams = ThreeGrams(cloud.x);
@@ -164,9 +164,9 @@ TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
   }
 }
 
-// Item 15: the constrained solution for C' is, scaled, the solution of the penalised form with C =
-// C' / tau and the lambda for which |d|_p = tau: its primal and dual value (section (a)) meet
-// there.
+// Item 9: the constrained solution for C' is, scaled, the solution of the penalised form with
+// C = C' / tau and the lambda for which |d|_p = tau: its primal and dual value
+// (docs/mathematics/lp_mkl.md, section 7) meet there.
 TEST(LpMklRelationsTest, PenalisedAndConstrainedFormCoincide) {
   const Cloud cloud = OverlappingClouds(40, 2, 35);
   const std::vector<Matrix> grams = ThreeGrams(cloud.x);
@@ -197,7 +197,7 @@ TEST(LpMklRelationsTest, PenalisedAndConstrainedFormCoincide) {
   }
 }
 
-// Item 16: for separable data the optimum no longer depends on a large C.
+// Item 10: for separable data the optimum no longer depends on a large C.
 TEST(LpMklRelationsTest, OptimumOfSeparableDataIsConstantBeyondSomeCost) {
   Cloud cloud = OverlappingClouds(30, 2, 36);
   for (Index i = 0; i < 30; ++i) {
@@ -216,7 +216,7 @@ TEST(LpMklRelationsTest, OptimumOfSeparableDataIsConstantBeyondSomeCost) {
   }
 }
 
-// Item 21: one-vs-all of two classes is the binary problem and its mirror image.
+// Item 11: one-vs-all of two classes is the binary problem and its mirror image.
 TEST(LpMklRelationsTest, OneVsAllOfTwoClassesIsTheBinaryProblemTwice) {
   const Cloud cloud = OverlappingClouds(50, 2, 37);
   TrainingProblem binary = GaussianProblem(cloud.x, cloud.labels, kThreeWidths);
