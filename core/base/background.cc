@@ -12,11 +12,13 @@ namespace mercer {
 namespace {
 
 constexpr int kLargestNice = 19;
-// What Linux 6.12 and later call the slice of a thread: one with a shorter slice, as all have that did not ask for another,
-// takes the processor from it the moment that it wakes up. Otherwise it would wait for the end of the slice.
+// What Linux 6.12 and later call the slice of a thread: one with a shorter slice, as all have that
+// did not ask for another, takes the processor from it the moment that it wakes up. Otherwise it
+// would wait for the end of the slice.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(20);
 
-// The kernel's SCHED_FLAG_KEEP_POLICY: whoever has started the process as a batch or for idle moments means it.
+// The kernel's SCHED_FLAG_KEEP_POLICY: whoever has started the process as a batch or for idle
+// moments means it.
 constexpr uint64_t kKeepPolicy = 0x08;
 
 // The kernel's struct sched_attr, which the C library of Debian 12 does not have.
@@ -50,8 +52,8 @@ void EnterBackground() {
     return;
   }
   in_background = true;
-  // On Linux the number of a process stands for its first thread, and 0 for the calling one. That one may have
-  // inherited a lower priority already, when a thread in the background has made it.
+  // On Linux the number of a process stands for its first thread, and 0 for the calling one. That
+  // one may have inherited a lower priority already, when a thread in the background has made it.
   errno = 0;
   const int nice = getpriority(PRIO_PROCESS, static_cast<id_t>(getpid()));
   if (errno == 0) {

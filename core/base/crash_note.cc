@@ -10,7 +10,8 @@ namespace mercer {
 namespace {
 
 constexpr std::array kCrashSignals = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-// Of a handler that copies a line and writes it, under the frame of a current CPU's registers (up to about 10 KiB).
+// The stack of the handler. It copies a line and writes it, on top of the frame into which a
+// current processor saves its registers (up to about 10 KiB).
 constexpr size_t kStackBytes = size_t{64} << 10;
 
 // A handler has nothing but what is global.
@@ -44,7 +45,8 @@ extern "C" void NoteCrash(int number, siginfo_t* info, void* /*context*/) {
       sigaction(number, &former_actions[i], nullptr);
     }
   }
-  // A fault of the processor repeats on return. A signal that was sent does not: it stays pending until then.
+  // A fault of the processor repeats on return. A signal that was sent does not: it stays pending
+  // until then.
   if (info->si_code <= 0) {
     raise(number);
   }

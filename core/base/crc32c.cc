@@ -35,7 +35,8 @@ uint32_t ByteAt(std::string_view bytes, size_t position) {
   return static_cast<unsigned char>(bytes[position]);
 }
 
-// Eight bytes at once: their remainders are independent, so the processor looks them up side by side.
+// Eight bytes at once: their remainders are independent, so the processor looks them up side by
+// side.
 uint32_t TakeStride(std::string_view bytes, size_t position, uint32_t remainder) {
   uint32_t result = 0;
   for (size_t k = 0; k < kStride; ++k) {

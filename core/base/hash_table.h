@@ -1,5 +1,6 @@
-// Hash tables that stay whole when memory runs out. Those of Abseil 20220623, which Debian 12 has, do not: one that finds no memory to
-// grow has taken its new capacity already, and frees what was never allocated.
+// Hash tables that stay whole when memory runs out. Those of Abseil 20220623, which Debian 12 has,
+// do not: one that finds no memory to grow has taken its new capacity already, and frees what was
+// never allocated.
 #pragma once
 
 #include <functional>

@@ -20,17 +20,18 @@ enum class InterruptionCause : uint8_t { kNone = 0, kStopRequested = 1, kDeadlin
 // Thread-safe.
 class Interruption {
  public:
-  // `deadline` is a time of `clock`, which must outlive this; InfiniteDuration: none. `stop_requested` may be called by
-  // every thread of the work, about once per millisecond; null: never.
+  // `deadline` is a time of `clock`, which must outlive this; InfiniteDuration: none.
+  // `stop_requested` may be called by every thread of the work, about once per millisecond; null:
+  // never.
   Interruption(absl::Duration deadline, std::function<bool()> stop_requested,
                const SteadyClock& clock = SystemSteadyClock());
 
   // True once there is a cause, and from then on: work that was left out for it is never taken for
   // done, whatever becomes of clock and wish.
   bool requested() const;
-  // Until the deadline, not below zero; infinite when there is none.
+  // How long it is until the deadline: never negative, and infinite when there is none.
   absl::Duration TimeLeft() const;
-  // The first cause seen.
+  // Why the work was interrupted: the first cause that was seen.
   InterruptionCause cause() const { return cause_.load(std::memory_order_relaxed); }
 
  private:

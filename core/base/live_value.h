@@ -8,8 +8,8 @@
 
 namespace mercer {
 
-// Reads and writes as a T does. Thread-safe: each read sees one value as a whole, so whoever decides something by it
-// more than once reads it once.
+// Reads and writes as a T does. Thread-safe: each read sees one value as a whole, so whoever
+// decides something by it more than once reads it once.
 template <typename T>
 class LiveValue {
  public:

@@ -1,6 +1,7 @@
-// The entries of Eigen's matrices whose sizes are known at run time only, in place of Eigen 3.4's own: that frees the entries that a
-// matrix has before it asks for those of another size, and when there is no memory for them the destructor frees the first again.
-// Here such a matrix is left empty.
+// The entries of Eigen's matrices whose sizes are known at run time only, in place of Eigen 3.4's
+// own: that frees the entries that a matrix has before it asks for those of another size, and when
+// there is no memory for them the destructor frees the first again. Here such a matrix is left
+// empty.
 #pragma once
 
 #include <type_traits>

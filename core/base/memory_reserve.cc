@@ -70,7 +70,8 @@ class Reserve {
 // A handler takes no arguments.
 constinit Reserve reserve;
 
-// Whether there is memory after all: others have given theirs back, or too much was asked for at once.
+// Whether there is memory after all: others have given theirs back, or too much was asked for at
+// once.
 bool HasMemory() {
   void* const block = Map();
   return block != nullptr && munmap(block, kBlockBytes) == 0;

@@ -15,7 +15,8 @@ namespace mercer {
 namespace {
 
 std::string FormatReal(double value) {
-  // The shortest of the two forms that reads back exactly. absl::StrFormat ends the process when it finds no memory.
+  // The shortest of the two forms that reads back exactly. absl::StrFormat ends the process when it
+  // finds no memory.
   std::array<char, 32> text;
   double back = 0;
   absl::SNPrintF(text.data(), text.size(), "%.15g", value);

@@ -47,10 +47,10 @@ struct OptionDoc {
   double max = kInfinity;   // numeric types: largest allowed value
   bool min_open = false;    // the bound itself is not allowed
   bool max_open = false;
-  std::string source =
-      {};  // where the default comes from: paper and equation, or specification section
-  bool regression_only =
-      false;  // refused, rather than ignored, when it is given for classification
+  // Where the default comes from: the paper and its table, a measurement, or "chosen here".
+  std::string source = {};
+  // True: the option is refused, rather than ignored, when it is given for classification.
+  bool regression_only = false;
   std::vector<std::string> classification_choices = {};  // kChoice: refused for regression
   std::vector<std::string> regression_choices = {};      // kChoice: refused for classification
 };
@@ -64,9 +64,9 @@ struct OptionField {
 };
 
 std::string_view OptionTypeName(OptionType type);
-// "0.001", "newton", "[1, 2]", "true".
+// A value as a person writes it: "0.001", "newton", "[1, 2]", "true".
 std::string FormatOptionValue(const OptionValue& value);
-// "(0, inf)", "one of newton, alternation".
+// The allowed values as a person reads them: "(0, inf)", "one of newton, alternation".
 std::string FormatOptionRange(const OptionField& field);
 // Whether a choice of the field may be made for regression, or for classification.
 bool FitsKind(const OptionField& field, const std::string& choice, bool regression);

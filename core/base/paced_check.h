@@ -13,7 +13,8 @@ class PacedCheck {
  public:
   explicit PacedCheck(const RunContext& context) : context_(context) {}
 
-  // After so many numbers were computed or copied, or before. Errors: kCancelled.
+  // To be called whenever so many more numbers were computed or copied, before or after it happens.
+  // Errors: kCancelled.
   absl::Status After(Index numbers) {
     done_ += numbers;
     if (done_ < kNumbersPerCheck) {

@@ -10,8 +10,8 @@
 #include "core/base/crash_note.h"
 #include "core/base/memory_reserve.h"
 
-// Weak, so that a program that multiplies no matrices, such as the command line, does not load OpenBLAS, whose threads begin then and
-// take signals.
+// Weak, so that a program that multiplies no matrices, such as the command line, does not load
+// OpenBLAS, whose threads begin then and take signals.
 extern "C" void openblas_set_num_threads(int num_threads) __attribute__((weak));
 
 namespace mercer {

@@ -23,7 +23,8 @@ class ParallelLoop {
   int num_threads() const { return num_threads_; }
 
   // Calls body(begin, end) for the blocks [0, block), [block, 2 block), ... of [0, size), in any
-  // order, concurrently; block >= 1. Returns when all calls have returned. What `body` throws is thrown again here.
+  // order, concurrently; block >= 1. Returns when all calls have returned. What `body` throws is
+  // thrown again here.
   void ForBlocks(Index size, Index block,
                  const std::function<void(Index begin, Index end)>& body) const;
 

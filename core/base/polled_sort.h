@@ -11,8 +11,9 @@
 
 namespace mercer {
 
-// As std::sort, by short pieces that are merged pair by pair. The order of equal values depends on them alone. Errors: kCancelled,
-// with the values in any order.
+// Sorts as std::sort does, but by short pieces that are merged pair by pair, so that a long sort
+// can be cancelled. The order of equal values depends on nothing but the input. Errors: kCancelled, with
+// the values in any order.
 template <typename Value, typename Less>
 absl::Status SortPolled(std::vector<Value>& values, const Less& less, const RunContext& context) {
   constexpr size_t kPiece = size_t{1} << 16;  // some milliseconds

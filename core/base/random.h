@@ -35,7 +35,7 @@ class RandomStream {
   // Standard normal (Box-Muller; two uniforms per value, so that position and value stay in step).
   double Normal();
 
-  // Fisher-Yates.
+  // Puts the values into random order, each order with the same probability (Fisher and Yates).
   template <typename T>
   void Shuffle(std::vector<T>& values) {
     for (size_t i = values.size(); i > 1; --i) {

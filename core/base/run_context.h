@@ -50,7 +50,7 @@ class RunContext {
   bool interrupted() const {
     return interruption_ != nullptr && interruption_->requested() && !cancellation_.cancelled();
   }
-  // Until a deadline that is in force; infinite when there is none.
+  // How long it is until a deadline that is in force; infinite when there is none.
   absl::Duration TimeLeft() const {
     return interruption_ != nullptr ? interruption_->TimeLeft() : absl::InfiniteDuration();
   }
@@ -59,17 +59,18 @@ class RunContext {
   const ParallelLoop& parallel() const { return parallel_; }
   SharedCache& cache() const { return *cache_; }
 
-  // Where tables that are too large for memory are kept; null: all are in memory. Must outlive this. What is computed does not
-  // depend on it.
+  // Where tables that are too large for memory are kept; null: all are in memory. Must outlive
+  // this. What is computed does not depend on it.
   const ScratchSpace* scratch() const { return scratch_; }
   void set_scratch(const ScratchSpace* scratch) { scratch_ = scratch; }
 
-  // What limits of time are measured by: the system's, unless another is set, which must outlive this.
+  // What limits of time are measured by: the system's, unless another is set, which must outlive
+  // this.
   const SteadyClock& clock() const { return *clock_; }
   void set_clock(const SteadyClock* clock) { clock_ = clock; }
 
-  // Tells the observer what is going on inside a step, and how much of that is done, in [0, 1], where it is known. Cheap; call it
-  // freely.
+  // Tells the observer what is going on inside a step, and how much of that is done, in [0, 1],
+  // where it is known. Cheap; call it freely.
   void ReportStage(std::string_view stage, std::optional<double> fraction = std::nullopt) const {
     if (stage_callback_) {
       stage_callback_(stage, fraction);

@@ -44,7 +44,8 @@ absl::Status ScratchError(int error, const char* what, const std::string& folder
   }
 }
 
-// A file that has no name, or loses it at once on a file system that makes none without. Negative: see errno.
+// A file that has no name, or loses it at once on a file system that makes none without. Negative:
+// see errno.
 int OpenNameless(const std::string& folder) {
   const int descriptor = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) {

@@ -22,7 +22,8 @@ void SharedCache::Insert(const std::string& key, size_t bytes, std::shared_ptr<c
   if (bytes > capacity_bytes_ || index_.count(key) > 0) {
     return;
   }
-  // What may find no memory comes before any change.
+  // Everything that may run out of memory comes before any change, so that a failure leaves the
+  // cache as it was.
   std::list<Entry> entry;
   entry.push_front({key, bytes, std::move(value)});
   index_.emplace(key, entry.begin());

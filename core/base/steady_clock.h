@@ -1,5 +1,5 @@
-// Time that never jumps: what limits and durations are measured by. The wall clock is set by people and by the network;
-// a limit that reads it ends a run that has hardly begun, or never.
+// Time that never jumps: what limits and durations are measured by. The wall clock is set by people
+// and by the network; a limit that reads it ends a run that has hardly begun, or never.
 #pragma once
 
 #include "absl/time/time.h"
@@ -10,11 +10,11 @@ namespace mercer {
 class SteadyClock {
  public:
   virtual ~SteadyClock() = default;
-  // Since some start; never less than before.
+  // The time since some start; it never goes back.
   virtual absl::Duration Monotonic() const = 0;
 };
 
-// That of the system. Lives for ever.
+// The clock of the system. It lives for ever.
 const SteadyClock& SystemSteadyClock();
 
 }  // namespace mercer

@@ -23,8 +23,8 @@ int64_t Lower(int64_t limit, const std::string& path) {
                                                                      : limit;
 }
 
-// The limits of `group` ("/a/b") and of all groups around it. Within a container the file system may
-// show its own group as the outermost, whatever its name.
+// The limits of `group` ("/a/b") and of all groups around it. Within a container the file system
+// may show its own group as the outermost, whatever its name.
 int64_t LowerByGroups(int64_t limit, const std::string& folder, std::string group,
                       const char* name) {
   limit = Lower(limit, absl::StrCat(folder, "/", name));
@@ -41,7 +41,8 @@ int64_t UsableMemory(const std::string& root) {
   int64_t limit = MachineMemory();
   const std::string folder = absl::StrCat(root, "/sys/fs/cgroup");
   std::ifstream groups(absl::StrCat(root, "/proc/self/cgroup"));
-  // "0::/group" is of version 2, "4:memory:/group" of version 1.
+  // Each line names a control group: "0::/group" one of version 2, "4:memory:/group" one of version
+  // 1.
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':');
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);

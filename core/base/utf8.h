@@ -6,8 +6,8 @@
 
 namespace mercer {
 
-// Length of the well-formed UTF-8 sequence at the beginning of `text`, which is not empty; 0 when there is none (RFC
-// 3629, section 4).
+// Length of the well-formed UTF-8 sequence at the beginning of `text`, which is not empty; 0 when
+// there is none (RFC 3629, section 4).
 size_t Utf8Length(std::string_view text);
 
 // Whether all of `text` is well-formed UTF-8.
