@@ -32,8 +32,9 @@ absl::StatusOr<std::vector<SourceColumn>> MatchColumns(const Dataset& dataset,
                                                        const BlockTransform& transform,
                                                        size_t num_model_blocks);
 
-// Errors: kResourceExhausted when a dense table of so many columns, with these rows in memory (0: a run that has a scratch space
-// keeps them there), and what is known about each column take more than 8 GiB.
+// Errors: kResourceExhausted when a dense table of so many columns, with these rows in memory (0: a
+// run that has a scratch space keeps them there), and what is known about each column take more
+// than 8 GiB.
 absl::Status CheckTableSize(std::string_view block, Index rows_in_memory, Index columns);
 
 // Name of a column of the model for messages: "block[3]" when it has none.

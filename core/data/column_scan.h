@@ -36,9 +36,10 @@ inline PlaceKey KeyOfPlace(Index place) {
 
 inline constexpr uint64_t kMissingBits = 0x7FF8000000000000u;
 
-// The halves of the number's bits, each shifted by its key (modulo 2^32), multiplied; less the same of a zero, so that stored
-// and implied zeros are alike. The hash of a row or column is the sum (the construction is NH of Black, Halevi, Krawczyk,
-// Krovetz, Rogaway: UMAC, 1999: two rows have the same with a probability of about 2^-32).
+// The halves of the number's bits, each shifted by its key (modulo 2^32), multiplied; less the same
+// of a zero, so that stored and implied zeros are alike. The hash of a row or column is the sum
+// (the construction is NH of Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, 1999: two rows have
+// the same with a probability of about 2^-32).
 inline uint64_t CellHash(double value, const PlaceKey& key) {
   const uint64_t bits = std::isnan(value) ? kMissingBits : std::bit_cast<uint64_t>(value + 0.0);
   return uint64_t{static_cast<uint32_t>(bits) + key.low} *
@@ -50,8 +51,8 @@ struct ColumnScan {
   int64_t missing = 0;
   std::vector<int64_t> missing_rows;
   int64_t nonzeros = 0;  // known ones
-  // Boyer and Moore's majority vote among the known values that are not zero: if one value has more than half of them, it
-  // is the candidate, with at least as many votes as its surplus.
+  // Boyer and Moore's majority vote among the known values that are not zero: if one value has more
+  // than half of them, it is the candidate, with at least as many votes as its surplus.
   double candidate = 0;
   int64_t votes = 0;
   double min = kInfinity;  // of the values visited

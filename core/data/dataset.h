@@ -131,12 +131,12 @@ absl::Status ValidateDataset(const Dataset& dataset);
 // The same but for the values in dense blocks, which were looked at before.
 absl::Status ValidateAroundDenseValues(const Dataset& dataset);
 
-// Of a column, a block or a square; and of a category.
+// The longest name of a column, a block, a square block or a category.
 inline constexpr size_t kMaxNameBytes = 1024;
 inline constexpr size_t kMaxCategoryBytes = size_t{64} << 10;
 
-// Asked where data comes in, not of data that is kept: names are written into every model and many messages. Errors:
-// kInvalidArgument with reason BAD_HEADER.
+// Asked where data comes in, not of data that is kept: names are written into every model and many
+// messages. Errors: kInvalidArgument with reason BAD_HEADER.
 absl::Status CheckNameLengths(const Dataset& dataset);
 
 // The rows `rows` (indices into `dataset`, repeated ones allowed) as a data set of their own. A

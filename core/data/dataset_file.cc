@@ -119,7 +119,7 @@ absl::Status WriteDoubles(const double* values, size_t count, ByteSink& sink) {
   return absl::OkStatus();
 }
 
-// One section, and the zeros behind it.
+// Writes one section and the zeros that fill it up to the next boundary.
 absl::Status WriteSection(const void* data, size_t size, bool doubles, ByteSink& sink) {
   if (doubles) {
     MERCER_RETURN_IF_ERROR(

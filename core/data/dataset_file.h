@@ -23,9 +23,10 @@ class ByteSink {
 // Writes the canonical form: equal data sets give equal bytes.
 absl::Status EncodeDataset(const Dataset& dataset, ByteSink& sink);
 
-// The same bytes in pieces, for a data set whose first block is dense and whose numbers come row by row: EncodeBeginning; then
-// the numbers of that block, NaN in one form (MakeMissingAlike); then EncodeRest. `dataset` has all shapes from the beginning;
-// the numbers of its first block are not read.
+// The same bytes in pieces, for a data set whose first block is dense and whose numbers come row by
+// row: EncodeBeginning; then the numbers of that block, NaN in one form (MakeMissingAlike); then
+// EncodeRest. `dataset` has all shapes from the beginning; the numbers of its first block are not
+// read.
 absl::Status EncodeBeginning(const Dataset& dataset, ByteSink& sink);
 absl::Status EncodeRest(const Dataset& dataset, ByteSink& sink);
 // Gives every NaN the form that it has in the file.

@@ -14,8 +14,8 @@
 #define MERCER_DENSE_SCAN_PIECE
 namespace mercer::quality {
 
-constexpr Index kScannedRows =
-    64;  // at once: they stay in the first cache while their columns are visited
+// At once: they stay in the first cache while their columns are visited.
+constexpr Index kScannedRows = 64;
 
 struct ScannedPiece {
   const double* values = nullptr;
@@ -41,7 +41,7 @@ using DoubleVector = hn::Vec<Doubles>;
 using WordVector = hn::Vec<Words>;
 constexpr size_t kMaxLanes = HWY_MAX_BYTES / sizeof(double);
 
-// One figure of as many columns as there are lanes.
+// Loads the figure that `get` selects from as many columns as there are lanes.
 template <typename Get>
 HWY_INLINE DoubleVector LoadFigure(const ColumnScan* columns, const Get& get) {
   HWY_ALIGN double lanes[kMaxLanes];
@@ -94,8 +94,8 @@ void ListMissing(DoubleVector values, Index row, ColumnScan* columns) {
   }
 }
 
-// As ColumnScan::Visit and CellHash for one lane's worth of columns. `hashes`: the columns' shares of the rows' hashes, lane by
-// lane.
+// Does what ColumnScan::Visit and CellHash do, for as many columns as there are lanes. `hashes`
+// receives the columns' shares of the rows' hashes, lane by lane.
 void ScanLanes(const ScannedPiece& piece, const double* values, const uint32_t* low_keys,
                const uint32_t* high_keys, ColumnScan* columns, uint64_t* hashes) {
   const Doubles d;

@@ -1,7 +1,8 @@
-// The first pass over the numbers of a dense block, many columns at a time with the instructions of this processor.
+// The first pass over the numbers of a dense block, many columns at a time with the instructions of
+// this processor.
 //
-// Columns are lanes and rows come in their order, so the answer has the same bits on every processor, and however the rows are
-// cut into calls.
+// Columns are lanes and rows come in their order, so the answer has the same bits on every
+// processor, and however the rows are cut into calls.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,15 @@ struct ScannedPiece;
 // Not thread-safe.
 class DenseScan {
  public:
-  // Of the first `width` columns of a block; `first_place`: how many columns the blocks before it have.
+  // Scans the first `width` columns of a block; `first_place` is the number of columns of the
+  // blocks before it, since hashes depend on a column's place in the data set.
   DenseScan(Index width, Index first_place);
 
-  // The next `count` rows, each `stride` numbers behind the one before. Adds the features' share to the rows' hashes; null: they
-  // are not wanted.
+  // The next `count` rows, each `stride` numbers behind the one before. Adds the features' share to
+  // the rows' hashes; null: they are not wanted.
   void Add(const double* rows, Index count, Index stride, uint64_t* row_hashes);
   const std::vector<ColumnScan>& columns() const { return columns_; }
-  // Only the destructor may follow.
+  // The figures of the columns. Only the destructor may be called afterwards.
   std::vector<ColumnScan> TakeColumns() { return std::move(columns_); }
 
  private:
@@ -38,7 +40,8 @@ class DenseScan {
   std::vector<uint32_t> high_keys_;
 };
 
-// squares[c] += (value - means[c])^2 for the known values of the first columns, as many as there are means; row after row.
+// squares[c] += (value - means[c])^2 for the known values of the first columns, as many as there
+// are means; row after row.
 void AddSquares(const double* rows, Index count, Index stride, const std::vector<double>& means,
                 std::vector<double>& squares);
 

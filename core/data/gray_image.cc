@@ -16,7 +16,8 @@ constexpr int kMaxValue = 65535;
 
 bool IsHeaderSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// The numbers of a PGM file. Between two of them are spaces and comments, from '#' to the end of the line.
+// The numbers of a PGM file. Between two of them are spaces and comments, from '#' to the end of
+// the line.
 class PgmNumbers {
  public:
   explicit PgmNumbers(std::string_view bytes) : rest_(bytes) {}

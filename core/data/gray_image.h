@@ -1,7 +1,7 @@
 // Grayscale images: PGM (plain and binary) and PNG.
 //
-// All errors are kInvalidArgument with reason BAD_IMAGE: damaged or cut-off files, sizes that their bytes cannot hold, colours, and
-// files of another kind.
+// All errors are kInvalidArgument with reason BAD_IMAGE: damaged or cut-off files, sizes that their
+// bytes cannot hold, colours, and files of another kind.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,11 @@ absl::StatusOr<ImageSize> ReadGrayImageSize(std::string_view bytes);
 // How many bytes of memory reading an image of this size takes at most, the image included.
 int64_t ImageReadingBytes(const ImageSize& size);
 
-// With reason BAD_IMAGE.
+// kInvalidArgument with reason BAD_IMAGE and a message that says what is wrong.
 absl::Status ImageError(std::string_view what);
 
-// A PNG file of an image of at most 8 bits, maximum 255. Errors: kInvalidArgument for another; kResourceExhausted without memory.
+// A PNG file of an image of at most 8 bits, maximum 255. Errors: kInvalidArgument for another;
+// kResourceExhausted without memory.
 absl::StatusOr<std::string> EncodePng(const GrayImage& image);
 
 // The readers of one kind each.

@@ -71,7 +71,8 @@ class Part {
   Part(double share, const ClassCounts& totals)
       : share_(share), totals_(totals), counts_(totals.size(), 0.0) {}
 
-  // By how much a group raises the sum: ((n + g)^2 - n^2) / (share n(c)), over its classes.
+  // How much the sum of the file's beginning grows when the group joins this part: for each class
+  // of the group ((n + g)^2 - n^2) / (share n(c)), g being the group's rows of the class.
   double Cost(const ClassCounts& group) const {
     double cost = 0;
     for (const auto& [number, count] : group) {

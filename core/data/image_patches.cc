@@ -92,7 +92,7 @@ std::vector<Index> DrawPlaces(Index bound, Index count, uint64_t seed, uint64_t 
   return places;
 }
 
-// "image 'sand/1.png'"
+// How messages name an image: "image 'sand/1.png'".
 std::string NameOf(const ImageEntry& image) {
   return absl::StrCat("image '", Shorten(image.name, kQuotedBytes), "'");
 }
@@ -137,7 +137,7 @@ class PatchCounter {
   }
 
  private:
-  // As real numbers: the products may not fit.
+  // Computed in floating point, since the product may be beyond the range of integers.
   int64_t Bytes() const {
     constexpr double kMost = static_cast<double>(int64_t{1} << 62);
     constexpr double kPerColumn = 128;  // its name and what else a column has

@@ -17,7 +17,8 @@
 
 namespace mercer {
 
-// A rectangle of pixels; `row` and `column` of its first one count from 0. rows or columns 0: up to the image's end.
+// A rectangle of pixels; `row` and `column` of its first one count from 0. rows or columns 0: up to
+// the image's end.
 struct ImageRegion {
   Index row = 0;
   Index column = 0;
@@ -26,7 +27,8 @@ struct ImageRegion {
 };
 
 struct PatchSpec {
-  // Of a patch, in pixels; each 0: the whole region, which makes one row of an image.
+  // The size of a patch in pixels. Where it is 0, the patch is as large as the whole region, which
+  // makes one row of an image.
   Index rows = 16;
   Index columns = 16;
   // Patches lie within it.
@@ -49,9 +51,10 @@ struct PatchPlace {
 // How many patches an image has. Errors: as of PatchPlaces.
 absl::StatusOr<Index> PatchCount(const PatchSpec& spec, Index image_rows, Index image_columns);
 
-// The places of an image's patches, row by row. `number` is the image's number among those of a data set: each has random places of
-// its own. Errors: kInvalidArgument naming the fields of the spec, for a region beyond the image, a patch that is larger than the
-// region, more patches than there are places.
+// The places of an image's patches, row by row. `number` is the image's number among those of a
+// data set: each has random places of its own. Errors: kInvalidArgument naming the fields of the
+// spec, for a region beyond the image, a patch that is larger than the region, more patches than
+// there are places.
 absl::StatusOr<std::vector<PatchPlace>> PatchPlaces(const PatchSpec& spec, Index image_rows,
                                                     Index image_columns, uint64_t number);
 
@@ -73,25 +76,26 @@ struct PatchTotals {
   Index pixels() const { return rows * columns; }
 };
 
-// Errors: kInvalidArgument, `patch.<field of the spec>` with the name of an image that it does not suit; `files[i]` for an image of
-// another size than the first one, where patches are whole images; `files` for none.
+// Errors: kInvalidArgument, `patch.<field of the spec>` with the name of an image that it does not
+// suit; `files[i]` for an image of another size than the first one, where patches are whole images;
+// `files` for none.
 absl::StatusOr<PatchTotals> CountPatches(absl::Span<const ImageEntry> images,
                                          const PatchSpec& spec);
 
-// The pixels of the image at this position.
+// Reads the pixels of the image at this position of the list.
 using ImageReader = std::function<absl::StatusOr<GrayImage>(size_t position)>;
 
-// Of categorical columns beside the pixels; empty: there is no such column.
+// Names of the categorical columns beside the pixels; with an empty name there is no such column.
 struct PatchColumnNames {
   std::string_view target;  // of the images' labels, role target
   std::string_view
       group;  // of the images' names, role group: the patches of an image belong together
 };
 
-// One row for each patch, its pixels row by row in the block "pixels" with columns "pixel_1_1", "pixel_1_2", ..., image after image.
-// `read` is called once for each image,
-// in their order; one image at a time is in memory. Errors: those of CountPatches and `read`; kInternal when an image is not of the
-// size that was said.
+// One row for each patch, its pixels row by row in the block "pixels" with columns "pixel_1_1",
+// "pixel_1_2", ..., image after image. `read` is called once for each image, in their order; one
+// image at a time is in memory. Errors: those of CountPatches and `read`; kInternal when an image
+// is not of the size that was said.
 absl::StatusOr<Dataset> MakePatchDataset(absl::Span<const ImageEntry> images, const PatchSpec& spec,
                                          const PatchColumnNames& names, const ImageReader& read);
 

@@ -48,8 +48,8 @@ class InflatingSource : public ByteSource {
       return GzipError("the stream is cut off");  // no text begins with this byte
     }
     mode_ = is_gzip ? Mode::kInflate : Mode::kPassThrough;
-    constexpr int kGzipWindow =
-        15 + 16;  // the largest window, with the header and checksum of gzip
+    // The largest window, with the header and checksum of gzip.
+    constexpr int kGzipWindow = 15 + 16;
     if (is_gzip && inflateInit2(&stream_, kGzipWindow) != Z_OK) {
       mode_ = Mode::kUnknown;
       return absl::ResourceExhaustedError("no memory to inflate gzip");

@@ -299,7 +299,7 @@ class TaskJoiner {
   Dataset joined_;
 };
 
-// Of the joined rows, in memory.
+// The memory that the joined rows take.
 size_t JoinedBytes(const std::vector<NamedTask>& tasks) {
   ByteCount bytes(0);
   for (const NamedTask& task : tasks) {

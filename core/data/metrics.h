@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-// Share of rows with predicted(i) == actual(i).
+// The share of rows with predicted(i) == actual(i).
 double Accuracy(const std::vector<int>& predicted, const std::vector<int>& actual);
 // Mean over the classes present in `actual` of the share of their rows predicted right.
 double BalancedAccuracy(const std::vector<int>& predicted, const std::vector<int>& actual);

@@ -1,5 +1,5 @@
-// PNG by libpng. The library leaves its functions by longjmp when a file is bad, which runs no destructors: the functions that call
-// it hold none.
+// PNG by libpng. The library leaves its functions by longjmp when a file is bad, which runs no
+// destructors: the functions that call it hold none.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct PngFile {
   png_longjmp(reader, 1);
 }
 
-// The library's warnings concern what is no pixel.
+// Warnings of the library concern parts of the file that are no pixels, and are of no use here.
 void OnWarning(png_structp /*reader*/, png_const_charp /*message*/) {}
 
 void OnRead(png_structp reader, png_bytep target, size_t size) {
@@ -115,7 +115,7 @@ absl::Status CannotBeRead(const PngFile& file) {
   return ImageError(absl::StrCat("the PNG file cannot be read: ", file.message));
 }
 
-// Up to the pixels.
+// Reads the file up to its pixels.
 absl::Status BeginPng(PngReader& reader, size_t file_bytes) {
   if (!reader.ready()) {
     return absl::ResourceExhaustedError("there is no memory to read a PNG file");

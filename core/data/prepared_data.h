@@ -48,13 +48,14 @@ struct PreparedData {
 PreparedData SelectRows(const PreparedData& data, const std::vector<Index>& rows,
                         const std::vector<Index>& square_columns = {});
 
-// The same of as many rows as a run trains on, all columns of square blocks: what is taken from a table that the run keeps in its
-// scratch space is kept there. Errors: those of ScratchSpace::Create; kCancelled.
+// The same of as many rows as a run trains on, all columns of square blocks: what is taken from a
+// table that the run keeps in its scratch space is kept there. Errors: those of
+// ScratchSpace::Create; kCancelled.
 absl::StatusOr<PreparedData> SelectRows(const PreparedData& data, const std::vector<Index>& rows,
                                         const RunContext& context);
 
-// The rows of all `parts`, one part after the other. At least one part; all have the same blocks with
-// the same columns. Rows are numbered within their own part.
+// The rows of all `parts`, one part after the other. At least one part; all have the same blocks
+// with the same columns. Rows are numbered within their own part.
 PreparedData ConcatenateRows(absl::Span<const PreparedData* const> parts);
 
 }  // namespace mercer

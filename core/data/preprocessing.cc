@@ -74,7 +74,8 @@ class BlockMapper {
     return column.categorical ? column.categories.size() : 1;
   }
 
-  // Whether the table is a dense block of the data set as it is: its columns in their order, known and not scaled.
+  // Whether the table is a dense block of the data set as it is: its columns in their order, known
+  // and not scaled.
   absl::StatusOr<bool> ChangesNothing(const RunContext& context) const {
     if (sources_.empty() || options_.scaling == Scaling::kUnitNorm) {
       return false;
@@ -107,7 +108,8 @@ class BlockMapper {
   }
 
   // Blocks that grow by the map are refused before they are too large; others are no larger than
-  // the rows at hand. What is too large for memory has room in a scratch space, but for what is known of every column.
+  // the rows at hand. What is too large for memory has room in a scratch space, but for what is
+  // known of every column.
   absl::Status CheckSize(const RunContext& context) const {
     const Index rows = context.scratch() == nullptr ? dataset_.rows : 0;
     size_t width = 0;
@@ -140,7 +142,7 @@ class BlockMapper {
     return absl::OkStatus();
   }
 
-  // Categories, missing values, infinities.
+  // Maps what is no ordinary number: categories, missing values, infinities.
   absl::Status MapSpecial(size_t i, double value, Index row, double* out) const {
     const ColumnTransform& column = transform_.columns[i];
     if (std::isinf(value)) {

@@ -1,5 +1,5 @@
-// From typed columns to numeric features: imputation, one-hot coding, scaling. Fitted on training
-// rows only and stored with the model, so that rows to predict go through the same map.
+// The way from typed columns to numeric features: imputation, one-hot coding, scaling. It is fitted
+// on training rows only and stored with the model, so that rows to predict go the same way.
 #pragma once
 
 #include <map>
@@ -75,7 +75,8 @@ class Preprocessing {
   // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
   absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
 
-  // The first category of each row that training did not know, by row. Errors: those of Apply about columns; kCancelled.
+  // The first category of each row that training did not know, by row. Errors: those of Apply about
+  // columns; kCancelled.
   absl::StatusOr<std::vector<UnseenCell>> FindUnseen(const Dataset& dataset,
                                                      const RunContext& context) const;
 

@@ -21,7 +21,7 @@ struct ColumnStatistics {
   double min = kInfinity;
   double max = -kInfinity;
   double largest_deviation = 0;  // max |x - mean|
-  // sum ((x - mean) / largest_deviation)^2: neither overflows nor underflows
+  // sum ((x - mean) / largest_deviation)^2, which neither overflows nor underflows.
   double scaled_squares = 0;
 };
 
@@ -30,7 +30,7 @@ std::string SourceName(const FeatureBlock& block, Index column) {
   return i < block.columns.size() ? block.columns[i].name : "";
 }
 
-// For messages: the name, or block and position.
+// How messages name a column: by its name, or by its block and position when it has none.
 std::string ShownName(const FeatureBlock& block, Index column) {
   const std::string name = SourceName(block, column);
   return name.empty() ? absl::StrCat(block.name, "[", column + 1, "]") : name;

@@ -153,8 +153,8 @@ absl::Status ScanRoleColumns(const Dataset& dataset, const CancelCheck& is_cance
   return absl::OkStatus();
 }
 
-// exceptions < 1 % of the known values. A value other than zero that has so many of the n known ones has more than
-// 0.99 n - 0.01 n votes, so only few columns must be counted.
+// exceptions < 1 % of the known values. A value other than zero that has so many of the n known
+// ones has more than 0.99 n - 0.01 n votes, so only few columns must be counted.
 absl::Status FindNearlyConstant(const Dataset& dataset, const Scan& scan,
                                 const CancelCheck& is_cancelled, DataQuality& quality) {
   const auto add = [&](const ColumnPlace& place, double value, int64_t exceptions, int64_t known) {

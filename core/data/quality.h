@@ -1,7 +1,7 @@
 // What may be wrong with a data set that can be trained on: found once, in passes over its rows.
 //
-// Time O(cells), for sparse blocks O(stored values); memory 150 bytes for each column, 16 for each row up to kMaxHashedRows,
-// one byte for each row and target with classes.
+// Time O(cells), for sparse blocks O(stored values); memory 150 bytes for each column, 16 for each
+// row up to kMaxHashedRows, one byte for each row and target with classes.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct ColumnPlace {
 };
 inline constexpr Index kRoleColumns = -1;
 
-// Rows count from 1, as in error messages. Counts are of the whole, lists hold the first kMaxListed. NaN is missing, and
-// equal to NaN where values are compared; -0 equals 0.
+// Rows count from 1, as in error messages. Counts are of the whole, lists hold the first
+// kMaxListed. NaN is missing, and equal to NaN where values are compared; -0 equals 0.
 struct DataQuality {
   static constexpr size_t kMaxListed = 100;
   static constexpr size_t kMaxListedRows = 10;
@@ -77,12 +77,14 @@ struct DataQuality {
   int64_t num_duplicate_rows = 0;
   int64_t num_conflicting_rows = 0;
   std::vector<DuplicateRow> duplicate_rows;
-  int64_t num_equal_columns =
-      0;  // constant ones are none; dense blocks together, each sparse block for itself
+  // How many columns are equal to an earlier one. Constant columns do not count; the columns of all
+  // dense blocks are compared with each other, those of a sparse block only among themselves.
+  int64_t num_equal_columns = 0;
   std::vector<EqualColumns> equal_columns;
   int64_t num_leaks = 0;
   std::vector<Leak> leaks;
-  // The smallest and the largest of numeric dense features that are not constant, when wider apart than kWideScales.
+  // The smallest and the largest of numeric dense features that are not constant, when wider apart
+  // than kWideScales.
   std::optional<std::pair<Scale, Scale>> scales;
 };
 
@@ -90,7 +92,8 @@ namespace quality {
 struct Scan;
 }
 
-// `dataset` is valid, `scan` is of it and loses its hashes of rows. Errors: kCancelled, soon after `is_cancelled` says so.
+// `dataset` is valid, `scan` is of it and loses its hashes of rows. Errors: kCancelled, soon after
+// `is_cancelled` says so.
 absl::StatusOr<DataQuality> AssessQuality(const Dataset& dataset, quality::Scan& scan,
                                           const std::function<bool()>& is_cancelled);
 // The same with a scan of its own. Errors: kCancelled, soon after `is_cancelled` says so.

@@ -100,7 +100,8 @@ absl::Status CompareDense(const Dataset& dataset, const CancelCheck& is_cancelle
   return absl::OkStatus();
 }
 
-// Equal when every value of the column that is not zero is the other's in its row, and the other has no more of them.
+// Equal when every value of the column that is not zero is the other's in its row, and the other
+// has no more of them.
 absl::Status CompareSparse(const FeatureBlock& block, const std::vector<ColumnScan>& columns,
                            const CancelCheck& is_cancelled, std::vector<Suspect>& suspects) {
   if (suspects.empty()) {

@@ -76,7 +76,8 @@ class LeakFinder {
     if (column >= width_ || by_class_[column] == 0) {
       return false;
     }
-    // Of a sparse column, all rows of a class must have the value, or none.
+    // A sparse column tells classes apart only when either all rows of a class have the value or
+    // none has.
     for (size_t k = 0; k < classes_.count() && block_.is_sparse; ++k) {
       const int64_t seen = seen_[column * classes_.count() + k];
       if (seen != 0 && seen != classes_.sizes[k]) {
@@ -133,7 +134,8 @@ absl::Status FindLeaksOf(const Dataset& dataset, const Scan& scan, size_t target
       const bool same_type =
           categorical == column.schema.categorical &&
           (!categorical || block.columns[c].categories == column.schema.categories);
-      // Of a sparse column only what is not zero is visited: it must have as much of that as the target.
+      // Only the entries of a sparse column that are not zero are visited, so it must have as many
+      // of them as the target.
       copies[c] = same_type && columns[c].hash == scanned.hash &&
                   columns[c].nonzeros == scanned.nonzeros && columns[c].missing == scanned.missing;
     }

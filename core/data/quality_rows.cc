@@ -10,7 +10,8 @@
 namespace mercer::quality {
 namespace {
 
-// Rows of one hash that differ; more of them than by an extreme accident are an attack, and not worth the time.
+// Rows of one hash that differ; more of them than by an extreme accident are an attack, and not
+// worth the time.
 constexpr size_t kMaxDifferent = 8;
 
 bool HasSameSparse(const SparseRows& sparse, Index a, Index b) {
@@ -108,7 +109,8 @@ absl::Status CompareGroup(const Dataset& dataset, const HashedRow* begin, const 
   return absl::OkStatus();
 }
 
-// In the order of their hashes, then of the rows: first by the hashes' leading bits, then within those few that have the same.
+// In the order of their hashes, then of the rows: first by the hashes' leading bits, then within
+// those few that have the same.
 std::vector<HashedRow> SortByHash(const std::vector<uint64_t>& hashes) {
   constexpr int kMaxBits = 20;
   const int bits = std::clamp(static_cast<int>(std::bit_width(hashes.size())) - 2, 1, kMaxBits);

@@ -35,8 +35,9 @@ inline size_t HashedRows(Index rows) {
 
 absl::Status Cancelled();
 
-// Calls visit(row, column, value) for every cell of a dense block and every stored value of a sparse one, row by row, and
-// begin_row(row) before, which answers whether to go on. Errors: kCancelled.
+// Calls visit(row, column, value) for every cell of a dense block and every stored value of a
+// sparse one, row by row, and begin_row(row) before, which answers whether to go on. Errors:
+// kCancelled.
 template <typename BeginRow, typename Visit>
 absl::Status ForEachCell(const FeatureBlock& block, const CancelCheck& is_cancelled,
                          const BeginRow& begin_row, const Visit& visit) {
@@ -70,7 +71,7 @@ absl::Status ForEachCell(const FeatureBlock& block, const CancelCheck& is_cancel
 
 // Errors: kCancelled.
 absl::Status ScanDataset(const Dataset& dataset, const CancelCheck& is_cancelled, Scan& scan);
-// Of it, the columns with a role.
+// The part of ScanDataset that is about columns with a role.
 absl::Status ScanRoleColumns(const Dataset& dataset, const CancelCheck& is_cancelled, Scan& scan);
 
 // The parts of the answer that need further passes.

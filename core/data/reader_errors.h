@@ -13,15 +13,15 @@
 
 namespace mercer {
 
-// BAD_CELL: "row 17, column 'age': <what>".
+// An error with reason BAD_CELL: "row 17, column 'age': <what>".
 absl::Status CellError(Index row, std::string_view column, std::string_view what,
                        std::string_view remedy = "");
-// BAD_ROW: "row 17: <what>".
+// An error with reason BAD_ROW: "row 17: <what>".
 absl::Status RowError(Index row, std::string_view what);
-// BAD_HEADER: "header: <what>"; `column` may be empty.
+// An error with reason BAD_HEADER: "header: <what>"; `column` may be empty.
 absl::Status HeaderError(std::string_view column, std::string_view what,
                          std::string_view remedy = "");
-// BAD_GZIP.
+// An error with reason BAD_GZIP.
 absl::Status GzipError(std::string_view what);
 
 // Text of a cell for a message: in quotes, with control and non-ASCII bytes escaped, cut after 40

@@ -74,8 +74,8 @@ inline constexpr Index kTypeRows = 1000;
 // only.
 absl::StatusOr<Dataset> ReadCsv(ByteSource& source, const CsvOptions& options);
 
-// Training makes blocks dense within 8 GiB and keeps 256 bytes for each column: more columns than this could be stored
-// and never used.
+// Training makes blocks dense within 8 GiB and keeps 256 bytes for each column: more columns than
+// this could be stored and never used.
 inline constexpr Index kMaxSvmlightColumns = Index{1} << 25;
 
 struct SvmlightOptions {

@@ -15,8 +15,8 @@ namespace mercer {
 // start is skipped.
 class RecordReader {
  public:
-  // With `quotes`, line ends inside cells quoted as in RFC 4180 belong to the record. `source` must
-  // outlive the reader.
+  // With `quotes`, line ends inside cells that are quoted as RFC 4180 says belong to the record.
+  // `source` must outlive the reader.
   RecordReader(ByteSource& source, bool quotes, char delimiter);
 
   // The next record without its line end; false at the end of the stream. The text is valid until

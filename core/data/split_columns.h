@@ -16,14 +16,14 @@ namespace mercer {
 inline constexpr std::string_view kTrainWord = "train";
 inline constexpr std::string_view kValidationWord = "validation";
 
-// From a column of the words "train" and "validation". Errors: BAD_CELL with row and column
-// (another word, a missing one); kInvalidArgument naming the column when a part has no rows.
+// The split that a column of the words "train" and "validation" says. Errors: BAD_CELL with row and
+// column (another word, a missing one); kInvalidArgument naming the column when a part has no rows.
 absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column);
 
-// From a column of fold numbers: consecutive whole numbers that begin with 0 or 1, in a numeric
-// column or as text. Each fold is held out once. Errors: BAD_CELL with row and column (not a fold
-// number, missing); kInvalidArgument naming the column when there is one fold or a fold in between
-// has no rows.
+// The splits that a column of fold numbers says: consecutive whole numbers that begin with 0 or 1,
+// in a numeric column or as text. Each fold is held out once. Errors: BAD_CELL with row and column
+// (not a fold number, missing); kInvalidArgument naming the column when there is one fold or a fold
+// in between has no rows.
 absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const RunContext& context);
 
 // The groups of the rows as codes 0, 1, ... in the order of the column's values. Errors: BAD_CELL

@@ -35,13 +35,14 @@ absl::StatusOr<std::vector<Split>> KFoldSplits(Index rows, int folds,
 // groups cannot fill both parts.
 absl::StatusOr<Split> GroupHoldOutSplit(const std::vector<int>& groups, double fraction,
                                         const std::vector<int>& classes, uint64_t seed);
-// Errors: kInvalidArgument unless 2 <= folds <= number of groups.
+// The same with groups that stay together. Errors: kInvalidArgument unless 2 <= folds <= number of
+// groups.
 absl::StatusOr<std::vector<Split>> GroupKFoldSplits(const std::vector<int>& groups, int folds,
                                                     const std::vector<int>& classes, uint64_t seed,
                                                     const RunContext& context);
 
-// One split for each fold 0 .. folds - 1: its rows are held out, all others train. Takes as long as the
-// product of rows and folds. Errors: kCancelled.
+// One split for each fold 0 .. folds - 1: its rows are held out, all others train. Takes as long as
+// the product of rows and folds. Errors: kCancelled.
 absl::StatusOr<std::vector<Split>> SplitsOfFolds(const std::vector<int>& fold_of_row, int folds,
                                                  const RunContext& context);
 

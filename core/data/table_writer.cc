@@ -16,7 +16,7 @@ absl::StatusOr<TableWriter> TableWriter::Make(Index rows, Index columns,
                                               const ScratchSpace* space) {
   TableWriter writer(rows, columns);
   Index buffered = rows;
-  // A file has at least one byte.
+  // A table without cells stays in memory: a file has at least one byte.
   if (space != nullptr && rows > 0 && columns > 0) {
     MERCER_ASSIGN_OR_RETURN(ScratchWriter file, space->Create(TableBytes(rows, columns)));
     writer.file_.emplace(std::move(file));

@@ -1,4 +1,5 @@
-// A table of numbers that is written row by row, in memory or, when it is too large, in a run's scratch space.
+// A table of numbers that is written row by row, in memory or, when it is too large, in a run's
+// scratch space.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ inline size_t TableBytes(Index rows, Index columns) {
   return static_cast<size_t>(rows) * static_cast<size_t>(columns) * sizeof(double);
 }
 
-// Whether a table of so many bytes is kept in a file by a run. What is taken from a table is kept where the table is, so that
-// estimates know where.
+// Whether a table of so many bytes is kept in a file by a run. What is taken from a table is kept
+// where the table is, so that estimates know where.
 inline bool IsKeptInFile(const RunContext& context, size_t table_bytes) {
   return context.scratch() != nullptr && context.scratch()->Takes(table_bytes);
 }
@@ -26,13 +27,15 @@ inline bool IsKeptInFile(const RunContext& context, size_t table_bytes) {
 // Not thread-safe. Move-only.
 class TableWriter {
  public:
-  // `space`: of the file; null: in memory. Errors: those of ScratchSpace::Create.
+  // `space` holds the table's file; null: the table is kept in memory. Errors: those of
+  // ScratchSpace::Create.
   static absl::StatusOr<TableWriter> Make(Index rows, Index columns, const ScratchSpace* space);
 
-  // Where the next row is to be written; valid until the next call. At most so often as there are rows. Errors: those of
-  // ScratchWriter::Append.
+  // Where the next row is to be written; valid until the next call. At most so often as there are
+  // rows. Errors: those of ScratchWriter::Append.
   absl::StatusOr<double*> NextRow();
-  // After all rows. Only the destructor may follow. Errors: as above.
+  // The table, after all rows were written. Only the destructor may be called afterwards. Errors:
+  // as above.
   absl::StatusOr<SharedMatrix> Finish();
 
  private:

@@ -1,5 +1,5 @@
-// The measures of metrics.h where row i counts `weights(i)` > 0 times. Null weights: every row counts
-// once, and the result has the bits of metrics.h.
+// The measures of metrics.h where row i counts `weights(i)` > 0 times. Null weights: every row
+// counts once, and the result has the bits of metrics.h.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,8 @@
 
 namespace mercer {
 
-// Of the rows `rows`. Errors: kInvalidArgument naming the column (it is not numeric), or also the row
-// (reason BAD_WEIGHT: missing, negative or infinite).
+// The weights of the rows `rows`. Errors: kInvalidArgument naming the column (it is not numeric),
+// or also the row (reason BAD_WEIGHT: missing, negative or infinite).
 absl::StatusOr<Vector> ReadWeights(const RoleColumn& column, const std::vector<Index>& rows);
 
 }  // namespace mercer
