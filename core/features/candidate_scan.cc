@@ -13,11 +13,11 @@ constexpr Index kBlockRows = 4096;  // per partial sum
 constexpr Index kTileValues = Index{1} << 16;
 // Multiplications of a tile, at most: some tens of milliseconds.
 constexpr Index kTileWork = Index{1} << 28;
-// So that all threads have some when there are few rows.
+// The least number of tiles, so that all threads have work when there are few rows.
 constexpr Index kFewestTiles = 8;
 // Multiplications between two looks at cancellation: about a millisecond.
 constexpr Index kPollWork = Index{1} << 22;
-// Partial sums at a time: 32 MB.
+// The most partial sums that are kept at a time: 32 MB.
 constexpr Index kPartialValues = Index{1} << 22;
 
 Index CeilDivide(Index value, Index divisor) { return (value + divisor - 1) / divisor; }
@@ -49,7 +49,8 @@ struct PartialSums {
   std::vector<ColumnSums> columns;
 };
 
-// Adds what a later block has.
+// Adds the sums of a later block of rows. Blocks come in their order, whatever thread computed
+// them: that makes the bits of a sum independent of the number of threads.
 void Add(const PartialSums& part, Index first, CandidateSums& total) {
   for (size_t c = 0; c < part.columns.size(); ++c) {
     const ColumnSums& from = part.columns[c];
@@ -164,7 +165,8 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context) {
-  // One by one: values may depend on those beside them.
+  // The groups are bound one by one, so that a group's values cannot depend on the groups beside
+  // it.
   std::vector<std::unique_ptr<const FeatureMap>> maps;
   for (const FeatureParameters& group : groups) {
     maps.push_back(family.Bind({group}));

@@ -1,7 +1,8 @@
-// One pass over the rows for all candidates of a round: what decides which of them enters the model. Candidates' columns are never
-// stored; those of a winner are computed again.
+// One pass over the rows for all candidates of a round: what decides which of them enters the
+// model. Candidates' columns are never stored; those of a winner are computed again.
 //
-// Blocks and orders of summation depend on shapes only: results have the same bits for every number of threads.
+// Blocks and orders of summation depend on shapes only: results have the same bits for every number
+// of threads.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
                                              ConstMatrixRef slopes, FeaturePrecision precision,
                                              const RunContext& context);
 
-// out = the columns of the groups side by side, rows.size() x columns_per_group() for each, computed in double precision. Those of a group
-// do not depend on the others. Errors: kCancelled.
+// out = the columns of the groups side by side, rows.size() x columns_per_group() for each,
+// computed in double precision. Those of a group do not depend on the others. Errors: kCancelled.
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context);

@@ -34,7 +34,8 @@ class ColumnMap : public FeatureMap {
     }
   }
 
-  // More places to write to than a few are not kept in the first cache.
+  // How many columns are written at a time: more places to write to than these do not fit into the
+  // first cache.
   static constexpr Index kTogether = 8;
 
   template <Index count, typename Out>

@@ -10,7 +10,8 @@
 
 namespace mercer {
 
-// The parameter of a group: the number of its column, from 0.
+// The columns of the data, one in each group. A group has one parameter: the number of its column,
+// from 0.
 class ColumnFamily : public FeatureFamily {
  public:
   explicit ColumnFamily(Index num_inputs) : num_inputs_(num_inputs) {}

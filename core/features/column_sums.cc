@@ -25,7 +25,7 @@ HWY_INLINE double Total(Register even, Register odd) {
   return hn::GetLane(hn::SumOfLanes(Tag(), hn::Add(even, odd)));
 }
 
-// Sums, and the product with `slopes`.
+// Adds the sums of the column and its product with one vector of slopes.
 template <typename Scalar>
 HWY_INLINE void AddFirst(const Scalar* values, const double* slopes, Index rows, ColumnSums& sums,
                          double& product) {
@@ -67,7 +67,7 @@ HWY_INLINE void AddFirst(const Scalar* values, const double* slopes, Index rows,
   product += Total(product0, product1) + rest_product;
 }
 
-// Products with four vectors of slopes.
+// Adds the column's products with four vectors of slopes, for which the column is read once.
 template <typename Scalar>
 HWY_INLINE void AddFour(const Scalar* values, const double* const* slopes, Index rows,
                         double* products) {

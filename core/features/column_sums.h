@@ -5,7 +5,8 @@
 
 namespace mercer {
 
-// Of one column over the rows. Sums in double precision.
+// What a round of the search needs to know of one column beside its products with the slopes: the
+// sums that make its mean and its scale. Sums are in double precision.
 struct ColumnSums {
   double sum = 0;
   double squares = 0;
@@ -23,8 +24,8 @@ struct SummedRows {
   Index rows = 0;
 };
 
-// Adds the rows' sums to `sums`, and products[t] += sum_i values[i] slopes_t[i]. The order of summation depends on the number of rows
-// alone.
+// Adds the rows' sums to `sums`, and products[t] += sum_i values[i] slopes_t[i]. The order of
+// summation depends on the number of rows alone.
 void AddColumnSums(const SummedRows<double>& column, ColumnSums& sums, double* products);
 void AddColumnSums(const SummedRows<float>& column, ColumnSums& sums, double* products);
 

@@ -43,15 +43,16 @@ struct PatchPosition {
 struct FeatureFamilySpec {
   FeatureFamilyKind kind = FeatureFamilyKind::kFourier;
 
-  // Fourier. Inputs should be standardised.
+  // The fields up to candidates_per_bandwidth are for Fourier features, whose inputs should be
+  // standardised.
   FourierKernel kernel = FourierKernel::kGaussian;
   BandwidthDraw bandwidth_draw = BandwidthDraw::kList;
   std::vector<double> bandwidths = {1.0};  // kList: each > 0
   double min_bandwidth = 0;                // else: 0 < min <= max
   double max_bandwidth = 0;
   int64_t bandwidths_per_round = 20;  // else: >= 1
-  // Frequencies drawn per round for each bandwidth, >= 1. With 59 = ln 0.05 / ln 0.95 the best of them lies among the best 5 % of
-  // the family with probability 0.95.
+  // Frequencies drawn per round for each bandwidth, >= 1. With 59 = ln 0.05 / ln 0.95 the best of
+  // them lies among the best 5 % of the family with probability 0.95.
   int64_t candidates_per_bandwidth = 50;
 
   // Gabor. A row is a patch of patch_size x patch_size pixels, row by row.
@@ -74,7 +75,8 @@ std::string_view FeatureFamilyKindName(FeatureFamilyKind kind);
 
 // Errors: kInvalidArgument, violations name the field of the spec.
 absl::Status CheckFeatureFamilySpec(const FeatureFamilySpec& spec);
-// The family over rows of `num_inputs` columns. Errors: those of CheckFeatureFamilySpec; a number of inputs that is no patch, or 0.
+// The family over rows of `num_inputs` columns. Errors: those of CheckFeatureFamilySpec; a number
+// of inputs that is no patch, or 0.
 absl::StatusOr<std::shared_ptr<const FeatureFamily>> MakeFeatureFamily(
     const FeatureFamilySpec& spec, Index num_inputs);
 

@@ -1,5 +1,5 @@
-// The inputs of one task as one table: all feature blocks side by side, for some of the rows. Rows are read in chunks, so that tables
-// in files are never copied whole.
+// The inputs of one task as one table: all feature blocks side by side, for some of the rows. Rows
+// are read in chunks, so that tables in files are never copied whole.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,8 @@ class FeatureRows {
   // The row of inputs() that row i is.
   Index source_row(Index i) const { return rows_.empty() ? i : rows_[static_cast<size_t>(i)]; }
 
-  // Rows [begin, end), from `buffer` unless they lie side by side in memory already. Valid until the buffer changes.
+  // Rows [begin, end), from `buffer` unless they lie side by side in memory already. Valid until
+  // the buffer changes.
   Chunk Read(Index begin, Index end, RowMatrix& buffer) const;
   // How many rows to read at once: 256 of a few columns, fewer of many, at least 16.
   static Index ChunkRows(Index num_inputs);

@@ -99,6 +99,9 @@ FeatureParameters FourierFamily::DrawOne(double bandwidth, RandomStream stream) 
   group.reserve(static_cast<size_t>(num_inputs_) + 1);
   group.push_back(bandwidth);
   for (Index k = 0; k < num_inputs_; ++k) {
+    // The spectral density of the Laplacian kernel is a product of Cauchy densities. A Cauchy
+    // number is the tangent of a uniform angle: the inverse of its distribution function at a
+    // uniform number.
     const double unit = spec_.kernel == FourierKernel::kGaussian
                             ? stream.Normal()
                             : std::tan(std::numbers::pi * (stream.Uniform() - 0.5));

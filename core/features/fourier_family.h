@@ -1,5 +1,5 @@
-// Random Fourier features: the pair cos v'x, sin v'x for a frequency v drawn from the spectral density of a kernel of differences, so
-// that the mean of cos v'(x - z) over v is the kernel.
+// Random Fourier features: the pair cos v'x, sin v'x for a frequency v drawn from the spectral
+// density of a kernel of differences, so that the mean of cos v'(x - z) over v is the kernel.
 //
 // Source: Rahimi, Recht: Random features for large-scale kernel machines. NIPS 2007.
 #pragma once
@@ -15,7 +15,8 @@
 
 namespace mercer {
 
-// Parameters of a group: its bandwidth, then v. The bandwidth is kept for people; values depend on v alone.
+// Parameters of a group: its bandwidth, then v. The bandwidth is kept for people; values depend on
+// v alone.
 class FourierFamily : public FeatureFamily {
  public:
   // `spec` as CheckFeatureFamilySpec wants it.

@@ -202,8 +202,8 @@ std::unique_ptr<const FeatureMap> GaborFamily::Bind(
     for (size_t p = 0; p < positions_.size(); ++p) {
       RowMatrix filter = FilterAt(offsets, positions_[p]);
       if (spec_.subtract_patch_mean) {
-        // (patch - its mean)'filter = patch'(filter - its mean). Taken here, where the filter begins at an aligned address: the
-        // bits of a sum may depend on that.
+        // (patch - its mean)'filter = patch'(filter - its mean). Taken here, where the filter
+        // begins at an aligned address: the bits of a sum may depend on that.
         filter.array() -= filter.mean();
       }
       filters.col(static_cast<Index>(g) * per_group + static_cast<Index>(p)) =

@@ -1,10 +1,11 @@
-// Gabor features of square patches of an image: how strongly a patch answers to an oriented wave under a Gaussian window,
+// Gabor features of square patches of an image: how strongly a patch answers to an oriented wave
+// under a Gaussian window,
 //
 //   F(z, y) = exp(-z0^2 / (2 scale_z^2) - y0^2 / (2 scale_y^2)) cos(2 pi frequency z0),
 //   z0 = z cos angle + y sin angle, y0 = -z sin angle + y cos angle,
 //
-// z and y being a pixel's row and column less those of the window's middle. The feature is the sum over the middles of
-// |sum over the pixels of patch F|, the filter cut off at the patch's border.
+// z and y being a pixel's row and column less those of the window's middle. The feature is the sum
+// over the middles of |sum over the pixels of patch F|, the filter cut off at the patch's border.
 #pragma once
 
 #include <memory>
@@ -41,8 +42,9 @@ class GaborFamily : public FeatureFamily {
   std::unique_ptr<const FeatureMap> Bind(absl::Span<const FeatureParameters> groups) const override;
   Index work_per_row() const override;
 
-  // `per_parameter` values of each parameter in every combination: scales at equal ratios and frequencies at equal distances from the
-  // least to the largest, angles at equal distances in [0, pi). One value: the middle of the range.
+  // `per_parameter` values of each parameter in every combination: scales at equal ratios and
+  // frequencies at equal distances from the least to the largest, angles at equal distances in [0,
+  // pi). One value: the middle of the range.
   std::vector<FeatureParameters> Grid(int64_t per_parameter) const;
 
   // Side of a patch.
@@ -56,7 +58,8 @@ class GaborFamily : public FeatureFamily {
   std::vector<PatchPosition> positions_;
 };
 
-// A filter as a picture of size x size pixels, its middle in the middle; parameters as GaborFamily has them.
+// A filter as a picture of size x size pixels, its middle in the middle; parameters as GaborFamily
+// has them.
 Matrix GaborPicture(absl::Span<const double> parameters, Index size);
 
 }  // namespace mercer

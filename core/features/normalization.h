@@ -1,4 +1,5 @@
-// The scales by which feature columns are divided: from sums over the training rows, kept with the model, never taken from new rows.
+// The scales by which feature columns are divided: from sums over the training rows, kept with the
+// model, never taken from new rows.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,19 @@ namespace mercer {
 
 enum class FeatureNormalization : uint8_t {
   kColumn = 0,  // each column to Euclidean norm 1
-  kGroup =
-      1,  // the columns of a group by one scale, so that their norms have the root mean square 1: for a pair of cosine and
-          // sine, whose scale is sqrt(rows / 2), a shift of the phase changes nothing
+  // All columns of a group are divided by one scale, after which their norms have the root mean
+  // square 1. For a pair of cosine and sine this scale is sqrt(rows / 2) whatever the frequency, so
+  // that a shift of the phase changes nothing.
+  kGroup = 1,
   kNone = 2,
 };
 
 // Which rows decide a scale when tasks have rows of their own.
 enum class ScaleScope : uint8_t {
   kPerTask = 0,
-  kPooled =
-      1,  // the root mean square of the tasks' scales, so that a weight means the same function in every task
+  // The scale is the root mean square of the tasks' scales, so that a weight means the same
+  // function in every task.
+  kPooled = 1,
 };
 
 // The columns of one group over the rows of one task.
@@ -32,8 +35,8 @@ struct TaskColumns {
   Index rows = 0;
 };
 
-// The scales of a group, columns x tasks. Nothing when the group must not be used: a value that is not finite, or a scale of at most
-// 1e-10 sqrt(rows) max|value|.
+// The scales of a group, columns x tasks. Nothing when the group must not be used: a value that is
+// not finite, or a scale of at most 1e-10 sqrt(rows) max|value|.
 std::optional<Matrix> GroupScales(FeatureNormalization normalization, ScaleScope scope,
                                   absl::Span<const TaskColumns> tasks);
 

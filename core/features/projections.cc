@@ -17,7 +17,8 @@ namespace mercer {
 
 constexpr Index kPanelRows = 32;  // two registers of 16 lanes
 
-// Some rows, transposed panel by panel: input k of the rows of panel p is at (p num_inputs + k) kPanelRows. Zeros beyond the last row.
+// Some rows, transposed panel by panel: input k of the rows of panel p is at (p num_inputs + k)
+// kPanelRows. Zeros beyond the last row.
 template <typename Scalar>
 struct PackedRows {
   const Scalar* values = nullptr;
@@ -40,11 +41,14 @@ HWY_BEFORE_NAMESPACE();
 namespace mercer {
 namespace HWY_NAMESPACE {
 
-// At most 16 lanes, of which a panel is a multiple.
+// Vectors of at most 16 lanes, so that a panel is a multiple of them.
 template <typename Scalar>
 using PanelTag = hn::CappedTag<Scalar, 16>;
 
-// products[g * kPanelRows + i] = v_g'x_i for the rows of a panel.
+// products[g * kPanelRows + i] = v_g'x_i for the rows of a panel: four vectors by two registers of
+// rows, since eight independent sums hide the latency of the multiplications. Each product adds its
+// inputs one after the other, so that its bits depend neither on the number of lanes nor on the
+// rows beside it.
 template <typename Scalar>
 HWY_INLINE void ProjectPanel(const Scalar* panel, const Scalar* vectors, Index num_inputs,
                              Scalar* products) {

@@ -1,10 +1,13 @@
-// Sine and cosine of one SIMD register, for every instruction set: included by files that Highway compiles once per target.
+// Sine and cosine of one SIMD register, for every instruction set: included by files that Highway
+// compiles once per target.
 //
-// x = q pi/2 + r, q = round(2 x / pi), |r| <= pi/4. pi/2 is cut into parts of 27, 25 and 53 bits: up to |x| = 1e8, q has 26, so the
-// product with the first part is exact, and what is lost of r stays below 2e-16 with or without fused multiply-add. With u = r^2,
-// sin r = r + r u S(u) and cos r = 1 - u/2 + u^2 C(u); S and C interpolate at Chebyshev nodes (errors 1e-17 and 5e-19 in double, 1e-8
-// and 8e-10 in single precision). Adding 1.5 * 2^52 rounds to the nearest integer and leaves q in the low bits. Every lane is computed
-// by itself: the bits of a result depend on neither its lane nor its position.
+// x = q pi/2 + r, q = round(2 x / pi), |r| <= pi/4. pi/2 is cut into parts of 27, 25 and 53 bits:
+// up to |x| = 1e8, q has 26, so the product with the first part is exact, and what is lost of r
+// stays below 2e-16 with or without fused multiply-add. With u = r^2, sin r = r + r u S(u) and cos
+// r = 1 - u/2 + u^2 C(u); S and C interpolate at Chebyshev nodes (errors 1e-17 and 5e-19 in double,
+// 1e-8 and 8e-10 in single precision). Adding 1.5 * 2^52 rounds to the nearest integer and leaves q
+// in the low bits. Every lane is computed by itself: the bits of a result depend on neither its
+// lane nor its position.
 #if defined(MERCER_CORE_FEATURES_SINE_COSINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MERCER_CORE_FEATURES_SINE_COSINE_INL_H_
 #undef MERCER_CORE_FEATURES_SINE_COSINE_INL_H_
@@ -44,7 +47,10 @@ HWY_INLINE void TurnByQuadrant(D d, DI di, VI quadrant, V& cosine, V& sine) {
   sine = hn::Xor(second, hn::BitCast(d, sine_sign));
 }
 
-// NaN where |x| > 1e8 or x is NaN.
+// Cosine and sine of x; NaN where |x| > 1e8 or x is NaN. With q the whole number nearest to 2x / pi
+// and r = x - q pi/2, subtracted in three parts so that no digit of r is lost, sin r and cos r are
+// polynomials in r^2 that are fitted to |r| <= pi/4, and q modulo 4 says how to exchange them and
+// change their signs.
 template <class D, class V = hn::Vec<D>, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr>
 HWY_INLINE void CosineAndSine(D d, V x, V& cosine, V& sine) {
   const hn::RebindToSigned<D> di;
@@ -75,8 +81,8 @@ HWY_INLINE void CosineAndSine(D d, V x, V& cosine, V& sine) {
   TurnByQuadrant(d, di, hn::BitCast(di, shifted), cosine, sine);
 }
 
-// The remainder of x, rounded to single precision, and its quadrant. NaN where |x| > 1e8 or x is NaN. The lowest part of pi/2 is left
-// out: it changes r by less than 4e-10.
+// The remainder of x, rounded to single precision, and its quadrant. NaN where |x| > 1e8 or x is
+// NaN. The lowest part of pi/2 is left out: it changes r by less than 4e-10.
 template <class D, class V = hn::Vec<D>, class S = hn::Rebind<float, D>,
           class I = hn::Rebind<int32_t, D>>
 HWY_INLINE void ReduceToSingle(D d, V x, hn::Vec<S>& remainder, hn::Vec<I>& quadrant) {
@@ -90,7 +96,7 @@ HWY_INLINE void ReduceToSingle(D d, V x, hn::Vec<S>& remainder, hn::Vec<I>& quad
   quadrant = hn::DemoteTo(I(), hn::IfThenElseZero(valid, q));
 }
 
-// Of a remainder and quadrant as ReduceToSingle makes them.
+// The same in single precision, of a remainder and quadrant that ReduceToSingle has made.
 template <class D, class V = hn::Vec<D>, hwy::EnableIf<sizeof(hn::TFromD<D>) == 4>* = nullptr>
 HWY_INLINE void CosineAndSine(D d, V r, hn::Vec<hn::RebindToSigned<D>> quadrant, V& cosine,
                               V& sine) {

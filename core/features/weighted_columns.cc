@@ -69,7 +69,7 @@ void AddFourOutputs(const ColumnValues& values, const double* weights, double* s
   }
 }
 
-// The same for one output.
+// Does for one output what AddFourOutputs does for four, with the same bits.
 void AddOneOutput(const ColumnValues& values, const double* weights, double* sums) {
   const hn::CappedTag<double, 8> d;
   const auto lanes = static_cast<Index>(hn::Lanes(d));
@@ -105,7 +105,8 @@ constexpr Index kMostRows = 256;
 
 Index Padded(Index rows) { return (rows + kFewestRows - 1) / kFewestRows * kFewestRows; }
 
-// weights(c, t) for four outputs at a time: entry c * kSummedOutputs + s is weights(c, t + s), 0 beyond the last.
+// weights(c, t) for four outputs at a time: entry c * kSummedOutputs + s is weights(c, t + s), 0
+// beyond the last.
 std::vector<double> Interleaved(const ConstMatrixRef& weights, Index first) {
   std::vector<double> four(static_cast<size_t>(weights.rows() * kSummedOutputs), 0.0);
   const Index count = std::min(kSummedOutputs, weights.cols() - first);

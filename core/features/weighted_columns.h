@@ -10,8 +10,9 @@
 
 namespace mercer {
 
-// out(i, t) += sum_c weights(c, t) column c at row i, in double precision, column after column: a row's bits depend on the row alone.
-// rows: any table with map.num_inputs() columns; weights: map.num_columns() x outputs; out: rows x outputs. NaN where a column is.
+// out(i, t) += sum_c weights(c, t) column c at row i, in double precision, column after column: a
+// row's bits depend on the row alone. rows: any table with map.num_inputs() columns; weights:
+// map.num_columns() x outputs; out: rows x outputs. NaN where a column is.
 void AddWeightedColumns(const FeatureMap& map, const ConstRowMatrixRef& rows,
                         const ConstMatrixRef& weights, MatrixRef out);
 
