@@ -26,7 +26,9 @@ bool IsAdaptationTime(int64_t iterations) {
          ((iterations / kIterationsPerStep) & (iterations / kIterationsPerStep - 1)) == 0;
 }
 
-// By how much a penalty is multiplied whose primal and dual residuals are in this ratio.
+// The factor by which a penalty parameter is multiplied: the root of the ratio of its relative
+// primal and dual residuals, within bounds, or 1 where they are about as large as each other. A
+// larger parameter makes primal residuals smaller and dual ones larger.
 double Adaptation(double primal, double primal_size, double dual, double dual_size) {
   if (!(primal_size > 0 && dual_size > 0 && dual > 0)) {
     return 1;
@@ -49,8 +51,9 @@ Values Relaxed(const Values& a, const Values& b) {
 
 }  // namespace
 
-// The part of one iteration that goes over the rows: from the solution of the systems to s, its multipliers, and the products of the
-// columns with xi s - multipliers.
+// The part of one iteration that goes over the rows: from the solution of the systems to the scores
+// s, by the proximal operator of the loss, to their multipliers mu += xi (relaxed scores - s), and
+// to the products of the columns with xi s - mu, which the next systems need.
 class AdmmMaster::ScorePass {
  public:
   ScorePass(const MasterProblem& problem, const std::vector<Index>& tasks, State& state)
@@ -145,7 +148,8 @@ double AdmmMaster::LipschitzConstant() const {
 absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
                                  const MasterEvaluation& evaluation, RunContext& context) {
   CountPass();
-  // The multipliers of new weights, which balance the slopes.
+  // Multipliers of new weights that balance the slopes: minus the products of the new columns with
+  // the scores' multipliers.
   const Index appended = known > 0 ? problem().num_columns() - known : 0;
   Matrix fresh(appended, problem().num_tasks());
   for (Index t = 0; t < problem().num_tasks() && appended > 0; ++t) {
@@ -315,7 +319,8 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The hinge loss has many slopes at its kink; the multipliers are those that the penalties agree with.
+// The hinge loss has many slopes at its kink; the multipliers are those that the penalties agree
+// with.
 absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) {
   if (problem().loss->kind() != LossKind::kHinge ||
       state_.multipliers.size() != evaluation.slopes.size()) {
@@ -325,7 +330,8 @@ absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& 
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const MasterTask& task = problem().tasks[t];
     for (Index i = 0; i < task.targets.size(); ++i) {
-      // Rounding may carry a multiplier out of the conjugate's domain; its negative is a dual variable.
+      // Rounding may carry a multiplier out of the conjugate's domain; its negative is a dual
+      // variable.
       const Interval box = problem().loss->DualBox(task.targets(i), task.costs(i));
       evaluation.slopes[t](i) = std::clamp(state_.multipliers[t](i), -box.high, -box.low);
     }

@@ -1,18 +1,24 @@
-// Alternating direction method of multipliers for a restricted master: scores and weights are split from their linear relation, so
-// that losses and penalties are met by their proximal operators alone; the linear part is solved for all tasks jointly. The only
-// solver that takes the hinge loss, whose slopes are the multipliers of the scores.
+// Alternating direction method of multipliers for a restricted master: scores and weights are split
+// from their linear relation, so that losses and penalties are met by their proximal operators
+// alone; the linear part is solved for all tasks jointly. The only solver that takes the hinge
+// loss, whose slopes are the multipliers of the scores.
 //
 //   min sum_t l(s_t) + penalties(U, u)  subject to  s_t = Phi_t (w_t + w) + b_t 1, U = W, u = w
 //
-// Source       The specification of learning with infinitely many features, sections (b.5) and (b.8); Boyd, Parikh, Chu, Peleato,
-//              Eckstein: Distributed optimization and statistical learning via the alternating direction method of multipliers.
-//              Found. Trends Mach. Learn. 3 (2011) 1-122.
+// Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine
+//              Learning 91 (2013) 43-66, equations (18) to (28), Algorithm 2, corrected:
+//              docs/mathematics/infinite_features.md, section 7; Boyd, Parikh, Chu, Peleato,
+//              Eckstein: Distributed optimization and statistical learning via the alternating
+//              direction method of multipliers. Found. Trends Mach. Learn. 3 (2011) 1-122.
 // Notation     The paper's xi and eta are `scores` and `weights` of AdmmPenalties.
-// Differences  (1) All weights and biases in one system, where the paper alternates between them. (2) Penalties are adapted after 10,
-//              20, 40, 80, 160 and 320 iterations only, within bounds: more often it diverged on separable data. That of the weights
-//              may fall to 1e-4, where section (b.5) has 0.01: with a small lambda the gap stayed above 1e-3 there. (3) The point is
-//              (U, u), which is exactly sparse, with the best biases, and stops by its certificate.
-// Cost         A step is ten iterations, 13 passes; a factorisation of order d after a change of the penalties.
+// Differences  (1) All weights and biases in one system, where the paper alternates between them.
+//              (2) Penalties are adapted after 10, 20, 40, 80, 160 and 320 iterations only, within
+//              bounds: more often it diverged on separable data. That of the weights may fall to
+//              1e-4: with a small lambda and a bound of 0.01 the gap stayed above 1e-3. (3) The
+//              point is (U, u), which is exactly sparse, with the best biases, and stops by its
+//              certificate.
+// Cost         A step is ten iterations, 13 passes; a factorisation of order d after a change of
+//              the penalties.
 #pragma once
 
 #include <vector>
@@ -42,7 +48,8 @@ class AdmmMaster final : public MasterSolver {
     AdmmPenalties penalties;
     int64_t iterations = 0;
   };
-  // Of the last iteration.
+  // The squared residuals of the last iteration: of the splits (f against s, W against U), how far
+  // s and U have moved, and what each is measured against.
   struct Residuals {
     double scores = 0;  // |f - s|, then |s - the one before|, and what they are measured by
     double scores_moved = 0;

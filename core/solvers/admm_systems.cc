@@ -11,10 +11,11 @@ namespace mercer {
 namespace {
 
 constexpr Index kMostExtensions = 50;  // then factors are formed anew: rounding errors add up
-constexpr double kSmallestPivotShare =
-    1e-12;  // of a diagonal entry, below which a factor is not extended
+// A factor is not extended when a pivot is below this share of the diagonal entry: the new columns
+// nearly depend on the old ones, and rounding would rule.
+constexpr double kSmallestPivotShare = 1e-12;
 
-// M = xi gram + eta I: the lower triangle.
+// The lower triangle of M = xi gram + eta I.
 Matrix SystemMatrix(const ConstMatrixRef& gram, const AdmmPenalties& penalties) {
   Matrix system = penalties.scores * gram;
   system.diagonal().array() += penalties.weights;
@@ -97,7 +98,9 @@ double AdmmSystems::MeanSquare() const {
   return sum > 0 ? sum / count : 1.0;
 }
 
-// With L L' = M of the old columns: the new rows are B L'^-1 for their products B with the old ones, and the factor of what is left.
+// Extends the factor by columns. With L L' = M of the old columns, the new rows of the factor are B
+// L'^-1 for the new columns' entries B of M with the old ones, and the factor of what is left of
+// their own block.
 absl::StatusOr<bool> AdmmSystems::ExtendFactor(const Design& design, const AdmmPenalties& penalties,
                                                Matrix& factor, RunContext& context) {
   const Index old = design.factor.rows();
@@ -126,7 +129,8 @@ absl::StatusOr<bool> AdmmSystems::ExtendFactor(const Design& design, const AdmmP
   return true;
 }
 
-// The shared weights' own system, with the tasks' weights minimised out: A - A M^-1 A = eta I - eta^2 M^-1.
+// The factor of the shared weights' own system, with the tasks' weights minimised out: eta I plus
+// the sum over tasks of A - A M^-1 A = eta I - eta^2 M^-1.
 absl::StatusOr<Matrix> AdmmSystems::SharedFactor(const MasterProblem& problem,
                                                  const AdmmPenalties& penalties,
                                                  const std::vector<Matrix>& factors,
@@ -162,7 +166,7 @@ absl::Status AdmmSystems::Factor(const MasterProblem& problem, const AdmmPenalti
     return absl::OkStatus();
   }
   const bool extend = same && appended_ < kMostExtensions;
-  // Apart from those that there are, so that cancellation changes nothing.
+  // The new factors are kept apart from those that there are, so that cancellation changes nothing.
   std::vector<Matrix> factors(designs_.size());
   for (size_t k = 0; k < designs_.size(); ++k) {
     bool extended = false;
@@ -194,7 +198,7 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
     const auto rows = static_cast<double>(problem.task(t).targets.size());
     right.col(t) -= DesignOf(t).products.column_sums * (sums(t) / rows);
   }
-  // M^-1 of the tasks' right-hand sides.
+  // M^-1 times the tasks' right-hand sides.
   Matrix solved = right + pull.specific;
   for (Index t = 0; problem.has_specific() && t < tasks; ++t) {
     MERCER_RETURN_IF_ERROR(SolveCholesky(DesignOf(t).factor, solved.col(t), context));
@@ -208,7 +212,8 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
   }
   for (Index t = 0; t < tasks; ++t) {
     if (problem.has_specific()) {
-      // w_t = M^-1 (p_t - A w), and M^-1 A = I - eta M^-1.
+      // The tasks' weights follow from the shared ones: w_t = M^-1 (p_t - A w), where M^-1
+      // A = I - eta M^-1.
       Vector back = solution.shared;
       MERCER_RETURN_IF_ERROR(SolveCholesky(DesignOf(t).factor, back, context));
       solution.specific.col(t) = solved.col(t) - solution.shared + penalties_.weights * back;

@@ -1,10 +1,14 @@
-// The linear systems of the alternating direction method for a restricted master, for all tasks jointly:
+// The linear systems of the alternating direction method for a restricted master, for all tasks
+// jointly:
 //
-//   min over w_t, w, b of  sum_t xi/2 |Phi_t (w_t + w) + b_t 1 - z_t|^2 + eta/2 |w_t - u_t|^2  + eta/2 |w - u|^2
+//   min over w_t, w, b of  sum_t xi/2 |Phi_t (w_t + w) + b_t 1 - z_t|^2
+//                          + sum_t eta/2 |w_t - u_t|^2 + eta/2 |w - u|^2
 //
-// With b minimised out, A_t = xi Phi_t'(I - 11'/n_t) Phi_t and M_t = A_t + eta I, the tasks' weights follow from the shared ones, which
-// solve a system of order d. Factors of M_t are kept, and grow with the columns; tasks that share their columns share them.
-// Source: the specification of learning with infinitely many features, section (b.5).
+// With b minimised out, A_t = xi Phi_t'(I - 11'/n_t) Phi_t and M_t = A_t + eta I, the tasks'
+// weights follow from the shared ones, which solve a system of order d. Factors of M_t are kept,
+// and grow with the columns; tasks that share their columns share them. The paper alternates
+// between w_t and w and lacks a term of the bias: docs/mathematics/infinite_features.md, sections 7
+// and 11.
 #pragma once
 
 #include <vector>
@@ -25,13 +29,15 @@ struct AdmmPenalties {
 
 class AdmmSystems {
  public:
-  // Reads the columns from `known` on; those before are kept. Errors: kCancelled, which changes nothing.
+  // Reads the columns from `known` on; those before are kept. Errors: kCancelled, which changes
+  // nothing.
   absl::Status Extend(const MasterProblem& problem, Index known, RunContext& context);
-  // Makes factors for these penalties, or keeps or extends those that there are. Errors: kCancelled; kInvalidArgument when columns
-  // are not finite.
+  // Makes factors for these penalties, or keeps or extends those that there are. Errors:
+  // kCancelled; kInvalidArgument when columns are not finite.
   absl::Status Factor(const MasterProblem& problem, const AdmmPenalties& penalties,
                       RunContext& context);
-  // The minimiser, for the products of the columns with xi z_t (d x T), the sums of xi z_t, and eta u_t and eta u.
+  // The minimiser, from the products of the columns with xi z_t (d x T), the sums of xi z_t, and
+  // eta u_t and eta u.
   absl::StatusOr<MasterPoint> Solve(const MasterProblem& problem, const Matrix& products,
                                     const Vector& sums, const MasterPoint& pull,
                                     RunContext& context) const;
@@ -52,10 +58,11 @@ class AdmmSystems {
     Matrix factor;  // of M; with fewer rows than the products when columns have been appended
   };
 
-  // By `penalties`. False when the factor of the design must be formed anew.
+  // Extends `factor` by the columns that it lacks. False when it must be formed anew.
   static absl::StatusOr<bool> ExtendFactor(const Design& design, const AdmmPenalties& penalties,
                                            Matrix& factor, RunContext& context);
-  // With the designs' `factors`; empty without a shared part.
+  // The factor of the shared weights' system, from the designs' `factors`; empty without a shared
+  // part.
   absl::StatusOr<Matrix> SharedFactor(const MasterProblem& problem, const AdmmPenalties& penalties,
                                       const std::vector<Matrix>& factors,
                                       RunContext& context) const;

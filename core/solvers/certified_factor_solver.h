@@ -1,5 +1,6 @@
-// What the solvers of a kernel K = X X' of explicit features share whose iterates are no feasible duals: the best dual that was
-// made from one of them, with its certificate, and an end when no better one comes.
+// What the solvers of a kernel K = X X' of explicit features share whose iterates are no feasible
+// duals: the best dual that was made from one of them, with its certificate, and an end when no
+// better one comes.
 #pragma once
 
 #include <cstdint>
@@ -47,21 +48,23 @@ class CertifiedFactorSolver : public SvmSolver {
   CertifiedFactorSolver(const FactoredKernel& kernel, double relative_gap, Limits limits)
       : kernel_(kernel), relative_gap_(relative_gap), limits_(limits) {}
 
-  // What iterations need of kernel and problem, and is no part of the state. Called before any other of these.
+  // Computes what iterations need of kernel and problem and what is no part of the state. Called
+  // before any other of these.
   virtual absl::Status Prepare(RunContext& context) = 0;
-  // The first iterate, from the feasible dual of best().
+  // Makes the first iterate from the feasible dual of best().
   virtual absl::Status Begin(RunContext& context) = 0;
-  // The next iterate. Calls of Consider and EndForPrecision come last, when nothing can fail any more.
+  // Makes the next iterate. Calls of Consider and EndForPrecision come last, when nothing can fail
+  // any more.
   virtual absl::Status Advance(RunContext& context) = 0;
   virtual void SaveIterate(ByteWriter& writer) const = 0;
-  // False when it does not fit the problem.
+  // Reads an iterate; false when it does not fit the problem.
   virtual bool LoadIterate(ByteReader& reader) = 0;
-  // Names the kind of state.
+  // The name of the method: a state that another method has saved is refused by it.
   virtual std::string_view name() const = 0;
 
   absl::Status Iterate(RunContext& context) final;
 
-  // The certificate of the feasible dual next to `dual`.
+  // Makes `dual` feasible (docs/mathematics/README.md, section 3) and certifies it.
   absl::StatusOr<Point> Certify(Vector dual, RunContext& context) const;
   bool IsGoodEnough(const Point& point) const {
     return point.certificate.RelativeGap() <= relative_gap_;

@@ -45,7 +45,9 @@ absl::Status CoordinateDescentSvmSolver::Begin(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The minimum in one variable. Returns how far it was from optimal, and by how much the slope keeps it at its kink or bound.
+// Minimises the objective in one variable: a parabola plus epsilon |dual(i)|, whose minimum in the
+// box is a soft threshold of the Newton step, clipped. Returns how far the variable was from
+// optimal, and in `slack` by how much the slope keeps it at its kink or bound.
 double CoordinateDescentSvmSolver::Visit(Index i, State& next, double* slack) const {
   const double value = next.dual(i);
   const double lower = box().lower(i);
@@ -65,7 +67,9 @@ double CoordinateDescentSvmSolver::Visit(Index i, State& next, double* slack) co
     features_->AddRow(i, change, next.coefficients.data());
     return curvature * std::abs(change);
   }
-  // The interval of the objective's slopes to the right and to the left.
+  // The variable did not move, so it sits where the slope changes its sign. By how much the slopes
+  // to the right and to the left hold it there says how unlikely it is to move in the next epochs:
+  // it is set aside when that exceeds the largest violation of the epoch before.
   const double right = slope + (value >= 0 ? box().epsilon : -box().epsilon);
   const double left = slope + (value > 0 ? box().epsilon : -box().epsilon);
   const double holds_above = value < upper ? right : kInfinity;
@@ -109,7 +113,8 @@ absl::Status CoordinateDescentSvmSolver::Advance(RunContext& context) {
     return absl::OkStatus();
   }
   next.bias += penalty_ * next.sum;
-  // Anew, for what rounding has left.
+  // The step of the method of multipliers on sum dual = 0 was made above; v and the sum are formed
+  // anew, so that the rounding of thousands of updates does not pile up.
   MERCER_RETURN_IF_ERROR(
       features_->MultiplyTransposed(next.dual, next.coefficients.head(rank()), context));
   next.sum = next.dual.sum();

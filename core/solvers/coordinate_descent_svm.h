@@ -1,14 +1,17 @@
 // Problem      As svm_solver.h, for a kernel K = X X' of explicit features.
-// Source       Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for large-scale linear SVM. ICML 2008,
-//              Algorithm 3; Ho, Lin: Large-scale linear support vector regression. JMLR 13 (2012) 3323-3348; the specification of
-//              lp-norm MKL with low-rank kernels, section (b8).
-// Method       minimise  1/2 |v|^2 - targets'dual + epsilon |dual|_1 + b s + rho/2 s^2,  v = X'dual, s = sum dual, exactly in one
-//              variable after the other, in random order; variables at a bound whose slope exceeds the largest violation of the
-//              epoch before are left out for a while. The multiplier of the sum, b <- b + rho s, gives the bias. rho is the mean
-//              diagonal of K.
-// Guarantees   The gap is that of the feasible dual next to the iterate. Large costs, for which the method is slow, end it
-//              (stop kPrecision) when hundreds of epochs bring nothing. The work is that of one thread.
-// Cost         Per epoch two operations on each active row of X; X is formed once, in single precision: as much memory as the factor.
+// Source       Hsieh, Chang, Lin, Keerthi, Sundararajan: A dual coordinate descent method for
+//              large-scale linear SVM. ICML 2008, Algorithm 3; Ho, Lin: Large-scale linear support
+//              vector regression. JMLR 13 (2012) 3323-3348; docs/mathematics/svm.md, section 4.
+// Method       minimise  1/2 |v|^2 - targets'dual + epsilon |dual|_1 + b s + rho/2 s^2,
+//              v = X'dual, s = sum dual, exactly in one variable after the other, in random order;
+//              variables at a bound whose slope exceeds the largest violation of the epoch before
+//              are left out for a while. The multiplier of the sum, b <- b + rho s, gives the bias.
+//              rho is the mean diagonal of K.
+// Guarantees   The gap is that of the feasible dual next to the iterate. Large costs, for which the
+//              method is slow, end it (stop kPrecision) when hundreds of epochs bring nothing. The
+//              work is that of one thread.
+// Cost         Per epoch two operations on each active row of X; X is formed once, in single
+//              precision: as much memory as the factor.
 #pragma once
 
 #include <memory>

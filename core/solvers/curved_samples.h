@@ -1,4 +1,5 @@
-// Where the optimum of fixed kernel weights has a curvature: the samples whose dual variables move with the scores.
+// Where the optimum of fixed kernel weights has a curvature: the samples whose dual variables move
+// with the scores.
 #pragma once
 
 #include <vector>
@@ -10,8 +11,8 @@ namespace mercer {
 
 struct CurvedSamples {
   std::vector<Index> rows;  // ascending
-  // D(i) > 0, the second derivative of the loss at each of them. Empty for a piecewise linear loss: the dual moves so that the
-  // scores of its free samples stay at a kink.
+  // D(i) > 0, the second derivative of the loss at each of them. Empty for a piecewise linear loss:
+  // the dual moves so that the scores of its free samples stay at a kink.
   Vector curvature = {};
 };
 
@@ -21,9 +22,11 @@ struct LossView {
   const Vector& costs;
 };
 
-// For a piecewise linear loss: the samples strictly inside the dual's box and off its kink at 0.
+// The free samples of a piecewise linear loss: those strictly inside the dual's box and off its
+// kink at 0.
 CurvedSamples FreeSamples(const LossView& view, const Vector& dual);
-// For the others, at the function with these scores and bias.
+// The samples with a curvature for the other losses, at the function with these scores and this
+// bias.
 CurvedSamples SamplesWithCurvature(const LossView& view, const Vector& scores, double bias);
 
 }  // namespace mercer

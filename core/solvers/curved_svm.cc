@@ -15,13 +15,14 @@ namespace {
 
 constexpr int64_t kMaxStalledSteps = 4;
 constexpr double kLeastDecrease = 1e-13;  // of the primal, relative, that is no stall
-constexpr double kSlopeDecrease =
-    0.5;  // nor is this: values of a large primal agree long before slopes vanish
+// A step that halves the slope counts as progress too: values of a large primal agree in all digits
+// long before slopes vanish.
+constexpr double kSlopeDecrease = 0.5;
 constexpr double kShortStep = 0.25;  // of a whole Newton step
 constexpr int kMaxSupports = 6;      // that are tried in its place
 
-// The change of eta, whose sum was `sum` and is to be 0. What rounding leaves of it goes to the rows by their curvature, which costs
-// the primal least.
+// The change of eta, whose sum was `sum` and is to be 0. What rounding leaves of it goes to the
+// rows by their curvature, which costs the primal least.
 Vector Balanced(const CurvedStep& step, const CurvedDirection& solved, double sum) {
   Vector direction = step.gradient;
   direction(step.rows) -= solved.multipliers;
@@ -74,8 +75,8 @@ absl::Status CurvedSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   return Commit(std::move(state), context);
 }
 
-// The best function that leans on the rows of `support` alone, as if each of them felt the loss: one linear system, the Newton step
-// from nothing.
+// The best function that leans on the rows of `support` alone, as if each of them felt the loss:
+// one linear system, the Newton step from nothing.
 absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, State& solved,
                                              RunContext& context) const {
   const Loss& loss = *problem_.loss;
@@ -98,9 +99,10 @@ absl::Status CurvedSvmSolver::SolveOnSupport(const std::vector<Index>& support, 
   return MakePoint(solved, context);
 }
 
-// The rows that the function leans on with the sign that the loss gives them, and those beyond their margin that it does not lean
-// on yet. The signs are those of eta: where rows of opposite labels nearly coincide at a large cost, rounding of f times the curvature
-// is larger than the slopes of other rows.
+// The rows that the function leans on with the sign that the loss gives them, and those beyond
+// their margin that it does not lean on yet. The signs are those of eta: where rows of opposite
+// labels nearly coincide at a large cost, rounding of f times the curvature is larger than the
+// slopes of other rows.
 std::vector<Index> CurvedSvmSolver::SupportOf(const State& state) const {
   std::vector<Index> support;
   for (Index i = 0; i < size_; ++i) {
@@ -111,8 +113,8 @@ std::vector<Index> CurvedSvmSolver::SupportOf(const State& state) const {
   return support;
 }
 
-// A squared loss of known support is solved by one linear system: where kernels have changed, the support is a better guess than the
-// function. Taken when the primal is lower there.
+// A squared loss of known support is solved by one linear system: where kernels have changed, the
+// support is a better guess than the function. Taken when the primal is lower there.
 absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
   if (problem_.loss->kind() == LossKind::kLogistic || state.eta.isZero(0)) {
     return absl::OkStatus();
@@ -131,9 +133,10 @@ absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
   return absl::OkStatus();
 }
 
-// Where a step along the primal is short, the squared hinge has many kinks on the way, and each step would pass one of them. Whole
-// steps from support to support, a primal-dual active set method, pass them at once; they need not lower the primal, so the first
-// that does is taken, and none when a few do not.
+// Where a step along the primal is short, the squared hinge has many kinks on the way, and each
+// step would pass one of them. Whole steps from support to support, a primal-dual active set
+// method, pass them at once; they need not lower the primal, so the first that does is taken, and
+// none when a few do not.
 absl::Status CurvedSvmSolver::FollowSupports(State& state, RunContext& context) const {
   if (problem_.loss->kind() != LossKind::kSquaredHinge) {
     return absl::OkStatus();
@@ -155,7 +158,7 @@ absl::Status CurvedSvmSolver::FollowSupports(State& state, RunContext& context) 
   return absl::OkStatus();
 }
 
-// a at these scores.
+// Sets a to minus the slopes of the loss at these scores.
 void CurvedSvmSolver::SetSlopes(const Vector& scores, double bias, Vector& dual) const {
   dual.resize(size_);
   for (Index i = 0; i < size_; ++i) {
@@ -163,7 +166,8 @@ void CurvedSvmSolver::SetSlopes(const Vector& scores, double bias, Vector& dual)
   }
 }
 
-// The best bias at the scores, and a there with its products.
+// Completes the point of `next`: the best bias for the scores, a there, and its product with the
+// kernel.
 absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const {
   const Loss& loss = *problem_.loss;
   MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
@@ -176,7 +180,7 @@ absl::Status CurvedSvmSolver::MakePoint(State& next, RunContext& context) const 
   return system_->Multiply(next.dual, next.dual_scores, context);
 }
 
-// Keeps the dual point when no better one is known.
+// Certifies a dual point, and keeps it unless a better one is known.
 absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vector& scores,
                                     const RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(
@@ -192,7 +196,8 @@ absl::Status CurvedSvmSolver::Judge(State& next, const Vector& dual, const Vecto
   return absl::OkStatus();
 }
 
-// eta as a dual point, when it would be good enough if it were feasible.
+// Takes eta itself as a dual point, when it would be good enough if it were feasible. Near the
+// solution it is more exact than a, which multiplies the rounding of the scores by the curvature.
 absl::Status CurvedSvmSolver::JudgeFunction(State& next, RunContext& context) const {
   Vector dual = next.eta;
   problem_.loss->RepairDual(problem_.targets, problem_.costs, true, dual);
@@ -221,7 +226,7 @@ absl::Status CurvedSvmSolver::Commit(State next, RunContext& context) {
   return Take(std::move(next), context);
 }
 
-// State and certificate together, or neither.
+// Takes over a state and its certificate together, or neither when it is cancelled.
 absl::Status CurvedSvmSolver::Take(State next, const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(
       certificate_, CertifySvm(*problem_.loss, problem_.targets, problem_.costs, next.best_dual,
@@ -242,7 +247,7 @@ absl::Status CurvedSvmSolver::Iterate(RunContext& context) {
     MERCER_RETURN_IF_ERROR(FollowSupports(next, context));
   }
   if (ray.length == 0 && !(next.primal < state_.primal)) {
-    // The primal cannot be lowered in floating point: eta is the solution, to rounding.
+    // The primal cannot be lowered in floating point: eta is the solution, up to rounding.
     MERCER_RETURN_IF_ERROR(JudgeFunction(next, context));
     next.stalls = kMaxStalledSteps;
     return Commit(std::move(next), context);
@@ -281,7 +286,8 @@ absl::Status CurvedSvmSolver::NewtonStep(State& next, Ray& ray, RunContext& cont
   MERCER_RETURN_IF_ERROR(system_->Multiply(direction, change, context));
   const Vector total_change = change.array() + solved.bias;
   Vector dual;
-  // eta and the direction have the sum 0: the bias does not enter but through a.
+  // The slope of the primal along the direction. eta and the direction have the sum 0, so that the
+  // bias enters only through a.
   const auto slope_at = [&](double t) {
     SetSlopes(state_.scores + t * total_change, state_.bias, dual);
     return total_change.dot(state_.eta + t * direction - dual);

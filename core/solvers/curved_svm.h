@@ -1,17 +1,24 @@
-// Problem      min_{f, b} 1/2 |f|^2 + sum_i c(i) l(y(i), f(x_i) + b) for a loss with a curvature: squared hinge, logistic, square.
-//              Dual: max sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual, dual in the boxes of the loss, sum dual = 0.
-// Source       The specification of lp-norm MKL with low-rank kernels, extension hooks of sections (a) and (b8).
-// Notation     f = K eta; a(i) = -slope of the loss at f(x_i) + b; D = its curvature there, J the samples with D > 0; g = a - eta.
-// Method       Newton's method on the primal in (eta, b), semismooth for the squared hinge, exact for the square:
-//                change of eta = g - E_J lam,  (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum of a,
-//              then an exact line search. b is minimised out after every step, so that a is a feasible dual point with a certificate;
-//              near the solution eta is a better one, for it does not multiply the rounding of f by D.
-// Guarantees   The primal decreases at every step; any positive semidefinite kernel, any cost. Same bits for every slicing into
-//              steps, save and restore, and number of threads.
-// Cost         Per step one factorisation of order |J| and products with the kernel; with r explicit features the Gram matrix of
-//              the rows J and six passes over the rows. Square: 1 or 2 steps, squared hinge: 3 to 10, logistic: 5 to 30. With narrow
-//              kernels at large costs the squared hinge has many kinks along a step: where one ends it early, whole steps from support
-//              to support (a primal-dual active set method) are tried, up to six systems more.
+// Problem      min_{f, b}  1/2 |f|^2 + sum_i c(i) l(y(i), f(x_i) + b)  for a loss with a curvature:
+//              squared hinge, logistic, square.
+//              Dual: max  sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual,  dual in the boxes of the
+//              loss, sum dual = 0.
+// Source       docs/mathematics/svm.md, section 5.
+// Notation     f = K eta; a(i) = -slope of the loss at f(x_i) + b; D = its curvature there, J the
+//              samples with D > 0; g = a - eta.
+// Method       Newton's method on the primal in (eta, b), semismooth for the squared hinge, exact
+//              for the square:
+//                change of eta = g - E_J lam,  (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum a,
+//              then an exact line search. b is minimised out after every step, so that a is a
+//              feasible dual point with a certificate; near the solution eta is a better one, for
+//              it does not multiply the rounding of f by D.
+// Guarantees   The primal decreases at every step; any positive semidefinite kernel, any cost. Same
+//              bits for every slicing into steps, save and restore, and number of threads.
+// Cost         Per step one factorisation of order |J| and products with the kernel; with r
+//              explicit features the Gram matrix of the rows J and six passes over the rows.
+//              Square: 1 or 2 steps, squared hinge: 3 to 10, logistic: 5 to 30. With narrow kernels
+//              at large costs the squared hinge has many kinks along a step: where one ends it
+//              early, whole steps from support to support (a primal-dual active set method) are
+//              tried, up to six systems more.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +40,12 @@ namespace mercer {
 
 class CurvedSvmSolver : public SvmSolver {
  public:
-  // Stops when the certified relative gap is at most `relative_gap`. Works on the features of a kernel that has them.
+  // Stops when the certified relative gap is at most `relative_gap`. Works on the features of a
+  // kernel that has them.
   CurvedSvmSolver(const KernelOperator& kernel, double relative_gap)
       : system_(MakeCurvedSystem(kernel)), size_(kernel.size()), relative_gap_(relative_gap) {}
 
-  // Of the start only the dual is used.
+  // Begins at the function of the start's dual; nothing else of the start is used.
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
   SvmStop stop() const override { return state_.stop; }

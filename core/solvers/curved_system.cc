@@ -12,7 +12,9 @@
 namespace mercer {
 namespace {
 
-// With s = sqrt(D): (I + s s' o K_JJ) mu = s o ((K g)_J + db 1), lam = s o mu, whose matrix has no eigenvalue below 1.
+// With s = sqrt(D) and o the product by entries, (1 / D + K_JJ) lam = (K g)_J + db 1 becomes
+//   (I + s s' o K_JJ) mu = s o ((K g)_J + db 1),  lam = s o mu,
+// whose matrix has no eigenvalue below 1, however small or large the curvatures are.
 class EntrySystem final : public CurvedSystem {
  public:
   explicit EntrySystem(const KernelOperator& kernel) : kernel_(kernel) {}
@@ -84,7 +86,8 @@ class EntrySystem final : public CurvedSystem {
   const KernelOperator& kernel_;
 };
 
-// With K = X X' and dv = X'g - X_J'lam:  (I + X_J'D X_J) dv + X_J'D 1 db = X'g,  1'D (X_J dv + 1 db) = sum,  lam = D (X_J dv + 1 db).
+// With K = X X' and dv = X'g - X_J'lam the system is one of the order of the features:
+//   (I + X_J'D X_J) dv + X_J'D 1 db = X'g,  1'D (X_J dv + 1 db) = sum,  lam = D (X_J dv + 1 db).
 class FactoredSystem final : public CurvedSystem {
  public:
   explicit FactoredSystem(const FactoredKernel& kernel) : kernel_(kernel) {}

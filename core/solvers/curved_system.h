@@ -1,5 +1,5 @@
-// The linear system of one Newton step for losses with a curvature (curved_svm.h), for kernels whose entries are asked for and for
-// kernels of explicit features.
+// The linear system of one Newton step for losses with a curvature (curved_svm.h), for kernels
+// whose entries are asked for and for kernels of explicit features.
 #pragma once
 
 #include <memory>
@@ -34,8 +34,8 @@ class CurvedSystem {
   // products = K coefficients. Errors: kCancelled.
   virtual absl::Status Multiply(const Vector& coefficients, Vector& products,
                                 RunContext& context) const = 0;
-  // (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum.  A system that is singular in floating point gets a larger diagonal; when even
-  // that does not help lam = 0 and db = 0. Errors: kCancelled.
+  // (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum.  A system that is singular in floating point
+  // gets a larger diagonal; when even that does not help lam = 0 and db = 0. Errors: kCancelled.
   virtual absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
                              RunContext& context) const = 0;
   // About how many floating point operations Solve takes for so many rows.

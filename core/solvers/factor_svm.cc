@@ -12,7 +12,8 @@
 namespace mercer {
 namespace {
 
-// F along v + t direction, whose scores and bias change by t change.
+// The slope of F along v + t direction, whose scores and bias change by t change. It never falls in
+// t, so that its zero, the exact line search, can be bracketed.
 struct FactorRay {
   const ProximalModel& model;
   const Vector& scores;
@@ -28,19 +29,24 @@ struct FactorRay {
 
 }  // namespace
 
-// How long, and how precisely.
+// Limits and accuracies. Steps are measured against the largest cost over the unit of scores: with
+// a proximal step of 1 in that unit, a residual of one unit moves a dual variable through its whole
+// box.
 struct FactorSvmSolver::Settings {
   static constexpr int64_t kMaxSubproblemIterations = 30;
   static constexpr int64_t kMaxStalls = 30;  // proximal steps without progress
-  static constexpr double kSubproblemShare =
-      0.1;                                    // of what the subproblem has gained over its centre
-  static constexpr double kGoalShare = 0.05;  // of the gap that is asked for
+  // A subproblem is solved when its gap is at most kSubproblemShare of what it has gained over its
+  // centre, or kGoalShare of the gap that is asked for.
+  static constexpr double kSubproblemShare = 0.1;
+  static constexpr double kGoalShare = 0.05;
   static constexpr double kLeastStep = 1e-3;  // of the largest cost over the unit of scores
-  // The first step in the same unit. From 1 on the first point has most samples at their bounds, and the first function few near
-  // its margin: small systems. Where costs let the function bend far from there, a long step takes many small Newton steps.
+  // The first step in the same unit. From 1 on the first point has most samples at their bounds,
+  // and the first function few near its margin: small systems. Where costs let the function bend
+  // far from there, a long step takes many small Newton steps.
   static constexpr double kFirstStep = 0.1;
   static constexpr double kLongestFirstStep = 3;
-  // Over the square root of what the largest cost times the diagonal of K is in units of scores.
+  // The first step of a run whose costs are small against the kernel is longer: this number over
+  // the square root of what the largest cost times the diagonal of K is in units of scores.
   static constexpr double kFirstStepOfBend = 15;
   static constexpr Index kDiagonalSamples = 64;
   static constexpr double kLargestStep = 1e4;
@@ -50,7 +56,7 @@ struct FactorSvmSolver::Settings {
 
 double FactorSvmSolver::CostUnit() const { return problem_.costs.maxCoeff() / box_.score_unit; }
 
-// Of a run from nothing.
+// The proximal step of a run that begins at zero.
 double FactorSvmSolver::FirstStep() const {
   const Index rows = kernel_.rows.rows();
   const Index rank = kernel_.rows.cols();
@@ -137,13 +143,13 @@ absl::Status FactorSvmSolver::Start(const SvmProblem& problem, const SvmWarmStar
   return Commit(std::move(next), context);
 }
 
-// The maximiser a at (f, bias) with the best bias.
+// Completes the point of `next`: the bias that makes the maximiser a sum to 0, a itself, and X'a.
 absl::Status FactorSvmSolver::MakePoint(State& next, RunContext& context) const {
   next.bias = Model(next, context).BalanceDual(next.scores, next.bias, next.dual);
   return Reduce(next.dual, next.dual_reduced, context);
 }
 
-// One Newton step, or, when the subproblem is solved, a new centre.
+// Makes one Newton step, or, when the subproblem is solved or takes too long, a new centre.
 absl::Status FactorSvmSolver::Iterate(RunContext& context) {
   const bool solved = SubproblemSolved() && !NearlyFinished();
   if (solved || state_.subproblem_iterations >= Settings::kMaxSubproblemIterations) {
@@ -153,7 +159,7 @@ absl::Status FactorSvmSolver::Iterate(RunContext& context) {
   double progress = 0;
   MERCER_RETURN_IF_ERROR(NewtonStep(next, &progress, context));
   if (progress == 0) {
-    // F cannot be lowered in floating point: a is the solution, to rounding.
+    // F cannot be lowered in floating point: a is the solution of the subproblem, to rounding.
     return Recentre(state_.subproblem_iterations > 0, context);
   }
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
@@ -188,7 +194,7 @@ double FactorSvmSolver::QuickGap() const {
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
-// The certificate of the function that a itself defines.
+// Certifies the function that a itself defines, and ends the run when its gap is small enough.
 absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   Vector scores;
   MERCER_RETURN_IF_ERROR(Score(state_.dual_reduced, scores, context));
@@ -201,14 +207,15 @@ absl::Status FactorSvmSolver::TryToFinish(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The gap is reached by the function of the subproblem, and the dual's own function is not yet equal to it.
+// The gap is reached by the function of the subproblem, and the dual's own function is not yet
+// equal to it.
 bool FactorSvmSolver::NearlyFinished() const {
   return QuickGap() <= relative_gap_ &&
          (state_.dual_reduced - state_.coefficients).norm() > 1e-9 * state_.dual_reduced.norm();
 }
 
-// Half |X'a - v|^2 is the duality gap of the subproblem: solved when it is a small share of what the subproblem has gained over
-// the centre, or of the gap that is asked for.
+// Half |X'a - v|^2 is the duality gap of the subproblem: solved when it is a small share of what
+// the subproblem has gained over the centre, or of the gap that is asked for.
 bool FactorSvmSolver::SubproblemSolved() const {
   if (state_.subproblem_iterations == 0) {
     return false;
@@ -221,7 +228,8 @@ bool FactorSvmSolver::SubproblemSolved() const {
                          Settings::kGoalShare * relative_gap_ * std::abs(dual));
 }
 
-// The dual objective at a less that at the centre, from differences: both values agree in most digits near the solution.
+// The dual objective at a less that at the centre, from differences: both values agree in most
+// digits near the solution.
 double FactorSvmSolver::GainOverCentre() const {
   const Vector change = state_.dual - state_.center;
   const double linear = change.dot(problem_.targets) - state_.bias * change.sum();
@@ -231,8 +239,8 @@ double FactorSvmSolver::GainOverCentre() const {
   return linear - flat - quadratic;
 }
 
-// Moves the centre to a when that is the better dual point, adapts the proximal step, and begins the next subproblem where the
-// last one has ended.
+// Moves the centre to a when that is the better dual point, adapts the proximal step, and begins
+// the next subproblem where the last one has ended.
 absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   State next = state_;
   if (GainOverCentre() > 0) {
@@ -241,7 +249,8 @@ absl::Status FactorSvmSolver::Recentre(bool solved, RunContext& context) {
   } else {
     solved = false;
   }
-  // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual changes much.
+  // (v, b) stay: the function hardly changes from one centre to the next, while that of the dual
+  // changes much.
   MERCER_RETURN_IF_ERROR(Score(next.coefficients, next.scores, context));
   next.subproblem_iterations = 0;
   const double shrinkage = state_.keeps_step ? 1.0 : Settings::kGrowth;
@@ -300,7 +309,8 @@ absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
   return other;
 }
 
-// Weights change the dual more than the function.
+// The function is handed on, and not the dual: a change of the kernel weights changes the dual more
+// than the function.
 SvmWarmStart FactorSvmSolver::Successor() const {
   return {{},
           std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
@@ -334,7 +344,7 @@ absl::Status FactorSvmSolver::NewtonStep(State& next, double* progress, RunConte
   return absl::OkStatus();
 }
 
-// F(v, b), a being the maximiser there.
+// F(v, b); the dual of `state` must be the maximiser there.
 double FactorSvmSolver::Objective(const State& state) const {
   Vector dual;
   Model(state).DualPoint(state.scores, state.bias, dual);
@@ -343,8 +353,9 @@ double FactorSvmSolver::Objective(const State& state) const {
          box_.epsilon * dual.lpNorm<1>() - (dual - state.center).squaredNorm() / (2.0 * state.step);
 }
 
-// A start for a new subproblem: its solution if the samples `free` stayed off their bounds and the others at their values. A longer
-// proximal step throws many of them against the bounds at first, and the Newton steps that bring them back are short.
+// A start for a new subproblem: its solution if the samples `free` stayed off their bounds and the
+// others at their values. A longer proximal step throws many of them against the bounds at first,
+// and the Newton steps that bring them back are short.
 absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
                                       RunContext& context) const {
   if (free.empty()) {

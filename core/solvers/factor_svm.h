@@ -1,16 +1,21 @@
-// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum dual = 0, for a kernel K = X X' of
-//              explicit features: the support vector machine (hinge) and support vector regression (epsilon-insensitive).
-// Source       The specification of lp-norm MKL with low-rank kernels, section (b6).
-// Method       Proximal point steps in the dual, centre c and step sigma; each subproblem is dual to the minimisation over (v, b) of
+// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1  subject to
+//              A <= dual <= B  and  sum dual = 0,  for a kernel K = X X' of explicit features: the
+//              support vector machine (hinge) and support vector regression (epsilon-insensitive).
+// Source       docs/mathematics/svm.md, section 3.
+// Method       Proximal point steps in the dual, centre c and step sigma; each subproblem is dual
+//              to the minimisation over (v, b) of
 //                F(v, b) = 1/2 |v|^2 + sum_i psi_i(targets(i) - (X v)(i) - b)
-//              with the convex, continuously differentiable, piecewise quadratic psi_i of svm_newton_model.h, by a semismooth Newton
-//              method: with J the free samples,  (I + sigma X_J'X_J) dv + sigma X_J'1 db = X'a - v,  1'(X_J dv + 1 db) = 0, then an
-//              exact line search. b is minimised out after every step, so that the current a is always feasible for the dual.
-// Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every slicing into steps, save and
-//              restore, and number of threads.
-// Cost         Per Newton step two passes over the rows of the factor and products of order min(r, |J|); where J is larger than r,
-//              the Gram matrix of the rows that have become free or have ceased to be. About 5 steps for small costs, 70 for large
-//              ones, 5 to 20 from a good start.
+//              with the convex, continuously differentiable, piecewise quadratic psi_i of
+//              svm_newton_model.h, by a semismooth Newton method: with J the free samples,
+//                (I + sigma X_J'X_J) dv + sigma X_J'1 db = X'a - v,  1'(X_J dv + 1 db) = 0,
+//              then an exact line search. b is minimised out after every step, so that the current
+//              a is always feasible for the dual.
+// Guarantees   The subproblem decreases at every step; any features, any cost. Same bits for every
+//              slicing into steps, save and restore, and number of threads.
+// Cost         Per Newton step two passes over the rows of the factor and products of order min(r,
+//              |J|); where J is larger than r, the Gram matrix of the rows that have become free or
+//              have ceased to be. About 5 steps for small costs, 70 for large ones, 5 to 20 from a
+//              good start.
 #pragma once
 
 #include <cstdint>
@@ -30,22 +35,26 @@
 
 namespace mercer {
 
-// For kernels of explicit features.
+// The solver for kernels of explicit features (SvmNewtonSolver is that for kernels whose entries
+// are asked for).
 class FactorSvmSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
   FactorSvmSolver(const FactoredKernel& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
 
-  // A solver that is where this one is, on another kernel of the same rows: function, bias, both dual points and the proximal step
-  // stay, and the step no longer shrinks, since a subproblem of changing kernels is not to blame for taking long. `kernel` must
-  // outlive it. Null when the function is none of the other kernel's, or of a larger norm there. Errors: kCancelled.
+  // A solver that is where this one is, on another kernel of the same rows: function, bias, both
+  // dual points and the proximal step stay, and the step no longer shrinks, since a subproblem of
+  // changing kernels is not to blame for taking long. `kernel` must outlive it. Null when the
+  // function is none of the other kernel's, or of a larger norm there. Errors: kCancelled.
   absl::StatusOr<std::unique_ptr<FactorSvmSolver>> OnKernel(const FactoredKernel& kernel,
                                                             double relative_gap,
                                                             RunContext& context) const;
-  // y, of which the function is rows root root' y.
+  // The y for which the function is rows root root' y: the form in which another kernel of the same
+  // rows can take it over.
   Vector FunctionInMetric() const;
-  // 1/2 |v|^2 + sum_i psi_i: no Newton step and no change to a better kernel raises it while the centre stays.
+  // 1/2 |v|^2 + sum_i psi_i: no Newton step and no change to a better kernel raises it while the
+  // centre stays.
   double SubproblemValue() const { return Objective(state_); }
 
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
@@ -64,7 +73,7 @@ class FactorSvmSolver : public SvmSolver {
   absl::Status Iterate(RunContext& context) override;
 
  private:
-  // f = X v; a = dual is the maximiser of the subproblem at (f, bias).
+  // The iterate: f = X v, and a = dual, the maximiser of the subproblem at (f, bias).
   struct State {
     Vector center;
     Vector center_reduced;  // X'center

@@ -1,5 +1,11 @@
-// The Newton systems of FactorSvmSolver,
-//   (I + sigma X_J'X_J) dv + sigma X_J'1 db = rhs.coefficients,  sigma 1'(X_J dv + 1 db) = rhs.bias,  J the free samples.
+// The Newton systems of FactorSvmSolver, J being the free samples (docs/mathematics/svm.md, section
+// 3):
+//
+//   (I + sigma X_J'X_J) dv + sigma X_J'1 db = rhs.coefficients
+//   sigma 1'(X_J dv + 1 db)                 = rhs.bias
+//
+// of the order of the features or, by the identity of Woodbury, of the free samples, whichever is
+// the smaller.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -37,7 +43,8 @@ absl::Status FactorSvmSolver::FindDirection(State& next, std::vector<Index> free
   return DirectionOfFeatures(next, rhs, direction, context);
 }
 
-// With T = I / sigma + X_J X_J', c1 = T^-1 X_J rhs, c2 = T^-1 1:  db = (rhs.bias - 1'c1) / 1'c2,  dv = rhs - X_J'(c1 + db c2).
+// With T = I / sigma + X_J X_J', c1 = T^-1 X_J rhs, c2 = T^-1 1:  db = (rhs.bias - 1'c1) / 1'c2,
+// dv = rhs - X_J'(c1 + db c2).
 absl::Status FactorSvmSolver::DirectionOfSamples(double step, const std::vector<Index>& free,
                                                  const NewtonDirection& rhs,
                                                  NewtonDirection& direction,
@@ -86,7 +93,8 @@ absl::Status FactorSvmSolver::UpdateGram(State& next, std::vector<Index> free,
     return rows.AddGram(which, Vector::Ones(static_cast<Index>(which.size())), scale, next.gram,
                         context);
   };
-  // Rounding grows with what has come and gone.
+  // The matrix is formed anew when updates would cost as much, or when their rounding has piled up:
+  // it grows with the rows that have come and gone.
   if (next.gram.size() == 0 || 2 * changed > count || next.gram_changes + changed > 4 * count) {
     next.gram = Matrix::Zero(rows.cols(), rows.cols());
     next.gram_changes = 0;
@@ -100,7 +108,7 @@ absl::Status FactorSvmSolver::UpdateGram(State& next, std::vector<Index> free,
   return absl::OkStatus();
 }
 
-// With the Gram matrix of the free rows.
+// Solves the system of the order of the features, from the Gram matrix of the free rows.
 absl::Status FactorSvmSolver::DirectionOfFeatures(const State& next, const NewtonDirection& rhs,
                                                   NewtonDirection& direction,
                                                   RunContext& context) const {

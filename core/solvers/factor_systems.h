@@ -1,4 +1,5 @@
-// What solvers of a kernel K = X X' of explicit features ask of X = rows root.
+// The two products that all solvers of a kernel K = X X' of explicit features are made of, X = rows
+// root being never formed.
 #pragma once
 
 #include "absl/status/status.h"

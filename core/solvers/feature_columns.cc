@@ -21,10 +21,11 @@ constexpr Index kGramRows = 2048;  // gathered at a time
 constexpr Index kGramTile = 64;    // a tile's update takes about 1 ms
 constexpr Index kFewColumns = 4;   // so many are added row by row
 
-// Some room, so that tiles are copied seldom.
+// The length of a tile's rows for so many columns, with some room, so that tiles are seldom copied
+// when columns are appended.
 Index GrownStride(Index cols) { return PaddedStride(cols + cols / 8); }
 
-// Rows of `stride` entries of which `count` are used.
+// Some rows of a tile: each has `stride` entries, of which `count` are used.
 template <typename Value>
 struct RowSpan {
   const Value* begin;
@@ -32,7 +33,8 @@ struct RowSpan {
   Index count;
 };
 
-// sum += sum over rows i of values(i) row(i) where values(i) passes `keep`.
+// Adds to `sum` the rows times their values, values(i) row(i), of those rows whose value passes
+// `keep`. Four rows are added at once, so that the sum is read and written a quarter as often.
 template <typename Value, typename Keep>
 void AddRowsWhere(const RowSpan<Value>& rows, const ConstVectorRef& values, const Keep& keep,
                   double* sum) {
@@ -72,7 +74,8 @@ size_t FeatureColumns::Bytes(Index rows, Index cols, ColumnPrecision precision) 
   return (ByteCount(rows) * ByteCount(GrownStride(cols)) * value).value();
 }
 
-// Within the tile, the last row first, so that it never exists twice.
+// Moves the rows of a tile to a larger stride, within the tile and the last row first, so that the
+// tile never exists twice.
 template <typename Value>
 absl::Status FeatureColumns::MoveApart(Tile& tile, Index stride) {
   const size_t bytes = static_cast<size_t>(tile.rows * stride) * sizeof(Value);
@@ -195,7 +198,7 @@ void FeatureColumns::ScoreRows(const Tile& tile, Index begin, const ConstMatrixR
   }
 }
 
-// sums += the rows from `begin` on, transposed, times a; sums has `stride` rows.
+// Adds the transposed rows from `begin` on, times a, to `sums`, which has `stride` rows.
 void FeatureColumns::AddRows(const Tile& tile, Index begin, const ConstMatrixRef& a,
                              Matrix& sums) const {
   if (a.cols() > kFewColumns) {
@@ -218,7 +221,9 @@ void FeatureColumns::AddRows(const Tile& tile, Index begin, const ConstMatrixRef
   precision_ == ColumnPrecision::kSingle ? add(tile.singles()) : add(tile.doubles());
 }
 
-// The same for the positive slopes, in the first columns of `sums`, and for the negative ones, in the others.
+// The same apart for the positive slopes, in the first columns of `sums`, and for the negative
+// ones, in the others: the certificate balances the two (docs/mathematics/infinite_features.md,
+// section 5).
 void FeatureColumns::AddSignedRows(const Tile& tile, Index begin, const Matrix& slopes,
                                    Matrix& sums) const {
   if (slopes.cols() == 1) {
@@ -230,7 +235,7 @@ void FeatureColumns::AddSignedRows(const Tile& tile, Index begin, const Matrix& 
   AddRows(tile, begin, parts, sums);
 }
 
-// For one task, from column `first_column`, a multiple of kRowPadding, on.
+// The same for one task, from column `first_column` on, which is a multiple of kRowPadding.
 void FeatureColumns::AddSignedSlopes(const Tile& tile, Index begin, Index first_column,
                                      const ConstVectorRef& slopes, Matrix& sums) const {
   const auto positive = [](double value) { return value > 0; };

@@ -44,7 +44,7 @@ absl::Status CheckGroups(const MasterProblem& problem) {
   return absl::OkStatus();
 }
 
-// The point with rows of zeros for columns that are new.
+// Gives the point rows of zeros for columns that are new.
 void Widen(Index columns, MasterPoint& point) {
   const Index known = point.shared.size();
   point.specific.conservativeResize(columns, Eigen::NoChange);

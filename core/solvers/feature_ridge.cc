@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostTrials = 40;  // of the line search
 constexpr double kFlat = 0.1;    // of the first slope along the direction: where the search ends
-// A step that takes less of the gap, and of the objective, is a stall.
+// A step that lowers neither the gap nor the objective by this share is a stall.
 constexpr double kRidgeProgress = 1e-3;
 constexpr double kRidgeRounding = 1e-14;
 
@@ -72,7 +72,7 @@ absl::Status FeatureRidge::Scores(const Point& point, Vector& scores, RunContext
   return RidgeScores(*problem_.features, point.weights, scores, context);
 }
 
-// As a feasible dual, up to its scale.
+// The slopes of the loss at the point: minus a feasible dual, up to its best scale.
 absl::Status FeatureRidge::Slopes(const Point& point, Vector& slopes, RunContext& context) const {
   Vector scores;
   MERCER_RETURN_IF_ERROR(Scores(point, scores, context));
@@ -90,7 +90,7 @@ absl::Status FeatureRidge::Dual(Vector& dual, RunContext& context) const {
   return absl::OkStatus();
 }
 
-// The bounds at the point of `state`; a dual that is no better leaves the one before.
+// Computes the bounds at the point of `state`; a dual that is no better leaves the one before.
 absl::Status FeatureRidge::Evaluate(State& state, const Vector& scores, RunContext& context) const {
   state.primal =
       0.5 * state.point.weights.squaredNorm() +
@@ -155,8 +155,9 @@ absl::StatusOr<Matrix> FeatureRidge::Curvature(const Vector& curvatures,
   return GramOverRows(*problem_.features, active, curvatures.cwiseSqrt(), context);
 }
 
-// With s = 1'D1, m = X'D1, g = w + X'slopes and z = 1'slopes, where the bias is minimised out:
-//   (I + X'DX - m m'/s) dw = -(g - m z / s),   db = -(z + m'dw) / s.
+// The Newton direction. With s = 1'D1, m = X'D1, g = w + X'slopes and z = 1'slopes, the bias
+// minimised out:
+//   (I + X'DX - m m'/s) dw = -(g - m z / s),  db = -(z + m'dw) / s.
 absl::Status FeatureRidge::FindDirection(const Vector& scores, Direction& direction,
                                          RunContext& context) const {
   Vector shifted = scores.array() + state_.point.bias;
@@ -192,7 +193,8 @@ absl::Status FeatureRidge::FindDirection(const Vector& scores, Direction& direct
   return absl::OkStatus();
 }
 
-// The whole step, unless the objective rises again before its end: then where it is nearly flat.
+// The length of the step: 1, unless the objective rises again before that; then it ends where the
+// objective is nearly flat.
 double FeatureRidge::FindLength(const Direction& direction, const Vector& scores,
                                 const Vector& change, const RunContext& context) const {
   Vector slopes(scores.size());

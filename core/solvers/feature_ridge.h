@@ -1,11 +1,15 @@
-// Problem      min_{w, b} 1/2 |w|^2 + sum_i c(i) l(y(i), x_i'w + b), l the squared hinge or the square loss: a ridge on explicit
-//              features, rows x_i of the n x m matrix X; the bias is not penalised.
-//              Dual: max sum_i -conjugate_i(-dual(i)) - 1/2 |X'dual|^2, dual in the boxes of the loss, sum dual = 0.
-// Method       Newton's method in (w, b), semismooth for the squared hinge, exact for the square, with a line search; after every step b
-//              is the best one for w, so that the slopes are a feasible dual point, which its best multiple turns into a bound.
-// Guarantees   The objective never rises. Same bits for every slicing into steps, save and restore, and number of threads.
-// Cost         Per step X'DX over the rows of positive curvature, one factorisation of order m, and a few products with X.
-//              Square: 1 or 2 steps, squared hinge: 3 to 15.
+// Problem      min_{w, b}  1/2 |w|^2 + sum_i c(i) l(y(i), x_i'w + b),  l the squared hinge or the
+//              square loss: a ridge on explicit features, rows x_i of the n x m matrix X; the bias
+//              is not penalised.
+//              Dual: max  sum_i -conjugate_i(-dual(i)) - 1/2 |X'dual|^2,  dual in the boxes of the
+//              loss, sum dual = 0.
+// Method       Newton's method in (w, b), semismooth for the squared hinge, exact for the square,
+//              with a line search; after every step b is the best one for w, so that the slopes are
+//              a feasible dual point, which its best multiple turns into a bound.
+// Guarantees   The objective never rises. Same bits for every slicing into steps, save and restore,
+//              and number of threads.
+// Cost         Per step X'DX over the rows of positive curvature, one factorisation of order m, and
+//              a few products with X. Square: 1 or 2 steps, squared hinge: 3 to 15.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +32,8 @@ struct FeatureRidgeProblem {
   Vector costs;  // > 0
 };
 
-// Not thread-safe. Errors of all calls: kCancelled; a cancelled Step leaves the state of the call before.
+// Not thread-safe. Errors of all calls: kCancelled; a cancelled Step leaves the state of the call
+// before.
 class FeatureRidge {
  public:
   struct Point {
@@ -36,24 +41,25 @@ class FeatureRidge {
     double bias = 0;
   };
 
-  // Takes the problem, at w = 0 with the best bias for that. When it is cancelled, only Start or Load may follow.
+  // Takes the problem, at w = 0 with the best bias for that. When it is cancelled, only Start or
+  // Load may follow.
   absl::Status Start(FeatureRidgeProblem problem, RunContext& context);
-  // One step; nothing when stuck().
+  // Makes one step; does nothing when stuck().
   absl::Status Step(RunContext& context);
 
   const Point& point() const { return state_.point; }
   double primal() const { return state_.primal; }
   double dual_value() const { return state_.dual_value; }
-  // The feasible dual of dual_value().
+  // Computes the feasible dual that has the value dual_value().
   absl::Status Dual(Vector& dual, RunContext& context) const;
-  // Steps make no progress any more in floating point.
+  // Whether steps make no progress any more in floating point.
   bool stuck() const { return state_.stalls >= kMostStalls; }
   int64_t iterations() const { return state_.iterations; }
-  // Multiplications of a step, about.
+  // About how many multiplications a step takes.
   double StepOperations() const;
 
   void Save(ByteWriter& writer) const;
-  // False when it is no state of a problem of these sizes.
+  // Reads a state; false when it is none of a problem of these sizes.
   bool Load(FeatureRidgeProblem problem, ByteReader& reader);
 
  private:

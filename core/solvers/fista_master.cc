@@ -32,7 +32,7 @@ MasterPoint PointDifference(const MasterPoint& a, const MasterPoint& b) {
   return {a.specific - b.specific, a.shared - b.shared, a.bias - b.bias};
 }
 
-// The product in the variables (W, w, beta).
+// The inner product in the variables (W, w, beta), beta(t) = sqrt(n_t) b(t).
 double ScaledProduct(const MasterPoint& a, const MasterPoint& b, const Vector& roots) {
   return (a.specific.array() * b.specific.array()).sum() + a.shared.dot(b.shared) +
          (a.bias.array() * b.bias.array() * roots.array().square()).sum();
@@ -97,7 +97,8 @@ MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvalu
   return next;
 }
 
-// The momentum leads uphill when the step from where it led points back: it starts anew then.
+// Restarts the momentum when it leads uphill: when the last step points back against the way from
+// the point before (O'Donoghue and Candes, the gradient scheme).
 void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
   const Vector roots = RootRows(problem());
   if (ScaledProduct(PointDifference(from, point()), PointDifference(point(), before), roots) > 0) {
@@ -119,6 +120,7 @@ absl::Status FistaMaster::Iterate(RunContext& context) {
   }
   MasterPoint next;
   MasterEvaluation evaluated;
+  // Backtracking: the constant is doubled until the quadratic bound with it holds at the new point.
   for (;; lipschitz_ *= 2) {
     next = ProximalStep(from, at);
     MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));

@@ -58,7 +58,10 @@ Vector GfbSvmSolver::OfRows(Index k, const ConstVectorRef& features) const {
          (kernel().blocks->stacked->middleRows(block.first, block.size).transpose() * features);
 }
 
-// Units, and the systems of the projections.
+// Chooses the units and factors the systems of the projections. A gradient step moves the dual by
+// about 1 in the units of the iteration, whatever kernel and costs are. So the features are divided
+// by the root of the kernel's mean diagonal and multiplied by tau, which makes a unit of the dual
+// worth tau * score_unit / diagonal.
 absl::Status GfbSvmSolver::Prepare(RunContext& context) {
   const auto n = static_cast<double>(num_samples());
   const std::vector<Index> all = IndexRange(0, num_samples());
@@ -119,7 +122,9 @@ absl::Status GfbSvmSolver::Begin(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The sets gamma_k = X_k'dual; in the merged form sum dual = 0 as well.
+// Projects on the sets gamma_k = X_k'dual; in the merged form sum dual = 0 belongs to the set. With
+// t = (I + X_k'X_k)^-1 (gamma_k - X_k'dual) the projection is (gamma_k - t, dual + X_k t). Merged,
+// t grows by shift (I + X'X)^-1 X'1 and the dual falls by `shift`, the multiplier of the sum.
 absl::Status GfbSvmSolver::ProjectOnKernels(const Vector& dual_base, State& next,
                                             RunContext& context) const {
   const Index m = num_kernels();
@@ -138,7 +143,8 @@ absl::Status GfbSvmSolver::ProjectOnKernels(const Vector& dual_base, State& next
     if (options_.merged) {
       const auto n = static_cast<double>(num_samples());
       const double schur = n - column_sums_.dot(of_sums_);
-      // Features that hold the constant leave the sum to themselves.
+      // Where the features can represent a constant, the Schur complement is 0: sum dual = 0 then
+      // follows from the other equalities.
       shift = schur > 1e-14 * n ? (points.sum() + column_sums_.dot(solution)) / schur : 0.0;
       solution += shift * of_sums_;
     }
@@ -158,6 +164,8 @@ void GfbSvmSolver::ProjectOnBox(const Vector& dual_base, State& next) const {
   const Index last = num_sets() - 1;
   const double flat =
       kGradientStep * static_cast<double>(num_sets()) * linear_scale_ * box().epsilon;
+  // The proximal operator of epsilon |dual|_1 and the box: a soft threshold, then a clip. The
+  // threshold has the factor of all M sets, since z is the mean of M copies.
   for (Index i = 0; i < num_samples(); ++i) {
     double point = dual_base(i) - state_.dual_copies(i, last);
     point = point > flat ? point - flat : (point < -flat ? point + flat : 0.0);

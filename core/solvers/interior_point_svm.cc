@@ -29,7 +29,7 @@ double LargestStep(const Vector& values, const Vector& change) {
 
 }  // namespace
 
-// What the directions of one iteration share.
+// What the predictor and the corrector of one iteration share: one factorisation serves both.
 struct InteriorPointSvmSolver::System {
   Vector curvatures;  // z/u + t/(c-u) of each part
   Vector weights;     // D, of each sample
@@ -74,7 +74,8 @@ Vector InteriorPointSvmSolver::DualOf(const Vector& values) const {
   return dual;
 }
 
-// Moves the parts to a dual next to theirs, which stays inside the box.
+// Moves the parts to a dual next to theirs. Parts only become smaller, and by no more than half, so
+// that they stay strictly inside their boxes.
 void InteriorPointSvmSolver::TakeDual(const Vector& dual, Vector& values) const {
   const Vector excess = DualOf(values) - dual;
   for (Index h = 0; h < values.size(); ++h) {
@@ -85,7 +86,9 @@ void InteriorPointSvmSolver::TakeDual(const Vector& dual, Vector& values) const 
   }
 }
 
-// The parts in the middle of their boxes, those of the heavier sign scaled to balance; multipliers of at least the unit of scores.
+// Begins with the parts in the middle of their boxes, those of the heavier sign scaled to balance,
+// and with multipliers of at least the unit of scores that satisfy z - t = slope, so that the dual
+// residual is 0.
 absl::Status InteriorPointSvmSolver::Begin(RunContext& context) {
   State next;
   next.parts.values = 0.5 * costs_;
@@ -103,7 +106,8 @@ absl::Status InteriorPointSvmSolver::Begin(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The objective's gradient and the bias's pull, of each part: z - t at the solution.
+// The gradient of the Lagrangian in each part, without z and t: linear term, scores and bias with
+// the part's sign. It equals z - t at the solution.
 Vector InteriorPointSvmSolver::Slope(const State& state) const {
   Vector slope = linear_;
   for (Index h = 0; h < slope.size(); ++h) {
@@ -141,8 +145,10 @@ absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& sy
   return absl::OkStatus();
 }
 
-// dual change = goal - D (X v + db 1) for the system of the header, with one step of refinement: v must be X'change, and the sum of
-// the change goal_sum. `goal` is g; out: X v + db 1 in `change`.
+// Solves the system of the header: change of the dual = goal - D (X v + db 1), such that v is
+// X'(change of the dual) and its sum is goal_sum. A second round on the residual refines the
+// solution, which a large spread of D makes inexact. `goal` is the header's g; `change` receives X
+// v + db 1.
 absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vector& goal,
                                                double goal_sum, Vector& change, double& bias,
                                                RunContext& context) const {
@@ -169,7 +175,8 @@ absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vecto
   return absl::OkStatus();
 }
 
-// Towards u z = target.lower, (c - u) t = target.upper, linearised: target holds what the products must change by.
+// Finds the Newton direction of u z and (c - u) t, linearised: `target` holds what these products
+// must change by.
 absl::Status InteriorPointSvmSolver::FindDirection(const State& state, const System& system,
                                                    const Parts& target, Direction& direction,
                                                    RunContext& context) const {
@@ -202,7 +209,8 @@ double InteriorPointSvmSolver::DualStep(const Parts& parts, const Direction& dir
                   LargestStep(parts.upper, direction.parts.upper));
 }
 
-// The dual with the parts at their bounds that belong there: closer to them than the multiplier's pull would move a free one.
+// The dual with those parts at their bounds that belong there: a part is taken to its bound when it
+// is closer to it than its multiplier's pull would move a free one.
 Vector InteriorPointSvmSolver::Sharpened(const State& state, double typical_diagonal) const {
   Vector values = state.parts.values;
   for (Index h = 0; h < values.size(); ++h) {
@@ -235,6 +243,9 @@ absl::Status InteriorPointSvmSolver::Advance(RunContext& context) {
   const Parts predicted{parts.values + primal * direction.parts.values,
                         parts.lower + dual * direction.parts.lower,
                         parts.upper + dual * direction.parts.upper};
+  // Mehrotra's rule: the predictor aims at mu = 0; the better it does, the smaller the mu that the
+  // corrector aims at. The corrector also makes up for the product of the predictor's changes,
+  // which the linearisation has left out.
   const double goal = mu * std::pow(Complementarity(predicted) / mu, 3);
   target.lower.array() += goal - direction.parts.values.array() * direction.parts.lower.array();
   target.upper.array() += goal + direction.parts.values.array() * direction.parts.upper.array();

@@ -1,15 +1,19 @@
 // Problem      As svm_solver.h, for a kernel K = X X' of explicit features.
-// Source       Mehrotra: On the implementation of a primal-dual interior point method. SIAM J. Optim. 2 (1992) 575-601; the
-//              specification of lp-norm MKL with low-rank kernels, section (b4).
-// Method       The dual is a sum of signed parts u in [0, c]: one of the label's sign for the hinge loss, one of each sign for the
-//              epsilon-insensitive loss. Multipliers z of u >= 0 and t of u <= c; Newton steps on u z = mu, (c - u) t = mu with
-//              predictor and corrector. With D the sum of (z/u + t/(c-u))^-1 over a sample's parts, the step of the dual is
-//              g - D (X v + db 1), where  (I + X'DX) v + X'D1 db = X'g,  1'DX v + 1'D1 db = 1'g + 1'dual,
-//              one system of order r, solved with a step of refinement; rows are streamed, X and D^-1 X are never formed.
-// Guarantees   A certified feasible dual after every iteration; ends by itself (stop kPrecision) when rounding lets the gap fall no
-//              further, at about 1e-9, or when a system cannot be factored.
-// Cost         Per iteration one weighted Gram matrix of all rows, n r^2, and about twelve passes over them. 8 to 30 iterations. A
-//              start is certified, but the iterates cannot use it.
+// Source       Mehrotra: On the implementation of a primal-dual interior point method. SIAM J.
+//              Optim. 2 (1992) 575-601; docs/mathematics/svm.md, section 4.
+// Method       The dual is a sum of signed parts u in [0, c]: one of the label's sign for the hinge
+//              loss, one of each sign for the epsilon-insensitive loss. Multipliers z of u >= 0 and
+//              t of u <= c; Newton steps on u z = mu, (c - u) t = mu with predictor and corrector.
+//              With D the sum of (z/u + t/(c-u))^-1 over a sample's parts, the step of the dual is
+//              g - D (X v + db 1), where
+//                (I + X'DX) v + X'D1 db = X'g,  1'DX v + 1'D1 db = 1'g + 1'dual,
+//              one system of order r, solved with a step of refinement; rows are streamed, X and
+//              D^-1 X are never formed.
+// Guarantees   A certified feasible dual after every iteration; ends by itself (stop kPrecision)
+//              when rounding lets the gap fall no further, at about 1e-9, or when a system cannot
+//              be factored.
+// Cost         Per iteration one weighted Gram matrix of all rows, n r^2, and about twelve passes
+//              over them. 8 to 30 iterations. A start is certified, but the iterates cannot use it.
 #pragma once
 
 #include <string_view>
@@ -36,7 +40,7 @@ class InteriorPointSvmSolver : public CertifiedFactorSolver {
   std::string_view name() const override { return "interior point"; }
 
  private:
-  // One entry per part.
+  // Values u of the parts and their multipliers, one entry for each part.
   struct Parts {
     Vector values;  // u
     Vector lower;   // z
@@ -66,7 +70,7 @@ class InteriorPointSvmSolver : public CertifiedFactorSolver {
   double DualStep(const Parts& parts, const Direction& direction) const;
   Vector Sharpened(const State& state, double typical_diagonal) const;
 
-  // Of each part.
+  // The sample that each part belongs to.
   std::vector<Index> samples_;
   Vector signs_;
   Vector linear_;  // of the objective

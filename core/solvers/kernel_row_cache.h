@@ -1,4 +1,4 @@
-// Rows of all kernels of a family, kept in a bounded cache: what pair steps on the joint dual of multiple kernel learning read.
+// Rows of all kernels of a family, kept in a bounded cache: what the pair steps of smo_mkl.h read.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -11,13 +11,14 @@
 
 namespace mercer {
 
-// The row of sample i is the n x m matrix (j, k) -> K_k(i, j), column by column. Values do not depend on the capacity. The family
-// must outlive the cache.
+// The row of sample i is the n x m matrix with the entries K_k(i, j), row j and column k, stored
+// column by column. Values do not depend on the capacity. The family must outlive the cache.
 class KernelRowCache {
  public:
   KernelRowCache(const KernelFamily& family, size_t capacity_bytes);
 
-  // Valid until the second next call. Errors: kCancelled.
+  // The row of `sample`, valid until the second next call, so that a pair can be read side by side.
+  // Errors: kCancelled.
   absl::StatusOr<const double*> Get(Index sample, RunContext& context);
 
   // Upper bound on the bytes of a cache.

@@ -1,10 +1,13 @@
-// The certificate of section (c): a dual point made from the slopes of any primal point. The dual of the master is
+// The certificate of docs/mathematics/infinite_features.md, section 5: a dual point made from the
+// slopes of any primal point. The dual of the master is, N* being the dual norms,
 //
-//   max over a  -sum_t sum_i conjugate(y(i,t), c(i,t), a(i,t))   subject to, for all tasks and groups,
-//     1'a_t = 0 (with a bias),   N_p*([Phi_g,t'a_t]_t) <= lambda_p u(g),   N_s*(sum_t Phi_g,t'a_t) <= lambda_s u(g),
+//   max over a  -sum_t sum_i conjugate(y(i,t), c(i,t), a(i,t))
+//   subject to  1'a_t = 0 for all tasks (with a bias),
+//               N_p*([Phi_g,t'a_t]_t) <= lambda_p u(g)  and
+//               N_s*(sum_t Phi_g,t'a_t) <= lambda_s u(g)  for all groups.
 //
-// with N* the dual norms. Slopes are balanced by shrinking those of the heavier sign, which keeps them inside the domains of the
-// conjugates, and then scaled.
+// Slopes are balanced by shrinking those of the heavier sign, which keeps them inside the domains
+// of the conjugates, and then scaled.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -18,7 +21,7 @@ namespace {
 
 constexpr Index kConjugateWork = 8;  // numbers that one is worth
 
-// What the slopes of each sign are multiplied by, by tasks, so that they sum to 0.
+// By what the positive and the negative slopes of each task are multiplied so that they sum to 0.
 struct Balance {
   Vector positive;
   Vector negative;
@@ -72,9 +75,10 @@ absl::Status ForBalancedSlopes(const MasterProblem& problem, const MasterEvaluat
   return absl::OkStatus();
 }
 
-// The dual value of the balanced slopes at the best scale of at most `largest`.
-//
-// Square and squared hinge: it is -scale sum y a - scale^2 sum a^2 / (4 c).
+// The dual value of the balanced slopes at the best scale of at most `largest`, for the square and
+// the squared hinge loss: a parabola in the scale, -scale sum y a - scale^2 sum a^2 / (4 c). The
+// square loss may take a negative scale; the squared hinge, whose dual variables have a sign, may
+// not.
 absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
                                        const MasterEvaluation& evaluation, const Balance& balance,
                                        double largest, const RunContext& context) {
@@ -93,7 +97,8 @@ absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
   return scale * linear - scale * scale * curvature;
 }
 
-// The others have slopes that are feasible up to their own size.
+// The dual value for losses with bounded slopes (logistic, hinge): every multiple of them between 0
+// and 1 is admissible, so that the scale is 1 or what the constraints allow.
 absl::StatusOr<double> DualOfBounded(const MasterProblem& problem,
                                      const MasterEvaluation& evaluation, const Balance& balance,
                                      double largest, const RunContext& context) {
@@ -145,7 +150,8 @@ absl::StatusOr<MasterCertificate> CertifyMaster(const MasterProblem& problem,
   const Matrix products = evaluation.positive * balance.positive.asDiagonal() +
                           evaluation.negative * balance.negative.asDiagonal();
   certificate.largest_ratio = std::max(other_ratio, LargestRatio(problem, products));
-  // A slope beyond its constraint by rounding is no use: the scale keeps a distance of some units in the last place.
+  // A dual that breaks a constraint by rounding would prove nothing: the scale keeps a distance of
+  // some units in the last place.
   const double largest =
       certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
   const LossKind kind = problem.loss->kind();

@@ -8,7 +8,8 @@
 namespace mercer {
 namespace {
 
-// Updates leave rounding errors behind: after so many times the rows that count, the matrix is formed anew.
+// Updates leave rounding errors behind: after this many times the rows that count, the matrix is
+// formed anew.
 constexpr Index kUpdatesPerRebuild = 50;
 
 struct RowWeights {
@@ -22,7 +23,7 @@ struct RowWeights {
   Index size() const { return static_cast<Index>(rows.size()); }
 };
 
-// gram += scale sum weights row row', and the same for its sums.
+// Adds scale times the sum of weights row row' to `gram`, and the same to its column sums.
 absl::Status AddRowsToGram(const FeatureColumns& columns, const RowWeights& rows, double scale,
                            Matrix& products, RunContext& context) {
   return columns.AddGram(rows.rows, Eigen::Map<const Vector>(rows.weights.data(), rows.size()),
@@ -33,7 +34,7 @@ bool HasJumpingCurvature(const Loss& loss) { return loss.kind() != LossKind::kLo
 
 }  // namespace
 
-// Not before the first call of Update has ended.
+// Whether Update was called: there is nothing to extend before.
 bool MasterCurvature::IsKnown() const {
   return !grams_.empty() && std::all_of(grams_.begin(), grams_.end(), [](const Gram& gram) {
     return gram.curvatures.size() > 0;
@@ -152,7 +153,8 @@ std::vector<std::shared_ptr<const Matrix>> MasterCurvature::Hessians(
   return hessians;
 }
 
-// Curvatures that jump are 0 or those of an active sample, so that a bit tells them.
+// The curvatures of the squared hinge loss are 0 or those of an active sample, so that a bit for
+// each sample tells them.
 void MasterCurvature::Save(const MasterProblem& problem, ByteWriter& writer) const {
   const bool kept = HasJumpingCurvature(*problem.loss) && IsKnown();
   writer.WriteBool(kept);

@@ -1,6 +1,7 @@
-// Second derivatives of the risk of a restricted master at its scores: per task Phi' D Phi, Phi' D 1 and 1' D 1 with D the diagonal
-// of the loss's curvatures. Where curvatures are constant between jumps (square and squared hinge loss) the matrices are brought up to
-// date by the rows whose curvature changed, and grow by the columns that were appended.
+// Second derivatives of the risk of a restricted master at its scores: for each task Phi'D Phi,
+// Phi'D 1 and 1'D 1, with D the diagonal matrix of the loss's curvatures. Where curvatures are
+// constant between jumps (square and squared hinge loss) the matrices are brought up to date by the
+// rows whose curvature changed, and grow by the columns that were appended.
 #pragma once
 
 #include <memory>
@@ -17,17 +18,18 @@ class MasterCurvature {
  public:
   // Forgets everything.
   void Clear() { grams_.clear(); }
-  // To the scores of `evaluation`; `rows_used` says whether any row of the columns was read. Errors of this and the next: kCancelled,
-  // which changes nothing.
+  // Takes the curvatures to the scores of `evaluation`; `rows_used` says whether any row of the
+  // columns was read. Errors of this and the next: kCancelled, which changes nothing.
   absl::Status Update(const MasterProblem& problem, const MasterEvaluation& evaluation,
                       bool* rows_used, RunContext& context);
-  // For the columns from `known` on, at the curvatures that are current; nothing when there are none.
+  // Extends the matrices by the columns from `known` on, at the current curvatures; does nothing
+  // when there are none.
   absl::Status Extend(const MasterProblem& problem, Index known, RunContext& context);
 
-  // The second derivatives of the risk of each task by its weights, d x d, with the bias minimised out when there is one. Tasks that
-  // have the same share them.
+  // The second derivatives of the risk of each task by its weights, d x d, with the bias minimised
+  // out when there is one. Tasks that have the same share them.
   std::vector<std::shared_ptr<const Matrix>> Hessians(const MasterProblem& problem) const;
-  // Phi' D 1 and 1' D 1.
+  // The sums Phi'D 1 and 1'D 1 of a task, by which its bias is minimised out.
   const Vector& column_sums(Index task) const { return GramOf(task).column_sums; }
   double weight_sum(Index task) const { return GramOf(task).weight_sum; }
 

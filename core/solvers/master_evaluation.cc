@@ -1,4 +1,5 @@
-// One pass over the columns for everything that a point's neighbourhood is described by.
+// One pass over the columns for everything that the search for the next point needs at a point:
+// scores, slopes, and the products of the columns with the slopes.
 #include <algorithm>
 
 #include "core/base/status_macros.h"
@@ -7,7 +8,8 @@
 namespace mercer {
 namespace {
 
-// Sums over one block of rows; those of all blocks are added in order.
+// Sums over one block of rows. The sums of all blocks are added in the order of the blocks, so that
+// bits do not depend on threads.
 struct BlockSums {
   double risk = 0;
   double positive = 0;
@@ -139,7 +141,9 @@ absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& p
   const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
   const bool alone = std::all_of(groups.begin(), groups.end(),
                                  [](const std::vector<Index>& tasks) { return tasks.size() == 1; });
-  if (!alone) {  // products of several tasks at once may have other bits when there are more columns
+  // With several tasks the products are formed anew for all columns: products of several tasks at
+  // once may have other bits when there are more columns.
+  if (!alone) {
     return EvaluateMaster(problem, point, evaluation, context);
   }
   const Index appended = problem.num_columns() - known;

@@ -20,7 +20,8 @@ constexpr int kNewtonStepsWithKinks = 10;
 constexpr int kMaxModelHalvings = 25;
 constexpr int kMaxBends = 10;
 constexpr double kSufficientModelDecrease = 1e-4;
-// Of the penalties: by a step that is the last one, and by one that is not worth another kind of step when it is refused.
+// The least decrease of the model as a share of the penalties: that of a step worth taking, and
+// that below which a refused step is not tried in another way.
 constexpr double kLeastModelDecrease = 1e-15;
 constexpr double kNoDecrease = 1e-13;
 
@@ -62,7 +63,8 @@ MasterModel::MasterModel(const MasterProblem& problem, const MasterPoint& point,
   shared_steps_ = shared_steps_.cwiseMax(floor);
 }
 
-// Each returns by how much the block was not optimal, as a share of its penalty.
+// Each of these moves one block by a proximal step of length 1 / (largest eigenvalue of its part of
+// the Hessian) and returns by how much the block was not optimal, as a share of its penalty.
 double MasterModel::MoveSpecific(Index group) {
   const Index first = problem_.first_column(group);
   const Index size = problem_.group_size(group);
@@ -155,7 +157,7 @@ absl::Status MasterModel::MinimizeOnSupport(Index begin, Index end, RunContext& 
   return absl::OkStatus();
 }
 
-// The unknowns of tasks [begin, end) and the shared ones.
+// The system of Newton's method: the smooth entries of tasks [begin, end), and the shared ones.
 MasterSystem MasterModel::MakeSystem(Index begin, Index end, PenaltyCurvature curvature) const {
   MasterSystem system(hessians_);
   const auto add = [&](const MasterPenalty& penalty, Index group, const ConstMatrixRef& weights,
@@ -223,8 +225,9 @@ double MasterModel::Penalty(const Matrix& specific, const Vector& shared) const 
   return PenaltyValue(problem_, {specific, shared, {}});
 }
 
-// A norm has a kink at the block 0 (q = 1: at each of its columns), which Newton's method does not see: a block that a step has carried
-// past it, so that its product with the block before is not positive, stops there.
+// A norm has a kink where its block (q = 1: each of its columns) is 0, which Newton's method does
+// not see. A block that a step has carried past 0, so that its product with the block before is not
+// positive, is stopped at 0.
 void MasterModel::StopBlocksAtZero(Weights& point) const {
   const auto stop = [&](const auto& before, auto now) {
     if ((before.array() * now.array()).sum() <= 0 && (before.array() != 0).any()) {
@@ -250,7 +253,8 @@ void MasterModel::StopBlocksAtZero(Weights& point) const {
   }
 }
 
-// With what the step was cut for exactly 0, and what rounding leaves on the other side.
+// The point after the step, with exactly 0 in the entries that the step was cut for, and in those
+// that rounding has left on the other side.
 MasterModel::Weights MasterModel::AfterStoppingAtZero(const MasterSystem& system,
                                                       const Vector& step, double size) const {
   Weights next = After(system, size * step);
@@ -266,7 +270,7 @@ MasterModel::Weights MasterModel::AfterStoppingAtZero(const MasterSystem& system
   return next;
 }
 
-// Where the model changes by at most `goal` < 0.
+// Moves to `next` if the model changes by at most `goal` < 0 there; answers whether it did.
 bool MasterModel::MoveTo(Weights next, double goal) {
   const Matrix change = (next.specific - specific_).colwise() + (next.shared - shared_).eval();
   const Matrix products = ProductsWithHessians(hessians_, change);
@@ -287,7 +291,8 @@ bool MasterModel::StepStoppingAtZero(const MasterSystem& system, const Vector& s
          MoveTo(AfterStoppingAtZero(system, step, size), kSufficientModelDecrease * size * slope);
 }
 
-// For MasterSystem::Solve: -w for the weights w that the whole step carries to 0 or past it.
+// The prescribed steps for MasterSystem::Solve: -w for the weights w that the whole step carries to
+// 0 or past it.
 Vector MasterModel::StepsToZero(const MasterSystem& system, const Vector& step) const {
   Weights next = AfterStoppingAtZero(system, step, 1.0);
   Vector given = Vector::Constant(step.size(), MasterSystem::kFree);
@@ -300,8 +305,9 @@ Vector MasterModel::StepsToZero(const MasterSystem& system, const Vector& step) 
   return given;
 }
 
-// Where columns are correlated, or a few rows cost much more than the others, a block that stops at 0 alone may cost more than the step
-// gains: the others must move for it to be there.
+// A step whose entries that pass 0 are prescribed to end there, and the others chosen anew. Where
+// columns are correlated, or a few rows cost much more than the others, a block that is stopped at
+// 0 alone may cost more than the step gains: the others must move with it.
 absl::StatusOr<bool> MasterModel::BentStep(const MasterSystem& system, Vector step,
                                            RunContext& context) {
   for (int bend = 0; bend < kMaxBends; ++bend) {

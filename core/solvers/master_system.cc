@@ -18,7 +18,7 @@ constexpr double kRidge = 1e-12;
 constexpr double kResidual = 1e-5;  // that conjugate gradients leave, as a share
 constexpr int kMostIterations = 500;
 
-// hessian weights, where many rows of `weights` may be 0.
+// The product hessian * weights, where many rows of `weights` may be 0.
 Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
   std::vector<Index> rows;
   for (Index j = 0; j < weights.rows(); ++j) {
@@ -43,8 +43,9 @@ Matrix ProductWithSparseRows(const Matrix& hessian, const Matrix& weights) {
 
 }  // namespace
 
-// One factor for each task and one for the shared weights, without what ties them together. Tasks that move the same columns with the
-// same second derivatives have one in common.
+// The preconditioner of conjugate gradients: one factor for each task and one for the shared
+// weights, without what ties them together. Tasks that move the same columns with the same second
+// derivatives have one in common.
 class MasterSystem::Preconditioner {
  public:
   // Errors: kCancelled.
@@ -95,7 +96,8 @@ class MasterSystem::Preconditioner {
     if (part.cols() > 1) {
       return SolveCholesky(block.factor, part, context);
     }
-    // What prepares a product with many columns would take most of the time.
+    // A single column is multiplied as a vector: what prepares a product with many columns would
+    // take most of the time.
     auto only = part.col(0);
     block.factor.triangularView<Eigen::Lower>().solveInPlace(only);
     block.factor.transpose().triangularView<Eigen::Upper>().solveInPlace(only);
@@ -188,8 +190,8 @@ double MasterSystem::RiskCurvature(const MasterUnknown& row, const MasterUnknown
   return sum;
 }
 
-// For each unknown the largest diagonal entry of its block: the same for all tasks, and about what the penalty of a norm adds but for
-// its one direction without curvature.
+// For each unknown the largest diagonal entry of its block: the same for all tasks, and about what
+// the penalty of a norm adds but for its one direction without curvature.
 Vector MasterSystem::LargestPenaltyCurvatures() const {
   Vector largest(size());
   Index at = 0;
@@ -226,7 +228,8 @@ bool MasterSystem::HasOneTask() const {
 
 absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
                                                           RunContext& context) const {
-  // With nothing but one task's weights, the factor of the system costs no more than that of the preconditioner.
+  // With nothing but one task's weights, the factor of the system costs no more than that of the
+  // preconditioner.
   const Index most = HasOneTask() ? kMostOfTask : kMostFactored;
   return size() <= most ? SolveDense(given, context) : SolveByGradients(given, context);
 }
@@ -252,7 +255,8 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& giv
     if (given(a) == kFree) {
       continue;
     }
-    // The equation of this unknown becomes that it is what is given, which the others take to their right-hand sides.
+    // The equation of a prescribed unknown says that it is what is given; the others take its share
+    // to their right-hand sides.
     step.head(a) -= given(a) * matrix.row(a).head(a).transpose();
     step.tail(size() - a) -= given(a) * matrix.col(a).tail(size() - a);
     matrix.row(a).head(a).setZero();
@@ -297,7 +301,7 @@ MasterSystem::Restriction MasterSystem::Restrict() const {
   return restriction;
 }
 
-// Without the ridge.
+// The system times a vector, without the ridge.
 Vector MasterSystem::Times(const Restriction& restriction, const Vector& values) const {
   const auto row = [&](const MasterUnknown& one) {
     return restriction.row_of_column[static_cast<size_t>(one.column)];

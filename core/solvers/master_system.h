@@ -1,9 +1,10 @@
-// The system of one step of Newton's method on the entries along which the penalties of a restricted master are smooth: the second
-// derivatives of the risk by weights of tasks and shared weights, plus those of the penalties, block by block.
+// The system of one step of Newton's method on the entries along which the penalties of a
+// restricted master are smooth: the second derivatives of the risk by weights of tasks and shared
+// weights, plus those of the penalties, block by block.
 //
-// Small systems are factored, and large ones of one task's weights. In the others tasks meet in the blocks of the penalties and in the
-// shared weights only, so conjugate gradients with the factor of each task as preconditioner take few iterations, and never is there a
-// matrix of all unknowns.
+// Small systems are factored, and large ones of one task's weights. In the others tasks meet in the
+// blocks of the penalties and in the shared weights only, so conjugate gradients with the factor of
+// each task as preconditioner take few iterations, and never is there a matrix of all unknowns.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace mercer {
 
-// A weight that Newton's method moves: of a task, or shared.
+// A weight that Newton's method moves: one of a task, or a shared one.
 struct MasterUnknown {
   Index column;
   Index task;  // -1: shared
@@ -25,21 +26,23 @@ struct MasterUnknown {
 
 class MasterSystem {
  public:
-  // hessians[t]: second derivatives of task t's risk, d x d, symmetric; must outlive this.
+  // An empty system. hessians[t] holds the second derivatives of task t's risk, d x d and
+  // symmetric, and must outlive this.
   explicit MasterSystem(const std::vector<std::shared_ptr<const Matrix>>& hessians)
       : hessians_(hessians) {}
 
-  // The unknowns of one block with the gradient and the second derivatives of its penalty.
+  // Adds the unknowns of one block with the gradient and the second derivatives of its penalty.
   void AddBlock(const std::vector<MasterUnknown>& unknowns, const Vector& gradient, Matrix hessian);
-  // The gradient of the risk, d x T.
+  // Adds the gradient of the risk, d x T.
   void AddRisk(const Matrix& gradient);
 
   const std::vector<MasterUnknown>& unknowns() const { return unknowns_; }
   Index size() const { return static_cast<Index>(unknowns_.size()); }
-  // Of risk and penalties, by unknowns.
+  // The gradient of risk and penalties together, by unknowns.
   const Vector& gradient() const { return gradient_; }
 
-  // The step to where the quadratic model is least; nothing when rounding leaves none. Errors of this and the next: kCancelled.
+  // The step to where the quadratic model is least; nothing when rounding leaves none. Errors of
+  // this and the next: kCancelled.
   absl::StatusOr<std::optional<Vector>> Solve(RunContext& context) const {
     return Solve(Vector::Constant(size(), kFree), context);
   }
@@ -54,7 +57,8 @@ class MasterSystem {
   Index num_tasks() const { return static_cast<Index>(hessians_.size()); }
   bool HasOneTask() const;
   double RiskCurvature(const MasterUnknown& row, const MasterUnknown& col) const;
-  // W and w may move against each other without any curvature; this much is added to the diagonal.
+  // What is added to the diagonal: W and w may move against each other without any curvature, which
+  // would leave the system singular.
   double Ridge() const;
   Vector Diagonal() const;
   Vector LargestPenaltyCurvatures() const;
@@ -75,7 +79,7 @@ class MasterSystem {
   Vector gradient_;
 };
 
-// Column t: hessians[t] times weights.col(t).
+// A matrix whose column t is hessians[t] times weights.col(t).
 Matrix ProductsWithHessians(const std::vector<std::shared_ptr<const Matrix>>& hessians,
                             const Matrix& weights);
 

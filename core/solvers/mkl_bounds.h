@@ -1,4 +1,5 @@
-// Bounds of the whole problem at one point: the specification of lp-norm MKL, section (c).
+// Bounds of the optimum of lp-norm multiple kernel learning at one point:
+// docs/mathematics/lp_mkl.md, section 6.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -26,11 +27,11 @@ struct PointBounds {
   double primal = kInfinity;
   double dual = -kInfinity;
   double dual_scale = 1;  // the multiple of the dual that attains the lower bound
-  double function_scale =
-      1;  // the multiple of the function that attains the upper bound, 1 or the one to try
+  // The multiple of the function that attains the upper bound: 1 or PointView::function_scale.
+  double function_scale = 1;
   double bias = 0;  // for that function
-  double weight_gap =
-      0;  // 1/2 (|energies|_q - weights'energies): the part of the gap that is due to the weights
+  // 1/2 (|energies|_q - weights'energies) >= 0: the part of the gap that is due to the weights.
+  double weight_gap = 0;
 
   double RelativeGap() const;
 };

@@ -19,7 +19,8 @@ constexpr double kRounding = 1e-14;  // of the objective: changes below it say n
 constexpr double kGapProgress = 0.7;
 constexpr int64_t kMaxNewtonStalls = 3;
 
-// First and second derivative by `size` of the risk at start + size (end - start), from the scores at both.
+// The first and second derivative, by `size`, of the risk at start + size (end - start), from the
+// scores at both ends.
 struct Derivatives {
   double first = 0;
   double second = 0;
@@ -102,8 +103,10 @@ MasterPoint NewtonMaster::PointAt(const Direction& direction, double size) const
           point().bias + size * direction.change.bias};
 }
 
-// The least value of the risk plus the penalties' chord, a bound of the objective that both ends share with it. To the digits that a
-// row of large cost needs which becomes active there: halvings alone would only ever come nearer to it.
+// Finds the least value, over the step, of the risk plus the penalties' chord: a bound of the
+// objective that agrees with it at both ends, by convexity. It is found to the digits that a row of
+// large cost needs which becomes active on the way; halvings alone would only ever come nearer to
+// it.
 absl::StatusOr<double> NewtonMaster::SearchSize(const Direction& direction,
                                                 const MasterEvaluation& end,
                                                 RunContext& context) const {
@@ -146,8 +149,8 @@ absl::Status NewtonMaster::Polish(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The objective is flat to the last bits long before its gradient, which the gap depends on, is zero: steps that cannot lower it by
-// more than rounding are taken as long as the gap falls.
+// The objective is flat to the last bits long before its gradient, which the gap depends on, is
+// zero: steps that cannot lower it by more than rounding are taken as long as the gap falls.
 double NewtonMaster::Allowed(double slope) const {
   const double objective = evaluation().objective();
   const double rounding = kRounding * std::abs(objective);

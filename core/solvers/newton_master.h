@@ -1,11 +1,13 @@
-// Proximal Newton method for a restricted master: the risk is replaced by its quadratic model at the current point, the model plus
-// penalties is minimised on d x d matrices alone (MasterModel), and a line search on the objective follows. With the squared hinge
-// loss the Gram matrix of the active rows is updated by the rows that changed.
+// Proximal Newton method for a restricted master: the risk is replaced by its quadratic model at
+// the current point, the model plus penalties is minimised on d x d matrices alone (MasterModel),
+// and a line search on the objective follows. With the squared hinge loss the Gram matrix of the
+// active rows is updated by the rows that changed.
 //
-// Source       The specification of learning with infinitely many features, section (b.9).
+// Source       docs/mathematics/infinite_features.md, section 6.
 // Guarantees   The objective never increases, but for rounding.
-// Cost         Per iteration one pass over the columns, two when the whole step is refused; the rows that changed for the Gram matrix
-//              (all rows with the logistic loss); a few factorisations of the order of the number of nonzero weights.
+// Cost         Per iteration one pass over the columns, two when the whole step is refused; the
+//              rows that changed for the Gram matrix (all rows with the logistic loss); a few
+//              factorisations of the order of the number of nonzero weights.
 #pragma once
 
 #include "core/solvers/feature_master.h"
@@ -32,7 +34,8 @@ class NewtonMaster final : public MasterSolver {
 
   absl::StatusOr<Direction> FindDirection(RunContext& context);
   MasterPoint PointAt(const Direction& direction, double size) const;
-  // The size of the step that lowers the objective most, about, from the scores at both ends; 0 when none does.
+  // The size of the step that lowers the objective most, about, from the scores at both ends; 0
+  // when none does.
   absl::StatusOr<double> SearchSize(const Direction& direction, const MasterEvaluation& end,
                                     RunContext& context) const;
   // What the objective may be after a step with this slope.

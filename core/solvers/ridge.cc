@@ -63,8 +63,9 @@ class RidgeSystem {
     return absl::OkStatus();
   }
 
-  // Adds the solution for the right-hand side `residual` (all samples) with the sums `sums` of the
-  // dual.
+  // Adds to `solution` that of the right-hand side `residual` (all samples), where the dual must
+  // change by the sums `sums`. A call with the residuals of the solution so far is a step of
+  // iterative refinement.
   absl::Status AddSolution(const Matrix& residual, const Eigen::RowVectorXd& sums,
                            RidgeSolution& solution, RunContext& context) const {
     Matrix part = residual(rows_, Eigen::all);
@@ -78,7 +79,7 @@ class RidgeSystem {
     return absl::OkStatus();
   }
 
-  // y - K dual - dual / (2 c) - b on the samples of the system, 0 on the others.
+  // The residual of the system, y - K dual - dual / (2 c) - b, on its samples; 0 on the others.
   Matrix Residual(ConstMatrixRef targets, const RidgeSolution& solution) const {
     Matrix residual = Matrix::Zero(targets.rows(), targets.cols());
     for (Index o = 0; o < targets.cols(); ++o) {

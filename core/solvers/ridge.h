@@ -1,7 +1,8 @@
 // Problem      min_{f, b} 1/2 |f|^2 + sum_i c(i) (y(i) - f(x_i) - b)^2, several outputs y at once
-// Solution     f = sum_i dual(i) k(x_i, .), dual = 2 c (y - f - b): (K + diag(1 / (2 c))) dual + b
-//              1 = y, 1'dual = 0; without bias b = 0 and no condition on the sum. Cholesky factor
-//              of the n x n matrix, refined by exact residuals.
+// Solution     f = sum_i dual(i) k(x_i, .), dual = 2 c (y - f - b), hence
+//              (K + diag(1 / (2 c))) dual + b 1 = y  and  1'dual = 0;  without bias b = 0 and no
+//              condition on the sum. Cholesky factor of the n x n matrix, refined by exact
+//              residuals. docs/mathematics/kernel_ridge.md, section 2.
 // Guarantees   A certificate per output: CertifySvm with the square loss.
 // Cost         n^3 / 3 operations once, n^2 per output; one n x n matrix besides the kernel.
 // In the usual form sum (y - f - b)^2 + lambda |f|^2 take c = 1 / (2 lambda).

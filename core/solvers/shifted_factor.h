@@ -8,8 +8,9 @@
 
 namespace mercer {
 
-// The factor of I + system, whose lower triangle is read. Large entries make rounding larger than I: then with a larger diagonal,
-// which leaves a Newton direction one of descent. Errors: kInvalidArgument when even that does not help, kCancelled.
+// The factor of I + system, whose lower triangle is read. Large entries make rounding larger than
+// I: then with a larger diagonal, which leaves a Newton direction one of descent. Errors:
+// kInvalidArgument when even that does not help, kCancelled.
 absl::Status FactorShifted(Matrix& system, RunContext& context);
 
 }  // namespace mercer

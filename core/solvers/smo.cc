@@ -150,7 +150,8 @@ absl::Status SmoSolver::PlaceStart(const SmoWarmStart& warm_start, RunContext& c
   return RefreshScores(context);
 }
 
-// On the ray through the dual the objective is s linear - s^2/2 quadratic.
+// Replaces the dual by its best multiple within the box: the objective along the ray is s
+// linear - s^2/2 quadratic.
 void SmoSolver::RescaleStart() {
   const double linear = problem_.targets.dot(state_.dual) - epsilon_ * state_.dual.lpNorm<1>();
   const double quadratic = state_.dual.dot(state_.base_scores);
@@ -205,7 +206,8 @@ void SmoSolver::ActivateAll() {
   state_.residual = state_.base_scores - problem_.targets;
 }
 
-// Ends a round: h in double for all samples, certificate, verdict, and the plan of the next round.
+// Ends a round: h is made exact in double for all samples, which are all active again, a
+// certificate is computed, the run judged, and the next round planned.
 absl::Status SmoSolver::FinishRound(RunContext& context) {
   MERCER_RETURN_IF_ERROR(RefreshScores(context));
   auto certificate = CertifySvm(*problem_.loss, problem_.targets, problem_.costs, state_.dual,
@@ -233,8 +235,11 @@ absl::Status SmoSolver::FinishRound(RunContext& context) {
   return absl::OkStatus();
 }
 
-// `expected_violation` is what the round believed to have reached, `drift` the largest error of its
-// gradient.
+// Decides whether the run ends, and in which precision it goes on. `expected_violation` is what the
+// round believed to have reached, `drift` the largest error of its gradient. A round in single
+// precision whose drift is a large share of what it reached has met the limit of its columns: the
+// next one reads double columns. In double precision that is the end (kPrecision), as are rounds
+// without progress.
 void SmoSolver::JudgeRound(double expected_violation, double drift) {
   const double violation = Violation();
   state_.precision = 4e-15 * (state_.base_scores.lpNorm<Eigen::Infinity>() +

@@ -1,10 +1,10 @@
-// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum
-//              dual = 0: the signed dual of the support vector machine (hinge: box [0, c(i)] or
-//              [-c(i), 0] by the sign of the target) and of support vector regression
-//              (epsilon-insensitive loss: box [-c(i), c(i)]).
+// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1  subject to
+//              A <= dual <= B  and  sum dual = 0:  the signed dual of the support vector machine
+//              (hinge: box [0, c(i)] or [-c(i), 0] by the sign of the target) and of support vector
+//              regression (epsilon-insensitive loss: box [-c(i), c(i)]).
 // Source       Fan, Chen, Lin: Working set selection using second order information for training
-//              SVM. JMLR 6 (2005) 1889-1918; Chang, Lin: LIBSVM (shrinking); the specification of
-//              mixed-norm MKL, section (b.1).
+//              SVM. JMLR 6 (2005) 1889-1918; Chang, Lin: LIBSVM (shrinking);
+//              docs/mathematics/svm.md, sections 1 and 2.
 // Notation     h = K dual - targets; up(i) = -h(i) -+ epsilon is what raising dual(i) gains per
 //              unit while dual(i) < B, down(i) what lowering costs.
 // Differences  (1) stops by the certified relative duality gap; (2) regression has one variable per
@@ -49,9 +49,9 @@ struct SmoOptions {
   // Stop when max up - min down over all samples, in units of the targets, is at most this; 0:
   // never for this reason.
   double kkt_tolerance = 0;
-  // 0: max(10^7, 100 n).
+  // The most iterations; 0 means max(10^7, 100 n), n samples.
   int64_t max_iterations = 0;
-  // Bytes for kernel columns. Changes time only.
+  // Memory for kernel columns. It changes time only.
   size_t cache_bytes = size_t{1} << 30;
   bool shrinking = true;
 };
@@ -60,15 +60,15 @@ struct SmoOptions {
 // float columns of all samples, and of those under work float and double ones.
 ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options);
 
-// n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual
-// 0.
+// The problem of one machine with n samples. Targets are -1 or +1 for the hinge loss. Costs
+// are >= 0; samples of cost 0 keep dual 0.
 struct SmoProblem {
   std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
   Vector targets;
   Vector costs;
 };
 
-// Any dual, made feasible by Start. Empty: zero.
+// Where a solver begins: any dual, which Start makes feasible. Empty: zero.
 struct SmoWarmStart {
   Vector dual = Vector();
   // K dual for this dual as it is given. When given, Start multiplies K only with what feasibility
@@ -95,7 +95,7 @@ class SmoSolver {
   SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
   ~SmoSolver();
 
-  // Of the problem at hand and of later ones.
+  // Sets the gap to be reached, for the problem at hand and for later ones.
   void set_relative_gap(double relative_gap) { options_.relative_gap = relative_gap; }
 
   // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
@@ -119,7 +119,8 @@ class SmoSolver {
   const Vector& dual() const { return state_.dual; }
   // K dual in double, as of the last certificate: equal to that of dual() once done.
   const Vector& scores() const { return state_.base_scores; }
-  // Of base_dual: the last point whose products were computed in double; dual() itself once done.
+  // The certificate of base_dual, the last point whose products were computed in double; that is
+  // dual() itself once done.
   const SvmCertificate& certificate() const { return state_.certificate; }
 
   // Everything that decides the future except kernel, options and problem.
@@ -183,8 +184,8 @@ class SmoSolver {
   Vector upper_;
   Vector diagonal_;  // of the kernel, all samples; empty until first used
   State state_;
-  // Of the active samples, in their order: the extras of raising and lowering (+-infinity at a
-  // bound), and the diagonal.
+  // What raising and lowering the active samples' variables costs besides the gradient (+-infinity
+  // at a bound), and the diagonal of K, all in the order of `active`.
   Vector up_cost_;
   Vector down_gain_;
   Vector active_diagonal_;

@@ -12,16 +12,16 @@
 
 namespace mercer {
 
-// Fixed-length arrays by key, the least recently used one is overwritten when full; at least two
-// are kept.
+// A cache of arrays of one length by key: when it is full, the least recently used array is
+// overwritten. At least two are kept, since a step reads two columns.
 template <typename T>
 class LruColumns {
  public:
-  // Forgets everything. Keys are 0 .. num_keys - 1.
+  // Forgets everything. From now on keys are 0 .. num_keys - 1, and arrays have `length` entries.
   void Reset(Index num_keys, Index length, size_t capacity_bytes);
-  // Null when not kept; marks it as used.
+  // The array of the key, which counts as used now; null when it is not kept.
   const T* Find(Index key);
-  // Room for a key that is not kept.
+  // Room for the array of a key that is not kept.
   T* Insert(Index key);
   Index length() const { return length_; }
 
@@ -41,8 +41,8 @@ class LruColumns {
   std::vector<Index> previous_;
 };
 
-// K(active, active(j)) in precision T. Values do not depend on the capacity. The kernel must
-// outlive the cache.
+// The columns K(active, active(j)) in precision T. Values do not depend on the capacity. The kernel
+// must outlive the cache.
 template <typename T>
 class ColumnCache {
  public:

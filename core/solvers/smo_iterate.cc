@@ -1,5 +1,5 @@
 // The iterations of SmoSolver: working set selection, the step, shrinking, and the estimate of the
-// gap between certificates.
+// gap between certificates. Formulas: docs/mathematics/svm.md, sections 1 and 2.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace {
 
 // Below this many active samples shrinking costs more than it saves.
 constexpr Index kMinShrinkSize = 256;
-// Entries of columns per check for cancellation: about 5 ms of work.
+// How many entries of columns are read between two looks at cancellation: about 5 ms of work.
 constexpr int64_t kEntriesPerCheck = 4'000'000;
 // A round on float columns reduces the violation at most by this factor before h is made exact
 // again.
@@ -29,7 +29,8 @@ struct SmoSolver::Pair {
   double step = 0;
 };
 
-// The extras of raising and lowering one dual variable, with its kink at zero and its box.
+// Sets the costs of raising and lowering one dual variable besides the gradient: the slope of
+// epsilon |dual| on the side to which it moves, or infinity where the box ends.
 void SmoSolver::SetBounds(Index position) {
   const Index sample = state_.active[static_cast<size_t>(position)];
   const double value = state_.dual(sample);
@@ -37,7 +38,8 @@ void SmoSolver::SetBounds(Index position) {
   down_gain_(position) = value > lower_(sample) ? (value <= 0 ? -epsilon_ : epsilon_) : -kInfinity;
 }
 
-// max up - min down over the active samples; -infinity when no pair can move.
+// How far the active samples are from optimal: max up - min down, which is at most 0 at a solution;
+// -infinity when no pair can move.
 double SmoSolver::Violation() const {
   double up = -kInfinity;
   double down = kInfinity;
@@ -74,7 +76,8 @@ void SmoSolver::TakeStep(Pair& pair) {
   const Index sample_j = state_.active[static_cast<size_t>(pair.j)];
   double& dual_i = state_.dual(sample_i);
   double& dual_j = state_.dual(sample_j);
-  // Ends of the linear pieces on which the two variables move.
+  // A step ends where a variable meets its bound or, in regression, the kink of |dual| at zero:
+  // behind it the objective has another slope, which the next choice of a pair takes into account.
   const double end_i = dual_i >= 0 ? upper_(sample_i) : 0.0;
   const double end_j = dual_j <= 0 ? lower_(sample_j) : 0.0;
   const double scale = active_diagonal_(pair.i) + active_diagonal_(pair.j);
@@ -144,7 +147,8 @@ absl::Status SmoSolver::IterateOn(ColumnCache<T>& columns, const T* diagonal, in
 }
 
 // Sets aside variables that sit at a bound (or at the kink) and whose gradient keeps them there by
-// more than any violation left.
+// more than any violation that is left: raising one gains less than lowering any other costs, and
+// the reverse, so that no pair will choose it as long as gradients change little.
 void SmoSolver::Shrink() {
   state_.next_shrink = state_.iterations + ShrinkInterval();
   const Index size = state_.residual.size();
@@ -174,9 +178,9 @@ void SmoSolver::Shrink() {
   SetActive(std::move(samples));
 }
 
-// sum_i dual(i) z(i) + epsilon |dual(i)| + sup_{A <= x <= B} (-x z(i) - epsilon |x|), z = h + b:
-// the gap for the bias b, to which samples set aside contribute nothing as long as they are rightly
-// so.
+// The duality gap for the bias b, a sum over samples of
+//   dual(i) z(i) + epsilon |dual(i)| + sup_{A <= x <= B} (-x z(i) - epsilon |x|),  z = h + b.
+// Samples that are set aside contribute nothing as long as they are rightly so.
 double SmoSolver::EstimateGap() const {
   double sum = 0;
   double count = 0;

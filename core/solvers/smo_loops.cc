@@ -16,13 +16,13 @@ using Floats = hn::Rebind<float, Doubles>;
 using DoubleVector = hn::Vec<Doubles>;
 using FloatVector = hn::Vec<Floats>;
 
-// Columns are float or double; arithmetic is double.
+// Columns hold floats or doubles; arithmetic is in double precision either way.
 HWY_INLINE DoubleVector LoadAsDouble(const double* from) { return hn::LoadU(Doubles(), from); }
 HWY_INLINE DoubleVector LoadAsDouble(const float* from) {
   return hn::PromoteTo(Doubles(), hn::LoadU(Floats(), from));
 }
 
-// Per lane, the largest value so far and its first position.
+// The largest value so far in each lane, and the first position at which it was met.
 struct LaneBest {
   DoubleVector value;
   DoubleVector position;
@@ -34,8 +34,9 @@ HWY_INLINE void Offer(LaneBest& best, DoubleVector candidate, DoubleVector at) {
   best.position = hn::IfThenElse(better, at, best.position);
 }
 
-// The best lane, smallest position among equals, then the scalar candidates of the tail, which come
-// after all of them.
+// Chooses among the lanes: the largest value, and the smallest position among equal ones. The
+// entries behind the last full vector are compared one by one after that, so that ties go to the
+// smallest position whatever the length of a vector.
 HWY_INLINE UpChoice Reduce(const LaneBest& best) {
   HWY_ALIGN double values[HWY_MAX_BYTES / sizeof(double)];
   HWY_ALIGN double positions[HWY_MAX_BYTES / sizeof(double)];
@@ -113,7 +114,8 @@ UpChoice UpdateAndChooseUpFloat(double* h, const double* up_cost, const float* c
   return UpdateAndChooseUpOn(h, up_cost, column_i, column_j, step, size);
 }
 
-// Curvatures in float: they only rank the candidates. Float columns are not widened for it.
+// Curvatures K_ii + K_tt - 2 K_it, in single precision: they only rank the candidates, so that
+// columns of floats need not be widened for them.
 HWY_INLINE FloatVector Curvatures(const float* diagonal, const float* column, double diagonal_i) {
   const Floats f;
   const FloatVector sum =
@@ -159,8 +161,8 @@ HWY_INLINE DownChoice ChooseDownOn(const DownTerms<T>& terms, const T* HWY_RESTR
   const FloatVector excluded = hn::Set(f, -1.0f);
   DoubleVector violation = hn::Set(d, -kInfinity);
   FloatVector best_gain = excluded;
-  FloatVector best_block =
-      excluded;  // number of the block of lanes: exact in float up to 2^24 blocks
+  // The number of the block of lanes: exact in a float up to 2^24 blocks.
+  FloatVector best_block = excluded;
   FloatVector block = hn::Zero(f);
   const FloatVector one = hn::Set(f, 1.0f);
   Index t = 0;

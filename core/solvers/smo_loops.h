@@ -46,7 +46,7 @@ DownChoice ChooseDown(const DownTerms<double>& terms, const double* column, doub
 DownChoice ChooseDown(const DownTerms<float>& terms, const float* column, double diagonal_i,
                       double score);
 
-// h += step (column_i - column_j), and ChooseUp of the result in the same pass.
+// Makes h += step (column_i - column_j), and ChooseUp of the result in the same pass over memory.
 UpChoice UpdateAndChooseUp(double* h, const double* up_cost, const double* column_i,
                            const double* column_j, double step, Index size);
 UpChoice UpdateAndChooseUp(double* h, const double* up_cost, const float* column_i,

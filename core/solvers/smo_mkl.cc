@@ -33,7 +33,8 @@ SmoMklSolver::SmoMklSolver(const KernelFamily& family, const SmoMklOptions& opti
       rows_(family, options.cache_bytes) {}
 
 ByteCount SmoMklSolver::Bytes(Index num_samples, Index num_kernels, const SmoMklOptions& options) {
-  // Products, new ones, diagonals, a saved state, and one in the making in strings that grow.
+  // So many tables of n x m numbers may exist at a time: products, new ones, diagonals, a saved
+  // state, and one in the making in strings that grow.
   constexpr size_t kTables = 8;
   constexpr size_t kVectors = 20;
   return KernelRowCache::Bytes(num_samples, num_kernels, options.cache_bytes) +
@@ -103,7 +104,9 @@ absl::Status SmoMklSolver::RefreshProducts(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Ends a round: energies, weights and scores from the products, the certificate, and the verdict, which is about exact products.
+// Ends a round: energies, weights and scores follow from the products, the point is certified, and
+// the run judged. A run ends by its gap only when the products are exact, that is recomputed from
+// the kernels.
 absl::Status SmoMklSolver::FinishRound(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(SmoMklCertificate certificate, Certify(context));
   if (!state_.exact && certificate.RelativeGap() <= options_.relative_gap) {
@@ -190,7 +193,8 @@ SmoMklSolver::Pair SmoMklSolver::MostViolating() const {
   return pair;
 }
 
-// The partner of the largest gain (violation)^2 / curvature at the present weights.
+// Chooses the partner whose unbounded step would gain most: (violation)^2 / curvature, with the
+// curvature sum_k d_k (K_ii + K_jj - 2 K_ij) of the present weights.
 void SmoMklSolver::ChoosePartner(const double* row, const RunContext& context, Pair& pair) {
   const Eigen::Map<const Matrix> raised(row, num_samples(), num_kernels());
   ForSamples(context, [&](Index first, Index size) {
@@ -261,7 +265,8 @@ void SmoMklSolver::MoveProducts(double step, const double* raised_row, const dou
   state_.exact = false;
 }
 
-// One pair step; `stuck` when no pair improves the dual beyond rounding.
+// Makes one step on a pair of variables; sets `stuck` when no pair improves the dual beyond
+// rounding.
 absl::Status SmoMklSolver::Iterate(RunContext& context, bool* stuck) {
   Pair pair = MostViolating();
   const double precision = kMklRounding * (scores_.lpNorm<Eigen::Infinity>() +

@@ -1,19 +1,25 @@
-// Problem      max_{dual} sum_i (targets(i) dual(i) - epsilon |dual(i)|) - R(s), lower <= dual <= upper, sum dual = 0,
-//              s_k = dual'K_k dual: the dual of lp-norm MKL, 1 < p < inf, for the hinge and the epsilon-insensitive loss. R(s) is
-//              1/2 |s|_q in the constrained form, |s|_q^2 / (8 weight_penalty) in the penalised one (weight_term.h).
-// Source       Vishwanathan, Sun, Theera-Ampornpunt, Varma: Multiple kernel learning and the SMO algorithm. NIPS 23 (2010)
-//              2361-2369, which has the penalised form; the specification of lp-norm MKL with low-rank kernels, section (b5).
-// Notation     G = [K_1 dual, ..., K_m dual] -> products, s -> energies, d -> weights, which follow from s in closed form;
-//              F = targets - G d.
-// Differences  (1) both forms; (2) the step of a pair is Newton's within a bracket for every p; (3) stops by the certified gap of the
-//              whole problem; before it does, products are recomputed from the kernels.
-// Guarantees   Box exact; the dual never decreases. Same bits for every slicing into steps, save and restore, every cache size and
-//              number of threads.
-// Cost         Per iteration two rows of all kernels and three passes over n x m numbers. Baseline for exact kernels: it keeps all
-//              products, and takes as many iterations as SMO takes for one SVM of the final weights, or more.
+// Problem      max_{dual} sum_i (targets(i) dual(i) - epsilon |dual(i)|) - R(s),
+//              lower <= dual <= upper, sum dual = 0, s_k = dual'K_k dual: the dual of lp-norm MKL,
+//              1 < p < inf, for the hinge and the epsilon-insensitive loss. R(s) is 1/2 |s|_q in
+//              the constrained form, |s|_q^2 / (8 weight_penalty) in the penalised one
+//              (weight_term.h).
+// Source       Vishwanathan, Sun, Theera-Ampornpunt, Varma: Multiple kernel learning and the SMO
+//              algorithm. NIPS 23 (2010) 2361-2369, which has the penalised form;
+//              docs/mathematics/lp_mkl.md, section 7.
+// Notation     G = [K_1 dual, ..., K_m dual] -> products, s -> energies, d -> weights, which follow
+//              from s in closed form; F = targets - G d.
+// Differences  (1) both forms; (2) the step of a pair is Newton's within a bracket for every p; (3)
+//              stops by the certified gap of the whole problem; before it does, products are
+//              recomputed from the kernels.
+// Guarantees   Box exact; the dual never decreases. Same bits for every slicing into steps, save
+//              and restore, every cache size and number of threads.
+// Cost         Per iteration two rows of all kernels and three passes over n x m numbers. Baseline
+//              for exact kernels: it keeps all products, and takes as many iterations as SMO takes
+//              for one SVM of the final weights, or more.
 //
-// The penalised form is for comparison with others' results: a user of the learner reaches it by another C. With costs C and weights
-// of norm t its solution is that of the constrained form with costs t C.
+// The penalised form is for comparison with others' results: a user of the learner reaches it by
+// another C. With costs C and weights of norm t its solution is that of the constrained form with
+// costs t C.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +55,8 @@ enum class SmoMklStop : uint8_t {
   kPrecision = 3,  // no pair of samples improves the dual any more in double precision
 };
 
-// Bounds of the whole problem, all kernels included. The upper one is that of the function sum_k weights(k) K_k dual and the best
-// bias, at the best weights for it.
+// Bounds of the whole problem, all kernels included. The upper one is that of the function sum_k
+// weights(k) K_k dual and the best bias, at the best weights for it.
 struct SmoMklCertificate {
   double primal = kInfinity;
   double dual = -kInfinity;
@@ -72,14 +78,17 @@ class SmoMklSolver {
  public:
   SmoMklSolver(const KernelFamily& family, const SmoMklOptions& options);
 
-  // Of the problem at hand: one that was reached may be lowered to go on.
+  // Sets the gap to be reached by the problem at hand. After it was reached, a lower one makes the
+  // run go on.
   void set_relative_gap(double relative_gap);
 
-  // From a dual, made feasible (empty: zero). Certifies the start. Errors: kInvalidArgument (p, penalty, sizes, loss, labels, costs,
-  // kernels whose values are not finite), kCancelled.
+  // Begins a problem from a dual, which is made feasible (empty: zero), and certifies it. Errors:
+  // kInvalidArgument (p, penalty, sizes, loss, labels, costs, kernels whose values are not finite),
+  // kCancelled.
   absl::Status Start(const SvmProblem& problem, const Vector& dual, RunContext& context);
-  // At most `max_iterations` further iterations. Errors: kCancelled, with the state as after the last finished iteration;
-  // kInvalidArgument when the kernels turn out to hold values that are not finite.
+  // At most `max_iterations` further iterations. Errors: kCancelled, with the state as after the
+  // last finished iteration; kInvalidArgument when the kernels turn out to hold values that are not
+  // finite.
   absl::Status Step(int64_t max_iterations, RunContext& context);
   // Steps until done.
   absl::Status Run(RunContext& context);
@@ -92,12 +101,13 @@ class SmoMklSolver {
   // The best bounds of all certified points.
   double upper_bound() const { return state_.upper_bound; }
   double lower_bound() const { return state_.lower_bound; }
-  // Of the dual at work.
+  // The dual that iterations change; best() has one with a certificate.
   const Vector& dual() const { return state_.dual; }
 
   // Everything that decides the future except kernels, options and problem.
   std::string SaveState() const;
-  // Continues where SaveState left; `problem` must be that of Start. Errors: kInvalidArgument, kCancelled.
+  // Continues where SaveState left; `problem` must be that of Start. Errors: kInvalidArgument,
+  // kCancelled.
   absl::Status RestoreState(const SvmProblem& problem, std::string_view state, RunContext& context);
 
   // Upper bound on the bytes of a solver and of the states that it saves.
@@ -139,10 +149,10 @@ class SmoMklSolver {
   // What raising a dual variable gains per unit, and what lowering it costs.
   double Gain(Index i) const { return box_.targets(i) - scores_(i) - RaisedKink(i); }
   double Cost(Index i) const { return box_.targets(i) - scores_(i) + LoweredKink(i); }
-  // epsilon times the slope of |dual(i)| to the right, and to the left.
+  // epsilon times the slope of |dual(i)| to the right (raised) and to the left (lowered).
   double RaisedKink(Index i) const { return state_.dual(i) < 0 ? -box_.epsilon : box_.epsilon; }
   double LoweredKink(Index i) const { return state_.dual(i) > 0 ? -box_.epsilon : box_.epsilon; }
-  // The next kink or end of the box above, and below.
+  // Where a step must end: the next kink or end of the box above dual(i), and below it.
   double CeilingOf(Index i) const { return state_.dual(i) < 0 ? 0.0 : box_.upper(i); }
   double FloorOf(Index i) const { return state_.dual(i) > 0 ? 0.0 : box_.lower(i); }
   Pair MostViolating() const;
@@ -154,7 +164,7 @@ class SmoMklSolver {
                     const RunContext& context);
   // Calls body(first, size) for blocks of the samples.
   void ForSamples(const RunContext& context, const std::function<void(Index, Index)>& body) const;
-  // scores(i) of a block from its products.
+  // Computes scores(i) = sum_k weights(k) products(i, k) for a block of samples.
   void CombineBlock(Index first, Index size);
 
   const KernelFamily& family_;

@@ -1,4 +1,5 @@
-// What an interrupted run needs to go on with the same bits: products carry the rounding of all steps.
+// What an interrupted run needs to go on with the same bits. Products are part of it: recomputed
+// ones would lack the rounding of all steps so far.
 #include <utility>
 
 #include "core/base/bytes.h"

@@ -27,7 +27,7 @@ void ReadCertificate(ByteReader& reader, SvmCertificate& certificate) {
   }
 }
 
-// Ascending samples of 0 .. n - 1.
+// Whether these are different samples of 0 .. n - 1 in ascending order.
 bool IsActiveSet(const std::vector<Index>& active, Index n) {
   for (size_t t = 0; t < active.size(); ++t) {
     if (active[t] < 0 || active[t] >= n || (t > 0 && active[t] <= active[t - 1])) {

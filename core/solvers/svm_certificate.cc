@@ -17,8 +17,8 @@ struct RayJump {
 };
 
 // Adds the slope at scale 0+ of c l(y, s g), g = f + b, as a function of s, to `slope`, and its
-// later jumps to `jumps`. Both losses are maxima of linear functions: slope -c |g| before the jumps
-// at which s g meets a kink.
+// later jumps to `jumps`. Both losses are maxima of linear functions: the slope is -c |g| before
+// the jumps at which s g meets a kink, and 0 or c |g| behind them.
 void AddRay(const Loss& loss, double target, double cost, double g, double& slope,
             std::vector<RayJump>& jumps) {
   const auto add_jump = [&](double at, double jump) {
@@ -47,8 +47,9 @@ void AddRay(const Loss& loss, double target, double cost, double g, double& slop
   add_jump((target + loss.epsilon()) / g, steep);
 }
 
-// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)): the slope s quadratic +
-// (steps) crosses zero.
+// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)): the slope of this function,
+// s quadratic + (a step function of s), never falls; the minimum is where it crosses zero, at a
+// jump or between two.
 absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
                                        ConstVectorRef costs, ConstVectorRef values,
                                        double quadratic, const RunContext& context) {
@@ -84,7 +85,8 @@ double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
   return std::max(scale, 1.0);
 }
 
-// Takes the best feasible multiple of the dual.
+// Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola s
+// linear - s^2 quadratic / 2.
 void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
   const double quadratic = certificate.quadratic_form;
   const double scale =

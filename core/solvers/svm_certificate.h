@@ -1,6 +1,5 @@
 // How good a dual vector is for one support vector machine with a fixed kernel, recomputed from its
-// products alone: shares nothing with any solver. The specification of mixed-norm MKL, sections
-// (b.1) and (c).
+// products alone: shares nothing with any solver. Formulas: docs/mathematics/README.md, section 3.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -17,7 +16,7 @@ struct SvmCertificate {
   double primal = kInfinity;
   // Value of the dual objective at dual_scale dual, a feasible point: a lower bound.
   double dual = -kInfinity;
-  // Both at scale 1, as the model stands.
+  // The two values at scale 1, that is of the model as it stands.
   double unscaled_primal = kInfinity;
   double unscaled_dual = -kInfinity;
   double primal_scale = 1;
@@ -34,8 +33,8 @@ struct SvmCertificate {
 // (Loss::RepairDual makes it so; scores must be those of the repaired dual). The scales are chosen
 // for losses with a piecewise linear dual (hinge, epsilon-insensitive), 1 for the others. A
 // quadratic form slightly negative by rounding counts as 0. Errors: kInvalidArgument when something
-// is not finite, sizes differ, or the dual leaves its boxes; kCancelled. Without `with_bias` b = 0, and the
-// dual may have any sum.
+// is not finite, sizes differ, or the dual leaves its boxes; kCancelled. Without `with_bias` b = 0,
+// and the dual may have any sum.
 absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
                                           ConstVectorRef scores, bool with_bias = true,

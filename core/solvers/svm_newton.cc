@@ -22,7 +22,7 @@ constexpr double kGoalShare = 0.05;
 // contracts the error by about the same factor; longer ones only make the subproblems harder.
 constexpr double kStepOfPivot = 100.0;
 
-// The entries of `values` that are not negligible against the box, with their indices.
+// Finds the entries of `values` that are not negligible against the box, and their indices.
 void NonZeros(const Vector& values, const SvmDualBox& box, std::vector<Index>& indices,
               Vector& kept) {
   indices.clear();
@@ -88,7 +88,8 @@ absl::Status SvmNewtonSolver::Multiply(const Vector& dual, Vector& scores,
   return AddKernelColumns(kernel_, columns, coefficients, scores, context);
 }
 
-// The maximiser a at (f, bias) with the best bias, and K a = f + K(a - eta).
+// Completes the point of `next`: the bias that makes the maximiser a sum to 0, a itself, and its
+// product K a = f + K (a - eta), for which only the columns where a and eta differ are read.
 absl::Status SvmNewtonSolver::MakePoint(State& next, RunContext& context) const {
   next.bias = Model(next).BalanceDual(next.scores, next.bias, next.dual);
   std::vector<Index> columns;
@@ -104,7 +105,7 @@ absl::Status SvmNewtonSolver::Certify() {
   return absl::OkStatus();
 }
 
-// One Newton step, or, when the subproblem is solved, a new centre.
+// Makes one Newton step, or, when the subproblem is solved or takes too long, a new centre.
 absl::Status SvmNewtonSolver::Iterate(RunContext& context) {
   const bool solved = SubproblemSolved();
   if (solved || state_.subproblem_iterations >= kMaxSubproblemIterations) {
@@ -114,7 +115,7 @@ absl::Status SvmNewtonSolver::Iterate(RunContext& context) {
   double progress = 0;
   MERCER_RETURN_IF_ERROR(NewtonStep(next, &progress, context));
   if (progress == 0) {
-    // F cannot be lowered in floating point: a is the solution, to rounding.
+    // F cannot be lowered in floating point: a is the solution of the subproblem, to rounding.
     return Recentre(state_.subproblem_iterations > 0, context);
   }
   MERCER_RETURN_IF_ERROR(MakePoint(next, context));
@@ -215,8 +216,8 @@ double SvmNewtonSolver::NextCost() const {
   return free * free * free / 3.0 + 4.0 * n * free + 200.0 * n;
 }
 
-// T [c1 c2] = [rhs 1] with T = I/step + K_JJ, J = free; multipliers = c1 + bias_change c2, of sum
-// 0.
+// The Newton system T [c1 c2] = [rhs 1], T = I/step + K_JJ, J = free. The multipliers of the free
+// samples are c1 + bias_change c2 with the bias_change that makes their sum 0.
 struct SvmNewtonSolver::NewtonSystem {
   std::vector<Index> free;
   double step;

@@ -1,15 +1,14 @@
-// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum
-//              dual = 0: the support vector machine (hinge) and support vector regression
-//              (epsilon-insensitive), as in smo.h.
-// Source       The specification of lp-norm MKL, section (b6), in the form that suits an exact
-//              kernel.
+// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1  subject to
+//              A <= dual <= B  and  sum dual = 0:  the support vector machine (hinge) and support
+//              vector regression (epsilon-insensitive), as in smo.h.
+// Source       docs/mathematics/svm.md, section 3, in the form that suits an exact kernel.
 // Method       Proximal point steps in the dual, centre abar and step sigma; each subproblem is
 //              dual to the minimisation of a convex, continuously differentiable, piecewise
 //              quadratic function of (f, b), f = K eta, solved by a semismooth Newton method: with
-//              J the free samples and g = a - eta, (I/sigma + K_JJ) lam = (K g)_J + db 1, 1'lam =
-//              0, change of eta = g - E_J lam, then an exact line search. b is minimised out after
-//              every step, so that the current a is always a feasible dual point and a certificate
-//              is known after every step for one sort.
+//              J the free samples and g = a - eta,
+//                (I/sigma + K_JJ) lam = (K g)_J + db 1,  1'lam = 0,  change of eta = g - E_J lam,
+//              then an exact line search. b is minimised out after every step, so that the current
+//              a is always a feasible dual point; its certificate costs a sort for the best bias.
 // Guarantees   The subproblem decreases at every step; any positive semidefinite kernel, any cost.
 //              Same bits for every slicing into steps, save and restore, and number of threads.
 // Cost         Per Newton step one factorisation of order |J| and the kernel columns of J and of
@@ -35,7 +34,8 @@
 
 namespace mercer {
 
-// For kernels whose entries are asked for. Scores and certificate are known after every step.
+// The solver for kernels whose entries are asked for (FactorSvmSolver is that for kernels of
+// explicit features). Scores and certificate are known after every step.
 class SvmNewtonSolver : public SvmSolver {
  public:
   // Stops when the certified relative gap is at most `relative_gap`.
@@ -58,7 +58,7 @@ class SvmNewtonSolver : public SvmSolver {
   absl::Status Iterate(RunContext& context) override;
 
  private:
-  // f = K eta; a = dual is the maximiser of the subproblem at (f, bias).
+  // The iterate: f = K eta, and a = dual, the maximiser of the subproblem at (f, bias).
   struct State {
     Vector center;
     Vector center_scores;
@@ -108,7 +108,7 @@ class SvmNewtonSolver : public SvmSolver {
 absl::Status AddKernelColumns(const KernelOperator& kernel, const std::vector<Index>& columns,
                               const Vector& coefficients, Vector& out, RunContext& context);
 
-// The lower triangle of K(rows, rows); the upper one is arbitrary. Errors: kCancelled.
+// Writes the lower triangle of K(rows, rows); the upper one is arbitrary. Errors: kCancelled.
 absl::Status GatherKernel(const KernelOperator& kernel, const std::vector<Index>& rows, Matrix& out,
                           RunContext& context);
 

@@ -10,7 +10,8 @@ namespace {
 constexpr Index kRowTile = 512;
 constexpr Index kColumnTile = 64;
 
-// out(begin..end) += sum_j coefficients(j) K(begin..end, columns[j]), four columns at a time.
+// Adds sum_j coefficients(j) K(begin..end, columns[j]) to out(begin..end), four columns at a time,
+// so that `out` is read and written a quarter as often.
 void AddTile(const Matrix& gram, const std::vector<Index>& columns, const Vector& coefficients,
              Index begin, Index end, Vector& out) {
   const Index count = static_cast<Index>(columns.size());

@@ -1,12 +1,14 @@
-// The proximal subproblem of the semismooth Newton method as a function of scores f and bias b:
+// The proximal subproblem of the semismooth Newton method as a function of scores f and bias b
+// (docs/mathematics/svm.md, section 3):
 //
 //   F(f, b) = 1/2 |f|^2 + sum_i psi_i(r_i),  r = targets - f - b,
-//   psi_i(r) = max over a in [lower(i), upper(i)] of  a r - epsilon |a| - (a - center(i))^2 / (2
-//   step).
+//   psi_i(r) = max over a in [lower(i), upper(i)] of
+//              a r - epsilon |a| - (a - center(i))^2 / (2 step).
 //
 // psi_i is continuously differentiable and piecewise quadratic; its slope is the maximiser
-//   a_i = clip(soft(center(i) + step r_i, step epsilon), lower(i), upper(i)),  soft(u, t) = sign(u)
-//   max(0, |u| - t).
+//
+//   a_i = clip(soft(center(i) + step r_i, step epsilon), lower(i), upper(i)),
+//   soft(u, t) = sign(u) max(0, |u| - t).
 #pragma once
 
 #include <functional>
@@ -25,31 +27,34 @@ struct SvmDualBox {
   Vector lower;  // box of the signed dual; it contains 0
   Vector upper;
   double epsilon = 0;
-  double score_unit =
-      1;  // a typical distance between targets, > 0: the first step of the search for a bias
+  // A typical distance between targets, > 0: the first step of the search for a bias.
+  double score_unit = 1;
 };
 
-// The box of the hinge or the epsilon-insensitive loss. Errors: kInvalidArgument (other losses, sizes, no samples, labels other
-// than -1 and +1, negative costs, numbers that are not finite, no sample of positive cost on one of the sides).
+// Makes the box of the hinge or the epsilon-insensitive loss. Errors: kInvalidArgument (other
+// losses, sizes, no samples, labels other than -1 and +1, negative costs, numbers that are not
+// finite, no sample of positive cost on one of the sides).
 absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& targets,
                                           const Vector& costs);
 
-// A view on its parts; cheap to make.
+// The subproblem of one centre and step. It is a view on its parts and cheap to make.
 struct ProximalModel {
   const SvmDualBox& box;
   const Vector& center;
   double step;                             // of the proximal term, > 0
   const ParallelLoop* parallel = nullptr;  // null: all on the calling thread; the same bits
 
-  // The maximisers a.
+  // Writes the maximisers a_i at the scores and the bias.
   void DualPoint(const Vector& scores, double bias, Vector& dual) const;
   // The bias at which sum_i a_i = 0, from the guess `bias`, with the maximisers there. What
   // rounding leaves of the sum is taken off the free samples, so that bounds stay exact. Requires
   // that some lower is negative and some upper positive.
   double BalanceDual(const Vector& scores, double bias, Vector& dual) const;
-  // sum_i change(i) a_i at scores + t change.
+  // sum_i change(i) a_i, with the maximisers at scores + t change: what the slope along a ray is
+  // made of.
   double DualAlong(const Vector& scores, double bias, const Vector& change, double t) const;
-  // Samples whose a_i moves with r_i: strictly inside the box and off the flat part at zero.
+  // The free samples, whose a_i moves with r_i: strictly inside the box and off the flat part at
+  // zero.
   std::vector<Index> FreeSamples(const Vector& scores, double bias) const;
 
  private:
@@ -61,7 +66,7 @@ struct ProximalModel {
   using RowsBody = std::function<void(Index begin, Index end)>;
 
   double Maximizer(Index i, double residual) const;
-  // The maximisers of the rows from `begin` on.
+  // Writes the maximisers of as many rows from `begin` on as there are scores.
   void Maximize(Index begin, ConstVectorRef scores, double bias, VectorRef dual) const;
   void ForRows(const RowsBody& body) const;
   bool IsFree(Index i, double maximizer) const {
@@ -87,8 +92,8 @@ struct ProximalRay {
   double Minimize() const;
 };
 
-// For a convex function with this slope along a ray: a t > 0 at which the slope is at most 1e-2 of its
-// initial size, found by doubling and regula falsi; when the trials run out the left end of the
+// For a convex function with this slope along a ray: a t > 0 at which the slope is at most 1e-2 of
+// its initial size, found by doubling and regula falsi; when the trials run out the left end of the
 // bracket, where the function is lower than at 0. 0 when the ray does not descend.
 double MinimizeOnRay(const std::function<double(double)>& slope);
 

@@ -1,8 +1,11 @@
-// What every solver of a support vector machine with a fixed kernel has in common, as far as its users can tell.
+// What every solver of a support vector machine with a fixed kernel has in common, as far as its
+// users can tell.
 //
-// Problem      min_{dual} 1/2 dual'K dual - targets'dual + epsilon |dual|_1, A <= dual <= B, sum dual = 0: the support vector
-//              machine (hinge) and support vector regression (epsilon-insensitive).
-// Guarantees   The bounds are those of CertifySvm. Same bits for every slicing into steps, save and restore, and number of threads.
+// Problem      min_{dual}  1/2 dual'K dual - targets'dual + epsilon |dual|_1  subject to
+//              A <= dual <= B  and  sum dual = 0:  the support vector machine (hinge) and support
+//              vector regression (epsilon-insensitive).
+// Guarantees   The bounds are those of CertifySvm. Same bits for every slicing into steps, save and
+//              restore, and number of threads.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +22,9 @@
 
 namespace mercer {
 
-// n samples; targets are -1 or +1 for the hinge loss. Costs are >= 0; samples of cost 0 keep dual
-// 0. Both signs must be possible: some sample of positive cost on either side (any two samples for
-// regression).
+// The problem of one machine with n samples. Targets are -1 or +1 for the hinge loss. Costs
+// are >= 0; samples of cost 0 keep dual 0. Both signs must be possible: some sample of positive
+// cost on either side (any two samples for regression).
 struct SvmProblem {
   std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
   Vector targets;
@@ -31,7 +34,8 @@ struct SvmProblem {
 struct SvmWarmStart {
   Vector dual = {};          // any; made feasible by Start; empty: zero
   double proximal_step = 0;  // to begin with; 0: that of a run from nothing
-  // Kernels of explicit features: a function to begin with, f = rows function + bias; empty: that of the dual.
+  // For kernels of explicit features a function to begin with, f = rows function + bias. Empty: the
+  // function of the dual.
   Vector function = {};
   double bias = 0;
 };
@@ -42,7 +46,8 @@ enum class SvmStop : uint8_t {
   kPrecision = 2,  // no further progress in double precision; the certificate says how far it got
 };
 
-// A method for one problem at a time, iteration by iteration; not thread-safe. The kernel must outlive it.
+// A method for one problem at a time, iteration by iteration; not thread-safe. The kernel must
+// outlive it.
 class SvmSolver {
  public:
   virtual ~SvmSolver() = default;
@@ -51,10 +56,10 @@ class SvmSolver {
   // costs, one side only), kCancelled.
   virtual absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                              RunContext& context) = 0;
-  // At most `max_iterations` iterations. Errors: kCancelled, with the state as after the last
+  // Makes at most `max_iterations` iterations. Errors: kCancelled, with the state as after the last
   // finished iteration.
   absl::Status Step(int64_t max_iterations, RunContext& context);
-  // Until done.
+  // Steps until done.
   absl::Status Run(RunContext& context);
 
   bool done() const { return stop() != SvmStop::kRunning; }
@@ -75,7 +80,7 @@ class SvmSolver {
   virtual absl::Status RestoreState(const SvmProblem& problem, std::string_view state) = 0;
 
  protected:
-  // One iteration; on an error the state stays as it was.
+  // Makes one iteration; on an error the state stays as it was.
   virtual absl::Status Iterate(RunContext& context) = 0;
 };
 

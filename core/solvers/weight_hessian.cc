@@ -13,15 +13,17 @@ namespace {
 constexpr double kShift = 1e-8;       // of the mean diagonal of S
 constexpr Index kHessianRows = 2048;  // rows per product: about 10 ms with 256 kernels
 
-// With s = sqrt(D), or ones for a piecewise linear loss, everything is in terms of  s s' o K_FF + shift,  s o G  and  s: the shift is 1
-// for a loss with second derivatives, and the matrix then well conditioned at any cost.
+// With s = sqrt(D), or ones for a piecewise linear loss, everything is in terms of  s
+// s' o K_FF + shift,  s o G  and  s: the shift is 1 for a loss with second derivatives, and the
+// matrix then well conditioned at any cost.
 Vector RootOfCurvature(const CurvedSamples& samples) {
   const auto count = static_cast<Index>(samples.rows.size());
   return samples.curvature.size() == 0 ? Vector(Vector::Ones(count))
                                        : Vector(samples.curvature.cwiseSqrt());
 }
 
-// (s s' o K_FF + shift)^-1 [s o G, s]; nothing when the matrix is not positive definite in floating point.
+// Solves (s s' o K_FF + shift) [T, t] = [s o G, s]. Nothing when the matrix is not positive
+// definite in floating point.
 absl::StatusOr<std::optional<Matrix>> SolveSamples(const KernelOperator& kernel,
                                                    const CurvedSamples& samples,
                                                    const Matrix& scaled, RunContext& context) {
@@ -53,7 +55,8 @@ absl::StatusOr<std::optional<Matrix>> SolveSamples(const KernelOperator& kernel,
   return std::optional<Matrix>();
 }
 
-// With many curved samples and the whole kernel.
+// The Hessian for a kernel whose entries are asked for: a system of the order of the curved
+// samples.
 absl::StatusOr<std::optional<Matrix>> DenseHessian(const KernelOperator& kernel,
                                                    const CurvedSamples& samples,
                                                    const Matrix& products, RunContext& context) {
@@ -90,7 +93,8 @@ absl::Status ReduceSamples(const FactoredKernel& kernel, const CurvedSamples& sa
   return absl::OkStatus();
 }
 
-// The factor of system + shift, nothing when that is not positive definite in floating point.
+// Replaces the system by the factor of system + shift; false when that is not positive definite in
+// floating point.
 absl::StatusOr<bool> FactorWithShift(double shift, Matrix& system, RunContext& context) {
   system.diagonal().array() += shift;
   const absl::Status factored = FactorCholesky(system, context);
@@ -100,9 +104,10 @@ absl::StatusOr<bool> FactorWithShift(double shift, Matrix& system, RunContext& c
   return factored.ok();
 }
 
-// With features X = s o X_F, A = X'X, T = X'(s o G), t = X's: every s o G is X Y for some Y, which Y = (A + small)^-1 T is but for
-// directions that the small number takes away anyhow. Then G'S^-1 G = Y'(A + shift)^-1 T, 1'S^-1 G = t'(A + shift)^-1 Y and
-// 1'S^-1 1 = (s's - t'(A + shift)^-1 t) / shift.
+// With features X = s o X_F, A = X'X, T = X'(s o G), t = X's: every s o G is X Y for some Y, which
+// Y = (A + small)^-1 T is but for directions that the small number takes away anyhow. Then G'S^-1
+// G = Y'(A + shift)^-1 T, 1'S^-1 G = t'(A + shift)^-1 Y and 1'S^-1 1 = (s's - t'(A + shift)^-1
+// t) / shift.
 absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kernel,
                                                       const CurvedSamples& samples,
                                                       const Matrix& products, RunContext& context) {

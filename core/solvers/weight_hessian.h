@@ -1,4 +1,5 @@
-// The curvature of an SVM's optimum as a function of its kernel weights: the specification of lp-norm MKL, section (b7).
+// The curvature of an SVM's optimum as a function of its kernel weights:
+// docs/mathematics/lp_mkl.md, section 4.
 #pragma once
 
 #include <optional>
@@ -12,11 +13,13 @@
 
 namespace mercer {
 
-// H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G  for the products G(:, k) = (K_k dual)_F with the curved samples F, and
+// H = G'(S^-1 - S^-1 11' S^-1 / 1'S^-1 1) G  for the products G(:, k) = (K_k dual)_F with the
+// curved samples F, and
 //   S = K_FF + 1 / D    of a loss with the second derivatives D,
-//   S = K_FF + shift    of a piecewise linear loss, whose dual moves so that the scores of its free samples stay where they are.
-// Of a kernel with explicit features only matrices of their number are formed. Nothing when S is not positive definite in floating
-// point. Errors: kCancelled.
+//   S = K_FF + shift    of a piecewise linear loss, whose dual moves so that the scores of
+//                       its free samples stay where they are.
+// Of a kernel with explicit features only matrices of their number are formed. Nothing when S is
+// not positive definite in floating point. Errors: kCancelled.
 absl::StatusOr<std::optional<Matrix>> WeightHessian(const KernelOperator& kernel,
                                                     const CurvedSamples& samples,
                                                     const Matrix& products, RunContext& context);

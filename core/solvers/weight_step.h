@@ -1,4 +1,5 @@
-// New kernel weights from the solution of the SVM of the present ones.
+// New kernel weights from the solution of the SVM of the present ones (docs/mathematics/lp_mkl.md,
+// sections 2 to 4).
 #pragma once
 
 #include <vector>
@@ -23,11 +24,11 @@ struct WeightStepInput {
   const CurvedSamples& curved;  // where the optimum has a curvature
 };
 
-// weights(k) from the norms weights(k) sqrt(energies(k)): the exact minimiser for the present
-// function.
+// The weights that belong to the norms weights(k) sqrt(energies(k)): the exact minimiser for the
+// present function.
 Vector ClosedFormStep(const WeightStepInput& input);
-// OverRelaxedWeights; at p = 1 kernels of weight 0 whose energy exceeds that of all others come
-// back.
+// A longer step with the same fixed point, OverRelaxedWeights(). At p = 1 kernels of weight 0 whose
+// energy exceeds that of all others come back.
 Vector OverRelaxedStep(const WeightStepInput& input);
 // The minimiser of the second-order model whose Hessian the curved samples give (weight_hessian.h).
 // At p = 1 over the kernels of weight > 0 and those whose energy exceeds theirs. Falls back to

@@ -17,7 +17,8 @@ double WeightTerm::NormAndPowers(ConstVectorRef energies, Vector& powers) const 
   powers = ratios.pow(q_minus_one_);
   const double q = 1.0 + q_minus_one_;
   const double sum = (ratios * powers.array()).sum();
-  // |ratios|_q^(q-1), not as a power of the norm: near p = 1 that is 1 but for its last digits.
+  // The denominator is |ratios|_q^(q-1) = (sum)^(1/p), and not a power of the norm: near p = 1 that
+  // is 1 but for its last digits.
   powers /= std::pow(sum, 1.0 / p_);
   return largest * std::pow(sum, 1.0 / q);
 }
@@ -52,7 +53,8 @@ absl::StatusOr<DualRay> WeightTerm::MaximizeOnRay(const Loss& loss, ConstVectorR
   if (constrained()) {
     return MaximizeOnDualRay(loss, targets, costs, dual, norm, context);
   }
-  // linear t - norm^2 t^4 / (8 penalty) over 0 <= t <= largest.
+  // The penalised form on the ray: the maximum of linear t - norm^2 t^4 / (8 penalty) over
+  // 0 <= t <= largest.
   const double linear = loss.DualValue(targets, costs, dual);
   const double largest = LargestDualScale(loss, targets, costs, dual);
   DualRay ray;
@@ -64,7 +66,8 @@ absl::StatusOr<DualRay> WeightTerm::MaximizeOnRay(const Loss& loss, ConstVectorR
   return ray;
 }
 
-// With x = s / N, N = |s|_q, e = x^(q-1):  dN = e'ds,  d2N = (q - 1) / N (sum x^(q-2) ds^2 - (e'ds)^2) + e'd2s.
+// The first and second derivative of the dual objective along the curve. With x = s / N, N = |s|_q,
+// e = x^(q-1):  dN = e'ds,  d2N = (q - 1) / N (sum x^(q-2) ds^2 - (e'ds)^2) + e'd2s.
 WeightTerm::Slope WeightTerm::SlopeAt(const EnergyCurve& curve, double step) const {
   const Vector energies =
       (curve.energies + 2.0 * step * curve.slopes + step * step * curve.curvatures).cwiseMax(0.0);
@@ -80,7 +83,8 @@ WeightTerm::Slope WeightTerm::SlopeAt(const EnergyCurve& curve, double step) con
     const double rate = 2.0 * (curve.slopes(k) + step * curve.curvatures(k));
     first += powers(k) * rate;
     bend += powers(k) * 2.0 * curve.curvatures(k);
-    // Near an energy of 0 its rate is as small as its square root.
+    // x^(q-2) ds^2 is formed without a negative power of x: near an energy of 0 its rate is as
+    // small as its square root.
     square += energies(k) > 0 ? powers(k) * rate * (rate / (energies(k) / norm)) : 0.0;
   }
   const double second = q_minus_one_ / norm * std::max(0.0, square - first * first) + bend;
@@ -91,7 +95,8 @@ WeightTerm::Slope WeightTerm::SlopeAt(const EnergyCurve& curve, double step) con
           -(first * first + norm * second) / (4.0 * penalty_)};
 }
 
-// From a dual of energies 0, which then grow with the square of the step: a closed form.
+// The step from a dual whose energies are 0: they then grow with the square of the step, which has
+// a closed form.
 double WeightTerm::FirstStep(const EnergyCurve& curve) const {
   Vector powers;
   const double norm = NormAndPowers(curve.curvatures, powers);

@@ -1,11 +1,11 @@
 // What lp-norm MKL asks of its kernel weights d >= 0, in two forms, 1 < p < inf, q = p / (p - 1):
 //
-//   constrained   |d|_p <= 1                        dual  max  linear(a) - 1/2 |s(a)|_q
-//   penalised     + 1/2 penalty |d|_p^2             dual  max  linear(a) - |s(a)|_q^2 / (8 penalty)
+//   constrained   |d|_p <= 1                     dual  max  linear(a) - 1/2 |s(a)|_q
+//   penalised     + 1/2 penalty |d|_p^2          dual  max  linear(a) - |s(a)|_q^2 / (8 penalty)
 //
-// s_k(a) = a'K_k a are the energies. The penalised problem of costs C whose weights have the norm t is the constrained one of costs
-// t C: the same function, weights t times as large. Source: the specification of lp-norm MKL with low-rank kernels, sections (a) and
-// (b5).
+// s_k(a) = a'K_k a are the energies. The penalised problem of costs C whose weights have the norm t
+// is the constrained one of costs t C: the same function, weights t times as large. Source:
+// docs/mathematics/lp_mkl.md, section 7.
 #pragma once
 
 #include "core/base/types.h"
@@ -14,7 +14,8 @@
 
 namespace mercer {
 
-// A step t along a direction of the dual: the linear part grows by t linear, energies become energies + 2 t slopes + t^2 curvatures.
+// A step t along a direction of the dual: the linear part grows by t linear, energies become
+// energies + 2 t slopes + t^2 curvatures.
 struct EnergyCurve {
   double linear = 0;
   Vector energies;
@@ -24,7 +25,7 @@ struct EnergyCurve {
 
 class WeightTerm {
  public:
-  // penalty 0: the constrained form.
+  // `penalty` 0 is the constrained form.
   WeightTerm(double p, double penalty) : p_(p), q_minus_one_(1.0 / (p - 1.0)), penalty_(penalty) {}
 
   // Requires energies >= 0, here and below.
@@ -37,7 +38,8 @@ class WeightTerm {
   absl::StatusOr<DualRay> MaximizeOnRay(const Loss& loss, ConstVectorRef targets,
                                         ConstVectorRef costs, ConstVectorRef dual,
                                         ConstVectorRef energies, const RunContext& context) const;
-  // The step in [0, longest] at which the dual objective is largest, by Newton's method within a bracket; 0 when it does not grow.
+  // The step in [0, longest] at which the dual objective is largest, by Newton's method within a
+  // bracket; 0 when it does not grow.
   double MaximizeOnCurve(const EnergyCurve& curve, double longest) const;
 
  private:
