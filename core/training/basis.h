@@ -35,7 +35,8 @@ std::shared_ptr<const PreparedData> SelectBasis(const PreparedData& inputs,
 // A basis of training rows by number, with the names of its blocks and without their values: what a
 // part of a run keeps while others run.
 Basis BasisByNumber(std::vector<Index> training_rows, const std::vector<std::string>& blocks);
-// Leaves of bases that are training rows only that; landmarks keep their values.
+// Takes the values out of bases that are training rows, of which the numbers remain; landmarks keep
+// their values.
 void DropBasisValues(ModelFunction& function);
 
 }  // namespace mercer

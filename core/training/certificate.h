@@ -12,7 +12,8 @@
 
 namespace mercer {
 
-// (primal - dual) / max(|primal|, |dual|, 1e-300), everywhere.
+// The relative gap (primal - dual) / max(|primal|, |dual|, 1e-300): the only definition of it,
+// everywhere (docs/mathematics/README.md, section 3).
 inline double RelativeGap(double primal, double dual) {
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }

@@ -152,8 +152,8 @@ class CompositeLearner : public Learner {
   }
 
  private:
-  // In order, those first that had no share of the time yet; when all are finished and more accuracy
-  // is wanted, the worst of those that can go on.
+  // The part to work on next: in order, those first that had no share of the time yet; when all are
+  // finished and more accuracy is wanted, the worst of those that can go on.
   size_t NextPart() const {
     size_t waiting = parts_.size();
     size_t worst = parts_.size();
@@ -173,8 +173,9 @@ class CompositeLearner : public Learner {
     return waiting < parts_.size() ? waiting : worst < parts_.size() ? worst : live_;
   }
 
-  // With a limit of time every part gets as much of what is left as those after it, once; what parts
-  // that end early leave goes to the others in order. Without one nothing depends on the time.
+  // Watches over the time of the part. With a limit, every part gets as much of what is left as
+  // those after it, once; what parts that end early leave goes to the others in order. Without a
+  // limit nothing depends on the time.
   void WatchShare(const RunContext& context) {
     const absl::Duration left = context.TimeLeft();
     if (learner_ == nullptr || left == absl::InfiniteDuration()) {
@@ -229,8 +230,8 @@ class CompositeLearner : public Learner {
     return started;
   }
 
-  // Outputs differ in their targets; what is learned about the kernels carries over. Null for the
-  // first output.
+  // A solution to begin this part with: outputs differ in their targets, but what was learned about
+  // the kernels carries over. Null for the first output.
   const WarmStart* WarmStartOf(size_t part) {
     if (part == 0 || parts_[part - 1].state.empty() || !parts_[part - 1].report.has_model) {
       return nullptr;
@@ -280,7 +281,8 @@ class CompositeLearner : public Learner {
       total.inner_iterations += report.inner_iterations;
     }
     total.stage = parts_[live_].report.stage;
-    // A part that can do no more, and has not converged, ends the run when the others are done.
+    // The reason to stop: a part that can do no more, and has not converged, ends the run when the
+    // others are done.
     if (all_stopped || (AllFinished() && reason != StopReason::kConverged)) {
       total.stop = reason;
     }

@@ -1,7 +1,7 @@
-// One learner per output: one-vs-all, one-vs-one, several regression targets; for learners that take one output. Sub-problems run in
-// order, each to its own accuracy and with the solution of the one before as its warm start, and are
-// reported as one run. With a limit of time each has a fair share of it before one has more; outputs that
-// were not begun when a run is stopped are constant.
+// One learner per output: one-vs-all, one-vs-one, several regression targets; for learners that
+// take one output. Sub-problems run in order, each to its own accuracy and with the solution of the
+// one before as its warm start, and are reported as one run. With a limit of time each has a fair
+// share of it before one has more; outputs that were not begun when a run is stopped are constant.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ std::vector<TrainingProblem> SplitOutputs(const TrainingProblem& problem);
 TrainingProblem SplitOutput(const TrainingProblem& problem, Index output);
 std::vector<Index> RowsOfOutput(const TrainingProblem& problem, Index output);
 
-// True when a run of this problem has a part for each output: there are several, and the learner takes one, or their rows differ.
+// True when a run of this problem has a part for each output: there are several, and the learner
+// takes one, or their rows differ.
 bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem);
 
 // `entry` must outlive the learner.

@@ -12,9 +12,9 @@ namespace {
 
 // Standardised columns are at a mean squared distance of 2 each, so that scikit-learn's width
 // sqrt(columns / 2) is about half the median distance. The narrowest Gaussian is there or, for
-// classes, a little below, since one output for each class asks for more than one for each pair. The
-// wide ones let a sum of all three follow a smooth function too, and give a learner of weights a
-// choice.
+// classes, a little below, since one output for each class asks for more than one for each pair.
+// The wide ones let a sum of all three follow a smooth function too, and give a learner of weights
+// a choice.
 std::vector<double> MedianMultiples(TargetKind kind) {
   return {kind == TargetKind::kRegression ? 0.5 : 0.4, 1.0, 2.5};
 }
@@ -27,7 +27,8 @@ KernelGrid OfMultiples(KernelType type, TargetKind kind) {
   return grid;
 }
 
-// The diagonal of a Gaussian is 1; a linear kernel of many columns would outweigh it by their number.
+// The diagonal of a Gaussian is 1; a linear kernel of many columns would outweigh it by their
+// number.
 KernelGrid ScaledLinear() {
   KernelGrid grid;
   grid.prototype.type = KernelType::kLinear;

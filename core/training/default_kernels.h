@@ -11,7 +11,7 @@
 
 namespace mercer {
 
-// The same in words, for lists of learners and documents.
+// The default list in words, for lists of learners and documents.
 inline constexpr char kDefaultKernelsText[] =
     "Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of "
     "the training rows; where there are at least as many columns as rows, also a linear kernel "

@@ -19,7 +19,7 @@ void WriteEnum(Enum value, ByteWriter& writer) {
   writer.WriteUint8(static_cast<uint8_t>(value));
 }
 
-// A value above `last` marks the input as damaged.
+// Reads an enumeration. A value above `last` marks the input as damaged.
 template <typename Enum>
 Enum ReadEnum(Enum last, ByteReader& reader) {
   const uint8_t value = reader.ReadUint8();
@@ -30,9 +30,10 @@ Enum ReadEnum(Enum last, ByteReader& reader) {
   return static_cast<Enum>(value);
 }
 
-// Rows, columns, the number of entries before each column, row indices, values.
+// Writes rows, columns, the number of entries before each column, row indices, values.
 void WriteSparse(const Eigen::SparseMatrix<double>& matrix, ByteWriter& writer);
-// Row indices outside the matrix or not ascending within a column mark the input as damaged.
+// Reads what WriteSparse has written. Row indices outside the matrix or not ascending within a
+// column mark the input as damaged.
 Eigen::SparseMatrix<double> ReadSparse(ByteReader& reader);
 
 void WriteOptionValues(const OptionValues& values, ByteWriter& writer);

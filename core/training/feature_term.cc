@@ -132,7 +132,7 @@ size_t FeatureTermValues::MemoryBytes() const {
 }
 
 absl::StatusOr<FeatureRows> FeatureTermValues::Inputs(const PreparedData& rows) const {
-  // Shares the rows, which outlive what is made of them.
+  // A pointer without an owner: the rows outlive what is made of them here.
   FeatureRows inputs(std::shared_ptr<const PreparedData>(std::shared_ptr<void>(), &rows));
   if (inputs.num_inputs() != map_->num_inputs()) {
     return absl::InvalidArgumentError(absl::StrCat(

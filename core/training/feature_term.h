@@ -1,4 +1,5 @@
-// The part of a model's function that is a sum of features of a family: pairs of cosine and sine, filters, columns.
+// The part of a model's function that is a sum of features of a family: pairs of cosine and sine,
+// filters, columns.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@
 
 namespace mercer {
 
-// f_o(x) += sum_c coefficients(c, o) phi_c(x), phi the columns of the groups, which read all feature blocks side by side.
+// The term adds f_o(x) = sum_c coefficients(c, o) phi_c(x) to output o, phi being the columns of
+// the groups, which read all feature blocks side by side.
 struct FeatureTerm {
   FeatureFamilySpec family;
   Index num_inputs = 0;  // columns of all feature blocks
@@ -27,18 +29,21 @@ struct FeatureTerm {
   Matrix coefficients;       // columns of the groups x outputs of the term; scales folded in
 };
 
-// Shapes, parameters within their ranges, finite numbers, outputs below `num_outputs`. Errors: kDataLoss.
+// Checks shapes, that parameters are within their ranges, that numbers are finite and outputs below
+// `num_outputs`. Errors: kDataLoss.
 absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs);
 
 void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer);
-// Only the encoding is checked.
+// Reads a term; only the encoding is checked.
 FeatureTerm ReadFeatureTerm(ByteReader& reader);
 
-// For people, one per group and no two alike: "feature 3: fourier(bandwidth=2)", "feature 1: column 'width'". `inputs` is a table with
-// the columns of the training rows; of their values nothing is read.
+// Names of the groups for people, no two alike: "feature 3: fourier(bandwidth=2)", "feature 1:
+// column 'width'". `inputs` is a table with the columns of the training rows; of their values
+// nothing is read.
 std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs);
 
-// Evaluates a term. Immutable, safe for concurrent use; what it says of a row depends on that row alone, bit for bit.
+// Evaluates a term. Immutable, safe for concurrent use; what it says of a row depends on that row
+// alone, bit for bit.
 class FeatureTermValues {
  public:
   // Errors: those of CheckFeatureTerm.
@@ -47,10 +52,10 @@ class FeatureTermValues {
   size_t MemoryBytes() const;
   Index num_groups() const { return map_->num_columns() / columns_per_group_; }
 
-  // values(:, o) += the term's values at `rows`. Errors: kInvalidArgument when the rows have another number of columns, or a value
-  // cannot be computed (the row is named); kCancelled.
+  // Adds the term's values at `rows` to values(:, o). Errors: kInvalidArgument when the rows have
+  // another number of columns, or a value cannot be computed (the row is named); kCancelled.
   absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const;
-  // The same by group: shares[g](:, o) += the values of group g.
+  // The same group by group: adds the values of group g to shares[g](:, o).
   absl::Status AddByGroup(const PreparedData& rows, const std::vector<Matrix*>& shares,
                           RunContext& context) const;
 

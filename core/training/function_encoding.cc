@@ -82,7 +82,7 @@ bool TermFits(const KernelTerm& term, const ModelFunction& function) {
          term.coefficients.rows() == function.bases[static_cast<size_t>(term.basis)].data->rows;
 }
 
-// What MergeOutputs relies on.
+// Whether the parts of a function that was read fit together as far as MergeOutputs relies on it.
 bool FunctionFits(const ModelFunction& function) {
   for (const Basis& basis : function.bases) {
     for (const PreparedBlock& block : basis.data->blocks) {

@@ -8,12 +8,13 @@
 
 namespace mercer {
 
-// Without the feature terms, which versions of the model file before 2 do not have.
+// Writes a function without its feature terms, which versions of the model file before 2 do not
+// have.
 void WriteFunction(const ModelFunction& function, ByteWriter& writer);
-// Only the encoding is checked; CheckModel checks what it says.
+// Reads it. Only the encoding is checked; CheckModel checks what it says.
 ModelFunction ReadFunction(ByteReader& reader);
 
-// Without the features.
+// Writes a summary without what it says of features.
 void WriteSummary(const ModelSummary& summary, ByteWriter& writer);
 ModelSummary ReadSummary(ByteReader& reader);
 
@@ -21,8 +22,8 @@ ModelSummary ReadSummary(ByteReader& reader);
 void WriteFeatures(const ModelFunction& function, const ModelSummary& summary, ByteWriter& writer);
 void ReadFeatures(ByteReader& reader, ModelFunction& function, ModelSummary& summary);
 
-// A trained point as a checkpoint stores it: of basis rows that are training rows the numbers alone,
-// which must be rows of `inputs`.
+// A trained point as a checkpoint stores it: of basis rows that are training rows the numbers
+// alone, which must be rows of `inputs`.
 void WritePoint(const TrainedPoint& point, ByteWriter& writer);
 TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader);
 

@@ -15,7 +15,8 @@ namespace {
 constexpr Index kBlockRows = 4096;
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-// Rows x classes of `coding`: the larger, the more a row looks like one of the class.
+// A matrix of rows x classes of `coding`: the larger a value, the more the row looks like one of
+// the class.
 Matrix ClassValues(const OutputCoding& coding, const ConstMatrixRef& decision_values) {
   if (coding.kind() == CodingKind::kBinary) {
     Matrix values(decision_values.rows(), 2);
@@ -32,8 +33,9 @@ Matrix ClassValues(const OutputCoding& coding, const ConstMatrixRef& decision_va
   return votes.array() + sums.array() / (3 * (1 + sums.array().abs()));
 }
 
-// Whether a row is one of the 1 / stride that are kept. By a hash (the finaliser of SplitMix64), since classes often follow each
-// other in the data set: of every second row one of them might be missing.
+// Whether a row is one of the 1 / stride that are kept. It is decided by a hash (the finaliser of
+// SplitMix64), since classes often follow each other in the data set: of every second row one of
+// them might be missing.
 bool IsSampled(Index row, Index stride) {
   if (stride == 1) {
     return true;
@@ -68,7 +70,8 @@ ClassCurve MakeClassCurve(const std::vector<double>& values, const std::vector<b
   curve.negatives = static_cast<int64_t>(values.size()) - curve.positives;
   const auto num_positives = static_cast<double>(curve.positives);
   const auto num_negatives = static_cast<double>(curve.negatives);
-  // A point is kept when the sum of both rates, which goes from 0 to 2, has grown by so much since the last one.
+  // A point is kept when the sum of both rates, which goes from 0 to 2, has grown by so much since
+  // the last one.
   constexpr double kStep = 2.0 / static_cast<double>(ClassCurve::kMaxPoints - 3);
   double last_recall = 0;
   double last_fall_out = 0;
@@ -140,7 +143,7 @@ HeldOutPlan::HeldOutPlan(const RoleColumn& target, bool regression, size_t num_c
         ++rows_of_class[static_cast<size_t>(position)];
       }
     }
-    // Of two classes the curve of one says all.
+    // With two classes the curve of one says all: that of the other is its mirror image.
     curve_classes_ =
         classes_.size() == 2 ? std::vector<int>{1} : MostFrequent(rows_of_class, kMaxCurves);
     const size_t cells = classes_.size() * classes_.size();
@@ -152,7 +155,7 @@ HeldOutPlan::HeldOutPlan(const RoleColumn& target, bool regression, size_t num_c
   stride_ = std::max<Index>(1, (target.values.size() + most - 1) / most);
 }
 
-// -1: this class is not among them.
+// The positions of these classes among those that are kept; -1 for a class that is not.
 std::vector<int> HeldOutPlan::PositionsIn(const std::vector<std::string>& classes) const {
   std::vector<int> positions;
   for (const std::string& name : classes_) {

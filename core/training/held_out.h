@@ -1,5 +1,5 @@
-// What models say of rows that they were not trained on, in so few numbers that a model can keep them and people look at them:
-// confusion matrix, curves, residuals.
+// What models say of rows that they were not trained on, in so few numbers that a model can keep
+// them and people look at them: confusion matrix, curves, residuals.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct ConfusionMatrix {
   std::vector<int64_t> counts;       // rows of class r that were predicted as c: [r * classes + c]
 };
 
-// How well values tell one class, the positive one, from the others: what becomes of the rows when those at or above a threshold are
-// taken for that class. Vectors have an entry for each threshold; the first rates above none at all, which are 0, are left out.
+// How well values tell one class, the positive one, from the others: what becomes of the rows when
+// those at or above a threshold are taken for that class. Vectors have an entry for each threshold;
+// the first rates above none at all, which are 0, are left out.
 struct ClassCurve {
   static constexpr size_t kMaxPoints = 200;
 
@@ -36,22 +37,24 @@ struct ClassCurve {
   double average_precision = 0;  // sum over all thresholds of precision times gain in recall
 };
 
-// The curve of these values. `positive` says which rows are of the class: some, but not all. Values are not NaN.
+// The curve of these values. `positive` says which rows are of the class: some, but not all. Values
+// are not NaN.
 ClassCurve MakeClassCurve(const std::vector<double>& values, const std::vector<bool>& positive);
 
-// Actual less predicted, in the unit of the target.
+// The errors of a regression: actual less predicted value, in the unit of the target.
 struct Residuals {
   static constexpr size_t kMaxRows = 500;
   static constexpr size_t kIntervals = 41;
 
   std::vector<double> predicted;  // of at most kMaxRows rows, evenly spread
   std::vector<double> actual;     // of the same rows
-  std::vector<double>
-      bounds;  // of kIntervals intervals of equal width, symmetric around 0; empty: there are no residuals
+  // The bounds of kIntervals intervals of equal width, symmetric around 0; empty when there are no
+  // residuals.
+  std::vector<double> bounds;
   std::vector<int64_t> counts;  // of all rows, in each interval
 };
 
-// One entry for each row; there is at least one.
+// The residuals of these rows, one entry for each; there is at least one.
 Residuals MakeResiduals(const std::vector<double>& predicted, const std::vector<double>& actual);
 
 // How a metric varies over folds.
@@ -61,7 +64,8 @@ struct MetricSpread {
   int64_t folds = 0;              // >= 2
 };
 
-// Each row counts once, as in the metrics, whatever its weight; rows without a target do not count.
+// What is kept of the predictions for rows that a model was not trained on. Each row counts once,
+// as in the metrics, whatever its weight; rows without a target do not count.
 struct HeldOut {
   int64_t rows = 0;          // 0: nothing is known
   int64_t folds = 0;         // whose models predicted the rows; 0: one model, of rows held out
@@ -73,14 +77,14 @@ struct HeldOut {
 };
 
 void WriteHeldOut(const HeldOut& held_out, ByteWriter& writer);
-// Vectors whose lengths contradict each other mark the input as damaged.
+// Reads it. Vectors whose lengths contradict each other mark the input as damaged.
 HeldOut ReadHeldOut(ByteReader& reader);
 
 // Predictions for rows as they are collected, fold by fold.
 struct HeldOutRows {
   int64_t rows = 0;
   std::vector<int64_t> confusion;
-  // Of the rows that are kept.
+  // The rows that are kept, one entry for each.
   std::vector<double> truth;   // the target, or the position of the class
   std::vector<double> values;  // for each of these rows one for each curve, NaN where there is none
 
@@ -88,7 +92,8 @@ struct HeldOutRows {
   static HeldOutRows Load(ByteReader& reader);
 };
 
-// Which numbers of predictions are kept for which classes and rows: the same whatever the folds are.
+// Which numbers of predictions are kept for which classes and rows: the same whatever the folds
+// are.
 class HeldOutPlan {
  public:
   static constexpr size_t kMaxConfusedClasses = 100;
@@ -100,12 +105,13 @@ class HeldOutPlan {
   // `num_collections`: how many HeldOutRows share the memory, >= 1.
   HeldOutPlan(const RoleColumn& target, bool regression, size_t num_collections);
 
-  // `labels` and `prediction` are of the rows `rows` of the data set, predicted by outputs of that coding, which may know fewer classes.
+  // `labels` and `prediction` are of the rows `rows` of the data set, predicted by outputs of that
+  // coding, which may know fewer classes.
   void Collect(const OutputCoding& coding, const Prediction& prediction, const RoleColumn& labels,
                const std::vector<Index>& rows, HeldOutRows& collected) const;
   // Whether the sizes of what was loaded are those that Collect makes.
   bool Fits(const HeldOutRows& collected) const;
-  // Without folds and spreads.
+  // The summary of these rows, without folds and spreads.
   HeldOut Summarize(const HeldOutRows& collected) const;
 
  private:

@@ -29,15 +29,17 @@ namespace mercer {
 // How far a run is after a step.
 struct StepReport {
   std::string stage;  // "solve", "weights", ...: one word for dashboards
-  // Share of that stage that is done, in [0, 1]; only in reports from within a step, and where the stage knows it.
+  // The share of that stage that is done, in [0, 1]; only in reports from within a step, and where
+  // the stage knows it.
   std::optional<double> stage_fraction;
-  double fraction =
-      0;  // of the whole run, an estimate in [0, 1]; never decreases by contract of RunTraining
+  // An estimate of the share of the whole run that is done, in [0, 1]; RunTraining sees to it that
+  // it never decreases.
+  double fraction = 0;
   double primal = kInfinity;    // best upper bound so far
   double dual = -kInfinity;     // best lower bound so far
   double accuracy = kInfinity;  // the learner's own measure, compared with RunLimits::relative_gap
-  Index active_kernels =
-      0;  // kernels (features) with a weight other than 0; 0 when the learner has none
+  // The number of kernels (features) with a weight other than 0; 0 when the learner has none.
+  Index active_kernels = 0;
   Index support_vectors = 0;   // rows with a coefficient other than 0
   Index inner_iterations = 0;  // of the inner solver, cumulative
   bool has_model = false;      // CurrentModel may be called; of several outputs: each is trained
@@ -49,7 +51,8 @@ struct TrainedPoint {
   ModelFunction function;
   Witness witness;
   ModelSummary summary;
-  // Name and value of the option that ended a search for kernels or features, when more might have paid. Absent: none did.
+  // The name and the value of the option that ended a search for kernels or features, when more
+  // might have paid; absent when none did.
   std::optional<Metric> limit_reached = {};
 };
 
@@ -60,7 +63,7 @@ struct WarmStart {
   const TrainingProblem* problem = nullptr;  // the problem that `point` solves
 };
 
-// Start or RestoreState, then Step until done. Not thread-safe.
+// One training run: Start or RestoreState, then Step until done. Not thread-safe.
 class Learner {
  public:
   virtual ~Learner() = default;
@@ -84,7 +87,8 @@ class Learner {
   // Everything that decides the future as of the end of the last whole step: a restored run gives
   // the same bits.
   virtual std::string SaveState() const = 0;
-  // Errors: kDataLoss (not a state of this learner and problem), kCancelled.
+  // Goes on where SaveState has left. Errors: kDataLoss (not a state of this learner and problem),
+  // kCancelled.
   virtual absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
                                     RunContext& context) = 0;
 };
@@ -92,12 +96,14 @@ class Learner {
 // What a verifier finds.
 struct Verification {
   Certificate certificate;
-  // Training rows x outputs, of the function that the witness defines, bias included. Of several tasks: the rows of one after those of
-  // the other x 1, each row's value for its own task.
+  // The values of the function that the witness defines, bias included: training rows x outputs.
+  // With several tasks it has one column, the rows of one task after those of the other, each row's
+  // value for its own task.
   Matrix values;
-  double scale =
-      0;  // a bound on the size of the terms that a value is the sum of: rounding is small against it
-  // What else it found. Of several outputs the largest value counts, of what was found for every one of them.
+  // A bound on the size of the terms that a value is the sum of: rounding is small against it.
+  double scale = 0;
+  // What else the verifier has found. With several outputs the largest value counts, of what was
+  // found for every one of them.
   std::vector<Metric> metrics = {};
 };
 
@@ -115,13 +121,15 @@ struct LearnerEntry {
   std::vector<OptionField> fields;
   bool classification = true;
   bool regression = false;
-  // Learns all outputs of a problem in one run, those of one-vs-one aside, whose rows differ; its witness then has one column per
-  // output and no children. Others get one run per output (composite_learner.h).
+  // True when it learns all outputs of a problem in one run, those of one-vs-one aside, whose rows
+  // differ; its witness then has one column per output and no children. Others get one run per
+  // output (composite_learner.h).
   bool joint_outputs = false;
   bool several_tasks = false;  // takes problems of several tasks, one output each
-  // Takes a list of kernels; an empty one means that of default_kernels.h.
+  // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
-  // The path that a request with these options and without a path of its own is given; none, and empty: none.
+  // The path that a request with these options, and without a path of its own, is given; nothing,
+  // or an empty function, when there is none.
   std::function<std::optional<DefaultPath>(const OptionValues&)> default_path;
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
   // Recomputes the certificate of a witness of this problem from the data, by code that shares
@@ -132,12 +140,14 @@ struct LearnerEntry {
   // Upper bound on the bytes of a run, known before anything is allocated; at most three times the
   // truth of the largest run that the same options and shape admit.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
-  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
+  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty:
+  // no more than there are rows.
   std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows;
-  // Upper bound on the numbers by which model and witness together tell the features of a model; empty: it has none.
+  // Upper bound on the numbers by which model and witness together tell the features of a model;
+  // empty: it has none.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers;
-  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before it; counts of iterations are
-  // those of usual data. Never decreases when the shape grows.
+  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before
+  // it; counts of iterations are those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>
       estimate_work;
 };

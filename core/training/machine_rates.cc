@@ -20,19 +20,21 @@
 namespace mercer {
 namespace {
 
-// Large enough that a Gram matrix exceeds the second-level cache, as it does in every training that takes
-// noticeable time.
+// Large enough that a Gram matrix exceeds the second-level cache, as it does in every training that
+// takes noticeable time.
 constexpr Index kRows = 640;
 constexpr Index kColumns = 64;
 constexpr Index kSearchKernels = 16;
 // Of several measurements the least is the one that was disturbed least.
 constexpr int kRepetitions = 2;
-// Of those that write a matrix: all but the first find their memory touched already, so that the least is without
-// the first touch, whose cost varies most.
+// Repetitions of the measurements that write a matrix: all but the first find their memory touched
+// already, so that the least is without the first touch, whose cost varies most.
 constexpr int kMatrixRepetitions = 6;
-// What a training writes is mostly memory that it has just been given: a first touch costs about twice the rest.
+// What a training writes is mostly memory that it has just been given: a first touch costs about
+// twice the rest.
 constexpr double kFreshMemory = 3;
-// Where a measurement fails for want of memory, and as a floor: one operation of a fast machine.
+// What is taken where a measurement fails for want of memory, and the least of all results: one
+// operation of a fast machine.
 constexpr double kLeastSeconds = 1e-11;
 
 double ThreadSeconds() {
@@ -101,7 +103,7 @@ class Measurement {
   static constexpr Index kFewColumns = 4;
   static constexpr double kPairs = 0.5 * kRows * kRows;
 
-  // Null when there is no memory.
+  // A family of such kernels on random rows; null when there is no memory.
   std::unique_ptr<KernelFamily> Family(KernelType type, const std::string& block, Index kernels) {
     std::vector<KernelSpec> specs;
     for (Index k = 0; k < kernels; ++k) {
@@ -116,7 +118,7 @@ class Measurement {
     return family.ok() ? *std::move(family) : nullptr;
   }
 
-  // The difference of many columns and few is what the columns cost.
+  // Seconds for one column of a distance: the difference of what many columns and few take.
   double ColumnSeconds(KernelType type) {
     const double many = LeastSeconds([&] { Family(type, "many", 1); });
     const double few = LeastSeconds([&] { Family(type, "few", 1); });

@@ -10,8 +10,8 @@
 
 namespace mercer {
 
-// Seconds of one thread for one operation of each kind, measured with small problems in about 100 ms of
-// processor time. Time that other threads take is not counted.
+// Seconds of one thread for one operation of each kind, measured with small problems in about 100
+// ms of processor time. Time that other threads take is not counted.
 WorkCount MeasureRates();
 
 // Measures once, when the rates are first asked for. Thread-safe.

@@ -168,8 +168,8 @@ ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<I
   if (kept_rows.empty() || kept_weights.empty()) {
     return function;
   }
-  // All kernels decide the blocks, so that sub-problems of one run, which may select different
-  // kernels, share a basis.
+  // The blocks are those that all kernels read, also those of weight 0, so that sub-problems of one
+  // run, which may select different kernels, share a basis.
   function.bases.push_back(
       {SelectBasis(inputs, kept_rows, BlocksOfKernels(inputs, kernels)), kept_rows});
   term.outputs = {0};

@@ -34,7 +34,7 @@ namespace mercer {
 // Rows that kernel terms refer to: the blocks that their kernels read, and nothing else.
 struct Basis {
   std::shared_ptr<const PreparedData> data;  // rows of the basis; no square blocks
-  // For each basis row its number among the training rows (precomputed kernels read that column).
+  // The number of each basis row among the training rows (precomputed kernels read that column).
   // Empty for landmarks that are not training rows.
   std::vector<Index> training_rows;
 };
@@ -73,8 +73,8 @@ struct ModelSummary {
   Matrix kernel_weights;  // kernels x outputs, as the learner defines them (normalised kernels)
   Index num_support_vectors = 0;  // basis rows with a coefficient other than 0, over all outputs
   std::vector<std::string> feature_names;  // the groups of features that were chosen
-  Matrix
-      feature_weights;  // groups x outputs: Euclidean norms of their weights, as the learner defines them
+  // The Euclidean norms of the groups' weights, groups x outputs, as the learner defines them.
+  Matrix feature_weights;
 };
 
 struct Model {
@@ -88,12 +88,13 @@ struct Model {
   ModelSummary summary;
   Certificate certificate;
   StopReason stop_reason = StopReason::kConverged;
-  std::vector<Metric>
-      metrics;  // on held-out rows, "held_out.accuracy", or mean over folds, "folds.accuracy"; then
-                // those of the verifier
+  // The metrics on held-out rows, "held_out.accuracy", or their means over folds, "folds.accuracy";
+  // then those of the verifier.
+  std::vector<Metric> metrics;
   HeldOut held_out;  // without a validation, or with folds that were not gone through: without rows
   Index num_training_rows = 0;
-  // Columns that the square blocks of rows to predict must have: the rows of the training data set.
+  // The number of columns that the square blocks of rows to predict must have: that of the rows of
+  // the training data set.
   Index num_square_columns = 0;
   uint64_t seed = 0;
   std::string code_version;
@@ -106,13 +107,14 @@ std::vector<std::string> OutputNames(const Model& model);
 // Errors: kDataLoss.
 absl::Status CheckModel(const Model& model);
 
-// 2 since there are feature terms, 3 since there are tasks, 4 since models keep what was said of rows that were not trained on; a
-// model is written in the earliest version that holds what it has.
+// The version of the format: 2 since there are feature terms, 3 since there are tasks, 4 since
+// models keep what was said of rows that were not trained on. A model is written in the earliest
+// version that holds what it has.
 inline constexpr int kModelFormatVersion = 4;
 
 std::string SaveModel(const Model& model);
-// Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason NEWER_FORMAT (written
-// by a newer version).
+// Reads a model. Errors: kDataLoss (not a model, damaged), kFailedPrecondition with reason
+// NEWER_FORMAT (written by a newer version).
 absl::StatusOr<Model> LoadModel(std::string_view bytes);
 
 }  // namespace mercer

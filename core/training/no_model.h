@@ -8,10 +8,10 @@
 
 namespace mercer {
 
-// Of an interruption that has a cause.
+// The reason to stop that an interruption is; it has a cause.
 StopReason StopReasonOf(const Interruption& interruption);
 
-// kFailedPrecondition with reason NO_MODEL.
+// The error: kFailedPrecondition with reason NO_MODEL.
 absl::Status NoModelError(StopReason reason);
 
 }  // namespace mercer

@@ -36,7 +36,7 @@ absl::Status CheckClassCount(const RoleColumn& labels, const std::vector<std::st
   return absl::OkStatus();
 }
 
-// Position of the largest value, the first of equals.
+// The position of the largest value; of equal ones, of the first.
 int FirstLargest(const Eigen::Ref<const Eigen::RowVectorXd, 0, Eigen::InnerStride<>>& values) {
   Index best = 0;
   for (Index i = 1; i < values.size(); ++i) {

@@ -29,8 +29,8 @@ class OutputCoding {
   OutputCoding() = default;
 
   static OutputCoding Regression() { return OutputCoding(); }
-  // From the labels of the training rows. Errors: kInvalidArgument (missing label with its row;
-  // fewer than two classes, reason ONE_CLASS; more than kMaxClasses).
+  // The coding for the labels of the training rows. Errors: kInvalidArgument (missing label with
+  // its row; fewer than two classes, reason ONE_CLASS; more than kMaxClasses).
   static absl::StatusOr<OutputCoding> FromLabels(const RoleColumn& labels,
                                                  const std::vector<Index>& rows,
                                                  CodingChoice choice);
@@ -43,14 +43,14 @@ class OutputCoding {
   // The classes (first, second) of output `o` of a one-vs-one coding; first < second, first is
   // positive.
   std::pair<int, int> Pair(Index output) const;
-  // "spam", "3 vs 5", "target": for people.
+  // The output's name for people: "spam", "3 vs 5", "target".
   std::string OutputName(Index output) const;
 
   // Class index of each row of `labels`; -1 for labels that the coding does not know.
   std::vector<int> Classes(const RoleColumn& labels) const;
   // Class index of each row of a matrix of decision values (rows x outputs).
   std::vector<int> Decide(const ConstMatrixRef& values) const;
-  // One-vs-one: for each row the votes and the sums of signed values (rows x classes).
+  // For one-vs-one: the votes of each row and the sums of its signed values, both rows x classes.
   void Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* margin_sums) const;
 
   void Save(ByteWriter& writer) const;

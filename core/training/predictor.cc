@@ -14,8 +14,8 @@
 namespace mercer {
 namespace {
 
-// Rows evaluated at a time: a multiple of 8, so that every chunk begins at a multiple of 64 bytes,
-// and few enough that rows x basis stays below 16 MB.
+// How many rows are evaluated at a time: a multiple of 8, so that every chunk begins at a multiple
+// of 64 bytes, and few enough that rows x basis stays below 16 MB.
 Index ChunkRows(Index num_basis) {
   return std::clamp<Index>((Index{1} << 21) / std::max<Index>(num_basis, 1) / 8 * 8, 8, 1024);
 }
@@ -72,8 +72,9 @@ std::vector<std::vector<Index>> EqualWeightGroups(const Matrix& weights) {
   return groups;
 }
 
-// One chunk of rows of one term. Combining all kernels of a group of outputs costs one pass over
-// the kernels per group; evaluating kernel by kernel costs as much as one group and the products.
+// Adds one term at one chunk of rows. Combining all kernels of a group of outputs costs one pass
+// over the kernels per group; evaluating kernel by kernel costs as much as one group and the
+// products.
 absl::Status AddTerm(const KernelTerm& term, const CrossKernels& cross_kernels,
                      const PreparedData& rows, MatrixRef values, RunContext& context) {
   Matrix cross(rows.rows, cross_kernels.num_basis());
@@ -117,8 +118,8 @@ absl::Status AddContributions(const KernelTerm& term, const CrossKernels& cross_
   return absl::OkStatus();
 }
 
-// Terms of one output on one basis: kernels of low rank, which all read the same landmarks. The values of a term are then no share of
-// the kernel that it evaluates.
+// Whether an output has several terms on one basis, as with kernels of low rank, which all read the
+// same landmarks. The values of a term are then no share of the kernel that it evaluates.
 bool HasTermsOnOneBasis(const ModelFunction& function) {
   std::set<std::pair<int, int>> seen;
   for (const KernelTerm& term : function.kernel_terms) {
@@ -157,7 +158,7 @@ absl::Status CheckSquares(const Model& model, const PreparedData& rows) {
   return absl::OkStatus();
 }
 
-// rows x tasks -> rows x 1: what is said of a row is said by the output of its task.
+// Makes one column of one for each task: what is said of a row is said by the output of its task.
 Matrix OfOwnTasks(const Matrix& values, const std::vector<int>& tasks) {
   Matrix own(values.rows(), 1);
   for (Index row = 0; row < values.rows(); ++row) {
@@ -289,8 +290,8 @@ absl::StatusOr<Prediction> Predictor::PredictPrepared(const PreparedData& rows,
 absl::Status Predictor::ContributeKernels(const PreparedData& rows, Prediction& prediction,
                                           RunContext& context) const {
   const Index num_outputs = model_->function.num_outputs();
-  std::vector<std::vector<size_t>>
-      position;  // by term and kernel: the contribution that the kernel adds to
+  // The contribution that each kernel of each term adds to.
+  std::vector<std::vector<size_t>> position;
   for (const KernelTerm& term : model_->function.kernel_terms) {
     std::vector<size_t>& of_term = position.emplace_back();
     for (const KernelSpec& kernel : term.kernels) {

@@ -17,12 +17,15 @@
 namespace mercer {
 
 struct PredictOptions {
-  // Also each kernel's share of each decision value; costs one kernel evaluation per kernel instead
-  // of one per term. Not for kernels of low rank, which share one basis.
+  // True: each kernel's share of each decision value is wanted too, which costs one kernel
+  // evaluation per kernel instead of one per term. Not for kernels of low rank, which share one
+  // basis.
   bool contributions = false;
-  // Models of several tasks: the task of all rows. Empty: the column of the tasks says it. PredictPrepared takes no notice.
+  // For models of several tasks, the task of all rows. Empty: the column of the tasks says it.
+  // PredictPrepared takes no notice.
   std::string task = {};
-  // In place of the model's own rule for categories that training did not know. PredictPrepared takes no notice.
+  // What holds in place of the model's own rule for categories that training did not know.
+  // PredictPrepared takes no notice.
   std::optional<UnseenCategory> unseen_category = {};
 };
 
@@ -30,8 +33,9 @@ struct Prediction {
   Matrix decision_values;    // rows x outputs of the coding: of several tasks each row's own
   std::vector<int> classes;  // classification: index into coding.classes(), one per row
   std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
-  std::vector<Matrix>
-      contributions;  // on request, per name: rows x outputs; they add up to the decision values
+  // The contributions, when they were asked for: for each name a matrix of rows x outputs, which
+  // add up to the decision values.
+  std::vector<Matrix> contributions;
 
   // Makes all numbers of that row NaN.
   void TakeBack(Index row);
@@ -40,7 +44,7 @@ struct Prediction {
 // Immutable and safe for concurrent use.
 class Predictor {
  public:
-  // Errors: kDataLoss when the model is inconsistent.
+  // Makes a predictor. Errors: kDataLoss when the model is inconsistent.
   static absl::StatusOr<std::unique_ptr<Predictor>> Make(std::shared_ptr<const Model> model);
 
   const Model& model() const { return *model_; }
@@ -51,11 +55,12 @@ class Predictor {
   // value, unknown task), "contributions" or "task"; kCancelled.
   absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
                                      RunContext& context) const;
-  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of Predict.
+  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of
+  // Predict.
   absl::StatusOr<PreparedData> Prepare(const Dataset& rows, const PredictOptions& options,
                                        RunContext& context) const;
-  // The same for rows that are already preprocessed. What it says of a row depends on that row alone,
-  // bit for bit.
+  // The same for rows that are already preprocessed. What it says of a row depends on that row
+  // alone, bit for bit.
   absl::StatusOr<Prediction> PredictPrepared(const PreparedData& rows,
                                              const PredictOptions& options,
                                              RunContext& context) const;

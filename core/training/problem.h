@@ -20,14 +20,15 @@ enum class TargetKind : uint8_t { kClassification = 0, kRegression = 1 };
 struct TaskData {
   std::string name;
   std::shared_ptr<const PreparedData> inputs;
-  std::vector<Index>
-      rows;  // rows of `inputs` in this task, ascending; the numbers a model's basis refers to
+  // The rows of `inputs` in this task, ascending: the numbers that a model's basis refers to.
+  std::vector<Index> rows;
   Matrix targets;  // rows x outputs; classification: -1 or +1
   Vector costs;    // one per row, >= 0: sample weight times class weight; the learner multiplies by
                    // its C
 };
 
-// What targets of a regression were before they were standardised: y = means(task) + deviation target (target_unit.h).
+// What the targets of a regression were before they were standardised: y = means(task) + deviation
+// target (target_unit.h).
 struct TargetUnit {
   Vector means;          // one per task; empty, and all else as it is: the targets are the user's
   double deviation = 1;  // > 0
@@ -35,8 +36,8 @@ struct TargetUnit {
   bool IsIdentity() const { return means.size() == 0; }
 };
 
-// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share one table of inputs, no row in two
-// of them, and one output.
+// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share
+// one table of inputs, no row in two of them, and one output.
 struct TrainingProblem {
   TargetKind kind = TargetKind::kClassification;
   std::vector<TaskData> tasks;
@@ -47,7 +48,7 @@ struct TrainingProblem {
   // is RunTraining's business.
   double relative_gap = 1e-3;
 
-  // Of all tasks together.
+  // The rows of all tasks together.
   Index num_rows() const {
     Index rows = 0;
     for (const TaskData& task : tasks) {
@@ -68,8 +69,8 @@ struct TrainingProblem {
 struct ProblemShape {
   Index rows = 0;     // training rows of the largest sub-problem
   Index columns = 0;  // feature columns after preprocessing
-  // Of them, those that the run surely keeps in its scratch space: of a table that it may have to keep there, those beyond what a table
-  // in memory has at the most.
+  // Those of the columns that the run surely keeps in its scratch space: of a table that it may
+  // have to keep there, those beyond what a table in memory has at the most.
   Index columns_in_files = 0;
   Index kernels = 0;
   Index sources = 0;             // distinct column sets of the kernels whose distances are kept
@@ -77,12 +78,12 @@ struct ProblemShape {
   Index source_columns = 0;      // columns of all sets together, after preprocessing
   Index outputs = 1;             // sub-problems: classes, pairs, tasks
   Index tasks = 1;               // that share the rows out among them
-  WorkCount
-      pair_columns;  // columns of all sets together, by the distance of a pair that they are for
+  // The columns of all sets of columns together, by the distance of a pair that they are for.
+  WorkCount pair_columns;
   Index lone_kernels = 0;      // that share their distance with no other
   double relative_gap = 1e-3;  // asked for
 
-  // That a row has targets of: several tasks share the rows out among them.
+  // For how many outputs a row has targets: several tasks share the rows out among them.
   Index outputs_of_row() const { return tasks < outputs ? outputs / tasks : 1; }
 };
 

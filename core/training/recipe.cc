@@ -14,7 +14,8 @@
 namespace mercer {
 namespace {
 
-// Phase 0 trains the model, phases 1 .. folds the folds. The model comes first, so that a run that is stopped or out of time has one.
+// Phase 0 trains the model, phases 1 .. folds the folds. The model comes first, so that a run that
+// is stopped or out of time has one.
 class FoldPlan : public PhasePlan {
  public:
   explicit FoldPlan(const TrainingRecipe& recipe)

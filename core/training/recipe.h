@@ -31,23 +31,25 @@ inline constexpr int kDefaultFolds = 5;
 
 struct ValidationOptions {
   ValidationKind kind = ValidationKind::kNone;
-  // kHoldOut: share of rows held out, in (0, 1). Absent: the default, or the rows that a column
-  // with the role split names, beside which it must be absent.
+  // For kHoldOut the share of rows held out, in (0, 1). Absent: the default, or the rows that a
+  // column with the role split names, beside which it must be absent.
   std::optional<double> fraction;
-  // kFolds: 2 .. rows (groups). Absent: the default, or the number of folds in a column with the
-  // role split, of which it must not differ. The model itself is trained on all rows.
+  // For kFolds their number, 2 .. rows (groups). Absent: the default, or the number of folds in a
+  // column with the role split, of which it must not differ. The model itself is trained on all
+  // rows.
   std::optional<int> folds;
 };
 
-// Values of an option that a run goes through in turn; it keeps the best by validation (recipe_path.h).
+// Values of an option that a run goes through in turn; it keeps the best by validation
+// (recipe_path.h).
 struct OptionPath {
   std::string option;          // that takes real numbers
   std::vector<double> values;  // 1 to 1000, in the order of the run
   bool keep_all = false;       // the models of the others too; at most 100 values
 };
 
-// kStandardize: the learner sees targets of a regression with mean 0 and deviation 1 over the training rows; function, metrics and
-// certificate are in the user's unit (target_unit.h).
+// kStandardize: the learner sees targets of a regression with mean 0 and deviation 1 over the
+// training rows; function, metrics and certificate are in the user's unit (target_unit.h).
 enum class TargetScaling : uint8_t { kStandardize = 0, kNone = 1 };
 
 enum class ClassWeighting : uint8_t { kNone = 0, kBalanced = 1, kExplicit = 2 };
@@ -57,8 +59,8 @@ struct TrainingRecipe {
   OptionValues options;
   std::vector<KernelGrid> kernels;
   std::string target;  // name of the target column; empty: the only column with that role
-  // Name of the column that says which task a row is of; empty: all rows are of one. Absent: the only column with that role, for learners
-  // of several tasks.
+  // Name of the column that says which task a row is of; empty: all rows are of one. Absent: the
+  // only column with that role, for learners of several tasks.
   std::optional<std::string> task;
   // Classification unless the target column is numeric and this says regression.
   TargetKind kind = TargetKind::kClassification;
@@ -68,10 +70,10 @@ struct TrainingRecipe {
   PreprocessingOptions preprocessing;
   ValidationOptions validation;
   std::optional<OptionPath> path;  // needs a validation
-  ClassWeighting class_weighting =
-      ClassWeighting::kNone;  // kBalanced: n / (classes * rows of the class)
-  std::map<std::string, double>
-      class_weights;  // kExplicit: by label, >= 0; classes not named weigh 1
+  // How classes are weighted; kBalanced: n / (classes * rows of the class).
+  ClassWeighting class_weighting = ClassWeighting::kNone;
+  // For kExplicit the weights by label, >= 0; classes that are not named weigh 1.
+  std::map<std::string, double> class_weights;
   uint64_t seed = 0;
   RunLimits limits;
 };
@@ -80,8 +82,9 @@ struct TrainingRecipe {
 // limits. Violations are named as in TrainingRecipe ("kernels[3].bandwidth", "options.C", ...).
 absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe);
 
-// Upper bound on the bytes of memory of a run with that scratch space (null: without), the data set's own included. What is in
-// files, of the data set or of the scratch space, counts nothing: the system gives its memory to others when they need it.
+// Upper bound on the bytes of memory of a run with that scratch space (null: without), the data
+// set's own included. What is in files, of the data set or of the scratch space, counts nothing:
+// the system gives its memory to others when they need it.
 absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                             const Dataset& dataset,
                                             const ScratchSpace* scratch = nullptr);
@@ -96,8 +99,9 @@ struct PathModel {
 struct TrainedModel {
   Model model;
   Witness witness;
-  std::vector<PathModel>
-      others;  // of a path that keeps all, in the order of its values; a run that was ended early may lack some
+  // The other models of a path that keeps all, in the order of its values; a run that was ended
+  // early may lack some.
+  std::vector<PathModel> others;
 };
 
 // The machine that a recipe is to run on.
@@ -107,9 +111,9 @@ struct RunningConditions {
   size_t cache_bytes = 0;  // of the shared cache
 };
 
-// Seconds that the run will take, >= 0; infinite for absurd sizes. Counts of operations times what each takes:
-// right within a factor of about 3 for usual data, of which it looks at nothing but the sizes. Never more than
-// the time limit allows, the verification after it aside.
+// Seconds that the run will take, >= 0; infinite for absurd sizes. Counts of operations times what
+// each takes: right within a factor of about 3 for usual data, of which it looks at nothing but the
+// sizes. Never more than the time limit allows, the verification after it aside.
 absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
                                              const TrainingRecipe& recipe, const Dataset& dataset,
                                              const RunningConditions& conditions);

@@ -59,7 +59,8 @@ absl::Status CheckTasksOfFolds(const TrainingRecipe& recipe, const RoleColumn& t
   return absl::OkStatus();
 }
 
-// A fold whose training rows hold one class is refused before any training; a fold that lacks one of several classes is not.
+// A fold whose training rows hold one class is refused before any training; a fold that lacks one
+// of several classes is not.
 absl::Status CheckClassesOfFolds(const TrainingRecipe& recipe, const RoleColumn& target,
                                  const std::vector<Split>& splits) {
   LabelCounts counts(target);
@@ -81,7 +82,8 @@ bool IsInUse(const TrainingRecipe& recipe, const std::string& block) {
   return used.empty() || std::find(used.begin(), used.end(), block) != used.end();
 }
 
-// The columns that a kernel of that block (empty: of any) may name; `all_known` becomes false where columns have no names.
+// The columns that a kernel of that block (an empty name: of any block) may name; `all_known`
+// becomes false where columns have no names.
 std::vector<std::string> ColumnsOf(const TrainingRecipe& recipe, const Dataset& dataset,
                                    const std::string& block_name, bool& all_known) {
   std::vector<std::string> names;

@@ -32,7 +32,7 @@ ByteCount RestingBytes(const ProblemShape& shape) {
 // recipe has it, and framed.
 constexpr Index kStateCopies = 4;
 
-// Of the training that needs most.
+// The bytes of the learner in that training of the recipe which needs most.
 absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                     const ProblemShape& shape) {
   size_t most = 0;
@@ -44,13 +44,15 @@ absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRec
   return most;
 }
 
-// A path keeps the last solution, as a point and encoded, and the best model and its witness, encoded.
+// A path keeps the last solution, as a point and encoded, and the best model and its witness,
+// encoded.
 constexpr Index kPathCopies = 4;
-// Of each model that is kept beside the best, encoded: as the checkpoint that the run began with has it, as the recipe has it, and twice
-// while a checkpoint is made.
+// How many copies there are of each model that is kept beside the best, encoded: as the checkpoint
+// that the run began with has it, as the recipe has it, and twice while a checkpoint is made.
 constexpr Index kKeptCopies = 4;
 
-// Model and witness of the training that needs most, but for rows and basis: features, kernels, columns, metrics of the path.
+// Model and witness of the training that needs most, but for rows and basis: features, kernels,
+// columns, metrics of the path.
 absl::StatusOr<ByteCount> SummaryBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                        const ProblemShape& shape) {
   constexpr ByteCount kColumnBytes(192);  // name and statistics, or name of a category
@@ -108,7 +110,8 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
     table_bytes =
         table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
   }
-  // Targets, decision values, coefficients and witness of the merged model; and the outputs at rest.
+  // Targets, decision values, coefficients and witness of the merged model; and the outputs at
+  // rest.
   const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
   const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
   const ByteCount outputs_of_row(shape.outputs_of_row());
@@ -119,7 +122,7 @@ absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const Tra
   MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
   const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
                                                              ByteCount(4) * outputs * number);
-  // Rows on their way to the scratch space.
+  // What rows take on their way to the scratch space.
   constexpr ByteCount kWriterBytes(size_t{8} << 20);
   const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
   const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);

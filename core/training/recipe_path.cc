@@ -21,7 +21,8 @@ namespace {
 constexpr size_t kMaxPathValues = 1000;
 constexpr size_t kMaxKeptValues = 100;
 
-// Fold by fold, and in each value by value; with folds the model comes last, or the models.
+// The order of a path's phases: fold by fold, and in each value by value; with folds the model
+// comes last, or the models.
 class PathOrder : public PhasePlan {
  public:
   explicit PathOrder(const TrainingRecipe& recipe)
@@ -124,7 +125,7 @@ class PathRunner {
     return progress_.best >= -1 && progress_.best < num_values && last < num_values;
   }
 
-  // One value on the rows of one split. False when the run must end with what there is.
+  // Trains one value on the rows of one split. False when the run must end with what there is.
   absl::StatusOr<bool> TrainValue(RunContext& context) {
     const size_t number = order_.SplitOf(progress_.phase);
     const size_t value = order_.ValueOf(progress_.phase);
@@ -166,11 +167,12 @@ class PathRunner {
     if (value + 1 == order_.num_values()) {
       progress_.last_point.clear();
     }
-    // A value that was cut short with folds says nothing of the others: as if the run had no model yet.
+    // A value that was cut short with folds says nothing of the others: as if the run had no model
+    // yet.
     return !WasInterrupted(*outcome);
   }
 
-  // On all rows, with the best value, or one of the others.
+  // Trains on all rows with the best value, or one of the others.
   absl::StatusOr<bool> TrainModel(RunContext& context) {
     const bool has_best = HasModel();
     if (has_best && phases_.StopRequested()) {
@@ -239,7 +241,7 @@ class PathRunner {
     return std::optional<TrainedPoint>(std::move(point));
   }
 
-  // Larger is better.
+  // The score of a value by its validation; larger is better.
   double Score(size_t value) const {
     for (const Metric& metric : progress_.MeanMetrics(value)) {
       if (metric.name == "accuracy" || metric.name == "rmse") {
@@ -258,7 +260,7 @@ class PathRunner {
     return best;
   }
 
-  // Of rows held out: the best so far takes the place of the one before.
+  // With rows held out: a model that is better than the best so far takes its place.
   void KeepIfBest(size_t value, const Model& model, const Witness& witness) {
     if (progress_.best < 0) {
       progress_.best = static_cast<int64_t>(value);
@@ -282,7 +284,7 @@ class PathRunner {
     }
   }
 
-  // In the order of the path.
+  // Keeps a model among the others, in the order of the path.
   void KeepAmongOthers(ModelOfValue kept) {
     std::vector<ModelOfValue>& others = progress_.others;
     const auto place = std::find_if(others.begin(), others.end(), [&](const ModelOfValue& other) {

@@ -18,7 +18,8 @@
 namespace mercer {
 namespace {
 
-// FNV-1a, twice with different starts: names preprocessing in cache keys.
+// A hash of the content that names preprocessing in cache keys: FNV-1a, twice with different
+// starts.
 std::string ContentHash(std::string_view bytes) {
   uint64_t first = 14695981039346656037ULL;
   uint64_t second = 1099511628211ULL ^ bytes.size();
@@ -29,7 +30,8 @@ std::string ContentHash(std::string_view bytes) {
   return absl::StrCat(absl::Hex(first), absl::Hex(second));
 }
 
-// rows x outputs; -1, +1, and 0 for rows that a pair does not see.
+// The targets that the coding gives the classes: rows x outputs of -1, +1, and 0 for rows that a
+// pair does not see.
 Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) {
   const auto rows = static_cast<Index>(classes.size());
   Matrix targets = Matrix::Zero(rows, coding.num_outputs());
@@ -154,8 +156,8 @@ absl::Status DivideByTasks(const RoleColumn& column, RecipeProblem& made) {
   return absl::OkStatus();
 }
 
-// The column of that role and name, an empty name meaning the only one; null when the data set has none of that role. Violations are of
-// the field that the role is called.
+// The column of that role and name, an empty name meaning the only one; null when the data set has
+// none of that role. Violations are of the field that the role is called.
 absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole role,
                                            const std::string& name) {
   const std::string field(ColumnRoleName(role));
@@ -187,8 +189,9 @@ absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole ro
   return found;
 }
 
-// Fits on the training rows, applies to all. Rows held out by the recipe may hold categories that
-// training does not know; the model's own rule for them is meant for other rows.
+// Adds the inputs: preprocessing is fitted on the training rows and applied to all. Rows held out
+// by the recipe may hold categories that training does not know; the model's own rule for them is
+// meant for other rows.
 absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
                        RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(

@@ -24,8 +24,8 @@ absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const Op
 // regression).
 absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset);
 
-// The column that says which task a row is of; null when the rows are of one. Errors: kInvalidArgument naming the field "task" (no such
-// column, several).
+// The column that says which task a row is of; null when the rows are of one. Errors:
+// kInvalidArgument naming the field "task" (no such column, several).
 absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
                                                  const TrainingRecipe& recipe,
                                                  const Dataset& dataset);

@@ -46,7 +46,8 @@ struct RecipeProgress {
 // A checkpoint, with `run_state` and `seconds_used` in the place of its own.
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
                            double seconds_used, const std::string& code_version);
-// Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is damaged, or of a run with fewer phases.
+// Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is damaged, or of a run
+// with fewer phases.
 absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
                                               const std::string& code_version, int64_t num_phases);
 

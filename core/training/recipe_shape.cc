@@ -23,7 +23,8 @@ void AddProduct(Index a, Index b, Index& sum) {
   sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
 }
 
-// Training knows one category of each column at the least, and all at the most: how large the table becomes is not known before.
+// Training knows one category of each column at the least, and all at the most: how large the table
+// becomes is not known before.
 Index ColumnsInFiles(const FeatureBlock& block, Index rows, Index columns,
                      const ScratchSpace& scratch) {
   const ByteCount column = ByteCount(rows) * ByteCount(sizeof(double));

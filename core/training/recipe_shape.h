@@ -10,8 +10,8 @@
 
 namespace mercer {
 
-// Upper bounds, for a run with that scratch space (null: without). Errors: kInvalidArgument naming the field "target" or
-// "validation.folds".
+// Upper bounds, for a run with that scratch space (null: without). Errors: kInvalidArgument naming
+// the field "target" or "validation.folds".
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                            const Dataset& dataset,
                                            const ScratchSpace* scratch = nullptr);

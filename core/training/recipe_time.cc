@@ -53,7 +53,8 @@ class PhaseEstimate {
     return absl::OkStatus();
   }
 
-  // That of a path which takes longest: the one that a model is trained with after the folds may be any.
+  // That of a path which takes longest: the one that a model is trained with after the folds may be
+  // any.
   absl::Status AddLargest(const ProblemShape& shape) {
     PhaseEstimate largest(entry_, recipe_, dataset_, conditions_);
     for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
@@ -93,8 +94,8 @@ class PhaseEstimate {
     return SecondsOf(work, conditions_.rates, conditions_.threads);
   }
 
-  // Distances that fit the cache are computed once for all outputs and the verification, unless each output
-  // has rows of its own.
+  // Distances that fit the cache are computed once for all outputs and the verification, unless
+  // each output has rows of its own.
   void ReplaceFamilies(const ProblemShape& shape, LearnerWork& work) const {
     const double bytes = Pairs(static_cast<double>(shape.rows)) * sizeof(double) *
                          static_cast<double>(shape.sources);

@@ -101,8 +101,8 @@ class TrainingLoop {
     }
   }
 
-  // For an error of the disk. A state that is no further than the one begun with is not saved: those who count tries in vain since
-  // the last checkpoint would never come to an end.
+  // For an error of the disk. A state that is no further than the one begun with is not saved:
+  // those who count tries in vain since the last checkpoint would never come to an end.
   void CheckpointProgress() {
     if (loop_.iterations > std::max(begun_iterations_, saved_iterations_) &&
         observer_.WantsLastCheckpoint()) {

@@ -16,10 +16,11 @@ namespace mercer {
 namespace {
 
 constexpr double kMaxRisk = 1e300;
-constexpr double kMaxSlope =
-    1e140;  // of losses whose duals grow with the slope: their squares are finite
+// The largest slope of losses whose duals grow with the slope: squares of such numbers are finite.
+constexpr double kMaxSlope = 1e140;
 
-// Named as in the data set, of which a task may hold some rows only.
+// An error about one row, which is named as in the data set, of which a task may hold some rows
+// only.
 absl::Status RowError(const TaskData& task, Index i, std::string_view reason,
                       std::string_view message) {
   const Index row = task.rows[static_cast<size_t>(i)];
@@ -162,7 +163,7 @@ double CountPairs(const ProblemShape& shape) {
 }
 
 double CountPassValues(const ProblemShape& shape, double kernels) {
-  // Of few rows a pass costs as much for each kernel as one of so many pairs.
+  // A pass over few rows costs as much for each kernel as one over so many pairs.
   constexpr double kLeastPairs = 2500;
   return std::max(CountPairs(shape), kLeastPairs) *
          (kernels + static_cast<double>(shape.recomputed_sources));
@@ -177,18 +178,20 @@ WorkCount KernelSumWork(const ProblemShape& shape) {
 }
 
 WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry) {
-  // Iterations per row, a fit to Gaussian kernels on noisy classes, C = 0.01 .. 1000: as many as rows near the
-  // margin, and nearly in proportion to C once it is large. Every further digit of the gap costs a third more.
+  // Iterations per row, a fit to Gaussian kernels on noisy classes, C = 0.01 .. 1000: as many as
+  // rows near the margin, and nearly in proportion to C once it is large. Every further digit of
+  // the gap costs a third more.
   const double digits = std::clamp(-std::log10(shape.relative_gap), 1.0, 12.0);
   const double per_row = (0.5 + 0.15 * std::pow(C * largest_entry, 0.8)) * digits / 3;
   // Most iterations look at the samples that are not shrunk.
   constexpr double kActiveShare = 0.4;
   const double rows = static_cast<double>(shape.rows);
   WorkCount work;
-  // At most what the solver allows.
+  // The count is at most what the solver allows.
   work[WorkKind::kPairSteps] =
       std::min(per_row * rows, std::max(1e7, 100 * rows)) * rows * kActiveShare;
-  // Columns as float and in the order of the samples under work, of most samples; products for the certificates.
+  // Columns as float and in the order of the samples under work, of most samples; products for the
+  // certificates.
   work[WorkKind::kEntries] = 2 * CountPairs(shape);
   return work;
 }

@@ -17,14 +17,17 @@
 
 namespace mercer {
 
-// Tasks with rows; targets (of every output) and costs of every row, finite, costs >= 0 and not all 0; classification: targets -1
-// or +1. Errors: kInvalidArgument with reason NO_ROWS, BAD_LABEL or BAD_WEIGHT (with the row).
+// Checks that there are tasks with rows; that targets (of every output) and costs of every row are
+// finite, costs >= 0 and not all 0; for classification, that targets are -1 or +1. Errors:
+// kInvalidArgument with reason NO_ROWS, BAD_LABEL or BAD_WEIGHT (with the row).
 absl::Status CheckTaskRows(const TrainingProblem& problem);
 // `status` as one about that task: its name is put before the message, if it has one.
 absl::Status InTask(const TaskData& task, const absl::Status& status);
-// CheckTaskRows of one output, and that there are kernels. Errors: also kInvalidArgument naming the field "kernels".
+// Does CheckTaskRows for one output, and checks that there are kernels. Errors: also
+// kInvalidArgument naming the field "kernels".
 absl::Status CheckSingleTask(const TrainingProblem& problem);
-// That for every output both classes have a row of weight > 0. Errors: kInvalidArgument with reason ONE_CLASS.
+// Checks that for every output both classes have a row of weight > 0. Errors: kInvalidArgument with
+// reason ONE_CLASS.
 absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs);
 
 // A loss and the data of a task, as solvers take them: costs times C.
@@ -34,11 +37,13 @@ struct SvmTask {
   Vector costs;
 };
 
-// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. `loss` is one for the kind of
-// target. Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
+// Does CheckSingleTask, and checks that the risk cannot overflow and that both classes have a row
+// of weight > 0. `loss` is one for the kind of target. Errors: those, naming the fields "C" and
+// "epsilon", reason ONE_CLASS.
 absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
                                     std::shared_ptr<const Loss> loss, double C);
-// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for numbers.
+// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for
+// numbers.
 absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the
@@ -46,16 +51,19 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, do
 ByteCount LearnerFamilyBytes(const ProblemShape& shape);
 ByteCount VerifierFamilyBytes(const ProblemShape& shape);
 
-// Pairs of rows.
+// The number of pairs of rows.
 double CountPairs(const ProblemShape& shape);
-// Values of so many kernels at all pairs, those of distances that no memory keeps included.
+// The number of values that so many kernels have at all pairs, those of distances that no memory
+// keeps included.
 double CountPassValues(const ProblemShape& shape, double kernels);
-// An exact kernel family and one combination of all its kernels; and what a verifier does with it.
+// The work of an exact kernel family and one combination of all its kernels, and of what a verifier
+// does with it.
 WorkCount KernelSumWork(const ProblemShape& shape);
-// What SMO does with a formed kernel whose entries are within `largest_entry`, for the box [0, C].
+// The work of SMO on a formed kernel whose entries are within `largest_entry`, for the box [0, C].
 WorkCount SmoWork(const ProblemShape& shape, double C, double largest_entry);
 
-// How far a run of this accuracy is that was asked for `relative_gap`, on a log scale from 1: in [0, 1]; 0 while there is none.
+// How far a run of this accuracy is that was asked for `relative_gap`, on a log scale from 1: in
+// [0, 1]; 0 while there is none.
 double FractionOfGap(double accuracy, double relative_gap);
 
 // The dual variables of the warm start's point for the rows of `problem`, 0 for rows that it does
@@ -75,7 +83,8 @@ struct SingleTaskPoint {
   double bias = 0;
 };
 
-// Errors: kFailedPrecondition when the witness is not of these rows.
+// Reads the point of the witness. Errors: kFailedPrecondition when the witness is not of these
+// rows.
 absl::StatusOr<SingleTaskPoint> ReadSingleTaskPoint(const TrainingProblem& problem,
                                                     const Witness& witness);
 

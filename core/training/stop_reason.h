@@ -16,7 +16,7 @@ enum class StopReason : uint8_t {
   kObjectiveZero = 5,   // the optimum is 0: a relative gap means nothing
 };
 
-// "CONVERGED", "ITERATION_LIMIT", ...
+// The name as others see it: "CONVERGED", "ITERATION_LIMIT", ...
 std::string_view StopReasonName(StopReason reason);
 
 }  // namespace mercer

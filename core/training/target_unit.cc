@@ -6,11 +6,12 @@
 namespace mercer {
 namespace {
 
-// Beyond, squares are not numbers.
+// Deviations below this are taken for none: their squares vanish in floating point.
 constexpr double kSmallestDeviation = 1e-150;
 constexpr double kLargestTarget = 1e150;
 
-// The mean, then the mean of what is left: equal targets have their own value as mean, to the last bit.
+// The mean, then the mean of what is left: equal targets have their own value as mean, to the last
+// bit.
 double WeightedMean(ConstVectorRef targets, ConstVectorRef costs) {
   const double total = costs.sum();
   if (!(total > 0)) {
@@ -20,8 +21,8 @@ double WeightedMean(ConstVectorRef targets, ConstVectorRef costs) {
   return mean + costs.dot((targets.array() - mean).matrix()) / total;
 }
 
-// The root of the mean square of all targets, which have mean 0. The largest is taken out first, so that the squares neither overflow
-// nor vanish.
+// The root of the mean square of all targets, which have mean 0. The largest magnitude is divided
+// out first, so that the squares neither overflow nor vanish.
 double WeightedDeviation(const std::vector<TaskData>& tasks) {
   double largest = 0;
   double total = 0;

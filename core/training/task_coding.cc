@@ -100,7 +100,7 @@ TaskCoding TaskCoding::Load(ByteReader& reader) {
   TaskCoding coding;
   coding.column_ = reader.ReadString();
   coding.names_ = reader.ReadStrings();
-  // Each once; without a column there are none.
+  // Damage is told by what Save never writes: a name that occurs twice, or names without a column.
   std::vector<std::string> sorted = coding.names_;
   std::sort(sorted.begin(), sorted.end());
   const bool distinct = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();

@@ -1,4 +1,5 @@
-// What a recipe says of the rows of each task: metrics of their own, and whether folds leave them enough.
+// What a recipe says of the rows of each task: metrics of their own, and whether folds leave them
+// enough.
 #pragma once
 
 #include <map>
@@ -22,8 +23,9 @@ struct TaskOutputs {
   const TaskCoding& tasks;
 };
 
-// Of up to 50 tasks the first metric on the rows of each that has any: "task.ann.accuracy". `prediction` and `labels` are of the rows
-// `rows` of `inputs`. Nothing for a single task. Errors: kCancelled.
+// Adds the first metric on the rows of each task that has any, for up to 50 tasks:
+// "task.ann.accuracy". `prediction` and `labels` are of the rows `rows` of `inputs`. Nothing is
+// added for a single task. Errors: kCancelled.
 absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& prediction,
                             const RoleColumn& labels, const PreparedData& inputs,
                             const std::vector<Index>& rows, const RunContext& context,
@@ -36,7 +38,8 @@ class TaskCounts {
   TaskCounts(const TaskCoding& tasks, const RoleColumn& column, const RoleColumn& target,
              bool by_class);
 
-  // Whether each of them keeps a row without those. Errors: kInvalidArgument with reason EMPTY_TASK.
+  // Whether each of them keeps a row without those. Errors: kInvalidArgument with reason
+  // EMPTY_TASK.
   absl::Status CheckWithout(const std::vector<Index>& held_out) const;
 
  private:

@@ -105,8 +105,9 @@ absl::StatusOr<ComparedValues> EvaluateSample(const TrainingProblem& problem,
   return compared;
 }
 
-// The outputs of `compared` from `output` on against what the verifier says of them; `kept` are the positions of its rows among
-// those of the tasks, `deviation` is that of the targets in the user's unit.
+// The outputs of `compared` from `output` on against what the verifier says of them; `kept` are the
+// positions of its rows among those of the tasks, `deviation` is that of the targets in the user's
+// unit.
 absl::Status CompareOutputs(const ComparedValues& compared, Index output,
                             const std::vector<Index>& kept, const Verification& verified,
                             double deviation) {
@@ -136,7 +137,8 @@ absl::Status CompareOutputs(const ComparedValues& compared, Index output,
   return absl::OkStatus();
 }
 
-// The largest values, of what is in both: a maximum over some of the outputs would pass for one over all.
+// Keeps the largest values of the metrics that both have: a maximum over some of the outputs would
+// pass for one over all.
 void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) {
   std::vector<Metric> in_both;
   for (const Metric& known : merged) {
@@ -149,7 +151,8 @@ void MergeMetrics(const std::vector<Metric>& more, std::vector<Metric>& merged) 
   merged = std::move(in_both);
 }
 
-// Calls visit(first output, verification) for every part of the run in turn: each output, or all of a joint run.
+// Calls visit(first output, verification) for every part of the run in turn: each output, or all of
+// a joint run.
 template <typename Visit>
 absl::Status VerifyParts(const LearnerEntry& entry, const OptionValues& options,
                          const TrainingProblem& problem, const Witness& witness,

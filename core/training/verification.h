@@ -13,9 +13,9 @@
 
 namespace mercer {
 
-// Recomputes the certificate of `witness`, in the user's unit: with one output by the learner's own verifier, with
-// several the sum of those of the parts. Errors: kFailedPrecondition (the witness does not fit the
-// problem), those of the verifier, kCancelled.
+// Recomputes the certificate of `witness`, in the user's unit: with one output by the learner's own
+// verifier, with several the sum of those of the parts. Errors: kFailedPrecondition (the witness
+// does not fit the problem), those of the verifier, kCancelled.
 absl::StatusOr<Certificate> VerifyWitness(const LearnerEntry& entry, const OptionValues& options,
                                           const TrainingProblem& problem, const Witness& witness,
                                           RunContext& context);
@@ -31,8 +31,8 @@ struct VerifiedFunction {
   std::vector<Metric> metrics;  // of the verifier: for every name the largest value of an output
 };
 
-// VerifyWitness, and that `function`, which is in the user's unit, is what the witness defines. Errors: also kFailedPrecondition
-// with reason WITNESS_MISMATCH.
+// Does VerifyWitness, and checks that `function`, which is in the user's unit, is what the witness
+// defines. Errors: also kFailedPrecondition with reason WITNESS_MISMATCH.
 absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const OptionValues& options,
                                                 const TrainingProblem& problem,
@@ -43,8 +43,9 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
 // scale^2/2 quadratic  over 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be
 // infinite when `quadratic` is positive or `linear` is 0.
 double BestValueOnRay(double linear, double quadratic, double largest);
-// The same of any concave function that is 0 at 0, over scales up to `largest` and at most 4. To rounding never less than the value at 1,
-// when that is inside. Errors: kCancelled; `value_at` may then return what it likes.
+// The same for any concave function that is 0 at 0, over scales up to `largest` and at most 4.
+// Never less than the value at 1, to rounding, when that is inside. Errors: kCancelled; `value_at`
+// may then return what it likes.
 absl::StatusOr<double> BestConcaveValueOnRay(const std::function<double(double)>& value_at,
                                              double largest, const RunContext& context);
 // The largest multiple of `dual` inside the boxes of `loss`; infinite for the zero vector.

@@ -34,7 +34,8 @@ struct Score {
 constexpr std::array<Score, 2> kScores = {
     {{"accuracy", true, "the most frequent class"}, {"rmse", false, "the mean"}}};
 
-// "held_out." or "folds.", and what they mean for people.
+// A place where metrics come from: the prefix "held_out." or "folds.", and what it means for
+// people.
 using Place = std::pair<const char*, const char*>;
 constexpr std::array<Place, 2> kPlaces = {
     {{"held_out.", "On the rows held out"}, {"folds.", "Over the folds"}}};
@@ -99,7 +100,7 @@ void CheckGap(const TrainingRecipe& recipe, const Model& model,
   if (where.empty() || model.certificate.kind == CertificateKind::kNone) {
     return;
   }
-  // As RunTraining judges it: the sum of all outputs, and the worst of them.
+  // Judged as RunTraining does: by the sum of all outputs, and the worst of them.
   const double accuracy = std::max(model.certificate.accuracy, model.certificate.worst_accuracy);
   if (accuracy <= recipe.limits.relative_gap) {
     return;
@@ -140,7 +141,8 @@ std::vector<double> FirstValues(const FeatureBlock& block, Index column, Index c
   return values;
 }
 
-// Whole numbers, each in one row alone, that number the rows: in their order, without gaps to speak of, or by the column's name.
+// Whether the column numbers the rows: whole numbers, each in one row alone, in the order of the
+// rows, without gaps to speak of, or by the column's name.
 bool NumbersTheRows(const FeatureBlock& block, Index column, const std::string& name) {
   const Index rows = block.values.rows();
   if (!AreDifferentWholeNumbers(FirstValues(block, column, std::min(rows, kFirstRows)))) {

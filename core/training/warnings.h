@@ -27,8 +27,8 @@ struct TrainingWarning {
   std::map<std::string, std::string> values = {};  // what the sentences name: "column", "accuracy"
 };
 
-// Of `model`, which `recipe` made of `dataset`, in the order of the codes. Reads the first rows of every feature, and all of those that
-// may be identifiers.
+// The warnings about `model`, which `recipe` made of `dataset`, in the order of the codes. Reads
+// the first rows of every feature, and all of those that may be identifiers.
 std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Dataset& dataset,
                                           const Model& model);
 

@@ -24,13 +24,13 @@ struct Witness {
   std::vector<std::pair<std::string, double>> values;  // defaults that were resolved during the run
   std::vector<Witness> children;                       // one per class, pair, ... of a composite
 
-  // Null when there is none of that name.
+  // The array of that name; null when there is none.
   const Matrix* FindArray(std::string_view name) const;
   const double* FindValue(std::string_view name) const;
 };
 
 std::string SaveWitness(const Witness& witness);
-// Errors: kDataLoss.
+// Reads a witness. Errors: kDataLoss.
 absl::StatusOr<Witness> LoadWitness(std::string_view bytes);
 
 }  // namespace mercer

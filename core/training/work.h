@@ -13,11 +13,14 @@ enum class WorkKind : uint8_t {
   kAbsoluteColumns,   // the same for distances that are sums of |x - z|
   kChiSquareColumns,  // and for chi-square distances
   kKernelValues,      // kernels of pairs whose distance is known
-  kSearchValues,  // the same of many kernels of one distance, as the search between certificates has them
+  // The same values for many kernels of one distance, as the search between certificates has them.
+  kSearchValues,
   kEntries,    // numbers of matrices and tables that are written or read
   kPairSteps,  // samples that an iteration of SMO looks at; not cut into parts for several threads
   kFactorOperations,  // multiplications of a Cholesky factorisation
-  kFamilies,  // times that the distances of all kernels' sources are computed; the recipe counts what that is
+  // How many times the distances of all kernels' sources are computed; the recipe counts what that
+  // is.
+  kFamilies,
 };
 inline constexpr size_t kNumWorkKinds = 9;
 
@@ -50,7 +53,7 @@ struct LearnerWork {
   WorkCount verification;
 };
 
-// Of `work`, with `rates` in seconds for one operation.
+// The seconds that `work` takes, with `rates` in seconds for one operation.
 inline double SecondsOf(const WorkCount& work, const WorkCount& rates, int threads) {
   const double parallel = static_cast<double>(std::max(threads, 1));
   double seconds = 0;
