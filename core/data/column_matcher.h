@@ -21,8 +21,8 @@ inline constexpr int32_t kUnseenCategory = -1;
 struct SourceColumn {
   size_t block = 0;   // of the data set
   Index column = -1;  // of the block; -1: beyond a sparse block's last entry, so zero
-  std::vector<int32_t>
-      categories;  // categorical: the model's category of each code of the data set
+  // The model's category of each code of the data set, for a categorical column.
+  std::vector<int32_t> categories;
 };
 
 // One source for each column of `transform`. By name when both sides have names, also when the rows

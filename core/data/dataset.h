@@ -71,16 +71,16 @@ std::string_view ColumnRoleName(ColumnRole role);
 struct ColumnSchema {
   std::string name;
   bool categorical = false;
-  std::vector<std::string>
-      categories;  // categorical only: the name of each code, in order of first appearance
+  // The name of each code of a categorical column, in the order of first appearance.
+  std::vector<std::string> categories;
 };
 
 // Feature columns that belong together: a sensor, a descriptor, all columns of a file. Dense or
 // sparse; a sparse block is numeric throughout.
 struct FeatureBlock {
   std::string name;
-  std::vector<ColumnSchema>
-      columns;  // empty for a sparse block, whose columns are known by their index from 1
+  // The columns; empty for a sparse block, whose columns are known by their index from 1.
+  std::vector<ColumnSchema> columns;
   bool is_sparse = false;
   SharedMatrix values;  // dense: rows x columns
   SparseRows sparse;

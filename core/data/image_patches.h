@@ -87,9 +87,9 @@ using ImageReader = std::function<absl::StatusOr<GrayImage>(size_t position)>;
 
 // Names of the categorical columns beside the pixels; with an empty name there is no such column.
 struct PatchColumnNames {
-  std::string_view target;  // of the images' labels, role target
-  std::string_view
-      group;  // of the images' names, role group: the patches of an image belong together
+  std::string_view target;  // that of the images' labels, which has the role target
+  // That of the images' names, which has the role group: the patches of an image belong together.
+  std::string_view group;
 };
 
 // One row for each patch, its pixels row by row in the block "pixels" with columns "pixel_1_1",

@@ -25,8 +25,8 @@ struct PreparedBlock {
 struct PreparedData {
   Index rows = 0;
   std::vector<PreparedBlock> blocks;
-  std::vector<SquareBlock>
-      squares;  // rows x basis rows of the training set (training: rows x rows)
+  // The square blocks: rows x basis rows of the training set (while training: rows x rows).
+  std::vector<SquareBlock> squares;
   // Names the content for caches: equal keys mean equal values. Empty when the content is not to be
   // cached.
   std::string cache_key;
