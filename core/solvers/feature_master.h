@@ -44,11 +44,11 @@ struct MasterPenalty {
 };
 
 struct MasterProblem {
-  std::shared_ptr<const Loss>
-      loss;  // square, squared hinge, logistic; some solvers take the hinge loss
+  // The square, squared hinge or logistic loss; some solvers take the hinge loss too.
+  std::shared_ptr<const Loss> loss;
   std::vector<MasterTask> tasks;
-  std::vector<Index> group_begin = {
-      0};                // group g has the columns [group_begin[g], group_begin[g + 1])
+  // Group g has the columns [group_begin[g], group_begin[g + 1]).
+  std::vector<Index> group_begin = {0};
   Vector group_weights;  // u(g) > 0
   MasterPenalty specific;
   MasterPenalty shared;
@@ -86,10 +86,10 @@ double PenaltyValue(const MasterProblem& problem, const MasterPoint& point);
 // What one pass over the columns says about a point.
 struct MasterEvaluation {
   std::vector<Vector> scores;  // by tasks, with bias
-  std::vector<Vector>
-      slopes;       // of the loss in the scores: the search for further groups is by their products
-  Matrix positive;  // d x T: the products of the columns with the positive slopes
-  Matrix negative;  // with the negative ones; the sum of both is the gradient of the risk in W
+  // The slopes of the loss in the scores: the search for further groups is by their products.
+  std::vector<Vector> slopes;
+  Matrix positive;      // d x T: the products of the columns with the positive slopes
+  Matrix negative;      // with the negative ones; the sum of both is the gradient of the risk in W
   Vector positive_sum;  // T: of the slopes
   Vector negative_sum;
   double risk = 0;
