@@ -8,10 +8,10 @@
 
 namespace mercer {
 
-// In the order of learners.inc. The entries live for ever.
+// The learners in the order of learners.inc. The entries live for ever.
 const std::vector<const LearnerEntry*>& AllLearners();
 
-// Null when there is none of that name.
+// The learner of that name; null when there is none.
 const LearnerEntry* FindLearner(std::string_view name);
 
 }  // namespace mercer

@@ -139,7 +139,7 @@ class TemplateLearner : public Learner {
     return absl::OkStatus();
   }
 
-  // out = A x by the combined operator, or, slower, in double from the data.
+  // Computes out = A x by the combined operator, or, slower, in double from the data.
   absl::Status Multiply(const Vector& x, bool exact, Vector& out, RunContext& context) const {
     const Matrix scaled = scale_.cwiseProduct(x);
     Matrix product(x.size(), 1);
@@ -186,7 +186,7 @@ class TemplateLearner : public Learner {
     return stuck ? std::optional<StopReason>(StopReason::kNumericalLimit) : std::nullopt;
   }
 
-  // b'Sy - 1/2 b'Ab with A b = S y - r.
+  // The dual value b'Sy - 1/2 b'Ab, with A b = S y - r.
   double Dual(const ConjugateGradients& state) const {
     return (state.b.dot(right_side_) + state.b.dot(state.residual)) / 2;
   }
@@ -202,7 +202,7 @@ class TemplateLearner : public Learner {
     report.dual = Dual(state_);
     report.primal = report.dual + state_.residual.squaredNorm() / 2;
     report.accuracy = RelativeGap(report.primal, report.dual);
-    // On a log scale from 1 to the accuracy asked for.
+    // The share of the run that is done, on a log scale from 1 to the accuracy asked for.
     const double goal = std::log(problem_->relative_gap);
     report.fraction = std::clamp(std::log(std::max(report.accuracy, 1e-300)) / goal, 0.0, 1.0);
     report.active_kernels = family_->num_kernels();
@@ -230,7 +230,8 @@ size_t EstimateMemory(const ProblemShape& shape) {
       .value();
 }
 
-// A product with the kernel per step; steps as the square root of the condition number, for usual kernels.
+// A product with the kernel per step; steps as the square root of the condition number, for usual
+// kernels.
 LearnerWork EstimateWork(const TemplateLearnerOptions& options, const ProblemShape& shape) {
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   const double steps = 10 + std::sqrt(options.C * static_cast<double>(shape.rows));

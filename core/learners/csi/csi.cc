@@ -126,7 +126,8 @@ absl::Status CsiLearner::Prepare(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Multiplications for a column of the kernel, about: distances once for each source, then the values of every kernel.
+// About how many multiplications a column of the kernel takes: distances once for each source, then
+// the values of every kernel.
 double CsiLearner::ColumnOperations() const {
   constexpr double kKernelValue = 10;
   const TaskData& task = problem_->tasks[0];
@@ -174,7 +175,7 @@ absl::Status CsiLearner::SelectPivots(RunContext& context) {
   return absl::OkStatus();
 }
 
-// G of pivots that are known.
+// Makes the factor G of pivots that are known.
 absl::Status CsiLearner::BuildFeatures(RunContext& context) {
   if (features_ != nullptr && feature_pivots_ == progress_.pivots) {
     return absl::OkStatus();
@@ -207,7 +208,7 @@ bool CsiLearner::IsSolved(const FeatureRidge& output) const {
   return output.stuck() || RelativeGap(output.primal(), output.dual_value()) <= goal_;
 }
 
-// Steps of the outputs in turn, those that are solved left out.
+// Makes steps of the outputs in turn; those that are solved are left out.
 absl::Status CsiLearner::Solve(RunContext& context) {
   context.ReportStage("solve");
   const auto all = [this](auto&& holds) {
@@ -264,8 +265,9 @@ StepReport CsiLearner::Report() const {
   return report;
 }
 
-// a = G_I^-T w: pivots x outputs, panel by panel from the last pivots on. What rounding leaves where rows beyond the margin have nothing
-// to say is no coefficient.
+// The coefficients a = G_I^-T w, pivots x outputs, by back substitution, panel by panel from the
+// last pivots on. What rounding leaves where rows beyond the margin have nothing to say is no
+// coefficient.
 absl::StatusOr<Matrix> CsiLearner::Coefficients(RunContext& context) const {
   const auto pivots = static_cast<Index>(feature_pivots_.size());
   Matrix coefficients(pivots, static_cast<Index>(outputs_.size()));

@@ -1,14 +1,18 @@
-// Problem      min_{f, b} lambda/2 |f|^2 + sum_i c_i l(y_i, f(x_i) + b) over functions f = sum_{p in I} a_p K(x_p, .) of few training
-//              rows I, the pivots; K = sum_k K_k (fixed weights 1), l the squared hinge max(0, 1 - y f)^2 for classes and (y - f)^2 for
-//              numbers; a sum over rows, not a mean; the bias is not penalised. Several outputs share the pivots.
-// Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40, as the baseline of Rakotomamonjy,
-//              Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66. The specification of the latter,
-//              section (b.11).
-// Notation     G, an incomplete Cholesky factor on I -> core/kernels/csi.h; G_I = its pivots' rows; f(x_i) = G(i, :) w with
-//              a = G_I^-T w, |f|^2 = |w|^2.
-// Method       Pivots chosen greedily by kernel and targets, then Newton's method on G (core/solvers/feature_ridge.h).
+// Problem      min_{f, b}  lambda/2 |f|^2 + sum_i c_i l(y_i, f(x_i) + b)  over functions f = sum_{p
+//              in I} a_p K(x_p, .) of few training rows I, the pivots; K = sum_k K_k (fixed weights
+//              1), l the squared hinge max(0, 1 - y f)^2 for classes and (y - f)^2 for numbers; a
+//              sum over rows, not a mean; the bias is not penalised. Several outputs share the
+//              pivots.
+// Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005,
+//              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
+//              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.
+// Notation     G, an incomplete Cholesky factor on I -> core/kernels/csi.h; G_I = its pivots' rows;
+//              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2.
+// Method       Pivots chosen greedily by kernel and targets, then Newton's method on G
+//              (core/solvers/feature_ridge.h).
 // Guarantees   The certificate is about the problem given the pivots. Rows of cost 0 take no part.
-// Cost         Per pivot two columns of the kernel; n (2 max_pivots + 2 look_ahead) numbers; never n x n.
+// Cost         Per pivot two columns of the kernel; n (2 max_pivots + 2 look_ahead) numbers; never
+//              n x n.
 // Verified by  tests/core/learners/csi, and the conformance suite.
 #pragma once
 
@@ -62,7 +66,7 @@ class CsiLearner : public Learner {
   const TrainingProblem* problem_ = nullptr;
   std::shared_ptr<const Loss> loss_;
   std::vector<Index> kept_;  // of the task's rows, those of cost > 0
-  // What decides the future.
+  // What decides the future of the run: the choice of pivots so far, and then the solvers.
   CsiFactor::Progress progress_;
   double criterion_ = 1;               // J of the pivots
   std::vector<FeatureRidge> outputs_;  // once the pivots are chosen

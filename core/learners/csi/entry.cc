@@ -23,8 +23,9 @@ Columns ColumnsOf(const CsiLearnerOptions& options, const ProblemShape& shape) {
           std::min<Index>(options.look_ahead, shape.rows)};
 }
 
-// While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection, and their products. Then G and the solver; then G
-// and that of the verifier with the factor of its pivots. Rows that are not all rows of the table are copied.
+// While pivots are chosen: G, the orthonormal basis, the look-ahead and its projection, and their
+// products. Then G and the solver; then G and that of the verifier with the factor of its pivots.
+// Rows that are not all rows of the table are copied.
 size_t EstimateMemory(const CsiLearnerOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
   constexpr Index kAheadSquares = 3;  // inner products of the look-ahead and of its projection
@@ -68,7 +69,8 @@ LearnerWork EstimateWork(const CsiLearnerOptions& options, const ProblemShape& s
   const auto kernels = static_cast<double>(shape.kernels);
   work.training[WorkKind::kKernelValues] += rows * of_kernel * kernels;
   work.verification[WorkKind::kKernelValues] += rows * pivots * kernels;
-  // Passes over G, the basis and the look-ahead for every pivot; numbers that are read one after the other count for less.
+  // Passes over G, the basis and the look-ahead for every pivot; numbers that are read one after
+  // the other count for less.
   work.training[WorkKind::kEntries] +=
       rows * (pivots * (1.5 * pivots + 2.5 * ahead) + outputs * kSteps * 2 * pivots);
   work.training[WorkKind::kFactorOperations] +=

@@ -54,14 +54,15 @@ absl::StatusOr<Expansion> ReadExpansion(const Witness& witness, const TaskData& 
   return expansion;
 }
 
-// A factor of the kernel that the pivots span: the rows of K_I L^-T, L the Cholesky factor of K_II, of which P and D are made alike, so
-// that rounding of K_II, which its inverse multiplies, cannot part them.
+// A factor of the kernel that the pivots span: the rows of K_I L^-T, L the Cholesky factor of K_II,
+// of which P and D are made alike, so that rounding of K_II, which its inverse multiplies, cannot
+// part them.
 struct SpanFactor {
   Matrix rows;      // task rows x pivots
   Matrix cholesky;  // L: the lower triangle
 };
 
-// K_II: the rows of the pivots.
+// The matrix K_II: the rows of the pivots.
 absl::StatusOr<Matrix> RowsOfPivots(const Matrix& rows, const std::vector<Index>& pivots,
                                     RunContext& context) {
   const Index count = rows.cols();
@@ -73,7 +74,7 @@ absl::StatusOr<Matrix> RowsOfPivots(const Matrix& rows, const std::vector<Index>
   return of_pivots;
 }
 
-// The lower triangle becomes what the strict upper triangle and `diagonal` say.
+// Restores the lower triangle from the strict upper triangle and `diagonal`.
 absl::Status RestoreLower(const Vector& diagonal, Matrix& a, RunContext& context) {
   MERCER_RETURN_IF_ERROR(
       ForRowBlocks(a.cols(), kSolvedColumns, context, [&](Index begin, Index width) {
@@ -86,8 +87,9 @@ absl::Status RestoreLower(const Vector& diagonal, Matrix& a, RunContext& context
   return absl::OkStatus();
 }
 
-// Pivots that are nearly dependent may leave a matrix that rounding made indefinite: as much as that is added to its diagonal, which
-// makes norms, and so the primal value, larger by no more. Only the lower triangle of the result is the factor.
+// Pivots that are nearly dependent may leave a matrix that rounding made indefinite: as much as
+// that is added to its diagonal, which makes norms, and so the primal value, larger by no more.
+// Only the lower triangle of the result is the factor.
 absl::StatusOr<Matrix> CholeskyOf(Matrix of_pivots, RunContext& context) {
   Vector diagonal = of_pivots.diagonal();
   const double trace = diagonal.sum();
@@ -124,7 +126,7 @@ absl::StatusOr<SpanFactor> FactorSpan(const KernelColumns& kernel, const std::ve
   return span;
 }
 
-// w = L'a.
+// The weights w = L'a.
 absl::StatusOr<Matrix> WeightsOf(const Matrix& cholesky, const Matrix& coefficients,
                                  RunContext& context) {
   const Index count = cholesky.rows();
@@ -171,7 +173,8 @@ absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
       const std::unique_ptr<Loss> loss,
       MakeLoss(problem.kind == TargetKind::kClassification ? LossKind::kSquaredHinge
                                                            : LossKind::kSquare));
-  // Everything divided by lambda.
+  // The problem divided by lambda, in which the norm has the weight 1/2; the bounds are multiplied
+  // by lambda again.
   const Vector costs = task.costs / options.lambda;
   Matrix dual = witness.tasks[0].dual;
   for (Index o = 0; o < outputs; ++o) {

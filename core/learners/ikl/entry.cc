@@ -11,13 +11,15 @@ namespace mercer::ikl {
 namespace {
 
 constexpr Index kSearchKernels = 130;
-// Of a run, for usual data and C >= 1; where C is smaller the boxes are nearly all that there is, and the first list lasts.
+// Of a run, for usual data and C >= 1; where C is smaller the boxes are nearly all that there is,
+// and the first list lasts.
 constexpr double kSvms = 20;
 constexpr double kSearches = 4;
 constexpr double kLeastShare = 0.25;
 constexpr double kPasses = 5;  // of a search
-// Each pass of a search needs the distances, but they are computed once when the cache keeps them, which cannot be known here: a number
-// between the two, at most about four times too many or too few.
+// Each pass of a search needs the distances, but they are computed once when the cache keeps them,
+// which cannot be known here: a number between the two, at most about four times too many or too
+// few.
 constexpr double kDistances = 6;
 
 // Gaussian kernels on all columns.
@@ -29,7 +31,8 @@ ProblemShape ShapeOfKernels(const ProblemShape& shape, Index kernels) {
   return of_kernels;
 }
 
-// The kernels of the list with their combination, and those of a search or of the verifier beside them; columns of the solver, vectors.
+// The kernels of the list with their combination, and those of a search or of the verifier beside
+// them; columns of the solver, vectors.
 size_t EstimateMemory(const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   const ProblemShape of_kernels = ShapeOfKernels(shape, kSearchKernels);

@@ -15,8 +15,9 @@
 namespace mercer::ikl {
 namespace {
 
-constexpr double kMedianRange =
-    10;  // default interval: the median distance by this, and times this
+// By default the interval goes from the median distance divided by this to the median distance
+// times this.
+constexpr double kMedianRange = 10;
 constexpr double kSliceOperations = 3e8;  // of a step, about 0.2 s
 constexpr double kFirstInnerGap = 0.1;
 constexpr double kInnerGapShare = 0.1;        // of the gap of the list
@@ -136,7 +137,8 @@ bool IklLearner::IsAccurate() const {
   return state_.end != SearchEnd::kSearching && state_.best.gap <= problem_->relative_gap;
 }
 
-// SVMs, weights and searches until there was about 0.2 s of work or the solution is as good as was asked for.
+// Works on SVMs, weights and searches until there was about 0.2 s of work or the solution is as
+// good as was asked for.
 absl::Status IklLearner::Advance(RunContext& context) {
   const auto rows = static_cast<double>(svm_.targets.size());
   if (IsAccurate()) {
@@ -231,7 +233,8 @@ void IklLearner::Remember(const PointBounds& bounds) {
   }
 }
 
-// The last step of the weights raised the optimum: a shorter one, in the end the closed form, which cannot.
+// The last step of the weights raised the optimum: a shorter one is tried, and in the end the
+// closed form, which cannot raise it.
 absl::Status IklLearner::RetreatWeights(const RunContext& context) {
   LastWeights& last = state_.last;
   if (++last.reductions <= kMaxReductions) {
@@ -246,7 +249,8 @@ absl::Status IklLearner::RetreatWeights(const RunContext& context) {
   return RescaleDual(state_.weights.dot(last.energies), context);
 }
 
-// The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
+// Replaces the dual by its best multiple for the SVM of the new weights, whose quadratic form is
+// known.
 absl::Status IklLearner::RescaleDual(double quadratic, const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const DualRay ray, MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs,
                                                                state_.dual, quadratic, context));
@@ -312,7 +316,8 @@ absl::Status IklLearner::Search(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Kernels without a weight leave the list.
+// Takes a bandwidth into the list, and those without a weight out of it. The new kernel begins with
+// a tenth of the weights: at weight 0 no step of the closed form would move it.
 void IklLearner::Admit(double bandwidth) {
   std::vector<double> bandwidths;
   std::vector<double> weights;
@@ -360,7 +365,7 @@ absl::StatusOr<TrainedPoint> IklLearner::CurrentModel(RunContext& /*context*/) c
   return MakePoint(state_.best);
 }
 
-// One kernel, whose weight is 1 whatever the function.
+// The best constant function, on one kernel, whose weight is 1 whatever the function.
 absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
   if (!(interval_.high > 0)) {
     MERCER_RETURN_IF_ERROR(ResolveInterval(context));

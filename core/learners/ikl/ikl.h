@@ -1,15 +1,21 @@
-// Problem      min over measures d on the bandwidths s of an interval, of mass 1, of max_a sum_i y_i a_i - 1/2 int a'K_s a d(ds),
-//              a_i in its box of size C c_i, sum a = 0; K_s(x, z) = exp(-|x - z|^2 / (2 s^2)): a support vector machine (hinge loss) on
-//              the best convex combination of infinitely many Gaussian kernels. Dual: max_a y'a - max_s 1/2 a'K_s a.
-// Source       Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008), as the baseline of Rakotomamonjy,
-//              Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the specification of the latter,
-//              section (b.11).
-// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual, 2 T(theta; alpha) -> energies.
-// Method       Multiple kernel learning over a list of bandwidths (SVMs of fixed weights, weights by over-relaxed steps and Newton's
-//              method on the optimum as a function of them); then the bandwidth of largest energy enters the list, until none exceeds
-//              those in it by more than `violation`.
-// Guarantees   The certificate is about the kernels that are listed; its upper bound holds for the whole interval, for which the metrics
-//              have a lower bound too, as far as the search is global.
+// Problem      min over measures d of mass 1 on the bandwidths s of an interval of
+//                max_a  sum_i y_i a_i - 1/2 int a'K_s a d(ds),
+//                K_s(x, z) = exp(-|x - z|^2 / (2 s^2)),
+//              a_i in its box of size C c_i, sum a = 0: a support vector machine (hinge loss) on
+//              the best convex combination of infinitely many Gaussian kernels. Dual: max_a
+//              y'a - max_s 1/2 a'K_s a.
+// Source       Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008),
+//              as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely many
+//              features. Machine Learning 91 (2013) 43-66; docs/mathematics/ikl.md.
+// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual, twice T(theta;
+//              alpha) -> energies.
+// Method       Multiple kernel learning over a list of bandwidths (SVMs of fixed weights, weights
+//              by over-relaxed steps and Newton's method on the optimum as a function of them);
+//              then the bandwidth of largest energy enters the list, until none exceeds those in it
+//              by more than `violation`.
+// Guarantees   The certificate is about the kernels that are listed; its upper bound holds for the
+//              whole interval, for which the metrics have a lower bound too, as far as the search
+//              is global.
 // Cost         Per SVM and per search a pass over the pairs of rows; n x n memory.
 // Verified by  tests/core/learners/ikl, and the conformance suite.
 #pragma once
@@ -105,9 +111,9 @@ class IklLearner : public Learner {
     std::string solver;  // of the SVM that is being solved; else empty
   };
   std::string Serialize() const;
-  // None: not a state of this learner.
+  // Reads a state; nothing when it is none of this learner.
   static std::optional<SavedState> ReadSaved(std::string_view bytes);
-  // Whether it can be one of this problem.
+  // Whether the state can be one of this problem.
   bool Fits(const State& state) const;
   absl::Status Deserialize(std::string_view bytes, RunContext& context);
 

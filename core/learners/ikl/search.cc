@@ -44,7 +44,8 @@ struct Bracket {
   double energy;
 };
 
-// Around the local maxima of values in order, the largest first.
+// Brackets around the local maxima of values in the order of their bandwidths; that of the largest
+// maximum comes first.
 std::vector<Bracket> Brackets(const std::vector<Value>& values) {
   std::vector<Bracket> brackets;
   for (size_t k = 0; k < values.size(); ++k) {
@@ -62,7 +63,7 @@ std::vector<Bracket> Brackets(const std::vector<Value>& values) {
   return brackets;
 }
 
-// Points that divide the brackets.
+// The points that divide each bracket into kParts equal parts, both ends included.
 std::vector<double> Divide(const std::vector<Bracket>& brackets) {
   std::vector<double> logs;
   for (const Bracket& bracket : brackets) {

@@ -19,7 +19,8 @@ struct BandwidthInterval {
 };
 
 KernelSpec GaussianOf(double bandwidth);
-// Gaussian kernels of these bandwidths on all columns of the task. Errors: those of MakeExactKernelFamily.
+// Gaussian kernels of these bandwidths on all columns of the task. Errors: those of
+// MakeExactKernelFamily.
 absl::StatusOr<std::unique_ptr<KernelFamily>> MakeFamily(const TaskData& task,
                                                          const std::vector<double>& bandwidths,
                                                          RunContext& context);
@@ -29,10 +30,12 @@ struct FoundBandwidth {
   double energy = 0;  // dual'K dual
 };
 
-// The largest local maxima over the interval of T(s) = dual'K_s dual, K_s the Gaussian kernel of bandwidth s, the largest first: the values
-// at a grid of log s, and at the bandwidths `listed`; then every local maximum among them is bracketed by its neighbours, and the bracket
-// divided anew until log s is known to 1e-4. In one dimension that takes the place of steps along dT / d log s, and misses only maxima
-// narrower than the mesh of the grid. Errors: kCancelled, those of the kernels.
+// The largest local maxima over the interval of T(s) = dual'K_s dual, K_s the Gaussian kernel of
+// bandwidth s, the largest first: the values at a grid of log s, and at the bandwidths `listed`;
+// then every local maximum among them is bracketed by its neighbours, and the bracket divided anew
+// until log s is known to 1e-4. In one dimension that takes the place of steps along dT / d log s,
+// and misses only maxima narrower than the mesh of the grid. Errors: kCancelled, those of the
+// kernels.
 absl::StatusOr<std::vector<FoundBandwidth>> FindBandwidths(const TaskData& task,
                                                            const BandwidthInterval& interval,
                                                            const std::vector<double>& listed,

@@ -75,7 +75,8 @@ absl::StatusOr<Verification> Verify(const IklOptions& options, const TrainingPro
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kHinge));
   const Vector targets = task.targets.col(0);
   const Vector costs = options.C * task.costs;
-  // The coefficients of the function are a dual times a scale: back into the box, then balanced.
+  // The coefficients of the function are a dual times a scale: they are brought back into the box,
+  // then balanced.
   Vector feasible = point.dual;
   const double inside = LargestScaleInBox(*loss, targets, costs, feasible);
   if (inside < 1) {
@@ -83,7 +84,7 @@ absl::StatusOr<Verification> Verify(const IklOptions& options, const TrainingPro
   }
   loss->RepairDual(targets, costs, true, feasible);
 
-  // The listed kernels, then the grid.
+  // The family of the listed kernels, and behind them those of the grid.
   const Index count = listed.bandwidths.size();
   Vector bandwidths(count + kGridPoints);
   bandwidths.head(count) = listed.bandwidths;

@@ -14,7 +14,8 @@
 namespace mercer::infinite_features {
 namespace {
 
-// Numbers that a group is evaluated with: none for a column, a direction, or a filter from each position of the patch.
+// Numbers that a group is evaluated with: none for a column, a direction, or a filter from each
+// position of the patch.
 Index NumbersOfMap(const InfiniteFeaturesOptions& options, Index inputs) {
   switch (options.family) {
     case FamilyChoice::kColumns:
@@ -55,10 +56,12 @@ Index Candidates(const InfiniteFeaturesOptions& options, const ProblemShape& sha
          (options.bandwidth_rule == BandwidthChoice::kList ? given : options.bandwidths_per_round);
 }
 
-// Matrices of the order of the columns that a solver has at a time. Newton's method, for each output: products, their next, the second
-// derivatives, a factor or the state. The alternating directions, for each design, of which tasks with rows of their own have one each:
-// products and factor, and both in the learner's state, its copy for a checkpoint, those of the training loop and of the recipe, and
-// framed; with a shared part its factor, as often in states, and what that is made of. FISTA has none.
+// Matrices of the order of the columns that a solver has at a time. Newton's method, for each
+// output: products, their next, the second derivatives, a factor or the state. The alternating
+// directions, for each design, of which tasks with rows of their own have one each: products and
+// factor, and both in the learner's state, its copy for a checkpoint, those of the training loop
+// and of the recipe, and framed; with a shared part its factor, as often in states, and what that
+// is made of. FISTA has none.
 ByteCount GramMatrices(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kStates = 5;
   switch (ChosenMethod(options)) {
@@ -74,16 +77,17 @@ ByteCount GramMatrices(const InfiniteFeaturesOptions& options, const ProblemShap
   return ByteCount(0);
 }
 
-// Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products of the columns; candidates of a round
-// with their sums; distances for the median; the listed groups in learner, states, point and witness; what they are evaluated with, in both precisions.
+// Columns of the model; vectors of learner, solver, checkpoint and verifier; matrices of products
+// of the columns; candidates of a round with their sums; distances for the median; the listed
+// groups in learner, states, point and witness; what they are evaluated with, in both precisions.
 size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kVectors = 16;
   constexpr Index kCandidateCopies = 4;
   constexpr Index kGroupCopies = 10;
   constexpr Index kGroupsOfTile = 256;
   constexpr Index kRowsOfSums = 4096;
-  constexpr Index kReaders =
-      2;  // threads, each with rows side by side, and the verifier's with all features at them
+  // Threads, each with rows side by side, and the verifier's with all features at them.
+  constexpr Index kReaders = 2;
   constexpr Index kMedianRows = 2000;  // whose distances the default bandwidth is the median of
   constexpr ByteCount kScan(size_t{48} << 20);  // partial sums of a search, at most
   constexpr ByteCount kTile(size_t{1} << 20);   // values of some columns at some rows
@@ -106,7 +110,8 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
       (given + ByteCount(2) * ByteCount(ColumnsPerGroup(options)) * ByteCount(shape.tasks - 1));
   const ByteCount maps = ByteCount(groups + std::min(drawn, kGroupsOfTile)) *
                          ByteCount(NumbersOfMap(options, shape.columns)) * ByteCount(2);
-  // Of each candidate column, for every few thousand rows: sums with the slopes and of the column itself.
+  // Of each candidate column, for every few thousand rows: sums with the slopes and of the column
+  // itself.
   const ByteCount sums = ByteCount(shape.rows / kRowsOfSums + 1) *
                          ByteCount(drawn * ColumnsPerGroup(options)) *
                          (outputs_of_row + ByteCount(4)) * ByteCount(2) * number;
@@ -128,8 +133,8 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
       .value();
 }
 
-// Parameters and a weight in model and witness; of each column coefficients, and in the witness specific and shared weights and scales;
-// a name.
+// Parameters and a weight in model and witness; of each column coefficients, and in the witness
+// specific and shared weights and scales; a name.
 size_t FeatureNumbers(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   constexpr Index kName = 24;
   const ByteCount of_column(2 * shape.outputs + shape.tasks + 2);
@@ -139,7 +144,8 @@ size_t FeatureNumbers(const InfiniteFeaturesOptions& options, const ProblemShape
   return (ByteCount(MostGroups(options, shape.columns)) * of_group).value();
 }
 
-// Rounds as many as groups; a round scans its candidates once and solves in about three iterations of three passes each.
+// Rounds as many as groups; a round scans its candidates once and solves in about three iterations
+// of three passes each.
 LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemShape& shape) {
   const auto rows = static_cast<double>(shape.rows);
   const auto outputs = static_cast<double>(shape.outputs);

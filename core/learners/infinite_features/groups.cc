@@ -1,4 +1,5 @@
-// How a group of features enters the model: its columns at the rows of every table, and what it promises.
+// How a group of features enters the model: its columns at the rows of every table, and what it
+// promises.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -44,8 +45,8 @@ std::vector<FeatureParameters> ParametersOf(absl::Span<Group> groups) {
   return parameters;
 }
 
-// The columns of the groups at the rows, which are the first of the matrix: with the others each column begins at a cache line, so that
-// sums do not depend on its place.
+// Evaluates the columns of the groups at the rows, which are the first rows of the matrix. It has
+// some more, so that each column begins at a cache line and sums do not depend on its place.
 absl::StatusOr<Matrix> EvaluateGroups(const FeatureFamily& family, const FeatureRows& rows,
                                       const std::vector<FeatureParameters>& groups,
                                       RunContext& context) {
@@ -60,7 +61,7 @@ Vector MeansOf(const Matrix& values, Index first, Index count, Index rows) {
   return values.block(0, first, rows, count).colwise().mean().transpose();
 }
 
-// Of table t; `values` has the groups' columns first.
+// Appends the columns of the groups at the rows of table t, scaled; `values` has them first.
 absl::Status AppendScaled(const Matrix& values, absl::Span<const ScaledGroup> groups, Index t,
                           FeatureColumns& columns, RunContext& context) {
   const Index per_group = groups.front().scales.rows();
@@ -126,8 +127,9 @@ absl::Status InfiniteFeaturesLearner::BuildColumns(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Those whose columns have scales, of as many as there is room for; answers how many. When it fails, some tables have groups that others
-// have not: the step is made again from the state before.
+// Appends the groups whose columns have scales, of as many as there is room for, and answers how
+// many these are. When it fails, some tables have groups that others have not: the step is made
+// again from the state before.
 absl::StatusOr<Index> InfiniteFeaturesLearner::Append(absl::Span<const FoundGroup> found,
                                                       RunContext& context) {
   const auto most = static_cast<size_t>(options_.max_groups);
@@ -179,8 +181,9 @@ absl::StatusOr<Index> InfiniteFeaturesLearner::AppendBatch(absl::Span<const Foun
   return static_cast<Index>(groups.size());
 }
 
-// The group whose columns are those of `values`, by tables, from `first` on. The scales are those of columns in double precision, which
-// a verifier finds again. Nothing when they are none.
+// Makes the group whose columns are those of `values`, by tables, from `first` on. The scales are
+// those of columns in double precision, which a verifier finds again. Nothing when a column has
+// none.
 std::optional<ScaledGroup> InfiniteFeaturesLearner::ScaleGroup(const FoundGroup& found,
                                                                const std::vector<Matrix>& values,
                                                                Index first) {
@@ -213,8 +216,9 @@ std::optional<ScaledGroup> InfiniteFeaturesLearner::ScaleGroup(const FoundGroup&
   return group;
 }
 
-// How much the objective falls at least when the group enters, in either part: (weight (dual norm - lambda))^2 / (2 L), L a bound of
-// the curvature along its weights (section (b.3) of the specification).
+// How much the objective falls at least when the group enters, in either part: (weight (dual
+// norm - lambda))^2 / (2 L), L a bound of the curvature along its weights
+// (docs/mathematics/infinite_features.md, section 3).
 double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found,
                                             const Vector& squared_norms) const {
   const auto outputs = static_cast<double>(num_outputs());

@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
 
-// How many iterations of the solver and searches a step makes, and iterations between two searches: those of the baselines are small.
+// How many iterations of the solver and searches a step makes, and how many iterations there are at
+// most between two searches. The baselines have more of them, since their iterations are small.
 struct Turns {
   int of_step = 4;
   int64_t between_searches = 20;
@@ -26,9 +27,11 @@ Turns TurnsOf(MasterMethod method) {
   return method == MasterMethod::kNewton ? Turns() : Turns{30, 30};
 }
 
-// Accuracy of the solves between two searches: their gap says little when lambda is small, and costs most of the time.
+// Accuracy of the solves between two searches: their gap says little when lambda is small, and
+// costs most of the time.
 constexpr double kMasterGap = 1e-6;
-// For the baselines, of what a candidate must break the conditions of optimality by (section (b.3) of the specification).
+// The baselines solve to this share of the violation that a candidate must have: a looser master
+// could make a candidate seem to violate the conditions of optimality that does not.
 constexpr double kShareOfViolation = 0.1;
 constexpr double kMasterDecrease = 1e-4;
 constexpr double kLeastDecrease = 1e-12;
@@ -86,7 +89,7 @@ absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
   return tables_[0].columns == nullptr ? BuildColumns(context) : absl::OkStatus();
 }
 
-// A function of the problem alone, so it is no part of the state.
+// Prepares the family. It is a function of the problem alone, so it is no part of the state.
 absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
   if (family_ != nullptr) {
     return absl::OkStatus();
@@ -140,7 +143,8 @@ SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
           [this](const FeatureParameters& group) { return GroupWeight(options_, group); }};
 }
 
-// What a round finds where the model is constant: it says what lambda is.
+// The search of a round where the model is constant: the largest products that it finds say what
+// lambda is a share of.
 absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
   MasterProblem constant = MakeMaster({1.0, kInfinity});
   constant.group_begin = {0};
@@ -160,7 +164,8 @@ absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext
                           context);
 }
 
-// With the features that are taken over, if any; else the first round's search is the first of the run.
+// Begins with the features that are taken over from a warm start, if any; else the search at the
+// constant is the first round of the run.
 absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
@@ -177,7 +182,7 @@ absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
   return state_.groups.empty() ? Admit(found, context) : absl::OkStatus();
 }
 
-// A part that the penalties leave out now has no weights.
+// The weights to start with: a part that the penalties leave out now has none.
 MasterPoint InfiniteFeaturesLearner::StartWeights() const {
   MasterPoint point = state_.start;
   if (!std::isfinite(state_.lambdas.specific)) {
@@ -199,7 +204,7 @@ Lambdas InfiniteFeaturesLearner::ResolveLambdas() const {
           options_.lambda_shared * (cancels ? state_.largest.specific : state_.largest.shared)};
 }
 
-// The risk is 0, or what rounding leaves of it.
+// Whether the risk is 0, or what rounding leaves of it.
 bool InfiniteFeaturesLearner::LossIsZero() const {
   double of_targets = 0;
   for (const Table& table : tables_) {
@@ -209,7 +214,8 @@ bool InfiniteFeaturesLearner::LossIsZero() const {
   return master_->evaluation().risk <= kRoundingOfZero * of_targets;
 }
 
-// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
+// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution
+// is as good as was asked for.
 absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
   if (state_.end != SearchEnd::kSearching && master_->stop() != MasterStop::kRunning) {
     state_.stuck = master_->stop() == MasterStop::kPrecision || state_.goal < kLeastGoal;
@@ -236,7 +242,8 @@ absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Multiplications, about: passes over the rows, sweeps over the matrices of products, a few factorisations.
+// About how many multiplications an iteration of the solver takes: passes over the rows, sweeps
+// over the matrices of products, a few factorisations.
 double InfiniteFeaturesLearner::SolveOperations() const {
   const auto columns = static_cast<double>(tables_[0].columns->cols());
   const auto outputs = static_cast<double>(num_outputs());
@@ -267,7 +274,8 @@ absl::Status InfiniteFeaturesLearner::Solve(RunContext& context) {
   context.ReportStage("solve");
   MERCER_RETURN_IF_ERROR(master_->Step(context));
   ++state_.round_iterations;
-  // The group that entered last promised more: the solve was too loose.
+  // The group that entered last promised a larger decrease (GainOfGroup), so that the solve was too
+  // loose: it goes on with a tenth of its tolerance.
   const double objective = master_->evaluation().objective();
   if (master_->stop() == MasterStop::kDecrease && state_.end == SearchEnd::kSearching &&
       objective > state_.promised && state_.master_decrease > kLeastDecrease &&

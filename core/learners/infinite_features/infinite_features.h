@@ -1,20 +1,27 @@
 // Problem      min over groups of features g of a continuous family, weights W_g and biases b of
-//              sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g) + lambda_shared sum_g N(w_g),
-//              f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
-//              with one output t per class (or one alone), or per task, whose sum is then over the rows of that task; w a part that all
-//              outputs share (left out by default), phi_g the columns of group g divided by their scales, which each task may have of
-//              its own, l the squared hinge, logistic, square or hinge loss, N a norm of the block of weights of a group
-//              (core/objectives/block_penalty.h).
-// Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66; the
-//              specification of learning with infinitely many features corrects it.
-// Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of column j -> ScaledGroup::scales.
-// Method       Column generation: candidates are drawn, the one that breaks the conditions of optimality most enters the model, the
-//              restricted problem is solved again (core/solvers/feature_master.h).
-// Guarantees   With the solver newton the objective never rises. After the search one accurate solve; the certificate is about the groups that are listed.
-//              That no candidate was found says nothing about those that were not drawn.
-// Cost         A round takes one pass over the rows for its candidates and a few passes over the rows times the features in the
-//              model. Memory: one number per row and feature, in single precision where these are more than 2 million
-//              and the gap asked for is at least 1e-5.
+//                sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g)
+//                                                    + lambda_shared sum_g N(w_g),
+//                f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
+//              with one output t per class (or one alone), or per task, whose sum is then over the
+//              rows of that task; w a part that all outputs share (left out by default), phi_g the
+//              columns of group g divided by their scales, which each task may have of its own, l
+//              the squared hinge, logistic, square or hinge loss, N a norm of the block of weights
+//              of a group (core/objectives/block_penalty.h).
+// Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine
+//              Learning 91 (2013) 43-66, equation (1); corrected in
+//              docs/mathematics/infinite_features.md.
+// Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of
+//              column j -> ScaledGroup::scales.
+// Method       Column generation: candidates are drawn, the one that breaks the conditions of
+//              optimality most enters the model, the restricted problem is solved again
+//              (core/solvers/feature_master.h).
+// Guarantees   With the solver newton the objective never rises. After the search one accurate
+//              solve; the certificate is about the groups that are listed. That no candidate was
+//              found says nothing about those that were not drawn.
+// Cost         A round takes one pass over the rows for its candidates and a few passes over the
+//              rows times the features in the model. Memory: one number per row and feature, in
+//              single precision where these are more than 2 million and the gap asked for is at
+//              least 1e-5.
 // Verified by  tests/core/learners/infinite_features, and the conformance suite.
 #pragma once
 
@@ -41,8 +48,8 @@ LearnerEntry Entry();
 // Why the search for features ended. The numbers are those of the metric `features.search_end`.
 enum class SearchEnd : uint8_t {
   kSearching = 0,
-  kNoViolation =
-      1,  // `patience` rounds without a candidate that breaks the conditions of optimality
+  // There were `patience` rounds without a candidate that breaks the conditions of optimality.
+  kNoViolation = 1,
   kMaxGroups = 2,
   kZeroSlopes = 3,  // the loss is 0, or its slopes are
   kFixed = 4,       // the features were given in advance
@@ -74,7 +81,8 @@ class InfiniteFeaturesLearner : public Learner {
     int64_t candidates = 0;
     int64_t round_iterations = 0;  // of the solver since the last search
     double best_ratio = 0;         // of the last round: dual norm to lambda
-    // The last group must lower the objective at least to this; a master that does not was solved too loosely.
+    // The last group must lower the objective at least to this; a master that does not was solved
+    // too loosely.
     double promised = kInfinity;
     double master_decrease = 0;  // accuracy of the masters between rounds
     double goal = 0;             // relative gap of the last solve
@@ -119,7 +127,7 @@ class InfiniteFeaturesLearner : public Learner {
   };
   Index num_outputs() const { return problem_->num_outputs(); }
   Index num_rows() const;
-  // The table of each output.
+  // The number of the table that an output has.
   size_t TableOf(Index output) const {
     return tables_.size() > 1 ? static_cast<size_t>(output) : 0;
   }

@@ -15,7 +15,8 @@
 namespace mercer::infinite_features {
 namespace {
 
-// A range that was not given goes from the median distance divided by this to the median times this.
+// A range that was not given goes from the median distance divided by this to the median times
+// this.
 constexpr double kMedianRange = 4;
 
 BandwidthDraw DrawOf(BandwidthChoice choice) {
@@ -49,7 +50,7 @@ void CheckGabor(const InfiniteFeaturesOptions& options, FieldViolations& violati
                    options.max_groups));
 }
 
-// The first `count` that are drawn.
+// The first `count` groups that the family draws.
 absl::StatusOr<std::vector<FeatureParameters>> DrawGroups(const FeatureFamily& family,
                                                           int64_t count, uint64_t seed,
                                                           const RunContext& context) {
@@ -63,7 +64,7 @@ absl::StatusOr<std::vector<FeatureParameters>> DrawGroups(const FeatureFamily& f
   return groups;
 }
 
-// In place of bandwidths that were not given.
+// Sets the bandwidths that were not given, from the median distance.
 void SetMedianBandwidths(double median, FeatureFamilySpec& spec) {
   if (spec.bandwidth_draw == BandwidthDraw::kList) {
     spec.bandwidths = {median};
@@ -74,7 +75,7 @@ void SetMedianBandwidths(double median, FeatureFamilySpec& spec) {
   spec.max_bandwidth = median * kMedianRange;
 }
 
-// The rows that count, of all tasks, ascending.
+// The rows of all tasks that count, ascending.
 std::vector<Index> RowsOfTasks(const TrainingProblem& problem) {
   std::vector<Index> rows;
   for (const TaskData& task : problem.tasks) {

@@ -19,7 +19,8 @@ struct TableSums {
   Vector slope_sums;  // by outputs of the table
 };
 
-// The candidate whose columns begin with `first`; nothing when it must not be used. `products` is for its own use.
+// Judges the candidate whose columns begin with `first`; nothing when it must not be used.
+// `products` is working space.
 std::optional<FoundGroup> Judge(const SearchProblem& problem, const std::vector<TableSums>& tables,
                                 Index first, double weight, Matrix& products) {
   const Index columns = problem.family->columns_per_group();
@@ -42,7 +43,8 @@ std::optional<FoundGroup> Judge(const SearchProblem& problem, const std::vector<
     auto of_table = products.middleCols(begin, table.slope_sums.size());
     of_table = table.sums.products.middleRows(first, columns);
     for (Index c = 0; c < columns; ++c) {
-      // Slopes sum to 0 up to the accuracy of the bias; what is left must not look like a product with the column.
+      // The column's mean is subtracted: slopes sum to 0 only as exactly as the bias is known, and
+      // what is left must not look like a product with the column.
       const double mean =
           of_group[t].columns[static_cast<size_t>(c)].sum / static_cast<double>(table.rows);
       of_table.row(c) -= mean * table.slope_sums.transpose();

@@ -16,8 +16,8 @@
 
 namespace mercer::infinite_features {
 
-// A group of features with what its columns are made by: (raw column - mean) / scale. Both are columns x tables of rows: one for all
-// outputs, or one for each task.
+// A group of features with what its columns are made by: (raw column - mean) / scale. Both are
+// columns x tables of rows: one for all outputs, or one for each task.
 struct ScaledGroup {
   FeatureParameters parameters;
   Matrix means;
@@ -33,14 +33,15 @@ struct SearchProblem {
   std::function<double(const FeatureParameters&)> weight;  // of a group's penalty; > 0
 };
 
-// Weights of the penalties of the part of each output and of the part that all share; infinity leaves a part out.
+// Weights of the penalties of the part of each output and of the part that all share; infinity
+// leaves a part out.
 struct Lambdas {
   double specific = kInfinity;
   double shared = kInfinity;
 };
 
-// A candidate and the dual norms of the products of its scaled columns with the slopes, divided by its weight: one above its lambda says
-// that the candidate lowers the objective.
+// A candidate and the dual norms of the products of its scaled columns with the slopes, divided by
+// its weight: one above its lambda says that the candidate lowers the objective.
 struct FoundGroup {
   FeatureParameters parameters;
   double specific_norm = 0;
@@ -58,12 +59,13 @@ struct SearchRound {
   Lambdas Largest() const;
   // The largest ratio; 0 without candidates.
   double BestRatio(const Lambdas& lambdas) const;
-  // At most `count` of them whose ratio is above `least`, by falling ratio; of equal ones that drawn first.
+  // At most `count` of them whose ratio is above `least`, by falling ratio; of equal ones that
+  // drawn first.
   std::vector<FoundGroup> Best(const Lambdas& lambdas, double least, Index count) const;
 };
 
-// The candidates of a round that are not in `known`. slopes: of each table rows x its outputs, the derivatives of the loss in the
-// scores. Errors: kCancelled.
+// The candidates of a round that are not in `known`. slopes: of each table rows x its outputs, the
+// derivatives of the loss in the scores. Errors: kCancelled.
 absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint64_t seed,
                                              uint64_t round, const std::vector<Matrix>& slopes,
                                              const std::vector<ScaledGroup>& known,

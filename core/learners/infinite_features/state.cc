@@ -16,7 +16,7 @@ constexpr uint64_t kStateVersion = 2;
 
 bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
 
-// The means follow from the parameters.
+// The means are not written: they follow from the parameters.
 void WriteGroup(const ScaledGroup& group, ByteWriter& writer) {
   writer.WriteDoubles(group.parameters);
   writer.WriteMatrix(group.scales);
@@ -45,7 +45,8 @@ std::vector<size_t> ActiveGroups(const Matrix& weights, Index columns) {
   return active;
 }
 
-// The dual is 0 where a row does not count; the others stand in their order.
+// The dual over all rows: 0 where a row does not count, and minus the slopes of the others in their
+// order.
 Matrix DualOfAllRows(const TaskData& task, const Matrix& slopes) {
   Matrix dual = Matrix::Zero(task.costs.size(), slopes.cols());
   Index next = 0;

@@ -89,7 +89,7 @@ double NormOfBlock(const Matrix& block, ShapeChoice shape, double q) {
 
 double Conjugate(double q) { return q == 1 ? kInfinity : std::isinf(q) ? 1.0 : q / (q - 1); }
 
-// What one pass over the rows finds.
+// The sums that one pass over the rows finds.
 struct Sums {
   Matrix products;    // columns x outputs, with the dual
   Vector squares;     // of the columns
@@ -98,7 +98,7 @@ struct Sums {
 
 class Pass {
  public:
-  // counts: 1 for rows whose values make the scales, else 0.
+  // `counts` is 1 for rows whose values make the scales, and 0 for the others.
   Pass(const FeatureRows& rows, const FeatureMap& map, const Matrix& coefficients,
        const Vector& bias, const Matrix& dual, const Vector& counts)
       : rows_(rows),
@@ -108,7 +108,7 @@ class Pass {
         dual_(dual),
         counts_(counts) {}
 
-  // values: rows x outputs.
+  // Makes the pass; `values` receives those of the function, rows x outputs.
   absl::StatusOr<Sums> Run(Matrix& values, RunContext& context) const {
     const Index blocks = (rows_.size() + kBlockRows - 1) / kBlockRows;
     std::vector<Sums> parts(static_cast<size_t>(blocks));
@@ -166,7 +166,7 @@ class Pass {
   const Vector& counts_;
 };
 
-// The scales that the options ask for; squares: columns x tables.
+// The scales that the options ask for, from the squared norms of the columns (columns x tables).
 Matrix ExpectedScales(const InfiniteFeaturesOptions& options, Matrix squares, Index columns) {
   if (options.normalization == NormalizationChoice::kNone) {
     return Matrix::Ones(squares.rows(), squares.cols());
@@ -188,7 +188,8 @@ Matrix ExpectedScales(const InfiniteFeaturesOptions& options, Matrix squares, In
 
 struct Penalties {
   double value = 0;
-  // The largest multiple of the dual whose products with the columns of each group have dual norms of at most lambda.
+  // The largest multiple of the dual whose products with the columns of each group have dual norms
+  // of at most lambda.
   double largest_scale = kInfinity;
 };
 
@@ -218,7 +219,7 @@ Penalties SumPenalties(const InfiniteFeaturesOptions& options, const ListedFeatu
   return sum;
 }
 
-// What a task says of the point.
+// The part of primal and dual value that one task has.
 struct TaskPoint {
   const TaskData* task = nullptr;
   Matrix dual;    // rows x outputs of the task
@@ -253,14 +254,14 @@ absl::StatusOr<Certificate> MakeCertificate(const Loss& loss, const std::vector<
   return certificate;
 }
 
-// 1 for rows that count: those of cost > 0, or all when there is none.
+// A vector with 1 for rows that count: those of cost > 0, or all when there is none.
 Vector RowCounts(const TaskData& task) {
   const bool some_count = (task.costs.array() > 0).any();
   return some_count ? Vector((task.costs.array() > 0).cast<double>())
                     : Vector::Ones(task.costs.size());
 }
 
-// One pass for each task, and what they make together.
+// The passes over the rows of each task, and what they make together.
 class TaskPasses {
  public:
   TaskPasses(const Loss& loss, const ListedFeatures& listed, const FeatureMap& map,
@@ -301,7 +302,7 @@ class TaskPasses {
   const Matrix& squares() const { return squares_; }    // columns x tasks
   const Matrix& products() const { return products_; }  // of the scaled columns, x outputs
   double scale() const { return scale_; }
-  // One task below the other.
+  // The values of all tasks, one below the other.
   Matrix Values() const {
     Index rows = 0;
     for (const TaskPoint& point : points_) {

@@ -6,7 +6,7 @@
 namespace mercer::infinite_features {
 namespace {
 
-// The arrays of a witness; false when they do not fit each other.
+// The arrays of a witness.
 struct Listed {
   const Matrix* parameters;
   const Matrix* scales;
@@ -38,8 +38,9 @@ bool SameRows(const std::vector<TaskData>& before, const std::vector<TaskData>& 
 
 }  // namespace
 
-// The features that a solution on the same rows has weights for, as many as there is room for. On other rows the scales of the columns
-// would differ; features that are given in advance enter anyway; and filters may lie outside of the range that is searched now.
+// The features that a solution on the same rows has weights for, as many as there is room for. On
+// other rows the scales of the columns would differ; features that are given in advance enter
+// anyway; and filters may lie outside of the range that is searched now.
 void InfiniteFeaturesLearner::TakeOver(const WarmStart& warm_start) {
   const Index outputs = num_outputs();
   const auto tables = static_cast<Index>(tables_.size());

@@ -21,7 +21,7 @@
 namespace mercer::kernel_ridge {
 namespace {
 
-// Nothing until solved, then the whole solution.
+// The state: nothing until solved, then the whole solution.
 struct Solution {
   Vector dual;
   double bias = 0;
@@ -33,7 +33,7 @@ class KernelRidgeLearner : public Learner {
  public:
   explicit KernelRidgeLearner(const KernelRidgeOptions& options) : options_(options) {}
 
-  // A warm start would not help: the solution is direct.
+  // A warm start is of no use: the solution is direct.
   absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
     MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
     problem_ = &problem;

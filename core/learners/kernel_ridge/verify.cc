@@ -11,7 +11,7 @@
 namespace mercer::kernel_ridge {
 namespace {
 
-// The nearest dual of sum 0 that leaves rows of cost 0 out.
+// The nearest dual whose sum is 0, and which leaves rows of cost 0 out.
 Vector MakeFeasible(const Vector& dual, const Vector& costs) {
   const Vector counts = (costs.array() > 0).cast<double>();
   Vector feasible = dual.cwiseProduct(counts);

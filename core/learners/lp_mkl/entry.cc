@@ -51,7 +51,8 @@ size_t EstimateMemory(const LpMklOptions& options, const ProblemShape& shape) {
       .value();
 }
 
-// Newton systems of a run, each as a share of one of all rows. Compared with counts at C = 1 and 1000 only.
+// Newton systems of a run, each as a share of one of all rows. Compared with counts at C = 1 and
+// 1000 only.
 double CountCurvedSystems(const LpMklOptions& options, double svms) {
   const double digits = std::max(0.0, std::log10(options.C));
   switch (options.loss) {
@@ -64,8 +65,8 @@ double CountCurvedSystems(const LpMklOptions& options, double svms) {
   }
 }
 
-// A fit to Gaussian kernels on noisy classes: 8 SVMs for p = 1, 4 for p = 2, 3 for p = 4. The closed form of the weights takes several
-// times as many.
+// A fit to Gaussian kernels on noisy classes: 8 SVMs for p = 1, 4 for p = 2, 3 for p = 4. The
+// closed form of the weights takes several times as many.
 double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
   if (shape.kernels == 1 || std::isinf(options.p)) {
     return 1;
@@ -75,8 +76,8 @@ double CountSvms(const LpMklOptions& options, const ProblemShape& shape) {
   return (2 + 5 / options.p + many) * (options.outer_loop == OuterLoopChoice::kAlternation ? 4 : 1);
 }
 
-// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems of a tenth of the rows, or those
-// of a loss with a curvature.
+// Factors of all rows on a joint basis, which the verifier makes anew, and about 60 Newton systems
+// of a tenth of the rows, or those of a loss with a curvature.
 LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr double kSampledRows = 3000;
   constexpr double kSampleProducts = 8;
@@ -115,7 +116,8 @@ LearnerWork EstimateLowRankWork(const LpMklOptions& options, const ProblemShape&
   return work;
 }
 
-// Pair steps that read and write all products, rows of all kernels once, and products for the certificates.
+// Pair steps that read and write all products, rows of all kernels once, and products for the
+// certificates.
 LearnerWork EstimateJointWork(const LpMklOptions& options, const ProblemShape& shape) {
   constexpr double kNumbersOfStep = 10;
   const double kernels = static_cast<double>(shape.kernels);
@@ -143,8 +145,8 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   work.training[WorkKind::kFamilies] = 1;
   const bool fixed = shape.kernels == 1 || std::isinf(options.p);
   const double svms = CountSvms(options, shape);
-  // A combination, and only the support vectors' rows and columns in the forms; in a Newton step of the weights the
-  // products of the support vectors with the free ones among them.
+  // A combination, and only the support vectors' rows and columns in the forms; in a Newton step of
+  // the weights the products of the support vectors with the free ones among them.
   const bool newton = !fixed && options.outer_loop == OuterLoopChoice::kNewton;
   const double passes = svms * 1.6 + (newton ? 0.4 * std::max(0.0, svms - 3) : 0.0);
   const double values = passes * CountPassValues(shape, kernels);
@@ -161,7 +163,8 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
     work.training[WorkKind::kEntries] += systems * 10 * CountPairs(shape);
     return work;
   }
-  // Weights within |w|_p <= 1 are n^(-1/p) when they are equal; every SVM begins at the solution before it.
+  // Weights within |w|_p <= 1 are n^(-1/p) when they are equal; every SVM begins at the solution
+  // before it.
   const double sum = fixed ? kernels : std::pow(kernels, 1 - 1 / options.p);
   WorkCount smo = SmoWork(shape, options.C, sum);
   smo[WorkKind::kPairSteps] *= fixed ? 1 : 2;

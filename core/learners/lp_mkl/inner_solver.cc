@@ -38,7 +38,8 @@ ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shap
   const ByteCount number(sizeof(double));
   switch (options.inner_solver) {
     case InnerSolverChoice::kGfb:
-      // A copy of the dual per kernel, saved and before and after an iteration, and the products of all kernels.
+      // The split form keeps a copy of the dual for each kernel, saved and before and after an
+      // iteration, and the products of all kernels.
       return ByteCount(7) * (ByteCount(shape.kernels) + ByteCount(2)) * rows * number;
     case InnerSolverChoice::kCoordinateDescent:
       return ByteCount(FactorRows::Bytes(shape.rows, rank));
@@ -60,7 +61,8 @@ absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual
   relative_gap_ = relative_gap;
   smo_ = nullptr;
   solver_ = nullptr;
-  // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method reads but a few times.
+  // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method
+  // reads but a few times.
   const bool smo = choice_ == InnerSolverChoice::kSmo ||
                    (choice_ == InnerSolverChoice::kAuto && !prefers_newton_ &&
                     !kernel.Factored().has_value() && problem_.loss->is_piecewise_linear());

@@ -1,6 +1,7 @@
-// The SVM of fixed kernel weights: SMO, a solver of iterations on all samples (Newton and, for kernels of low rank, the others), or
-// SMO within a budget of pair steps followed by Newton. Once a problem has exhausted SMO's budget, later ones start with Newton. Losses
-// with a curvature are Newton's from the beginning.
+// The SVM of fixed kernel weights: SMO, a solver of iterations on all samples (Newton and, for
+// kernels of low rank, the others), or SMO within a budget of pair steps followed by Newton. Once a
+// problem has exhausted SMO's budget, later ones start with Newton. Losses with a curvature are
+// Newton's from the beginning.
 #pragma once
 
 #include <memory>
@@ -27,12 +28,13 @@ struct InnerProblem {
   Vector costs;
 };
 
-// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features; for which losses they are
-// loss_choice.h knows. Errors: kInvalidArgument naming the field "inner_solver".
+// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit
+// features; for which losses they are loss_choice.h knows. Errors: kInvalidArgument naming the
+// field "inner_solver".
 absl::Status CheckInnerSolver(const LpMklOptions& options);
 
-// Upper bound on what the choice adds to the vectors of one number per row that every solver of kernels of low rank has: a joint basis
-// has up to `rank` columns.
+// Upper bound on what the choice adds to the vectors of one number per row that every solver of
+// kernels of low rank has: a joint basis has up to `rank` columns.
 ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shape, Index rank);
 
 class InnerSolver {
@@ -44,7 +46,7 @@ class InnerSolver {
   // `scores` (empty: unknown).
   absl::Status Start(const KernelOperator& kernel, const Vector& dual, const Vector& scores,
                      double relative_gap, RunContext& context);
-  // About 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
+  // Does about 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
   // Load, with a point that is still feasible.
   absl::Status Step(RunContext& context);
 

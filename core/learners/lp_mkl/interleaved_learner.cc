@@ -93,18 +93,18 @@ absl::Status InterleavedLpMklLearner::Advance(RunContext& context) {
       state_.goal = 0.3 * std::max(state_.best.gap, 0.0);  // should the run go on
     }
     MERCER_RETURN_IF_ERROR(MoveWeights(context));
-    // The combination of all kernels.
+    // A change of the weights costs the combination of all kernels.
     const auto rank = static_cast<double>(kernels_.low_rank->joint_rank());
     work += 2.0 * rank * rank * static_cast<double>(kernels_.low_rank->num_features());
     if (reached) {
       return absl::OkStatus();
     }
   }
-  // What a run that ends here gives, and what is shown of it.
+  // The bounds are computed now: they are what a run that ends here gives, and what is shown of it.
   return state_.stop.has_value() || work_.solver->done() ? absl::OkStatus() : Certify(context);
 }
 
-// Bounds of the whole problem at the solver's dual, with the present weights.
+// Computes the bounds of the whole problem at the solver's dual, with the present weights.
 absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
   const Vector& dual = work_.solver->dual();
   Matrix energies(kernels_.family->num_kernels(), 1);
@@ -139,8 +139,8 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The closed form of the weights for the function of the subproblem, and the solver on their kernel. Where rounding lets the norm of
-// the function grow, weights stay.
+// Moves the weights to the closed form for the function of the subproblem, and the solver to their
+// kernel. Where rounding lets the norm of the function grow, weights stay.
 absl::Status InterleavedLpMklLearner::MoveWeights(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Vector parts,
                           kernels_.low_rank->PartNorms(work_.solver->FunctionInMetric(), context));

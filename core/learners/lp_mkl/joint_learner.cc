@@ -85,7 +85,8 @@ absl::StatusOr<StepReport> JointLpMklLearner::Step(RunContext& context) {
     goal_ = 0.3 * std::clamp(solver_->best().certificate.RelativeGap(), 0.0, goal_);
     solver_->set_relative_gap(goal_);
   }
-  // To the end of the slice that a step before may have been cut short in.
+  // A step goes on to the end of its slice, also of one that a step before was cut short in, so
+  // that slices do not depend on interruptions.
   const int64_t slice = SliceIterations();
   MERCER_RETURN_IF_ERROR(solver_->Step(slice - solver_->iterations() % slice, context));
   saved_ = Serialize();

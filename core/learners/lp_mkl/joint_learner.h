@@ -1,9 +1,12 @@
-// lp-norm MKL whose weights and dual move together: the option outer_loop = smo_mkl. The problem is that of lp_mkl.h.
+// lp-norm MKL whose weights and dual move together: the option outer_loop = smo_mkl. The problem is
+// that of lp_mkl.h.
 //
-// Method       Pair steps on the joint dual (core/solvers/smo_mkl.h), 1.000001 <= p < inf, exact kernels, hinge or epsilon-insensitive loss.
-// Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included, at every step.
-// Cost         Iterations as of SMO for one SVM, each a few passes over n x m numbers. A baseline: tests/bench/lp_mkl_bench.cc
-//              compares it with the outer loops of lp_mkl.h.
+// Method       Pair steps on the joint dual (core/solvers/smo_mkl.h), 1.000001 <= p < inf, exact
+//              kernels, hinge or epsilon-insensitive loss.
+// Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
+//              at every step.
+// Cost         Iterations as of SMO for one SVM, each a few passes over n x m numbers. A baseline:
+//              tests/bench/lp_mkl_bench.cc compares it with the outer loops of lp_mkl.h.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,8 @@
 namespace mercer::lp_mkl {
 namespace {
 
-// Sets of columns that are not worth computing distances of twice, square blocks included.
+// The number of sets of columns whose distances are not worth computing twice, square blocks
+// included.
 absl::StatusOr<Index> CountWideSources(const std::vector<KernelSpec>& kernels,
                                        const PreparedData& inputs, const RunContext& context) {
   const SourceFinder finder(inputs);
@@ -44,7 +45,7 @@ Index FeaturesOfKernel(const LpMklOptions& options, Index rows) {
   return options.rank > 0 ? std::min<Index>(options.rank, landmarks) : landmarks;
 }
 
-// As known before a run.
+// The most columns that the joint basis may have, as far as that is known before a run.
 Index MostColumns(const LpMklOptions& options, Index rows, Index kernels, Index wide_sources) {
   const ByteCount features = ByteCount(kernels) * ByteCount(FeaturesOfKernel(options, rows));
   constexpr size_t kMost = std::numeric_limits<Index>::max();
@@ -96,7 +97,8 @@ absl::StatusOr<std::shared_ptr<const LpMklKernels>> MakeLowRank(const LpMklOptio
   return std::shared_ptr<const LpMklKernels>(std::move(kernels));
 }
 
-// Names all that the kernels of low rank are a function of; empty when the content of the inputs has no name.
+// Names all that the kernels of low rank are a function of; empty when the content of the inputs
+// has no name.
 std::string LowRankKey(const LpMklOptions& options, const TrainingProblem& problem) {
   const TaskData& task = problem.tasks[0];
   if (task.inputs->cache_key.empty()) {
@@ -127,7 +129,8 @@ LowRankShape ShapeOf(const LpMklOptions& options, Index rows, Index kernels, Ind
           .max_columns = max_columns};
 }
 
-// Of tables, in memory at a time: the sample of the joint basis or that of the landmarks, and landmarks of learner and verifier.
+// How many rows of tables are in memory at a time: the sample of the joint basis or that of the
+// landmarks, and landmarks of learner and verifier.
 Index SampledRows(const LpMklOptions& options, Index rows) {
   constexpr Index kBasisSample = 4000;
   const Index landmarks = std::min<Index>(options.landmarks, rows);
@@ -135,7 +138,8 @@ Index SampledRows(const LpMklOptions& options, Index rows) {
   return std::max(std::min(rows, kBasisSample), sample) + 4 * landmarks;
 }
 
-// The landmarks as a basis of a model: of rows only their numbers and what the kernels read.
+// The landmarks as a basis of a model; where they are rows, by their numbers and what the kernels
+// read of them.
 Basis BasisOf(const Landmarks& landmarks, const TrainingProblem& problem) {
   Basis basis;
   for (const Index row : landmarks.rows) {
@@ -250,8 +254,8 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   const LowRankShape low_rank =
       ShapeOf(options, shape.rows, shape.kernels,
               MostColumns(options, shape.rows, shape.kernels, shape.sources));
-  // Training rows that are not all rows are copied where the table is; samples and landmarks are in memory, and so are the columns of
-  // theirs that kernels on some columns read.
+  // Training rows that are not all rows are copied where the table is; samples and landmarks are in
+  // memory, and so are the columns of theirs that kernels on some columns read.
   const ByteCount inputs =
       (ByteCount(shape.rows) * ByteCount(shape.columns - shape.columns_in_files) +
        ByteCount(SampledRows(options, shape.rows)) *

@@ -23,13 +23,15 @@ struct LpMklKernels {
   Landmarks landmarks;                            // of a family of low rank
 };
 
-// Kernels of low rank read columns of features: a square block holds a value of every pair of rows, and has the memory already that
-// they save. Errors: kInvalidArgument naming the field "approximation".
+// Kernels of low rank read columns of features: a square block holds a value of every pair of rows,
+// and has the memory already that they save. Errors: kInvalidArgument naming the field
+// "approximation".
 absl::Status CheckApproximation(const LpMklOptions& options,
                                 const std::vector<KernelSpec>& kernels);
 
-// The same for equal options, data and seed of the problem. Kernels of low rank are kept in the context's cache, where the other outputs
-// of a run and its verifier find them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
+// Makes the kernels; the same ones for equal options, data and seed of the problem. Kernels of low
+// rank are kept in the context's cache, where the other outputs of a run and its verifier find
+// them. Errors: kInvalidArgument naming "kernels[k]", kCancelled.
 absl::StatusOr<LpMklKernels> MakeLpMklKernels(const LpMklOptions& options,
                                               const TrainingProblem& problem, RunContext& context);
 
@@ -40,7 +42,8 @@ struct KernelCombination {
   double bias;
 };
 
-// It as a model, over support vectors or over landmarks, with its witness. Errors: kCancelled.
+// The combination as a model, over support vectors or over landmarks, with its witness. Errors:
+// kCancelled.
 absl::StatusOr<TrainedPoint> MakeLpMklPoint(const LpMklKernels& kernels,
                                             const TrainingProblem& problem,
                                             const KernelCombination& combination,
@@ -51,8 +54,8 @@ absl::StatusOr<TrainedPoint> MakeConstantLpMklPoint(const TrainingProblem& probl
                                                     const LossView& view, double p,
                                                     const RunContext& context);
 
-// Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them, and of the verifier's kernels, which
-// it makes while there are the learner's.
+// Upper bound on the bytes of the learner's kernels of low rank, of what its solver adds to them,
+// and of the verifier's kernels, which it makes while there are the learner's.
 ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape);
 
 // Upper bound on the rows that the bases of models of all outputs hold; none for exact kernels.

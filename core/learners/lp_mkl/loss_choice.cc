@@ -29,8 +29,8 @@ LossKind KindOf(LossChoice choice, TargetKind kind) {
   return kind == TargetKind::kClassification ? LossKind::kHinge : LossKind::kEpsilonInsensitive;
 }
 
-// 300 rows take 3e5 pair steps to a gap of 1e-4 at p = 1 + 1e-5 and ten times as many at a tenth of the distance from 1, where the
-// dual has a kink; a run takes 1e7 at the most.
+// 300 rows take 3e5 pair steps to a gap of 1e-4 at p = 1 + 1e-5 and ten times as many at a tenth of
+// the distance from 1, where the dual has a kink; a run takes 1e7 at the most.
 constexpr double kLeastSmoMklP = 1.000001;
 
 // The loops that move dual and weights together.

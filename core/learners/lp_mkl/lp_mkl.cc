@@ -16,10 +16,12 @@ namespace mercer::lp_mkl {
 namespace {
 
 constexpr double kFirstInnerGap = 0.1;
-constexpr double kInnerGapShare =
-    0.1;  // of the gap of the whole problem, and of its part due to the weights
+// The gap that the next SVM is solved to, as a share of the gap of the whole problem, or of its
+// part due to the weights (docs/mathematics/lp_mkl.md, section 3).
+constexpr double kInnerGapShare = 0.1;
 constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
-// Below rounding: a start within it would pass for the solution, and its energies with it.
+// The least gap that an SVM of a loss with a curvature is solved to. It is below rounding: a start
+// within a larger one would pass for the solution, and its energies with it.
 constexpr double kLeastCurvedGap = 1e-17;
 constexpr double kRetreat = 0.4;
 constexpr int64_t kMaxReductions = 3;
@@ -58,7 +60,8 @@ void LpMklLearner::ReadWarmStart(const WarmStart& warm_start) {
   const Matrix* weights = warm_start.point->witness.FindArray("weights");
   if (!HasFixedWeights() && weights != nullptr && weights->rows() == state_.weights.size() &&
       weights->cols() == 1) {
-    // A small share of uniform weights: no kernel starts at zero.
+    // A small share of uniform weights is mixed in, so that no kernel starts at zero, where p = 1
+    // would leave it.
     const Vector mixed = 0.99 * weights->col(0) + 0.01 * state_.weights;
     const double norm = LpNorm(mixed, options_.p);
     if (norm > 0 && mixed.allFinite() && mixed.minCoeff() >= 0) {
@@ -72,7 +75,7 @@ void LpMklLearner::ReadWarmStart(const WarmStart& warm_start) {
   }
 }
 
-// The weights are known: p = inf, or one kernel.
+// Whether the weights are known: for p = inf all are 1, and so is that of a single kernel.
 bool LpMklLearner::HasFixedWeights() const {
   return std::isinf(options_.p) || problem_->kernels.size() == 1;
 }
@@ -165,8 +168,8 @@ void LpMklLearner::Remember(const PointBounds& bounds) {
   }
 }
 
-// The last step of the weights raised the optimum: a shorter one, in the end the closed form, which
-// cannot.
+// The last step of the weights raised the optimum. A step of Newton's method is shortened, three
+// times at the most; after that the closed form takes its place, which cannot raise it.
 absl::Status LpMklLearner::RetreatWeights(const RunContext& context) {
   LastWeights& last = state_.last;
   const WeightStepInput input{*kernels_.family, *kernel_,      options_.p, last.weights,
@@ -186,13 +189,14 @@ absl::Status LpMklLearner::RetreatWeights(const RunContext& context) {
   return RescaleDual(context);
 }
 
-// Its model is poor here: it is tried again after as many steps as there were, so that the others
-// alone would hardly have been faster.
+// Newton's model is poor here: the method is tried again after as many steps as there were, so that
+// the others alone would hardly have been faster.
 void LpMklLearner::PostponeNewton() {
   state_.newton_from = 2 * std::max(state_.outer, kOverRelaxedSteps);
 }
 
-// The best multiple of the dual for the SVM of the new weights, whose quadratic form is known.
+// Replaces the dual by its best multiple for the SVM of the new weights, whose quadratic form is
+// known from the energies.
 absl::Status LpMklLearner::RescaleDual(const RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const DualRay ray,
                           MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs, state_.dual,
@@ -204,9 +208,11 @@ absl::Status LpMklLearner::RescaleDual(const RunContext& context) {
   return absl::OkStatus();
 }
 
-// Energies are as exact as the square root of the inner gap for a loss with a curvature. Where the bounds depend on their maximum, p
-// near 1, a start within a share of the gap would be taken for the solution, and the weights would follow energies of the weights
-// before. Newton's method squares its error with every step, so that the square of the gap costs a step more.
+// The gap to which the next SVM is solved. Energies are as exact as the square root of the inner
+// gap for a loss with a curvature. Where the bounds depend on their maximum, p near 1, a start
+// within a share of the gap would be taken for the solution, and the weights would follow energies
+// of the weights before. Newton's method squares its error with every step, so that the square of
+// the gap costs a step more.
 double LpMklLearner::NextInnerGap(double gap) const {
   if (svm_.loss->is_piecewise_linear()) {
     return std::max(std::min(state_.inner_gap, kInnerGapShare * gap),
@@ -280,7 +286,7 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
     return MakeLpMklPoint(kernels_, *problem_,
                           {state_.best.weights, state_.best.dual, state_.best.bias}, context);
   }
-  // The first SVM has not come to its end: its dual so far, with the best bias.
+  // The first SVM has not come to its end: its dual so far, with the best bias, is a function, too.
   if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_->has_point()) {
     return absl::FailedPreconditionError("no SVM has been begun yet");
   }

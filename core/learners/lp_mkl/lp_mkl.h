@@ -1,9 +1,11 @@
-// Problem      min_{f, b, d} 1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b), f = sum_k
+// Problem      min_{f, b, d}  1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b),  f = sum_k
 //              f_k, d >= 0, |d|_p <= 1, 1 <= p <= inf; l the hinge, the squared hinge or the
 //              logistic loss (classification), the epsilon-insensitive or the square loss
-//              (regression), as core/objectives has them, without factors 1/2. Dual: max sum_i
-//              -conjugate_i(-a_i) - 1/2 |s(a)|_q, s_k = a'K_k a, sum a = 0, q = p / (p - 1).
-// Source       The specification of lp-norm MKL, sections (a), (b1), (b7), (c), (d).
+//              (regression), as core/objectives has them, without factors 1/2.
+//              Dual: max  sum_i -conjugate_i(-a_i) - 1/2 |s(a)|_q,  s_k = a'K_k a, sum a = 0,
+//              q = p / (p - 1).
+// Source       Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011)
+//              953-997; docs/mathematics/lp_mkl.md, sections 1 to 6.
 // Notation     d -> weights, a -> dual (signed), s -> energies; f_k = d_k K_k a.
 // Method       SVMs of fixed weights to an adaptive accuracy, each from the last solution; weights
 //              by two over-relaxed steps, then by Newton's method on the optimum as a function of
@@ -14,7 +16,7 @@
 // Cost         Per SVM one combination of kernels, all energies, and the solver's steps; 3 to 12
 //              SVMs.
 // Verified by  tests/core/learners/lp_mkl: fixtures of an independent cone solver, and the
-//              properties of the specification, section (i).
+//              properties of docs/mathematics/lp_mkl.md, section 10.
 #pragma once
 
 #include <memory>

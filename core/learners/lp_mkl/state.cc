@@ -10,7 +10,8 @@
 namespace mercer::lp_mkl {
 namespace {
 
-// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have other bits.
+// The version of the state. States of solvers for kernels of low rank are in terms of factors that
+// are made anew: 4 since these have other bits.
 uint64_t StateVersion(const LpMklOptions& options) {
   return options.approximation == Approximation::kNystrom ? 4 : 3;
 }
@@ -78,7 +79,8 @@ absl::Status LpMklLearner::Deserialize(std::string_view bytes, RunContext& conte
   const uint8_t reason = reader.ReadUint8();
   const Index kernels = static_cast<Index>(problem_->kernels.size());
   const Index rows = svm_.targets.size();
-  // Weights that were left are whole, or none were: then no optimum is above their bound.
+  // The weights that were left must be whole, or there must be none, and then no bound of an
+  // optimum.
   const bool left = state.last.weights.size() == kernels && state.last.dual.size() == rows &&
                     state.last.energies.size() == kernels;
   const bool first = state.last.weights.size() + state.last.dual.size() == 0 &&

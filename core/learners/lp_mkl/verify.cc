@@ -40,7 +40,8 @@ absl::StatusOr<Point> ReadPoint(const LpMklOptions& options, const TrainingProbl
   MERCER_ASSIGN_OR_RETURN(SingleTaskPoint read, ReadSingleTaskPoint(problem, witness));
   Point point{task.targets.col(0), options.C * task.costs, weights->col(0), std::move(read.dual),
               read.bias};
-  // |d|_p <= 1 up to rounding; largest ratio taken out so that no power overflows.
+  // Whether |d|_p <= 1 up to rounding. The largest weight is divided out first, so that no power
+  // overflows.
   const double largest = point.weights.maxCoeff();
   const double norm =
       std::isinf(options.p) || largest == 0
@@ -73,8 +74,8 @@ double HalfSquaredNorm(const Vector& norms, double p) {
   return 0.5 * largest * largest * std::pow((norms / largest).array().pow(r).sum(), 2.0 / r);
 }
 
-// The specification of lp-norm MKL, section (d): an energy below -1e-8 a'a max_i K_k(i, i) is no
-// rounding, and the bounds would mean nothing.
+// An energy below -1e-8 a'a max_i K_k(i, i) is no rounding: the matrix is no kernel, and the bounds
+// would mean nothing (docs/mathematics/README.md, section 3).
 absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, const Matrix& energies,
                            RunContext& context) {
   Matrix diagonal(family.size(), 1);
@@ -95,8 +96,8 @@ absl::Status CheckEnergies(const KernelFamily& family, const Matrix& duals, cons
   return absl::OkStatus();
 }
 
-// What the rounding of a value is small against. Factors are stored in single precision: a function on landmarks, in double
-// precision, differs from that of the witness by as much.
+// The size against which rounding of a value is small. Factors are stored in single precision, so
+// that a function on landmarks, in double precision, differs from that of the witness by as much.
 absl::StatusOr<double> FunctionScale(const LpMklKernels& kernels, const Point& point,
                                      RunContext& context) {
   constexpr double kSingleOverTolerance = 0x1p-22 / kFunctionTolerance;
@@ -139,7 +140,8 @@ absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const 
       std::min(1.0, LargestScaleInBox(loss, point.targets, point.costs, point.dual));
   Vector feasible = shrink * point.dual;
   loss.RepairDual(point.targets, point.costs, true, feasible);
-  // When that changes no more than rounding, the energies follow from those of the function.
+  // When making the dual feasible changes no more than rounding, its energies follow from those of
+  // the function, which saves a pass over the pairs of rows.
   const double change = (shrink * point.dual - feasible).cwiseAbs().maxCoeff();
   const bool same = change <= 1e-12 * feasible.cwiseAbs().maxCoeff();
   Matrix duals(point.dual.size(), 2);
@@ -166,9 +168,10 @@ absl::StatusOr<BoundedPoint> BoundWithKernels(double p, const Loss& loss, const 
   return bounded;
 }
 
-// How far the function is from the optimum with the kernels themselves: the bounds of that problem at the same dual variables and
-// weights, of which the function g differs from the model at most by value_difference at the training rows. For p > 1 the objective
-// is strongly convex in the norm |f|^2 = (sum_k |f_k|^r)^(2/r), so that |g - g*| <= sqrt(2 gap / (r - 1)).
+// How far the function is from the optimum with the kernels themselves: the bounds of that problem
+// at the same dual variables and weights, of which the function g differs from the model at most by
+// value_difference at the training rows. For p > 1 the objective is strongly convex in the norm
+// |f|^2 = (sum_k |f_k|^r)^(2/r), so that |g - g*| <= sqrt(2 gap / (r - 1)).
 absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(LpMklOptions options,
                                                             const TrainingProblem& problem,
                                                             const Loss& loss, const Point& point,
@@ -183,7 +186,8 @@ absl::StatusOr<std::vector<Metric>> CompareWithExactKernels(LpMklOptions options
       {"exact_kernels.value_difference",
        problem.unit.deviation * (exact.scores - scores).cwiseAbs().maxCoeff()}};
   if (options.p > 1 && exact.half_squared_norm > 0) {
-    // r - 1, without the digits that the difference loses where p is next to 1.
+    // The modulus r - 1 = (p - 1) / (p + 1) of strong convexity, without the digits that the
+    // difference loses where p is next to 1.
     const double modulus = std::isinf(options.p) ? 1.0 : (options.p - 1) / (options.p + 1);
     const double gap = std::max(exact.certificate.gap(), 0.0);
     metrics.push_back(

@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t kStateVersion = 1;
 constexpr double kSliceEntries = 4e8;  // kernel entries read per step, about 0.2 s
 constexpr int64_t kMinSlice = 100;     // iterations
-constexpr double kGoOnFactor =
-    0.2;  // of the solver's gap, when its function missed the one asked for
+// The solver's next goal as a share of its gap, when its function missed the one asked for.
+constexpr double kGoOnFactor = 0.2;
 constexpr double kLeastGoal = 1e-16;
 
 StopReason ReasonOf(SmoStop stop) {
@@ -109,12 +109,13 @@ int64_t SvmLearner::SliceIterations() const {
   if (slice_iterations_ > 0) {
     return slice_iterations_;
   }
-  // An iteration reads two columns and two vectors.
+  // A slice has as many iterations as make about 0.2 s: each reads two columns and two vectors.
   return std::max(kMinSlice, static_cast<int64_t>(
                                  kSliceEntries / (4.0 * static_cast<double>(svm_.targets.size()))));
 }
 
-// Of the function as it stands.
+// The relative gap of the function as it stands, without the multiples that the solver's
+// certificate may take.
 double SvmLearner::Accuracy() const {
   return RelativeGap(solver_->certificate().unscaled_primal, solver_->certificate().dual);
 }

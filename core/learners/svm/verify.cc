@@ -27,8 +27,8 @@ absl::StatusOr<Verification> Verify(const SvmOptions& options, const TrainingPro
 
   MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<KernelFamily> family,
                           MakeExactKernelFamily(task.inputs, task.rows, problem.kernels, context));
-  // The function of the model, and the feasible dual; the same but for rounding when the learner
-  // did its work.
+  // The dual of the model's function, and the feasible one: the same but for rounding when the
+  // learner did its work, and then one product serves both.
   const Index columns = feasible == point.dual ? 1 : 2;
   Matrix duals(feasible.size(), columns);
   duals.col(0) = point.dual;
