@@ -12,8 +12,8 @@
 namespace mercer {
 
 // Sorts as std::sort does, but by short pieces that are merged pair by pair, so that a long sort
-// can be cancelled. The order of equal values depends on nothing but the input. Errors: kCancelled, with
-// the values in any order.
+// can be cancelled. The order of equal values depends on nothing but the input. Errors: kCancelled,
+// with the values in any order.
 template <typename Value, typename Less>
 absl::Status SortPolled(std::vector<Value>& values, const Less& less, const RunContext& context) {
   constexpr size_t kPiece = size_t{1} << 16;  // some milliseconds
