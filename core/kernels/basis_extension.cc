@@ -21,7 +21,7 @@ struct Sample {
   Matrix others;  // of the kernels that the basis is not about: features x rows
 };
 
-// sum over the columns of |values|^2, entry by entry.
+// The sum over the columns of |values|^2, for each row.
 Vector RowEnergies(const Matrix& values) {
   Vector sums = Vector::Zero(values.rows());
   for (Index c = 0; c < values.cols(); ++c) {
@@ -30,7 +30,8 @@ Vector RowEnergies(const Matrix& values) {
   return sums;
 }
 
-// The mean over kernels of the lost energy of their features as a share of all.
+// The share of the features' energy that is lost: the mean over kernels, so that every kernel
+// counts the same.
 double MeanShare(const NystromFeatures& features, const Vector& energies, const Vector& lost) {
   double share = 0;
   Index kernels = 0;
@@ -60,7 +61,8 @@ class BasisExtender {
     return sample;
   }
 
-  // V Q (Q'Q)^-1, the columns of Q scaled to norm 1 meanwhile; `share` is lost.
+  // The least squares fit V Q (Q'Q)^-1 of the features V by the basis Q, the columns of Q scaled to
+  // norm 1 meanwhile; `share` is what it leaves out.
   absl::StatusOr<Matrix> Fit(const Sample& sample, double& share, RunContext& context) const {
     const Index rank = sample.joint.cols();
     const Vector inverse = sample.joint.colwise().norm().transpose().unaryExpr(
@@ -94,7 +96,7 @@ class BasisExtender {
   const JointBasis& basis_;
 };
 
-// The rows of `part`, which is about some kernels, at their places among those of all.
+// Puts the rows of `part`, which is about some kernels, at their places among those of all.
 void Place(const NystromFeatures& features, const std::vector<Index>& kernels, const Matrix& part,
            Matrix& all) {
   Index row = 0;

@@ -7,7 +7,7 @@
 
 namespace mercer {
 
-// `value` must be below 2^31.
+// The size as BLAS takes it; `value` must be below 2^31.
 inline blasint BlasInt(Index value) { return static_cast<blasint>(value); }
 
 }  // namespace mercer

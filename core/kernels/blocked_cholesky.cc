@@ -34,7 +34,7 @@ void UpdateColumns(MatrixRef a, Index k, Index width, Index begin, Index end,
   }
 }
 
-// x <- L^{-1} x or L^{-T} x, panel by panel, for some of the right-hand sides.
+// Makes x <- L^{-1} x or L^{-T} x, panel by panel, for some of the right-hand sides.
 void Substitute(const ConstMatrixRef& factor, bool transposed, MatrixRef x,
                 const RunContext& context) {
   const Index n = factor.rows();
@@ -72,7 +72,8 @@ absl::Status FactorCholesky(MatrixRef a, RunContext& context) {
     const Index width = std::min(kCholeskyPanel, n - k);
     Matrix diagonal = a.block(k, k, width, width);
     const Eigen::LLT<Eigen::Ref<Matrix>> llt(diagonal);
-    // A NaN compares as no bad pivot; it reaches the factor's diagonal all the same.
+    // The comparison of pivots does not see a NaN; it reaches the factor's diagonal all the same,
+    // and is looked for there.
     if (llt.info() != Eigen::Success || !diagonal.diagonal().allFinite()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the matrix is not positive definite: a pivot among rows ", k + 1, " to ",

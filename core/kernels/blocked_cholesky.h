@@ -15,10 +15,12 @@ namespace mercer {
 // definite in double precision, kCancelled; both leave `a` damaged.
 absl::Status FactorCholesky(MatrixRef a, RunContext& context);
 
-// x <- A^{-1} x, columns of n entries, from the factor of FactorCholesky. Errors: kCancelled.
+// Solves A x = b in place, for columns of n entries, from the factor of FactorCholesky. Errors:
+// kCancelled.
 absl::Status SolveCholesky(const ConstMatrixRef& factor, MatrixRef x, RunContext& context);
 
-// x <- x L^{-T}, rows of n entries, from the factor of FactorCholesky. Errors: kCancelled.
+// Makes x <- x L^{-T}, for rows of n entries, from the factor of FactorCholesky. Errors:
+// kCancelled.
 absl::Status SubstituteRows(const ConstMatrixRef& factor, MatrixRef x, RunContext& context);
 
 }  // namespace mercer

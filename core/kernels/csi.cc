@@ -16,13 +16,14 @@ constexpr double kLeastDiagonal = 1e-12;  // of the mean of the kernel's diagona
 constexpr double kLeastShare = 1e-12;     // of |c|^2: what is less of q is rounding
 constexpr double kConstant = 1e-24;       // of |Y|^2: targets that vary by less are constant
 
-// Rows of a block whose products with matrices of `columns` columns take so many multiplications at the most.
+// How many rows a block has so that its products with matrices of `columns` columns take about
+// kMultiplications.
 Index RowsOfBlock(Index columns) {
   constexpr Index kMultiplications = Index{1} << 26;  // some 20 ms
   return std::clamp<Index>(kMultiplications / std::max<Index>(1, columns * columns), 1, kPassRows);
 }
 
-// x -= a coefficients.
+// Subtracts a coefficients from x.
 absl::Status Subtract(const ConstMatrixRef& a, const Matrix& coefficients, MatrixRef x,
                       RunContext& context) {
   return ForRowBlocks(a.rows(), kPassRows, context, [&](Index begin, Index count) {
@@ -35,7 +36,8 @@ absl::StatusOr<Matrix> SymmetricGram(const ConstMatrixRef& a, RunContext& contex
   return Matrix(lower.selfadjointView<Eigen::Lower>());
 }
 
-// x <- (I - basis basis')x, twice, for orthogonality up to rounding.
+// Makes x orthogonal to the basis: x <- (I - basis basis')x, twice, for orthogonality up to
+// rounding.
 absl::Status Orthogonalize(const ConstMatrixRef& basis, MatrixRef x, RunContext& context) {
   for (int pass = 0; pass < 2; ++pass) {
     MERCER_ASSIGN_OR_RETURN(const Matrix coefficients, ProductOverRows(basis, x, context));
@@ -44,7 +46,8 @@ absl::Status Orthogonalize(const ConstMatrixRef& basis, MatrixRef x, RunContext&
   return absl::OkStatus();
 }
 
-// The symmetric orthogonal matrix I - factor direction direction' that turns a vector into its length, or less, at the last place.
+// A Householder reflection: the symmetric orthogonal matrix I - factor direction direction' that
+// turns a vector into one whose last entry alone is not 0.
 struct Reflection {
   Vector direction;
   double factor = 0;
@@ -176,7 +179,7 @@ absl::Status CsiFactor::Restore(const Progress& progress, RunContext& context) {
              : absl::InvalidArgumentError("this is no progress of this kernel");
 }
 
-// L grows by the column of `row` of what is left, and so does (I - Q Q')L.
+// Extends L by the column of `row` of what is left of the kernel, and (I - Q Q')L with it.
 absl::Status CsiFactor::AppendLookAhead(Index row, RunContext& context) {
   const Index size = progress_.look_ahead;
   Matrix column(rows(), 1);
@@ -195,7 +198,8 @@ absl::Status CsiFactor::AppendLookAhead(Index row, RunContext& context) {
   return absl::OkStatus();
 }
 
-// The residual column of row i is r = L v + e u, v = L(i, :)', e = e(i), u the unit vector of i, and c = r / sqrt(d(i)). So
+// The residual column of row i is r = L v + e u, v = L(i, :)', e = e(i), u the unit vector of i,
+// and c = r / sqrt(d(i)). So
 //   |r|^2 = v'L'L v + 2 e |v|^2 + e^2,   R'r = R'L v + e R(i, :)',
 //   |(I - Q Q')r|^2 = v'P'P v + 2 e P(i, :) v + e^2 (1 - |Q(i, :)|^2),   P = (I - Q Q')L.
 absl::StatusOr<CsiFactor::Candidate> CsiFactor::FindPivot(RunContext& context) const {
@@ -257,7 +261,9 @@ absl::Status CsiFactor::AppendPivot(Index row, RunContext& context) {
   return absl::OkStatus();
 }
 
-// L is turned so that its last column is all that it has at the row of the pivot: that column, the next one of G, leaves L L'.
+// Takes the pivot's column out of L. L is turned by a reflection, which leaves L L' as it is, so
+// that its last column is all that it has at the row of the pivot: that column, the next one of G,
+// is dropped.
 absl::Status CsiFactor::DropFromLookAhead(Index pivot, RunContext& context) {
   const Index size = progress_.look_ahead;
   if (size == 0) {
@@ -277,7 +283,8 @@ absl::Status CsiFactor::DropFromLookAhead(Index pivot, RunContext& context) {
   return absl::OkStatus();
 }
 
-// Extends Q by the newest column of G and takes that direction out of R and (I - Q Q')L.
+// Extends Q by the newest column of G and takes that direction out of R and of (I - Q Q')L. A
+// column that rounding alone keeps out of the span of Q adds nothing.
 absl::Status CsiFactor::Project(RunContext& context) {
   Matrix q = cholesky_.factor().rightCols<1>();
   const double length = q.norm();

@@ -1,21 +1,28 @@
-// CSI, Cholesky with side information: an incomplete Cholesky factor G of a kernel whose pivots are chosen greedily so that G
-// approximates the kernel K and, linearly, the targets Y. The next pivot lowers most
+// CSI, Cholesky with side information: an incomplete Cholesky factor G of a kernel whose pivots are
+// chosen greedily so that G approximates the kernel K and, linearly, the targets Y. The next pivot
+// lowers most
 //
 //   J(G) = (1 - kappa) / tr K  tr(K - G G')  +  kappa / |Yc|^2  min_{B, c} |Y - G B - 1 c'|^2,
 //
-// Yc = Y minus the means of its columns; J = 1 without columns. Targets that are constant leave nothing to predict: kappa counts as 0
-// then.
+// Yc = Y minus the means of its columns; J = 1 without columns. Targets that are constant leave
+// nothing to predict: kappa counts as 0 then.
 //
-// With c the column of G that a pivot adds, Q an orthonormal basis of the constants and G, q = (I - Q Q')c and R the residual of Y on
-// Q, J falls by (1 - kappa) / tr K |c|^2 + kappa / |Yc|^2 |R'q|^2 / |q|^2 exactly. For all rows at once that takes K - G G'; what is
-// used in place of it is L L' + diag(e), with L `look_ahead` further columns of pivoted Cholesky and e the diagonal that they leave,
-// which is exact as soon as L has full rank. The column that is then added, and J, are always exact.
+// With c the column of G that a pivot adds, Q an orthonormal basis of the constants and G,
+// q = (I - Q Q')c and R the residual of Y on Q, J falls by exactly
 //
-// Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40; the specification of learning with
-//              infinitely many features, section (b.11). Different from the paper: the diagonal e, without which rows that L does not
-//              see seem to predict as well as its best direction.
-// Guarantees   J never rises. Same bits for every number of threads, and for every save and restore.
-// Cost         Per pivot two columns of the kernel and O(n (look_ahead^2 + rank)) operations; memory n (2 rank + 2 look_ahead).
+//   (1 - kappa) / tr K |c|^2 + kappa / |Yc|^2 |R'q|^2 / |q|^2.
+//
+// For all rows at once that takes K - G G'; what is used in place of it is L L' + diag(e), with L
+// `look_ahead` further columns of pivoted Cholesky and e the diagonal that they leave, which is
+// exact as soon as L has full rank. The column that is then added, and J, are always exact.
+//
+// Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005,
+//              33-40; docs/mathematics/csi.md. Different from the paper: the diagonal e, without
+//              which rows that L does not see seem to predict as well as its best direction.
+// Guarantees   J never rises. Same bits for every number of threads, and for every save and
+//              restore.
+// Cost         Per pivot two columns of the kernel and O(n (look_ahead^2 + rank)) operations;
+//              memory n (2 rank + 2 look_ahead).
 #pragma once
 
 #include <utility>
@@ -41,8 +48,9 @@ struct CsiOptions {
 // Not thread-safe. After an error of Advance the object is of no use; Restore a new one.
 class CsiFactor {
  public:
-  // `targets`: n x any number. The kernel must outlive it. Errors: kInvalidArgument (sizes, targets that are not finite, options out of
-  // range, a kernel whose trace is 0 or not finite).
+  // Begins a factor. `targets` is n x any number. The kernel must outlive it. Errors:
+  // kInvalidArgument (sizes, targets that are not finite, options out of range, a kernel whose
+  // trace is 0 or not finite).
   static absl::StatusOr<CsiFactor> Make(const KernelColumns& kernel, ConstMatrixRef targets,
                                         const CsiOptions& options);
 
@@ -53,15 +61,17 @@ class CsiFactor {
     bool done = false;
   };
   const Progress& progress() const { return progress_; }
-  // A new factor as far as one with this progress: the same work without the choices. Errors: kInvalidArgument (no progress of this
-  // problem), kCancelled.
+  // A new factor as far as one with this progress: the same work without the choices. Errors:
+  // kInvalidArgument (no progress of this problem), kCancelled.
   absl::Status Restore(const Progress& progress, RunContext& context);
 
-  // One more column of L or one more pivot; nothing when done(). Errors: kCancelled, and kInvalidArgument with reason NOT_PSD.
+  // Adds one more column of L or one more pivot; nothing when done(). Errors: kCancelled, and
+  // kInvalidArgument with reason NOT_PSD.
   absl::Status Advance(RunContext& context);
-  // At max_columns, without a pivot of a diagonal above 1e-12 tr K / n, or by the tolerance.
+  // Whether the choice has ended: at max_columns, without a pivot of a diagonal above 1e-12 tr
+  // K / n, or by the tolerance.
   bool done() const { return progress_.done; }
-  // Multiplications of the next Advance, about, beside those of the kernel's columns.
+  // About how many multiplications the next Advance takes, beside those of the kernel's columns.
   double NextOperations() const;
 
   const IncompleteCholesky& cholesky() const { return cholesky_; }

@@ -95,7 +95,8 @@ struct WantedProducts {
   Index block;
 };
 
-// The same as BlockProducts for one entry: the pairs with its row lie along one strip, which is many times as fast as one to a row.
+// The same as BlockProducts for one entry: the pairs with its row lie along one strip, which is
+// many times as fast as one to a row.
 void LoneRowProducts(const ExactKernels& parts, const WantedProducts& wanted,
                      const LoneEntry& entry, RunContext& context, std::vector<double>& products) {
   const Selection& selection = wanted.selection;
@@ -178,8 +179,8 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
   const SupportColumns input = GatherSupport(grid, a);
   const std::vector<Selection> selections = SelectKernels(parts_, kernels);
   const std::vector<RowOffsets> requested = RequestedRows(grid, rows);
-  std::vector<std::vector<Index>> positions(
-      requested.size());  // of each block's rows in the request
+  // Of each block's rows in the request.
+  std::vector<std::vector<Index>> positions(requested.size());
   const Index num_rows = rows.empty() ? size() : static_cast<Index>(rows.size());
   for (Index p = 0; p < num_rows; ++p) {
     const Index row = rows.empty() ? p : rows[static_cast<size_t>(p)];

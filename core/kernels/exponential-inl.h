@@ -23,7 +23,7 @@ namespace mercer {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// For x <= 709 without NaN. Results below the smallest normal number are 0.
+// exp(x) for x <= 709 that is not NaN. Results below the smallest normal number are 0.
 template <class D, class V = hn::Vec<D>, hwy::EnableIf<sizeof(hn::TFromD<D>) == 8>* = nullptr>
 HWY_INLINE V ExpBounded(D d, V x) {
   const hn::RebindToSigned<D> di;
@@ -73,7 +73,7 @@ HWY_INLINE V ExpBounded(D d, V x) {
   return hn::IfThenElseZero(hn::Ge(x, smallest), result);
 }
 
-// For every x: infinity above the largest logarithm, NaN for NaN.
+// exp(x) for every x: infinity above the largest logarithm, NaN for NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpAny(D d, V x) {
   using T = hn::TFromD<D>;

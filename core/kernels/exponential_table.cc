@@ -35,8 +35,8 @@ HWY_INLINE void Locate(Tag d, const ExponentialGrid::Layout& layout, Register t,
   interval = hn::Min(hn::IfThenElseZero(hn::RebindMask(di, hn::Not(in_first)), leading),
                      hn::Set(di, layout.last_interval));
   const Integers low = hn::And(bits, hn::Set(di, (int64_t{1} << kLowBits) - 1));
-  const Register mantissa =
-      hn::BitCast(d, hn::Or(low, hn::Set(di, int64_t{0x3FF} << 52)));  // in [1, 1 + 1/16)
+  // The mantissa within its interval, in [1, 1 + 1/16).
+  const Register mantissa = hn::BitCast(d, hn::Or(low, hn::Set(di, int64_t{0x3FF} << 52)));
   const Register elsewhere = hn::MulAdd(mantissa, hn::Set(d, 32.0), hn::Set(d, -33.0));
   const Register first = hn::MulAdd(t, hn::Set(d, 2.0 * layout.inverse_first), hn::Set(d, -1.0));
   place = hn::IfThenElse(in_first, first, elsewhere);
@@ -48,7 +48,7 @@ HWY_INLINE void Locate(Tag d, const ExponentialGrid::Layout& layout, Register t,
 #define MERCER_EIGHT_LANES 0
 #endif
 
-// Eight registers by name: an array of them would live in memory.
+// Eight registers by name, since the compiler would keep an array of them in memory.
 struct Eight {
   Register v0, v1, v2, v3, v4, v5, v6, v7;
 };
@@ -74,7 +74,8 @@ HWY_INLINE void SwapHalves(Tag d, Register& a, Register& b) {
   a = first;
 }
 
-// Transposes 8 x 8: lanes of pairs of rows, blocks of fours, halves of all.
+// Transposes a matrix of 8 x 8 in three rounds: lanes within pairs of rows, blocks of two within
+// fours, then halves.
 HWY_INLINE void Transpose(Tag d, Eight& v) {
   SwapLanes(d, v.v0, v.v1);
   SwapLanes(d, v.v2, v.v3);
@@ -231,8 +232,9 @@ constexpr Index kNodes = ExponentialGrid::kNodes;
 constexpr double kMaxOctaves = 64;
 constexpr int kIntervalBits = 48;  // an interval is a value of the bits above these
 
-// Coefficients of 1, s, ..., s^7 from values at the Chebyshev nodes: discrete orthogonality, then
-// T_n written out.
+// The matrix that makes the coefficients of 1, s, ..., s^7 of values at the Chebyshev nodes: the
+// coefficients of the Chebyshev polynomials follow by their discrete orthogonality, and these are
+// written out in powers.
 using NodeMatrix = Eigen::Matrix<double, kNodes, kNodes>;
 
 double Node(Index q) {
@@ -274,8 +276,8 @@ std::shared_ptr<const ExponentialGrid> ExponentialGrid::Make(double min_rate, do
   if (!(min_rate > 1e-100) || !(max_rate < 1e100)) {
     return nullptr;
   }
-  const double first = std::exp2(
-      std::floor(std::log2(0.0625 / max_rate)));  // a power of two: an interval starts there
+  // A power of two, so that an interval starts there.
+  const double first = std::exp2(std::floor(std::log2(0.0625 / max_rate)));
   const double last = 45.0 / min_rate;
   if (std::log2(last / first) > kMaxOctaves) {
     return nullptr;
@@ -306,7 +308,8 @@ std::shared_ptr<const ExponentialGrid> ExponentialGrid::Make(double min_rate, do
 void ExponentialGrid::ToCoefficients(absl::Span<double> values) const {
   Eigen::Map<Eigen::Matrix<double, kNodes, Eigen::Dynamic>> by_interval(values.data(), kNodes,
                                                                         num_intervals_);
-  // The constant part keeps all its digits, and the rest has little to lose.
+  // The constant part is kept out of the product, so that it keeps all its digits; the rest, much
+  // smaller, has little to lose.
   const Eigen::RowVectorXd constants = by_interval.row(0);
   by_interval.rowwise() -= constants;
   by_interval = (CoefficientsOfValues() * by_interval).eval();

@@ -31,22 +31,23 @@ class ExponentialGrid {
   // then the exponentials themselves are the faster way.
   static std::shared_ptr<const ExponentialGrid> Make(double min_rate, double max_rate);
 
-  // Values of a function at nodes(), or weights of them: num_values() doubles.
+  // How many doubles hold the values of a function at nodes(), or weights of them.
   Index num_values() const { return num_intervals_ * kNodes; }
   const Vector& nodes() const { return nodes_; }
 
-  // Polynomial coefficients from values at the nodes, in place.
+  // Turns values at the nodes into polynomial coefficients, in place.
   void ToCoefficients(absl::Span<double> values) const;
-  // out(r, c) += phi(values(r, c)), with the coefficients of phi. Layout as in vector_math.h; the
-  // strip's values are >= 0.
+  // Adds phi(values(r, c)) to out(r, c), phi given by its coefficients. Layout as in vector_math.h;
+  // the strip's values are >= 0.
   void AddValues(const Strip& strip, const double* coefficients, double* out) const;
 
-  // moments += sum of row_weights[r] column_weights[c] times the basis polynomials at values(r, c);
-  // column_weights is padded with zeros.
+  // Adds to `moments` the sum of row_weights[r] column_weights[c] times the basis polynomials at
+  // values(r, c); column_weights is padded with zeros.
   void AddMoments(const Strip& strip, RowLengths lengths, const double* row_weights,
                   const double* column_weights, double* moments) const;
-  // Weights of the nodes from moments, in place: sum_pairs weight phi(t) = sum_nodes weight
-  // phi(node).
+  // Turns moments into weights of the nodes, in place: for every function phi of the table, sum
+  // over pairs of weight phi(t) = sum over nodes of weight phi(node). One pass over the pairs thus
+  // serves all kernels.
   void ToNodeWeights(absl::Span<double> moments) const;
 
   // Where the intervals are, for the vector loops. Interval 0 is [0, first); interval i >= 1 starts

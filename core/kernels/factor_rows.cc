@@ -19,7 +19,7 @@ constexpr Index kGramRows = 2048;                 // gathered at a time
 constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
 constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
 
-// sum += a(i) row(i) over [begin, end).
+// Adds a(i) row(i) to `sum` for i in [begin, end).
 void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
              double* sum) {
   std::array<const float*, 4> rows = {};

@@ -1,7 +1,8 @@
-// The rows of a tall factor in single precision: half the memory, and half the time of the passes over it, which memory bounds.
-// Every sum is formed in double precision from the stored values.
+// The rows of a tall factor in single precision: half the memory, and half the time of the passes
+// over it, which memory bounds. Every sum is formed in double precision from the stored values.
 //
-// Blocks of rows and orders of summation depend on shapes only: results have the same bits for every number of threads.
+// Blocks of rows and orders of summation depend on shapes only: results have the same bits for
+// every number of threads.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace mercer {
 
-// A matrix of rows() x cols(), row by row. Every row is set once, by any thread; afterwards safe for concurrent use.
+// A matrix of rows() x cols(), row by row. Every row is set once, by any thread; afterwards safe
+// for concurrent use.
 class FactorRows {
  public:
   // Values are arbitrary until they are set: to touch all of a large table takes seconds.
@@ -26,7 +28,7 @@ class FactorRows {
   Index stride() const { return stride_; }
   // Rounds cols() values to single precision.
   void SetRow(Index i, ConstVectorRef values);
-  // cols() values, followed by zeros up to the next row.
+  // The row: cols() values, followed by zeros up to the next row.
   const float* row(Index i) const { return values_.data() + i * stride_; }
 
   // Bytes of so many values.
@@ -43,17 +45,19 @@ class FactorRows {
   absl::Status MultiplyMatrix(ConstMatrixRef x, MatrixRef out, RunContext& context) const;
   // out = the transposed matrix times a, for a few columns at once.
   absl::Status MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef out, RunContext& context) const;
-  // row(i)'x and out += a row(i), for x and out of stride() entries, of which those from cols() on are 0.
+  // row(i)'x and out += a row(i), for x and out of stride() entries, of which those from cols() on
+  // are 0.
   double DotRow(Index i, const double* x) const;
   void AddRow(Index i, double a, double* out) const;
   // The matrix with each row times the lower triangular `root`, rounded to single precision.
   absl::StatusOr<FactorRows> TimesTriangular(ConstMatrixRef root, RunContext& context) const;
-  // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', weights >= 0: the lower triangle; the upper one is arbitrary.
+  // out += scale sum_j weights(j) row(rows[j]) row(rows[j])', weights >= 0: the lower triangle; the
+  // upper one is arbitrary.
   absl::Status AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
                        MatrixRef out, RunContext& context) const;
 
  private:
-  // x with zeros up to the stride.
+  // The vector x with zeros up to the stride.
   Vector Padded(ConstVectorRef x) const;
   // Rows [begin, end) as columns of stride() entries.
   Matrix Widened(Index begin, Index end) const;

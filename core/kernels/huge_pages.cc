@@ -15,7 +15,7 @@ void PreferHugePages(void* data, size_t bytes) {
   const uintptr_t begin = (address + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t end = (address + bytes) / kHugePage * kHugePage;
   if (begin < end) {
-    // Advice: a refusal costs time, nothing else.
+    // It is advice: a refusal costs time, and nothing else.
     (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
   }
 #else

@@ -14,8 +14,9 @@ namespace mercer {
 namespace {
 
 constexpr Index kUpdatedRows = 2048;
-constexpr double kNegative =
-    1e-8;  // of the largest entry: more than rounding, where no pivot was small
+// A diagonal below 0 by this share of the largest entry is more than rounding, where no pivot was
+// small.
+constexpr double kNegative = 1e-8;
 constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
 }  // namespace

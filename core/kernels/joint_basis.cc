@@ -23,24 +23,25 @@ constexpr Index kOrthonormalColumns = 16;
 constexpr Index kFreshSamples = 4;
 constexpr double kTolerated = 100;        // times the tolerance, on a fresh sample
 constexpr double kPanelRounding = 1e-12;  // of a panel's longest column: less may be rounding alone
-constexpr double kIndependent =
-    0.5;  // what taking others out leaves of a unit vector that is not in their span
+// What taking others out leaves of a unit vector that is not in their span.
+constexpr double kIndependent = 0.5;
 
-// Wide panels multiply faster; narrow ones waste fewer columns when little is left to be caught. `excess`: what is dropped over what
-// may be.
+// Wide panels multiply faster; narrow ones waste fewer columns when little is left to be caught.
+// `excess`: what is dropped over what may be.
 Index PanelColumns(double excess) {
   return excess > 1e4 ? 128 : (excess > 100 ? 64 : (excess > 4 ? 32 : 16));
 }
 
-// target -= basis basis'target.
+// Takes what lies in the span of the basis out of `target`: target -= basis basis'target.
 absl::Status TakeOut(const ConstMatrixRef& basis, MatrixRef target, RunContext& context) {
   Matrix inside(basis.cols(), target.cols());
   MERCER_RETURN_IF_ERROR(TransposedProduct(basis, target, inside, context));
   return AddProduct(-1.0, basis, inside, target, context);
 }
 
-// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to those before it twice. What is no
-// longer than `least` is rounding, which points anywhere, along the columns before too: it is left out.
+// An orthonormal basis of the columns of `panel`, in place: block by block, each made orthogonal to
+// those before it twice. What is no longer than `least` is rounding, which points anywhere, along
+// the columns before too: it is left out.
 absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
   Index kept = 0;
   for (Index begin = 0; begin < panel.cols(); begin += kOrthonormalColumns) {
@@ -61,7 +62,7 @@ absl::Status Orthonormalize(double least, Matrix& panel, RunContext& context) {
   return absl::OkStatus();
 }
 
-// Features of some rows, scaled: features x rows.
+// A sample of rows: their features, scaled, as features x rows.
 struct BasisSample {
   std::vector<Index> rows;
   Matrix features;
@@ -82,7 +83,7 @@ class BasisFinder {
     storage_.resize(features_.num_features(), MostColumns());
     const double goal = options_.tolerance * sample.energy;
     MERCER_RETURN_IF_ERROR(Extend(sample, sample.energy, goal, context));
-    // A basis that has all its columns cannot be mended.
+    // A basis that has as many columns as there are features cannot be mended.
     for (Index fresh = 1; fresh <= kFreshSamples && sampled_ < rows_.rows && rank_ < MostColumns();
          ++fresh) {
       MERCER_RETURN_IF_ERROR(Draw(fresh, sample, context));
@@ -91,7 +92,8 @@ class BasisFinder {
       if (dropped.sum() <= kTolerated * goal_of_fresh) {
         break;
       }
-      // A few rows unlike all others are most of it.
+      // A fresh sample may be kept badly because of a few rows unlike all others: they are most of
+      // what is dropped. Only rows of which that much is dropped count.
       const double least = kTolerated * goal_of_fresh / static_cast<double>(dropped.size());
       const double rest = KeepRowsAbove(least, dropped, sample);
       Use(sample);
@@ -104,7 +106,8 @@ class BasisFinder {
   // What has been found so far; columns that are added do not move it.
   auto Basis() const { return storage_.leftCols(rank_); }
 
-  // Rows of a draw of its own; those of one sample may be in another.
+  // Draws the rows of a sample, each time by a stream of its own; rows of one sample may be in
+  // another.
   absl::Status Draw(Index number, BasisSample& sample, RunContext& context) {
     std::vector<Index> drawn =
         DrawRows(rows_.rows, kSampledRows, options_.seed, absl::StrCat("joint-basis-", number));
@@ -130,7 +133,7 @@ class BasisFinder {
   void SetScales(BasisSample& sample) {
     scales_.setZero(features_.num_kernels());
     for (Index k = 0; k < features_.num_kernels(); ++k) {
-      // Its square may be out of range where it is not.
+      // The norm is formed without its square, which may be out of range where the norm is not.
       const double norm = Block(sample.features, k).stableNorm();
       const double scale = std::sqrt(static_cast<double>(sample.features.cols())) / norm;
       if (norm > 0 && std::isfinite(scale)) {
@@ -152,7 +155,8 @@ class BasisFinder {
                              features_.first_feature(k + 1) - features_.first_feature(k));
   }
 
-  // Of each row: a difference of nearly equal numbers, no sum of many.
+  // What is dropped of the squared norm of each row: a difference of nearly equal numbers, but no
+  // sum of many.
   absl::StatusOr<Vector> Dropped(const BasisSample& sample, RunContext& context) const {
     Matrix kept(sample.features.cols(), rank_);
     MERCER_RETURN_IF_ERROR(TransposedProduct(sample.features, Basis(), kept, context));
@@ -161,7 +165,8 @@ class BasisFinder {
             .cwiseMax(0.0));
   }
 
-  // Leaves in the sample the rows of which more than `least` is dropped; returns what is dropped of the others.
+  // Leaves in the sample the rows of which more than `least` is dropped; returns what is dropped of
+  // the others.
   static double KeepRowsAbove(double least, const Vector& dropped, BasisSample& sample) {
     Index kept = 0;
     double rest = 0;
@@ -187,7 +192,7 @@ class BasisFinder {
       const Index columns = PanelColumns(dropped / goal);
       MERCER_ASSIGN_OR_RETURN(const double caught, AddPanel(sample, columns, context));
       dropped -= caught;
-      // Rounding in the difference of squared norms is all that is left.
+      // Nothing was caught: what is left is rounding in the difference of squared norms.
       if (caught <= 1e-15 * sample.energy) {
         break;
       }
@@ -200,7 +205,7 @@ class BasisFinder {
     return options_.max_columns > 0 ? std::min(options_.max_columns, features) : features;
   }
 
-  // What the new panel holds of the sample's squared norm.
+  // Adds a panel of directions and returns what it holds of the sample's squared norm.
   absl::StatusOr<double> AddPanel(const BasisSample& sample, Index columns, RunContext& context) {
     const Index count = std::min(columns, MostColumns() - rank_);
     Matrix panel = RandomDirections(features_.num_features(), count);
@@ -221,7 +226,8 @@ class BasisFinder {
     return products.squaredNorm();
   }
 
-  // Of a density: signs may be orthogonal to the few directions that are left.
+  // Random directions with a density: directions of random signs might be orthogonal to the few
+  // that are left.
   Matrix RandomDirections(Index rows, Index columns) const {
     RandomStream random(options_.seed, "joint-basis-directions", static_cast<uint64_t>(rank_));
     return Matrix::NullaryExpr(rows, columns, [&random] { return random.Uniform() - 0.5; });
@@ -265,8 +271,9 @@ class BasisFinder {
 
 Index LargestJointRank(Index features, Index landmarks, Index kernels, Index wide_sources,
                        double tolerance) {
-  constexpr Index kOfKernel =
-      16;  // of one or two columns, or so wide that it is nearly a polynomial
+  // The columns that a kernel of one or two columns needs, or one so wide that it is nearly a
+  // polynomial.
+  constexpr Index kOfKernel = 16;
   constexpr Index kSlack = 64;
   if (!(tolerance > 0)) {
     return features;

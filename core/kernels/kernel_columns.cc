@@ -48,11 +48,11 @@ absl::Status CheckDiagonal(const Vector& diagonal, const PreparedData& data) {
   return absl::OkStatus();
 }
 
-// out = sum_k weights(k) k_k(x, basis).
+// Computes out = sum_k weights(k) k_k(x, basis).
 absl::Status WeightedValues(const CrossKernels& cross, const PreparedData& x,
                             ConstVectorRef weights, MatrixRef out, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, cross.Bind(x, context));
-  // Values do not depend on the rows beside them.
+  // Rows are evaluated in blocks: values do not depend on the rows beside them.
   const Index rows =
       std::max(kLeastTaskRows, kTaskValues / std::max<Index>(1, weights.size() * bound.stride()));
   context.parallel().ForBlocks(x.rows, rows, [&](Index begin, Index end) {
@@ -110,7 +110,8 @@ absl::StatusOr<std::unique_ptr<KernelSumColumns>> KernelSumColumns::Make(
   return sum;
 }
 
-// Parameters and sources of all kernels; symmetry and signs of square blocks, by those that read them tile by tile.
+// Parameters and sources of all kernels; symmetry and signs of square blocks, by those that read
+// them tile by tile.
 absl::Status KernelSumColumns::CheckSources(const std::shared_ptr<const PreparedData>& data,
                                             RunContext& context) const {
   FieldViolations violations;

@@ -1,4 +1,5 @@
-// Columns and diagonal of a positive semidefinite n x n matrix that is never formed: what incomplete Cholesky factors ask for.
+// Columns and diagonal of a positive semidefinite n x n matrix that is never formed: what
+// incomplete Cholesky factors ask for.
 #pragma once
 
 #include <memory>
@@ -24,12 +25,13 @@ class KernelColumns {
 
   Index size() const { return diagonal().size(); }
   virtual const Vector& diagonal() const = 0;
-  // out(:, j) = K(:, columns[j]); n x their number. The same bits for every number of threads. Errors: kCancelled.
+  // out(:, j) = K(:, columns[j]); n x their number. The same bits for every number of threads.
+  // Errors: kCancelled.
   virtual absl::Status Columns(absl::Span<const Index> columns, MatrixRef out,
                                RunContext& context) const = 0;
 };
 
-// A matrix at hand.
+// The columns of a matrix that is at hand.
 class DenseKernelColumns final : public KernelColumns {
  public:
   explicit DenseKernelColumns(Matrix gram) : gram_(std::move(gram)), diagonal_(gram_.diagonal()) {}
@@ -43,7 +45,7 @@ class DenseKernelColumns final : public KernelColumns {
   const Vector diagonal_;
 };
 
-// Some rows and columns of another, in the order given.
+// Some rows and columns of another matrix, in the order given.
 class SelectedKernelColumns final : public KernelColumns {
  public:
   // `kernel` must outlive it.
@@ -60,13 +62,15 @@ class SelectedKernelColumns final : public KernelColumns {
   const Vector diagonal_;
 };
 
-// The sum of several kernels, normalised as their specs say, between rows of some data. A column is computed from the data whenever
-// it is asked for; memory grows with the rows, not with their square.
+// The sum of several kernels, normalised as their specs say, between rows of some data. A column is
+// computed from the data whenever it is asked for; memory grows with the rows, not with their
+// square.
 class KernelSumColumns final : public KernelColumns {
  public:
-  // The rows `rows` of `data`, in this order (all in their own order: shares the data). Normalisations by all entries of a kernel
-  // (kVariance, kCentredTrace) take the time of computing them once. Errors: kInvalidArgument naming "kernels[k]" (kernels that do not
-  // fit the data; reason NOT_PSD for a negative diagonal; those of square blocks), kCancelled.
+  // The rows `rows` of `data`, in this order (all in their own order: shares the data).
+  // Normalisations by all entries of a kernel (kVariance, kCentredTrace) take the time of computing
+  // them once. Errors: kInvalidArgument naming "kernels[k]" (kernels that do not fit the data;
+  // reason NOT_PSD for a negative diagonal; those of square blocks), kCancelled.
   static absl::StatusOr<std::unique_ptr<KernelSumColumns>> Make(
       std::shared_ptr<const PreparedData> data, std::vector<Index> rows,
       std::vector<KernelSpec> kernels, RunContext& context);
@@ -87,7 +91,7 @@ class KernelSumColumns final : public KernelColumns {
   absl::Status Normalize(RunContext& context);
   absl::StatusOr<Vector> KernelDiagonal(Index kernel, RunContext& context) const;
   absl::StatusOr<double> SumOfEntries(Index kernel, RunContext& context) const;
-  // The rows `columns` as the basis of `kernels`.
+  // The kernels between any rows and the rows `columns`, which are their basis.
   absl::StatusOr<CrossKernels> Against(absl::Span<const Index> columns,
                                        std::vector<KernelSpec> kernels,
                                        const RunContext& context) const;

@@ -7,10 +7,11 @@
 
 namespace mercer {
 
-// "kernels[3]" for the kernel 3, counted from 0.
+// The kernel's name as a field: "kernels[3]" for the kernel 3, counted from 0.
 std::string KernelField(size_t kernel);
 
-// `status` with the kernel named in message and metadata, its reason kept; codes other than kInvalidArgument stay as they are.
+// `status` with the kernel named in message and metadata, its reason kept; codes other than
+// kInvalidArgument stay as they are.
 absl::Status NameKernel(size_t kernel, const absl::Status& status);
 
 }  // namespace mercer

@@ -107,7 +107,7 @@ class CrossKernels {
                                            const RunContext& context = RunContext());
 
   Index num_basis() const;
-  // Bytes beyond those of the basis.
+  // The bytes that it takes beyond those of the basis.
   size_t MemoryBytes() const;
 
   // out(i, j) = sum_k weights(k) k_k(x_i, z_j), unit diagonal included, scaling not. `out` is rows
@@ -117,8 +117,9 @@ class CrossKernels {
   absl::Status Combine(const PreparedData& x, ConstVectorRef weights, MatrixRef out,
                        RunContext& context) const;
 
-  // For all kernels one by one, block of rows by block of rows. The result shares the memory of `x` and keeps no copy of what the
-  // kernels read of its feature blocks. Errors: those of Combine.
+  // Prepares the evaluation of all kernels one by one, block of rows by block of rows. The result
+  // shares the memory of `x` and keeps no copy of what the kernels read of its feature blocks.
+  // Errors: those of Combine.
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const;
 
  private:
@@ -127,13 +128,14 @@ class CrossKernels {
   std::shared_ptr<const Parts> parts_;
 };
 
-// Immutable and safe for concurrent use.
+// Kernels between given rows and the basis. Immutable and safe for concurrent use.
 class BoundCrossKernels {
  public:
   // Distance between the values of neighbouring rows, at least the rows of the basis.
   Index stride() const { return stride_; }
-  // out[(k * rows + r) * stride() + j] = k_k(x_(begin + r), z_j) for rows = end - begin rows and all kernels k; entries from
-  // the rows of the basis up to the stride are arbitrary but finite. The entries of a row do not depend on the rows beside it.
+  // out[(k * rows + r) * stride() + j] = k_k(x_(begin + r), z_j) for rows = end - begin rows and
+  // all kernels k; entries from the rows of the basis up to the stride are arbitrary but finite.
+  // The entries of a row do not depend on the rows beside it.
   void Values(Index begin, Index end, double* out, const RunContext& context) const;
 
  private:

@@ -165,7 +165,7 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const KnownRows& k
                                       RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(std::vector<double> distances,
                           PairDistances(spec, known.data, MedianRows(known, seed), context));
-  // NaN (from values near the end of the range) has no place in an order.
+  // A NaN, which values near the end of the range may give, has no place in an order.
   const bool ordered = std::none_of(distances.begin(), distances.end(),
                                     [](double distance) { return std::isnan(distance); });
   double median = distances.empty() ? 0.0 : ordered ? Median(distances) : std::nan("");

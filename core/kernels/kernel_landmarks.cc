@@ -21,7 +21,7 @@ constexpr Index kDiagonalRows = 64;
 constexpr double kRidge = 1e-3;  // lambda
 constexpr double kPivotTolerance = 1e-12;
 
-// sum_k weights(k) k_k over the rows of a pool.
+// The kernel sum_k weights(k) k_k over the rows of a pool.
 class MeanKernel {
  public:
   static absl::StatusOr<MeanKernel> Make(PreparedData pool, const std::vector<KernelSpec>& kernels,
@@ -33,7 +33,7 @@ class MeanKernel {
 
   Index rows() const { return pool_.rows; }
 
-  // Columns of the rows `columns`: rows() x their number.
+  // The columns of the rows `columns`: rows() x their number.
   absl::StatusOr<Matrix> Columns(const std::vector<Index>& columns, RunContext& context) const {
     MERCER_ASSIGN_OR_RETURN(const CrossKernels cross, Against(columns, context));
     Matrix values(pool_.rows, static_cast<Index>(columns.size()));
@@ -41,7 +41,7 @@ class MeanKernel {
     return values;
   }
 
-  // Of each row with itself.
+  // The value of each row with itself.
   absl::StatusOr<Vector> Diagonal(RunContext& context) const {
     Vector diagonal(pool_.rows);
     for (Index begin = 0; begin < pool_.rows; begin += kDiagonalRows) {
@@ -65,7 +65,8 @@ class MeanKernel {
                               rows, context);
   }
 
-  // One over the kernels' mean value of a row with itself, over all rows: a few may be zero; 0 for kernels that are zero.
+  // Sets the weight of each kernel to one over its mean value of a row with itself, over all rows,
+  // since a few may be zero; to 0 for kernels that are zero.
   absl::Status SetWeights(RunContext& context) {
     Vector sums = Vector::Zero(static_cast<Index>(kernels_.size()));
     for (Index begin = 0; begin < pool_.rows; begin += kDiagonalRows) {
@@ -81,7 +82,7 @@ class MeanKernel {
     return context.CheckCancelled();
   }
 
-  // sums(k) += sum over `rows` of kernel k's value of a row with itself.
+  // Adds to sums(k) kernel k's values of the rows with themselves.
   absl::Status AddDiagonals(const std::vector<Index>& rows, Vector& sums,
                             RunContext& context) const {
     const auto count = static_cast<Index>(rows.size());
@@ -103,7 +104,8 @@ class MeanKernel {
   Vector weights_;
 };
 
-// k_ii - c_i'(W + lambda N)^-1 c_i, c_i the values at the N rows of the pilot and W those among them: n lambda times the score.
+// The scores times n lambda: k_ii - c_i'(W + lambda N)^-1 c_i, c_i being the values at the N rows
+// of the pilot and W those among them.
 absl::StatusOr<Vector> LeverageScores(const MeanKernel& kernel, const std::vector<Index>& pilot,
                                       RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Matrix columns, kernel.Columns(pilot, context));
@@ -115,8 +117,9 @@ absl::StatusOr<Vector> LeverageScores(const MeanKernel& kernel, const std::vecto
   system.diagonal().array() += kRidge * static_cast<double>(count);
   const absl::Status factored = FactorCholesky(system, context);
   if (absl::IsInvalidArgument(factored)) {
-    return Vector(
-        Vector::Ones(kernel.rows()));  // what is wrong is said of each kernel by its own factor
+    // The mean kernel is not positive definite: uniform scores go on, and what is wrong is said of
+    // each kernel by its own factor.
+    return Vector(Vector::Ones(kernel.rows()));
   }
   MERCER_RETURN_IF_ERROR(factored);
   context.ReportStage("landmarks", 0.5);
@@ -126,8 +129,9 @@ absl::StatusOr<Vector> LeverageScores(const MeanKernel& kernel, const std::vecto
   return Vector(diagonal - columns.cwiseProduct(solved.transpose()).rowwise().sum());
 }
 
-// `count` numbers below scores.size(), without replacement, a larger score being likelier: the largest log(u) / score. Efraimidis,
-// Spirakis: Weighted random sampling with a reservoir. Information Processing Letters 97 (2006).
+// Draws `count` numbers below scores.size(), without replacement, a larger score being likelier:
+// those of the largest log(u) / score, u uniform. Efraimidis, Spirakis: Weighted random sampling
+// with a reservoir. Information Processing Letters 97 (2006).
 std::vector<Index> DrawByScores(const Vector& scores, Index count, uint64_t seed) {
   RandomStream random(seed, "leverage");
   Vector keys(scores.size());

@@ -8,7 +8,7 @@
 namespace mercer {
 namespace {
 
-// Rows per task; about 1 ms of work for one column at n = 10^4.
+// How many rows a task has: about 1 ms of work for one column at n = 10^4.
 constexpr Index kRowBlock = 64;
 
 }  // namespace

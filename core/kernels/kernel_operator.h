@@ -27,11 +27,12 @@ struct FactorBlocks {
   std::vector<FactorBlock> blocks;
 };
 
-// K = X X' with X = rows root: a kernel of explicit features, of which X is never formed.
+// A kernel of explicit features, K = X X' with X = rows root, of which X is never formed.
 struct FactoredKernel {
   const FactorRows& rows;  // n x r
   const Matrix& root;      // r x r, lower triangular; the strict upper triangle is 0
-  // The kernels that K is the sum of, up to what the root adds of the identity; null: K has no parts.
+  // The kernels that K is the sum of, up to the small multiple of the identity in the root's
+  // metric; null: K has no parts.
   const FactorBlocks* blocks = nullptr;
 };
 

@@ -53,8 +53,8 @@ RowOffsets AllRows(const TileGrid& grid, Index block);
 // The columns of a matrix at the rows where any of them is not zero.
 struct SupportColumns {
   std::vector<RowOffsets> support;  // per block
-  std::vector<std::vector<double>>
-      gathered;  // per block: the columns at the support, each padded with zeros
+  // Per block: the columns at the support, each padded with zeros.
+  std::vector<std::vector<double>> gathered;
   Index columns = 0;
 
   // From one gathered column to the next.

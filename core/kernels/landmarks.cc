@@ -53,7 +53,7 @@ std::vector<Index> NearestCentres(const RowMatrix& rows, const RowMatrix& centre
   return nearest;
 }
 
-// Means of the rows nearest to each centre; a centre without rows stays where it is.
+// Moves each centre to the mean of the rows nearest to it; a centre without rows stays where it is.
 void MoveCentres(const RowMatrix& rows, const std::vector<Index>& nearest, RowMatrix& centres) {
   RowMatrix sums = RowMatrix::Zero(centres.rows(), centres.cols());
   Vector counts = Vector::Zero(centres.rows());
@@ -69,7 +69,7 @@ void MoveCentres(const RowMatrix& rows, const std::vector<Index>& nearest, RowMa
   }
 }
 
-// Points with the blocks of `inputs`.
+// The points as rows with the blocks of `inputs`.
 std::shared_ptr<const PreparedData> PointsOf(const PreparedData& inputs, const RowMatrix& points) {
   auto data = std::make_shared<PreparedData>();
   data->rows = points.rows();

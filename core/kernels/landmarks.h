@@ -22,22 +22,24 @@ enum class LandmarkSelection : uint8_t {
 };
 
 struct Landmarks {
-  // One row per landmark, square blocks included where landmarks are rows.
+  // The landmarks, one in each row, with their square blocks where landmarks are rows.
   std::shared_ptr<const PreparedData> data;
   // The row of the inputs that each landmark is, ascending; empty for centres.
   std::vector<Index> rows;
 };
 
-// `count` landmarks (all rows when there are fewer) for `kernels` between the rows of `inputs`. The specification of lp-norm MKL with
-// low-rank kernels, section (b0). Centres are those of all columns of all feature blocks together, after 10 steps of Lloyd's
-// method on at most 50 rows for each, from a uniform draw. The same for equal inputs and seed. Errors: kInvalidArgument (where the
-// kernels matter, and do not fit the inputs), kCancelled.
+// `count` landmarks (all rows when there are fewer) for `kernels` between the rows of `inputs`:
+// docs/mathematics/README.md, section 7. Centres are those of all columns of all feature blocks
+// together, after 10 steps of Lloyd's method on at most 50 rows for each, from a uniform draw. The
+// same for equal inputs and seed. Errors: kInvalidArgument (where the kernels matter, and do not
+// fit the inputs), kCancelled.
 absl::StatusOr<Landmarks> SelectLandmarks(const PreparedData& inputs,
                                           const std::vector<KernelSpec>& kernels,
                                           LandmarkSelection selection, Index count, uint64_t seed,
                                           RunContext& context);
 
-// Upper bound on the rows that selecting `count` of `rows` has copies of at a time, besides the landmarks.
+// Upper bound on the rows that selecting `count` of `rows` has copies of at a time, besides the
+// landmarks.
 Index LandmarkSampleRows(LandmarkSelection selection, Index rows, Index count);
 
 // The rows `rows` of `inputs` as landmarks.

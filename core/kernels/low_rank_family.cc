@@ -20,16 +20,18 @@
 namespace mercer {
 namespace {
 
-// Rows per task: their features are about 10 MB.
+// How many rows a task has: their features are about 10 MB.
 constexpr Index kFilledRows = 256;
-// Of a kernel's features, scaled to a mean squared norm of 1: those of 100'000 kernels are within the range of single precision.
+// The longest row of a kernel's features, scaled to a mean squared norm of 1, so that rows of
+// 100'000 kernels are within the range of single precision.
 constexpr double kLongestRow = 1e35;
-// Times the tolerance, for kernels that follow from others: moved optima of real data by 1e-4 at a tolerance of 1e-8, as the
-// tolerance itself does.
+// The tolerance of kernels that follow from others, as a multiple of that of the basis: it moved
+// optima of real data by 1e-4 at a tolerance of 1e-8, as the tolerance itself does.
 constexpr double kSparedTolerance = 50;
 
-// With fewer, finding the basis of all kernels takes no longer than fitting some to that of others, and a fit of as many unknowns as
-// there are columns for every landmark is poor.
+// The least number of rows for which some kernels are fitted to the basis of others. With fewer,
+// finding the basis of all takes no longer, and a fit of as many unknowns as there are columns for
+// every landmark is poor.
 Index LeastRowsToSpareKernels(Index landmarks) { return std::max<Index>(4000, 40 * landmarks); }
 
 std::vector<Index> AllIfEmpty(absl::Span<const Index> indices, Index count) {
@@ -56,7 +58,8 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   if (spare) {
     absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> found =
         FromSome(features, std::move(some), inputs, options, context);
-    // Where the fit is singular all kernels still have a basis, and an error of theirs has its name.
+    // Where the fit is singular, the kernels together still have a basis; it is found instead, and
+    // an error of a kernel has its name then.
     if (!found.ok() && !absl::IsInvalidArgument(found.status())) {
       return found.status();
     }
@@ -70,7 +73,8 @@ absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::Make(
   return family;
 }
 
-// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out too much.
+// The basis from the features of `kernels`, those of all fitted to it; null when the fit leaves out
+// too much.
 absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> LowRankKernelFamily::FromSome(
     const NystromFeatures& all, std::vector<Index> kernels, const PreparedData& inputs,
     const LowRankOptions& options, RunContext& context) {
@@ -113,13 +117,14 @@ void LowRankKernelFamily::SetKernels(const NystromFeatures& all) {
   }
 }
 
-// Q = V S L, block of rows by block of rows; V is never stored.
+// Computes Q = V S L, block of rows by block of rows; V is never stored.
 absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const BoundCrossKernels bound, features_.Bind(inputs, context));
   const Index rank = basis_.reduce.cols();
   rows_ = std::make_shared<FactorRows>(inputs.rows, rank);
   const Index blocks = (inputs.rows + kFilledRows - 1) / kFilledRows;
-  // Squared norms, what is dropped of them, the largest norm of Q, and the number (from 1) of a kernel that is out of range.
+  // For each block of rows: the squared norms, what is dropped of them, the largest norm of Q, and
+  // the number (from 1) of a kernel that is out of range.
   Matrix sums = Matrix::Zero(4, blocks);
   std::atomic<Index> finished = 0;
   context.parallel().ForBlocks(inputs.rows, kFilledRows, [&](Index begin, Index end) {
@@ -338,10 +343,11 @@ size_t LowRankFamilyBytes(const LowRankShape& shape) {
   const ByteCount rank(shape.max_columns);
   const ByteCount values =
       ByteCount(shape.kernels) * ByteCount(shape.landmarks) * ByteCount(2 * shape.landmarks);
-  // The features of the sampled rows, and their products with the basis and with a panel; an allocator may keep what was freed.
+  // The features of the sampled rows, and their products with the basis and with a panel; an
+  // allocator may keep what was freed.
   const ByteCount sampling =
       values + (features + rank + ByteCount(kPanel)) * ByteCount(std::min(shape.rows, kSampleRows));
-  // Weighted copies for a combination.
+  // What a combination takes: weighted copies of the L_k, and matrices of order r.
   const ByteCount combining = features * rank + ByteCount(3) * rank * rank;
   return (ByteCount(LowRankFamilyKeptBytes(shape)) +
           ByteCount(sizeof(double)) * std::max(sampling, combining))

@@ -1,7 +1,7 @@
-// Kernels of low rank on a joint basis: K_k = Q L_k'L_k Q', Q = n x r in single precision, L_k small. What their sum of any
-// weights costs does not depend on the number of kernels but for products of order r. The approximation defines the problem:
-// all operations are about these kernels and no others. Source: the specification of lp-norm MKL with low-rank kernels,
-// sections (b0) and (f).
+// Kernels of low rank on a joint basis: K_k = Q L_k'L_k Q', Q = n x r in single precision, L_k
+// small. What their sum of any weights costs does not depend on the number of kernels but for
+// products of order r. The approximation defines the problem: all operations are about these
+// kernels and no others. Source: docs/mathematics/README.md, section 7.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ struct LowRankOptions {
 
 class LowRankKernelFamily : public KernelFamily {
  public:
-  // For all rows of `inputs`. Reports the stages "compression" and "factor". Errors: kInvalidArgument naming "kernels[k]" (as
-  // MakeExactKernelFamily, and reason NOT_PSD), kCancelled.
+  // Makes the family over all rows of `inputs`. Reports the stages "compression" and "factor".
+  // Errors: kInvalidArgument naming "kernels[k]" (as MakeExactKernelFamily, and reason NOT_PSD),
+  // kCancelled.
   static absl::StatusOr<std::unique_ptr<LowRankKernelFamily>> Make(const PreparedData& inputs,
                                                                    const Landmarks& landmarks,
                                                                    std::vector<KernelSpec> kernels,
@@ -42,32 +43,38 @@ class LowRankKernelFamily : public KernelFamily {
                         RunContext& context) const override;
   absl::Status CombinedProduct(ConstVectorRef weights, ConstMatrixRef a, MatrixRef out,
                                RunContext& context) const override;
-  // Its operator hands out the kernels of positive weight as blocks, and must not outlive the family.
+  // Its operator hands out the kernels of positive weight as blocks, and must not outlive the
+  // family.
   absl::StatusOr<std::unique_ptr<KernelOperator>> Combine(ConstVectorRef weights,
                                                           RunContext& context) const override;
   absl::Status Diagonals(absl::Span<const Index> kernels, MatrixRef out,
                          RunContext& context) const override;
 
-  // r.
+  // The number r of columns of the joint basis.
   Index joint_rank() const { return rows_->cols(); }
-  // Features of all kernels before the joint basis.
+  // The number of features of all kernels before the joint basis.
   Index num_features() const { return first_feature_.back(); }
-  // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of many widths and rows, some.
+  // The kernels, ascending, whose values at the landmarks the rows are computed from: all, or, of
+  // many widths and rows, some.
   const std::vector<Index>& basis_kernels() const { return basis_kernels_; }
-  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis leaves out; when
-  // some kernels stand for others the larger of this for these, and of the fit of the others on a sample of the rows.
+  // The share of the rows' squared norms, every kernel scaled to the same, that the joint basis
+  // leaves out; when some kernels stand for others the larger of this for these, and of the fit of
+  // the others on a sample of the rows.
   double dropped_share() const { return dropped_share_; }
 
-  // At new rows these are functions of the joint basis as well: where there are fewer rows than features, which leave directions
-  // of the features without a trace, they may differ from the kernels' own by more than the tolerance.
-  // The functions sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks: column k holds the coefficients of kernel k's values
-  // at the landmarks. Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0. Errors: kCancelled.
+  // At new rows these are functions of the joint basis as well: where there are fewer rows than
+  // features, which leave directions of the features without a trace, they may differ from the
+  // kernels' own by more than the tolerance. The functions sum_k weights(k) sum_i dual(i) K_k(x_i,
+  // .) on the landmarks: column k holds the coefficients of kernel k's values at the landmarks.
+  // Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0.
+  // Errors: kCancelled.
   absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
                                               RunContext& context) const;
-  // |L_k y| of every kernel: of the norm that the function sum_k weights(k) Q L_k'L_k y has in kernel k, it is the part without the
-  // weight. Errors: kCancelled.
+  // The numbers |L_k y| of every kernel: the norm that the function sum_k weights(k) Q L_k'L_k y
+  // has in kernel k, without the factor weights(k). Errors: kCancelled.
   absl::StatusOr<Vector> PartNorms(ConstVectorRef y, const RunContext& context) const;
-  // A bound of |row(i)| |z|, where f(x_i) = row(i)'z is that function: what its rounding is small against. Errors: kCancelled.
+  // A bound of |row(i)| |z|, where f(x_i) = row(i)'z is that function: what its rounding is small
+  // against. Errors: kCancelled.
   absl::StatusOr<double> FunctionScale(ConstVectorRef weights, ConstVectorRef dual,
                                        RunContext& context) const;
 
@@ -88,11 +95,11 @@ class LowRankKernelFamily : public KernelFamily {
   Index BlockSize(Index k) const {
     return first_feature_[static_cast<size_t>(k + 1)] - first_feature_[static_cast<size_t>(k)];
   }
-  // L_k.
+  // The matrix L_k.
   auto Restore(Index k) const {
     return basis_.restore.middleRows(first_feature_[static_cast<size_t>(k)], BlockSize(k));
   }
-  // z = sum_k weights(k) L_k'L_k Q'a.
+  // The coefficients z = sum_k weights(k) L_k'L_k Q'a, with which a combination's product is Q z.
   absl::StatusOr<Vector> CombinedCoefficients(ConstVectorRef weights, ConstVectorRef a,
                                               RunContext& context) const;
 
@@ -100,8 +107,9 @@ class LowRankKernelFamily : public KernelFamily {
   std::vector<Index> basis_kernels_;
   std::vector<KernelSpec> kernels_;  // all
   std::vector<Index> first_feature_;
-  JointBasis
-      basis_;  // reduce: of features_; restore: the L_k of all kernels one below the other, scaling included
+  // The basis: its `reduce` is for features_, its `restore` holds the L_k of all kernels one below
+  // the other, scaling included.
+  JointBasis basis_;
   std::shared_ptr<FactorRows> rows_;
   Vector scales_;
   double dropped_share_ = 0;
@@ -118,7 +126,7 @@ struct LowRankShape {
 
 // Upper bound on the bytes that making a family and one combination takes at its peak.
 size_t LowRankFamilyBytes(const LowRankShape& shape);
-// Upper bound on those that a family and a combination keep.
+// Upper bound on the bytes that a family and a combination keep.
 size_t LowRankFamilyKeptBytes(const LowRankShape& shape);
 
 }  // namespace mercer

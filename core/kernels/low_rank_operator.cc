@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankOperator::Make(
   Matrix root;
   absl::Status factored = absl::OkStatus();
   if (!(mean > 0)) {
-    // No function but zero.
+    // The kernel is zero, and so is every function of it.
     root = Matrix::Zero(metric.rows(), metric.cols());
   } else {
     for (double shift = kFirstShift; shift <= kLastShift; shift *= 10) {

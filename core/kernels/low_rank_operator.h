@@ -1,4 +1,5 @@
-// Q M Q' for a tall Q and a small positive semidefinite M.
+// The kernel Q M Q' for a tall Q and a small positive semidefinite M. With M = root root' it has
+// the explicit features Q root.
 #pragma once
 
 #include <memory>
@@ -12,9 +13,10 @@ namespace mercer {
 
 class LowRankOperator : public KernelOperator {
  public:
-  // `metric` is symmetric and positive semidefinite up to rounding; at most 1e-9 of its mean diagonal is added to make it
-  // positive definite. `blocks`, if any: the kernels that this one is the sum of; their matrix must outlive the operator.
-  // Errors: kInvalidArgument (not even then), kCancelled.
+  // `metric` is symmetric and positive semidefinite up to rounding; at most 1e-9 of its mean
+  // diagonal is added to make it positive definite. `blocks`, if any: the kernels that this one is
+  // the sum of; their matrix must outlive the operator. Errors: kInvalidArgument (not even then),
+  // kCancelled.
   static absl::StatusOr<std::unique_ptr<KernelOperator>> Make(
       std::shared_ptr<const FactorRows> rows, Matrix metric, RunContext& context,
       FactorBlocks blocks = {});
@@ -37,7 +39,7 @@ class LowRankOperator : public KernelOperator {
   Vector Row(Index i) const {
     return Eigen::Map<const Eigen::VectorXf>(rows_->row(i), rows_->cols()).cast<double>();
   }
-  // M q_i.
+  // The vector M q_i, q_i being row i of Q.
   Vector Weighted(Index i) const {
     const auto root = root_.triangularView<Eigen::Lower>();
     return root * (root.transpose() * Row(i)).eval();

@@ -14,7 +14,7 @@ constexpr Index kPanel = 64;     // of a triangular factor
 constexpr Index kColumns = 256;  // of the second
 constexpr Index kDepth = 8192;   // summed at a time: 10^9 operations, about 30 ms
 
-// out = before out + scale op(a) b over the piece [begin, end) of the rows of op(a).
+// A piece of a product: out = before out + scale op(a) b for the rows [begin, end) of op(a).
 struct Piece {
   const ConstMatrixRef& a;
   bool transposed;
@@ -53,7 +53,7 @@ absl::Status MultiplyPieces(const Piece& piece, MatrixRef out, RunContext& conte
   return context.CheckCancelled();
 }
 
-// out = op(a) b.
+// Computes out = op(a) b.
 void Multiply(const ConstMatrixRef& a, bool transposed, const ConstMatrixRef& b, MatrixRef out) {
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
               BlasInt(out.rows()), BlasInt(out.cols()), BlasInt(b.rows()), 1.0, a.data(),
@@ -81,14 +81,16 @@ absl::Status AddProduct(double scale, const ConstMatrixRef& a, const ConstMatrix
   return MultiplyPieces({a, false, b, scale, 1.0}, out, context);
 }
 
-// By panels of columns: with the zeros of the root left out, a third of the operations of two full products.
+// Works by panels of columns: with the zeros of the root left out, it takes a third of the
+// operations of two full products.
 absl::Status TriangularCongruence(const ConstMatrixRef& middle, const ConstMatrixRef& root,
                                   MatrixRef out, RunContext& context) {
   const Index size = root.rows();
   const Matrix whole = middle.selfadjointView<Eigen::Lower>();
   Matrix half(size, size);
   context.parallel().ForBlocks(size, kPanel, [&](Index begin, Index end) {
-    // Rows of the root above `begin` are zero in these columns, and rows of `half` above them are not read.
+    // Rows of the root above `begin` are zero in these columns, and rows of `half` above them are
+    // not read.
     for (Index row = begin; row < size && !context.cancelled(); row += kPiece) {
       const Index rows = std::min(kPiece, size - row);
       Multiply(whole.block(row, begin, rows, size - begin), false,

@@ -1,4 +1,4 @@
-// Normalisations of whole Gram matrices: the specification of mixed-norm MKL, section (d.7).
+// Normalisations of whole Gram matrices: docs/mathematics/README.md, section 5.
 #pragma once
 
 #include <string_view>
@@ -22,15 +22,17 @@ struct GramSums {
 // the trace is <= 1e-300 or not finite, or the variance <= 1e-12 trace / n.
 absl::StatusOr<double> ScalingFactor(KernelScaling scaling, const GramSums& sums);
 
-// kInvalidArgument with reason ZERO_DIAGONAL: "<what> <row + 1>: the kernel of the row with itself
-// is <value>, ..."; the row is given from 0 and named from 1.
+// The error kInvalidArgument with reason ZERO_DIAGONAL: "<what> <row + 1>: the kernel of the row
+// with itself is <value>, ..."; the row is given from 0 and named from 1.
 absl::Status ZeroDiagonalError(std::string_view what, Index row, double value);
 
-// gram(i, j) / sqrt(gram(i, i) gram(j, j)); test rows: gram_test(t, i) / sqrt(self_test(t) gram(i,
-// i)). Errors: kInvalidArgument naming the row (from 1) whose self-kernel is not positive.
+// Makes the diagonal 1: gram(i, j) / sqrt(gram(i, i) gram(j, j)), and for test rows gram_test(t,
+// i) / sqrt(self_test(t) gram(i, i)). Errors: kInvalidArgument naming the row (from 1) whose
+// self-kernel is not positive.
 absl::Status NormalizeUnitDiagonal(MatrixRef gram, MatrixRef gram_test, ConstVectorRef self_test);
 
-// H K H with H = I - 11'/n; test rows: k(x, x_i) - mean_j k(x, x_j) - mean_j k(x_j, x_i) + mean K.
+// Centres the kernel in feature space: H K H with H = I - 11'/n, and for test rows k(x,
+// x_i) - mean_j k(x, x_j) - mean_j k(x_j, x_i) + mean K. No training needs it (section 5 there).
 void CentreGram(MatrixRef gram, MatrixRef gram_test);
 
 }  // namespace mercer

@@ -20,8 +20,8 @@ namespace mercer {
 namespace {
 
 constexpr Index kEvaluatedRows = 128;  // per task
-constexpr double kNegativeEigenvalue =
-    1e-8;  // of the largest eigenvalue's magnitude: below, no rounding
+// An eigenvalue below 0 by this share of the largest magnitude is no rounding.
+constexpr double kNegativeEigenvalue = 1e-8;
 
 absl::Status NotPsd(size_t kernel, std::string_view why) {
   return NameKernel(kernel,
@@ -31,14 +31,15 @@ absl::Status NotPsd(size_t kernel, std::string_view why) {
                                "NOT_PSD"));
 }
 
-// M of one kernel from W, whose lower triangle is read; no columns when W is zero. Empty and negative: not positive semidefinite.
+// Makes the matrix M of one kernel from W, whose lower triangle is read; it has no columns when W
+// is zero. Empty and `negative` says that W is not positive semidefinite.
 struct Whitening {
   Matrix map;
   double negative = 0;  // an eigenvalue that rounding cannot explain, or 0
   bool finite = true;   // all values of W
 };
 
-// The lower triangle of W, the mean of two values that differ by rounding.
+// The lower triangle of W: each entry is the mean of two values that differ by rounding.
 absl::StatusOr<Matrix> Symmetrized(const ConstMatrixRef& values, const RunContext& context) {
   const Index count = values.rows();
   PacedCheck check(context);
@@ -76,7 +77,8 @@ absl::StatusOr<Whitening> Whiten(const ConstMatrixRef& kernel, const NystromOpti
     return Whitening{Matrix(count, 0), 0, false};
   }
   const double largest = values.cwiseAbs().maxCoeff();
-  // Below, numbers have lost their digits.
+  // Below the smallest normal number, eigenvalues have lost their digits: the kernel counts as
+  // zero.
   if (!(largest >= std::numeric_limits<double>::min())) {
     return Whitening{Matrix(count, 0), 0, true};
   }

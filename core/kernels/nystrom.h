@@ -1,8 +1,10 @@
-// Nystrom factors of several kernels on the same landmarks: k_k(x, z) ~ v_k(x)'v_k(z), v_k(x) = M_k'k_k(x, Z).
+// Nystrom factors of several kernels on the same landmarks: k_k(x, z) ~ v_k(x)'v_k(z),
+// v_k(x) = M_k'k_k(x, Z).
 //
-// With W_k = k_k(Z, Z) = L diag(e) L', M_k = L diag(e)^(-1/2) over the eigenvalues that are kept. The approximation is below the
-// kernel in the order of positive semidefinite matrices on rows that contain the landmarks. Source: the specification of lp-norm
-// MKL with low-rank kernels, section (b0).
+// With W_k = k_k(Z, Z) = L diag(e) L', M_k = L diag(e)^(-1/2) over the eigenvalues that are kept.
+// The approximation is below the kernel in the order of positive semidefinite matrices on rows that
+// contain the landmarks. Source: Rakotomamonjy, Chanda: lp-norm multiple kernel learning with
+// low-rank kernels, section 2; docs/mathematics/README.md, section 7.
 #pragma once
 
 #include <memory>
@@ -20,23 +22,23 @@ namespace mercer {
 
 struct NystromOptions {
   Index max_rank = 0;  // of each kernel; 0: as many as there are landmarks
-  double eigenvalue_threshold =
-      1e-10;  // keeps e_1, and e_j > threshold N e_1, N landmarks; in [1e-15, 1e-2]
+  // Keeps e_1, and e_j > threshold N e_1, N landmarks; in [1e-15, 1e-2].
+  double eigenvalue_threshold = 1e-10;
 };
 
 // Immutable and safe for concurrent use.
 class NystromFeatures {
  public:
-  // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when an eigenvalue of W_k is
-  // below -1e-8 times the largest magnitude of them or a value of W_k is not finite), kCancelled, kInternal (eigenvalues that do not
-  // converge).
+  // Errors: kInvalidArgument (kernels that do not fit the data; reason NOT_PSD with the kernel when
+  // an eigenvalue of W_k is below -1e-8 times the largest magnitude of them or a value of W_k is
+  // not finite), kCancelled, kInternal (eigenvalues that do not converge).
   static absl::StatusOr<NystromFeatures> Make(const Landmarks& landmarks,
                                               std::vector<KernelSpec> kernels,
                                               const NystromOptions& options, RunContext& context);
 
   Index num_kernels() const { return static_cast<Index>(maps_.size()); }
   Index num_landmarks() const { return maps_.empty() ? 0 : maps_[0]->rows(); }
-  // Of all kernels together.
+  // The number of features of all kernels together.
   Index num_features() const { return first_.back(); }
   // Where the features of kernel k begin; first_feature(num_kernels()) = num_features().
   Index first_feature(Index k) const { return first_[static_cast<size_t>(k)]; }
@@ -44,7 +46,7 @@ class NystromFeatures {
   const Matrix& map(Index k) const { return *maps_[static_cast<size_t>(k)]; }
   const std::vector<KernelSpec>& kernels() const { return kernels_; }
 
-  // Those of some of the kernels, in the order given. Shares the maps. Errors: kCancelled.
+  // The features of some of the kernels, in the order given. Shares the maps. Errors: kCancelled.
   absl::StatusOr<NystromFeatures> Select(const std::vector<Index>& kernels,
                                          const RunContext& context) const;
 
@@ -52,11 +54,11 @@ class NystromFeatures {
   absl::StatusOr<BoundCrossKernels> Bind(const PreparedData& x, RunContext& context) const {
     return cross_->Bind(x, context);
   }
-  // out(:, r) = v(x_(begin + r)), all kernels one below the other: num_features x (end - begin). Ends early, with values of no
-  // use, once cancelled.
+  // out(:, r) = v(x_(begin + r)), all kernels one below the other: num_features x (end - begin).
+  // Ends early, with values of no use, once cancelled.
   void Evaluate(const BoundCrossKernels& x, Index begin, Index end, MatrixRef out,
                 const RunContext& context) const;
-  // v of all rows: num_features() x rows. Errors: those of Bind, kCancelled.
+  // The features v of all rows: num_features() x rows. Errors: those of Bind, kCancelled.
   absl::StatusOr<Matrix> EvaluateAll(const PreparedData& x, RunContext& context) const;
 
  private:

@@ -15,8 +15,8 @@
 #define MERCER_CORE_KERNELS_PAIRS_
 namespace mercer {
 
-// Coordinates summed in one pass: two vectors of rows z with that many fill half a first-level
-// cache.
+// How many coordinates are summed in one pass: two vectors of rows z with that many fill half a
+// first-level cache.
 inline constexpr Index kPairDepth = kMaxNormColumns;
 
 // All pairs of rows x with rows z, both row by row from their first coordinate of this pass.
@@ -33,7 +33,7 @@ struct Pairs {
   Index out_stride;
 };
 
-// What squared distances from dot products need besides.
+// What squared distances from dot products need besides the dot products.
 struct PairNorms {
   const double* x;
   const double* z;  // padded

@@ -27,7 +27,7 @@ struct NormedRows {
   const double* squared_norms = nullptr;
 };
 
-// Up to so many columns DistancesFromNorms is the faster way to squared distances than a matrix
+// Up to so many columns DistancesFromNorms is a faster way to squared distances than a matrix
 // product of the library and a pass that adds the norms.
 inline constexpr Index kMaxNormColumns = 128;
 

@@ -1,8 +1,8 @@
-// a_j' K_k a_j for all kernels: every tile adds its part to a slot of its own, slots are summed in
-// tile order.
+// The energies a_j' K_k a_j of all kernels. Every tile adds its part to a slot of its own, and
+// slots are summed in the order of the tiles, so that bits do not depend on threads.
 //
 // For the search, the exponential kernels of a group share one slot of moments
-// (exponential_table.h) instead of a sum each.
+// (exponential_table.h) instead of having a sum each.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,8 @@
 namespace mercer {
 namespace {
 
-// Partial sums kept at a time, in doubles. Batches only bound memory: sums do not depend on them.
+// How many doubles of partial sums are kept at a time. Batches only bound memory: sums do not
+// depend on them.
 constexpr size_t kSlotValues = size_t{1} << 21;
 // A table pays when there are several pairs to scatter for each of its values.
 constexpr Index kPairsPerTableValue = 8;
@@ -98,7 +99,7 @@ class QuadraticTile {
     }
   }
 
-  // For one kernel whose values are in values_ with the layout of `strip`.
+  // Adds the part of one kernel, whose values are in values_ with the layout of `strip`.
   void AddValues(const TilePairs& pairs, const Strip& strip, Index first, double* slots) {
     const Index columns = input_.columns;
     products_.resize(static_cast<size_t>(strip.rows * columns));
@@ -273,7 +274,8 @@ absl::Status ExactKernelFamily::QuadraticFormsForSearch(ConstMatrixRef a,
   std::vector<Selection> selections = SelectKernels(parts_, kernels);
   for (Selection& selection : selections) {
     const std::shared_ptr<const ExponentialGrid>& grid = selection.group->grid;
-    // Whatever kernels are asked for, so that a kernel's bits do not depend on the others.
+    // Whether the table is used does not depend on which kernels are asked for, so that a kernel's
+    // bits do not depend on the others.
     if (grid != nullptr && support * support / 2 >= kPairsPerTableValue * grid->num_values()) {
       selection.grid = grid;
     }

@@ -18,7 +18,8 @@ namespace {
 constexpr double kLogRatioPerDecade = 0.065;
 constexpr double kLeastTolerance = 12.5;  // -log10 of it: no width follows from others
 
-// Kernels that differ in nothing but their bandwidth and scaling; empty for one that stands for itself.
+// The key of a group: kernels that differ in nothing but their bandwidth and scaling have the same.
+// Empty for a kernel that stands for itself.
 std::string GroupKey(const KernelSpec& spec, const SourceFinder& finder) {
   if (!HasBandwidth(spec.type)) {
     return "";
@@ -27,7 +28,8 @@ std::string GroupKey(const KernelSpec& spec, const SourceFinder& finder) {
   return source.ok() ? absl::StrCat(static_cast<int>(spec.type), " ", SourceKey(*source)) : "";
 }
 
-// Of kernels in the order of their bandwidths the first, the last, and as few as keep the ratio in between.
+// Appends, of kernels in the order of their bandwidths, the first, the last, and as few as keep the
+// ratio in between.
 void AppendSpaced(const std::vector<KernelSpec>& kernels, const std::vector<Index>& ordered,
                   double log_ratio, std::vector<Index>& chosen) {
   const auto width = [&](size_t i) {

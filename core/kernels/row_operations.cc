@@ -11,7 +11,7 @@ namespace mercer {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most 8 lanes, the padding of rows, so that loops need no tails.
+// Vectors of at most 8 lanes, the padding of rows, so that loops need no tails.
 using Tag = hn::CappedTag<double, 8>;
 using Register = hn::Vec<Tag>;
 using SingleTag = hn::Rebind<float, Tag>;

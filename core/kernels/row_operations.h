@@ -1,7 +1,9 @@
-// Sums over the rows of a tall matrix that is stored row by row, in single or in double precision: every sum is formed in double
-// precision from the stored values, with the widest instructions that the processor has.
+// Sums over the rows of a tall matrix that is stored row by row, in single or in double precision:
+// every sum is formed in double precision from the stored values, with the widest instructions that
+// the processor has.
 //
-// Rows have `stride` entries, a multiple of kRowPadding; the vectors that they meet have as many, and are padded with zeros.
+// Rows have `stride` entries, a multiple of kRowPadding; the vectors that they meet have as many,
+// and are padded with zeros.
 #pragma once
 
 #include "core/base/types.h"
@@ -15,7 +17,7 @@ inline Index PaddedStride(Index cols) {
   return (cols + kRowPadding - 1) / kRowPadding * kRowPadding;
 }
 
-// row'x.
+// The product row'x.
 double DotRow(const float* row, const double* x, Index stride);
 double DotRow(const double* row, const double* x, Index stride);
 // out += a[0] rows[0] + ... + a[3] rows[3].

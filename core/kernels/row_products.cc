@@ -16,7 +16,7 @@ constexpr Index kTileColumns = 256;
 constexpr Index kChunkRows = 256;  // of one product of 256 x 256 columns: a few milliseconds
 constexpr Index kTasks = 8;        // at least, where there are rows enough
 
-// out = before out + op(a) b.
+// Computes out = before out + op(a) b.
 void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b, double before,
               MatrixRef out) {
   cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
@@ -25,13 +25,13 @@ void Multiply(bool transposed, const ConstMatrixRef& a, const ConstMatrixRef& b,
               BlasInt(out.outerStride()));
 }
 
-// The lower triangle of out += a'a.
+// Adds a'a to `out`, in the lower triangle alone.
 void AddGram(const ConstMatrixRef& a, MatrixRef out) {
   cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, BlasInt(out.rows()), BlasInt(a.rows()), 1.0,
               a.data(), BlasInt(a.outerStride()), 1.0, out.data(), BlasInt(out.outerStride()));
 }
 
-// Some columns of a by some of b.
+// A tile of a product: some columns of a by some of b.
 struct Tile {
   Index row;  // of the result
   Index rows;
@@ -52,7 +52,8 @@ std::vector<Tile> TilesOf(Index rows, Index cols, bool lower) {
 
 using AddChunk = std::function<void(const Tile& tile, Index begin, Index count, MatrixRef sum)>;
 
-// out's tiles = sums of the chunks of so many rows. Where there are few tiles, rows are cut into parts that are summed apart.
+// Sums the chunks of rows for each tile of `out`. Where there are few tiles, rows are cut into
+// parts that are summed apart.
 absl::Status SumChunks(Index rows, const std::vector<Tile>& tiles, const AddChunk& add, Matrix& out,
                        RunContext& context) {
   const auto count = static_cast<Index>(tiles.size());

@@ -3,8 +3,8 @@
 
 namespace mercer {
 
-// Leaves it at those that every x86-64 processor has, so that every machine computes the same bits. Call
-// it before anything is computed.
+// Restricts the kernels to the instructions that every x86-64 processor has, so that every machine
+// computes the same bits. Call it before anything is computed.
 void UseCommonInstructions();
 
 }  // namespace mercer

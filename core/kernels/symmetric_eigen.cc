@@ -21,7 +21,7 @@ constexpr Index kReducedColumns = 32;   // columns reduced before the rest is up
 constexpr Index kUpdatedColumns = 128;  // at a time
 constexpr Index kReflectors = 64;       // applied at a time
 
-// out += scale op(a) b.
+// Adds scale op(a) b to `out`.
 void AddMultiple(double scale, CBLAS_TRANSPOSE transposed, const ConstMatrixRef& a,
                  const ConstMatrixRef& b, MatrixRef out) {
   if (b.rows() > 0) {
@@ -63,7 +63,8 @@ class Tridiagonalization {
   Matrix TakeReflectors() && { return std::move(a_); }
 
  private:
-  // The columns V and W so far of the panel that begins at column `begin`: the matrix is A - V W' - W V', A what is stored.
+  // Makes column j of the matrix that of a tridiagonal one. V and W hold the columns so far of the
+  // panel that begins at column `begin`: the matrix is A - V W' - W V', A what is stored.
   void ReduceColumn(Index begin, Index j) {
     const Index done = j - begin;
     const Index below = a_.rows() - j - 1;
@@ -91,7 +92,8 @@ class Tridiagonalization {
     SetProduct(j, done, reflector);
   }
 
-  // w = s (A - V W' - W V') v - (s / 2) (w'v) v, so that H A H = A - v w' - w v'.
+  // Computes w = s (A - V W' - W V') v - (s / 2) (w'v) v, so that H A H = A - v w' - w v' for the
+  // reflection H = I - s v v'.
   void SetProduct(Index j, Index done, ConstVectorRef reflector) {
     const Index below = reflector.size();
     const auto v = reflectors_.bottomRows(below).leftCols(done);
@@ -107,7 +109,7 @@ class Tridiagonalization {
     product -= (0.5 * scales_(j) * product.dot(reflector)) * reflector;
   }
 
-  // Of the rows and columns from `begin` on, the lower triangle.
+  // Applies the panel to the rows and columns from `begin` on, in the lower triangle.
   absl::Status UpdateRest(Index begin, const RunContext& context) {
     for (Index column = begin; column < a_.rows(); column += kUpdatedColumns) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
@@ -131,7 +133,8 @@ class Tridiagonalization {
   Matrix products_;
 };
 
-// Some consecutive reflectors as one: I - V T V'.
+// Some consecutive reflections as one matrix, I - V T V', so that they are applied by matrix
+// products.
 struct BlockReflector {
   Matrix v;  // rows from the first that it changes
   Matrix t;  // upper triangular

@@ -1,13 +1,14 @@
-// Eigenvalues and eigenvectors of a symmetric matrix, in pieces small enough that no single call is long: cancellation is checked
-// between them.
+// Eigenvalues and eigenvectors of a symmetric matrix, in pieces small enough that no single call is
+// long: cancellation is checked between them.
 //
-//   MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen, SymmetricEigen::Make(std::move(a), context));
+//   MERCER_ASSIGN_OR_RETURN(const SymmetricEigen eigen,
+//                           SymmetricEigen::Make(std::move(a), context));
 //   MERCER_ASSIGN_OR_RETURN(const Matrix vectors, eigen.Largest(10, context));
 //
-// Householder's reduction to a tridiagonal matrix, then Cuppen's divide and conquer; small matrices are Eigen's. One thread: callers
-// have several matrices.
-// Source: Gu, Eisenstat: A divide-and-conquer algorithm for the symmetric tridiagonal eigenproblem. SIAM J. Matrix Anal. Appl. 16
-// (1995) 172-191.
+// Householder's reduction to a tridiagonal matrix, then Cuppen's divide and conquer; small matrices
+// are Eigen's. One thread: callers have several matrices. Source: Gu, Eisenstat: A
+// divide-and-conquer algorithm for the symmetric tridiagonal eigenproblem. SIAM J. Matrix Anal.
+// Appl. 16 (1995) 172-191.
 #pragma once
 
 #include <vector>
@@ -22,18 +23,22 @@ namespace mercer {
 // Immutable and safe for concurrent use.
 class SymmetricEigen {
  public:
-  // Of `a`, whose lower triangle alone is read; finite values. Errors: kCancelled, kInternal (no convergence).
+  // Decomposes `a`, whose lower triangle alone is read; its values are finite. Errors: kCancelled,
+  // kInternal (no convergence).
   static absl::StatusOr<SymmetricEigen> Make(Matrix a, const RunContext& context);
 
-  // Ascending. Errors relative to the largest magnitude are a few roundings. Not finite where out of range.
+  // The eigenvalues, ascending. Errors relative to the largest magnitude are a few roundings. Not
+  // finite where out of range.
   const Vector& values() const { return values_; }
-  // Orthonormal eigenvectors of the `count` largest eigenvalues, the largest one's first. Errors: kCancelled.
+  // Orthonormal eigenvectors of the `count` largest eigenvalues, the largest one's first. Errors:
+  // kCancelled.
   absl::StatusOr<Matrix> Largest(Index count, const RunContext& context) const;
 
  private:
   SymmetricEigen() = default;
 
-  // a = H T H' up to its scale, H = H_0 H_1 ..., H_j = I - scales(j) v v', v(0 .. j) = 0, v(j + 1) = 1, v(j + 2 ..) = reflectors(j + 2 .., j).
+  // a = H T H' up to its scale, H = H_0 H_1 ..., H_j = I - scales(j) v v', v(0 .. j) = 0,
+  // v(j + 1) = 1, v(j + 2 ..) = reflectors(j + 2 .., j).
   Matrix reflectors_;
   Vector scales_;
   Vector values_;

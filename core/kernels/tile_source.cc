@@ -19,13 +19,13 @@ namespace {
 // Up to this many columns squared distances are summed pair by pair: memory is then what bounds
 // them.
 constexpr Index kDirectColumns = 16;
-// Columns per matrix product: at most 20 ms of work for one tile.
+// How many columns a matrix product takes at a time: at most 20 ms of work for one tile.
 constexpr Index kProductDepth = 8192;
 // A squared distance below this part of |x|^2 + |z|^2 has lost digits to cancellation and is summed
 // anew.
 constexpr double kCancellation = 1e-3;
 
-// Rows by which the origin of distances is chosen; odd.
+// How many rows choose the origin of distances; an odd number.
 constexpr Index kCentreRows = 33;
 
 // The median of some rows, column by column. Not the mean: one large entry would move that away
@@ -88,7 +88,7 @@ class RawRows {
   std::vector<Run> runs_;
 };
 
-// Rows of training data are its columns.
+// The error names rows of the data set; the columns of a square block have the same numbers.
 absl::Status NotSymmetric(const PreparedData& data, const SquareBlock& block, Index i, Index j) {
   const auto values = block.values.view();
   const Index row = data.RowNumber(i) + 1;
@@ -121,7 +121,8 @@ class TileSource::FeatureProducer : public TileSource::Producer {
         raw_(std::move(raw)),
         method_(ChooseMethod()) {
     if (method_ != Method::kPairs && value_ == PairValue::kSquaredDistance) {
-      // Distances do not change with the origin, their rounding does.
+      // Distances do not change with the origin, but their rounding does: it is small where rows
+      // are near the origin.
       const Eigen::RowVectorXd centre = Centre(features_);
       features_.rowwise() -= centre;
     }

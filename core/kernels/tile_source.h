@@ -61,10 +61,10 @@ struct TileView {
 
 class TileSource {
  public:
-  // Source of the rows `rows` (empty: all) of `data`. Stored when `store`, through the context's
-  // cache when the data names its content; otherwise tiles are computed whenever they are read.
-  // Errors: kInvalidArgument with reason NOT_SYMMETRIC or NEGATIVE_VALUE, naming rows and columns
-  // (from 1); kCancelled.
+  // Makes the source of the rows `rows` (empty: all) of `data`. Stored when `store`, through the
+  // context's cache when the data names its content; otherwise tiles are computed whenever they are
+  // read. Errors: kInvalidArgument with reason NOT_SYMMETRIC or NEGATIVE_VALUE, naming rows and
+  // columns (from 1); kCancelled.
   static absl::StatusOr<TileSource> Make(const KernelSource& source,
                                          std::shared_ptr<const PreparedData> data,
                                          const std::vector<Index>& rows, bool store,
@@ -76,8 +76,8 @@ class TileSource {
   // Whether no value of a pair is negative; true for distances between features.
   bool nonnegative() const { return nonnegative_; }
 
-  // Any i, j. `scratch` keeps a tile that is not stored; the view is valid until its next use. Once
-  // cancelled, its values are of no use.
+  // Tile (i, j) for any i and j. `scratch` keeps a tile that is not stored; the view is valid until
+  // its next use. Once cancelled, its values are of no use.
   TileView View(Index i, Index j, const RunContext& context, std::vector<double>& scratch) const;
 
  private:

@@ -14,8 +14,9 @@
 #include "core/base/status_macros.h"
 #include "core/kernels/blas_int.h"
 
-// LAPACK: the i-th eigenvalue of diag(d) + rho z z', |z| = 1, rho > 0, d ascending; delta(j) = d(j) - the eigenvalue, to full relative
-// accuracy. For n of 1 and 2 delta is the eigenvector instead.
+// LAPACK: the i-th eigenvalue of diag(d) + rho z z', |z| = 1, rho > 0, d ascending;
+// delta(j) = d(j) - the eigenvalue, to full relative accuracy. For n of 1 and 2 delta is the
+// eigenvector instead.
 extern "C" void dlaed4_(const blasint* n, const blasint* i, const double* d, const double* z,
                         double* delta, const double* rho, double* eigenvalue, blasint* info);
 
@@ -31,7 +32,8 @@ absl::Status NoConvergence() {
   return absl::InternalError("the eigenvalues of a symmetric matrix did not converge");
 }
 
-// Two halves with known eigenvectors, Q = [Q_1 0; 0 Q_2], become one: diag(d) + rho z z', z in terms of Q.
+// Joins two halves with known eigenvectors, Q = [Q_1 0; 0 Q_2]: the matrix is Q (diag(d) + rho z
+// z') Q', with z in terms of Q.
 class Merge {
  public:
   // `vectors` holds Q_1 and Q_2; nothing else of it is defined.
@@ -63,8 +65,9 @@ class Merge {
 
   Reach ReachOf(Index j) const { return reach_[static_cast<size_t>(j)]; }
 
-  // Pairs that stay as they are: entries of z that are zero, or that a rotation makes zero because two values are equal, both up to
-  // rounding. `kept_` is ascending in the values.
+  // Finds the pairs that stay as they are: those with entries of z that are zero, or that a
+  // rotation makes zero because two values are equal, both up to rounding. `kept_` is ascending in
+  // the values.
   absl::Status Deflate(const RunContext& context) {
     PacedCheck check(context);
     std::vector<Index> order = IndexRange(0, size_);
@@ -118,7 +121,7 @@ class Merge {
     reach_[static_cast<size_t>(j)] = kBoth;
   }
 
-  // The eigenvalues, and in solved_ the differences of their column's from the kept values.
+  // Finds the eigenvalues, and in solved_ the differences of their column's from the kept values.
   absl::Status Solve(const RunContext& context) {
     const auto count = static_cast<Index>(kept_.size());
     poles_.resize(count);
@@ -147,8 +150,9 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // Eigenvectors in terms of the kept columns of Q, whose order becomes that of `rows_`: by where they reach. They are those of the z
-  // for which the eigenvalues found are exact (Gu and Eisenstat), and so orthogonal.
+  // Computes the eigenvectors in terms of the kept columns of Q, whose order becomes that of
+  // `rows_`: by where they reach. They are those of the z for which the eigenvalues found are exact
+  // (Gu and Eisenstat), and so orthogonal.
   absl::Status SetVectors(const RunContext& context) {
     const Index count = poles_.size();
     rows_.clear();
@@ -178,7 +182,8 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // z(i)^2 = prod_j (eigenvalue(j) - d(i)) / prod_(j != i) (d(j) - d(i)), up to rho.
+  // Computes the z for which the eigenvalues found are exact: z(i)^2 = prod_j
+  // (eigenvalue(j) - d(i)) / prod_(j != i) (d(j) - d(i)), up to rho.
   absl::Status SetExactWeights(const RunContext& context) {
     const Index count = poles_.size();
     PacedCheck check(context);
@@ -197,7 +202,7 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // Q <- Q times the eigenvectors, the deflated columns behind them.
+  // Multiplies Q by the eigenvectors; the deflated columns come behind them.
   absl::Status Multiply(const RunContext& context) {
     const auto count_of = [this](Reach reach) {
       return static_cast<Index>(
@@ -270,7 +275,7 @@ class Merge {
   std::vector<Index> rows_;
 };
 
-// values: the diagonal, then the eigenvalues.
+// `values` holds the diagonal, and in the end the eigenvalues.
 absl::Status Decompose(const ConstVectorRef& subdiagonal, VectorRef values, MatrixRef vectors,
                        const RunContext& context) {
   const Index size = values.size();

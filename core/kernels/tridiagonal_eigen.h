@@ -13,8 +13,8 @@ struct TridiagonalEigen {
   Matrix vectors;
 };
 
-// Of the symmetric matrix with this diagonal and, one shorter, this subdiagonal; magnitudes of about 1 at most. Errors: kCancelled,
-// kInternal (no convergence).
+// Decomposes the symmetric matrix with this diagonal and, one shorter, this subdiagonal; magnitudes
+// of about 1 at most. Errors: kCancelled, kInternal (no convergence).
 absl::StatusOr<TridiagonalEigen> DecomposeTridiagonal(Vector diagonal, const Vector& subdiagonal,
                                                       const RunContext& context);
 

@@ -82,7 +82,7 @@ bool AddNorms(double x_norm, const double* z_norms, Index size, double fraction,
   return any;
 }
 
-// out(r, c) = map(values, old out, r, c) over the padded strip.
+// Sets out(r, c) = map(values, old out, r, c) over the padded strip.
 template <typename Map>
 HWY_INLINE void MapStrip(const Strip& strip, double* out, const Map& map) {
   const Tag d;
@@ -153,7 +153,7 @@ void ScaleStrip(const Strip& strip, const double* row_factors, const double* col
   });
 }
 
-// sum_{c < length} map(values[c]) b[c], in one order: lane by lane, then over the lanes.
+// The sum over c < length of map(values[c]) b[c], in one order: lane by lane, then over the lanes.
 template <typename Map>
 HWY_INLINE double RowProduct(const double* values, const double* b, Index length, const Map& map) {
   const Tag d;

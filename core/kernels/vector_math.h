@@ -19,8 +19,8 @@ void Exp(absl::Span<const float> x, absl::Span<float> y);
 // sum_i x[i] y[i].
 double Dot(const double* x, const double* y, Index size);
 
-// values[c] += x_norm + z_norms[c]; whether any result is at most `fraction` of what was added to
-// it.
+// Adds x_norm + z_norms[c] to values[c]; answers whether any result is at most `fraction` of what
+// was added to it.
 bool AddNormsToRow(double x_norm, const double* z_norms, Index size, double fraction,
                    double* values);
 
