@@ -10,7 +10,7 @@
 
 namespace mercer {
 
-// From `at` upwards the slope of the function is larger by `jump` >= 0.
+// A jump of the slope: from `at` upwards it is larger by `jump` >= 0.
 struct SlopeJump {
   double at;
   double jump;

@@ -70,8 +70,8 @@ Matrix BlockNorm::Gradient(const ConstMatrixRef& block) const {
   return atoms;
 }
 
-// The second derivative of N by r(a), r(b) is (q-1)/N (delta_ab (r(a)/N)^(q-2) - z(a) z(b)), z = dN/dr, and that of r by the
-// atom itself (I - uu')/r.
+// The second derivative of N by r(a), r(b) is (q-1)/N (delta_ab (r(a)/N)^(q-2) - z(a) z(b)),
+// z = dN/dr, and that of r by the atom itself (I - uu')/r.
 Matrix BlockNorm::Hessian(const ConstMatrixRef& block) const {
   const Matrix atoms = Atoms(block);
   const Index size = atoms.rows();
@@ -101,7 +101,8 @@ Matrix BlockNorm::Hessian(const ConstMatrixRef& block) const {
   return hessian;
 }
 
-// Of N^2 / (2 N0), N0 the norm at the block; q = 1: atom by atom.
+// The Hessian of N^2 / (2 N0), N0 the norm at the block: it has N's value and slope there and bends
+// across the block, too. For q = 1, atom by atom.
 Matrix BlockNorm::GuardedHessian(const ConstMatrixRef& block) const {
   Matrix hessian = Hessian(block);
   const Matrix gradient = Gradient(block);

@@ -14,7 +14,8 @@ constexpr double kTolerance = 1e-8;                 // of the argument
 constexpr double kToleranceOfRange = 1e-16;         // where that is about 0
 constexpr int kMostEvaluations = 100;
 
-// Brent's names: `best`, `second` and `third` are the points of the largest values so far, the maximum is between `low` and `high`.
+// Brent's names: `best`, `second` and `third` are the points of the largest values so far, the
+// maximum is between `low` and `high`.
 class BrentSearch {
  public:
   BrentSearch(double low, ConcaveMaximum first, double high)
@@ -25,7 +26,7 @@ class BrentSearch {
         second_(first),
         third_(first) {}
 
-  // Known to within twice the tolerance.
+  // Whether the maximum is known to within twice the tolerance.
   bool Ended() const { return std::max(best_.at - low_, high_ - best_.at) <= 2 * Tolerance(); }
 
   double Next() {
@@ -37,8 +38,9 @@ class BrentSearch {
       before_last_step_ = longer;
       step = kGoldenPart * longer;
     }
-    // At the vertex a look to each side, the longer one first, shows that the maximum is between. (Brent's own look goes to the side
-    // of the parabola's vertex, and the other end of the bracket stays far away.)
+    // At the vertex a look to each side, the longer one first, shows that the maximum is between.
+    // (Brent's own look goes to the side of the parabola's vertex, and the other end of the bracket
+    // stays far away.)
     step_ = std::abs(step) >= Tolerance() ? step : std::copysign(Tolerance(), longer);
     return best_.at + step_;
   }
@@ -70,7 +72,7 @@ class BrentSearch {
  private:
   double Tolerance() const { return kTolerance * std::abs(best_.at) + least_; }
 
-  // To the vertex of the parabola through the three points.
+  // The step to the vertex of the parabola through the three points.
   double ParabolaStep() const {
     const double r = (best_.at - second_.at) * (best_.value - third_.value);
     const double q = (best_.at - third_.at) * (best_.value - second_.value);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Index kDualsPerCheck = 100'000;  // some milliseconds
 
-// -1/2 curvature s^2 + linear s over 0 <= s <= largest.
+// The maximum of -1/2 curvature s^2 + linear s over 0 <= s <= largest.
 double BestScaleOfParabola(double linear, double curvature, double largest) {
   if (!(linear > 0)) {
     return 0;
@@ -20,7 +20,8 @@ double BestScaleOfParabola(double linear, double curvature, double largest) {
   return std::isfinite(scale) ? scale : 1.0;
 }
 
-// sum_i dual(i)^2 / (2 c(i)): twice what a squared loss adds to the parabola.
+// The curvature that a squared loss adds to the parabola: sum_i dual(i)^2 / (2 c(i)), twice its
+// term.
 double CurvatureOfSquares(ConstVectorRef costs, ConstVectorRef dual) {
   double sum = 0;
   for (Index i = 0; i < dual.size(); ++i) {
@@ -67,7 +68,7 @@ absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targe
     case LossKind::kLogistic:
       break;
   }
-  // Work that must end has no value anywhere, which ends the search.
+  // A search that is cancelled sees no value anywhere, which ends it.
   const auto value_at = [&](double scale) {
     double value = -0.5 * scale * scale * quadratic;
     for (Index begin = 0; begin < dual.size(); begin += kDualsPerCheck) {
@@ -80,7 +81,7 @@ absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targe
     }
     return value;
   };
-  // At the very end of the box rounding can leave it.
+  // The scale stays a little below the end of the box, which rounding could leave.
   const double end = std::isfinite(largest) ? largest * (1.0 - 1e-12) : 1.0;
   const ConcaveMaximum inside = MaximizeConcave(0, std::min(1.0, end), end, value_at);
   if (inside.value > best.value) {

@@ -9,8 +9,8 @@
 
 namespace mercer {
 
-// The largest multiple of `dual` inside the box of the loss, at least 1 for a feasible dual; infinite when there is no limit (or
-// the dual is zero).
+// The largest multiple of `dual` inside the box of the loss, at least 1 for a feasible dual;
+// infinite when there is no limit (or the dual is zero).
 double LargestDualScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
                         ConstVectorRef dual);
 
@@ -19,9 +19,10 @@ struct DualRay {
   double value = 0;
 };
 
-// The scale s >= 0 that maximises  loss.DualValue(s dual) - 1/2 s^2 quadratic  for a feasible `dual`, and that value, which is not
-// below the one at s = 0. The first term is linear in s for piecewise linear losses, a parabola for squared ones, both in closed form;
-// for the logistic loss it is concave (concave_maximum.h). `quadratic` >= 0. Errors: kCancelled.
+// The scale s >= 0 that maximises  loss.DualValue(s dual) - 1/2 s^2 quadratic  for a feasible
+// `dual`, and that value, which is not below the one at s = 0. The first term is linear in s for
+// piecewise linear losses, a parabola for squared ones, both in closed form; for the logistic loss
+// it is concave (concave_maximum.h). `quadratic` >= 0. Errors: kCancelled.
 absl::StatusOr<DualRay> MaximizeOnDualRay(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
                                           double quadratic, const RunContext& context);

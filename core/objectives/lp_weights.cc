@@ -38,7 +38,7 @@ struct Residual {
   double constraint;  // sum_k d(k)^p - 1 + slack
 };
 
-// d(k) times the derivative of d(k)^p.
+// The vector of d(k) times the derivative of d(k)^p, which is p d(k)^p.
 Vector ScaledNormSlope(const ScaledModel& model, const Vector& d) {
   return model.p * d.array().pow(model.p);
 }
@@ -63,7 +63,8 @@ class PathSystem {
 
   bool ok() const { return factor_.info() == Eigen::Success; }
 
-  // The changes after which the products of d and bounds, and of slack and norm, are these.
+  // The direction whose changes bring the products of d and bounds, and of slack and norm, to given
+  // values, to first order.
   struct Direction {
     Vector relative;
     double slack;

@@ -1,14 +1,14 @@
 // Weights of kernels on the lp ball, |weights|_p <= 1 with 1 <= p <= inf, and the squared block
-// norm that they stand for.
+// norm that they stand for (docs/mathematics/lp_mkl.md, sections 1 to 4).
 //
-//   min over weights >= 0, |weights|_p <= 1 of  1/2 sum_k norms(k)^2 / weights(k)  =  1/2 (sum_k
-//   norms(k)^r)^(2/r),  r = 2p/(p+1) max over the same weights of                1/2 sum_k
-//   weights(k) energies(k)   =  1/2 |energies|_q,             q = p/(p-1)
+//   min over weights >= 0, |weights|_p <= 1 of  1/2 sum_k norms(k)^2 / weights(k)
+//                                             = 1/2 (sum_k norms(k)^r)^(2/r),  r = 2p/(p+1)
+//   max over the same weights of                1/2 sum_k weights(k) energies(k)
+//                                             = 1/2 |energies|_q,              q = p/(p-1)
 //
 // norms(k) is the norm of the k-th part of the function, energies(k) = dual'K_k dual; at a solution
 // norms(k) = weights(k) sqrt(energies(k)). All powers are taken of ratios to the largest entry, so
-// that entries from 1e-160 to 1e150 are harmless. Source: the specification of lp-norm MKL,
-// sections (a), (b1) and (b7).
+// that entries from 1e-160 to 1e150 are harmless.
 #pragma once
 
 #include <optional>
@@ -20,31 +20,31 @@
 
 namespace mercer {
 
-// |values|_p of values >= 0; p in [1, inf].
+// The norm |values|_p of values >= 0; p in [1, inf].
 double LpNorm(ConstVectorRef values, double p);
 
-// q = p / (p - 1); 1 for p = inf, inf for p = 1.
+// The dual exponent q = p / (p - 1): 1 for p = inf, inf for p = 1.
 double DualExponent(double p);
 
-// m^(-1/p) for each of m kernels: the point of the ball that treats all kernels alike.
+// The weight m^(-1/p) for each of m kernels: the point of the ball that treats all kernels alike.
 Vector UniformWeights(Index num_kernels, double p);
 
-// 1/2 (sum_k norms(k)^r)^(2/r).
+// Half the squared block norm, 1/2 (sum_k norms(k)^r)^(2/r).
 double HalfSquaredBlockNorm(ConstVectorRef norms, double p);
 
 // The minimising weights of the first line above, with |weights|_p = 1; for p = inf all are 1. When
 // all norms are zero the weights are undefined and `current` is returned.
 Vector WeightsFromNorms(ConstVectorRef norms, double p, ConstVectorRef current);
 
-// weights(k) <- (weights(k) energies(k))^(1/p), normalised: a longer step with the same fixed
-// point. `current` as above.
+// The over-relaxed weights (weights(k) energies(k))^(1/p), normalised: a longer step with the same
+// fixed point. `current` as above.
 Vector OverRelaxedWeights(ConstVectorRef weights, ConstVectorRef energies, double p);
 
 // The scale >= 0, at most `largest`, that maximises scale * linear - scale^2 * curvature / 2.
 double BestRayScale(double linear, double curvature, double largest);
 
-// -1/2 energies'(d - start) + 1/2 (d - start)'hessian (d - start): the second-order model of the
-// optimum of an SVM as a function of its kernel weights d around `start`. `hessian` is positive
+// The second-order model of the optimum of an SVM as a function of its kernel weights d around
+// `start`: -1/2 energies'(d - start) + 1/2 (d - start)'hessian (d - start). `hessian` is positive
 // semidefinite.
 struct WeightModel {
   Vector start;
@@ -54,9 +54,9 @@ struct WeightModel {
 
 // The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1; 1 <= p < inf. By a
 // primal-dual interior point method (Mehrotra's predictor and corrector) with a slack for the norm,
-// so that steps may leave its curved boundary and come back. Cost: 10 to 30 factorisations of order m.
-// Nothing when the numbers do not admit a solution (entries that are not finite, all energies 0) or
-// the point that was reached is worse than `start`. Errors: kCancelled.
+// so that steps may leave its curved boundary and come back. Cost: 10 to 30 factorisations of order
+// m. Nothing when the numbers do not admit a solution (entries that are not finite, all energies 0)
+// or the point that was reached is worse than `start`. Errors: kCancelled.
 absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
                                                           const RunContext& context);
 

@@ -1,4 +1,4 @@
-// The proximal operator of |.|_q of a vector: section (b.10).
+// The proximal operator of |.|_q of a vector: docs/mathematics/infinite_features.md, section 9.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -11,8 +11,9 @@ namespace {
 constexpr int kMaxInnerSteps = 200;
 constexpr int kMaxRootSteps = 300;
 
-// The root u in [0, a] of u + kappa u^(q-1) = a, a > 0, by Newton's method from the right, where the function is convex: steps
-// decrease until rounding stops them. kappa is given by its logarithm, since it may be beyond the range of doubles.
+// The root u in [0, a] of u + kappa u^(q-1) = a, a > 0, by Newton's method from the right, where
+// the function is convex: steps decrease until rounding stops them. kappa is given by its
+// logarithm, since it may be beyond the range of doubles.
 double InnerRoot(double a, double log_kappa, double q) {
   if (q >= 2) {
     double u = std::min(a, std::exp((std::log(a) - log_kappa) / (q - 1)));
@@ -26,7 +27,8 @@ double InnerRoot(double a, double log_kappa, double q) {
     }
     return u;
   }
-  // In s = u^(q-1): s^(1/(q-1)) + kappa s = a.
+  // For q < 2 the equation is solved in s = u^(q-1), in which it is convex: s^(1/(q-1)) + kappa
+  // s = a.
   const double inverse = 1 / (q - 1);
   double s = std::min(std::pow(a, q - 1), std::exp(std::log(a) - log_kappa));
   const double kappa = std::exp(log_kappa);
@@ -46,8 +48,8 @@ Vector InnerRoots(const Vector& a, double log_kappa, double q) {
       [&](double value) { return value > 0 ? InnerRoot(value, log_kappa, q) : 0.0; });
 }
 
-// A zero of an increasing function between `low`, where it is <= 0, and `high`, where it is >= 0: the secant with halved weights
-// of ends that stay (the Illinois rule), and bisection now and then.
+// A zero of an increasing function between `low`, where it is <= 0, and `high`, where it is >= 0:
+// the secant with halved weights of ends that stay (the Illinois rule), and bisection now and then.
 double BracketedRoot(double low, double high, const std::function<double(double)>& function) {
   double at_low = function(low);
   double at_high = function(high);
@@ -74,7 +76,8 @@ double BracketedRoot(double low, double high, const std::function<double(double)
   return x;
 }
 
-// v minus its projection onto the l1 ball of radius `step`: entries above a common level are cut down to it.
+// The case q = infinity: v minus its projection onto the l1 ball of radius `step`, which cuts
+// entries above a common level down to it.
 Vector ProxOfMaximum(const ConstVectorRef& v, double step) {
   std::vector<double> sorted(v.data(), v.data() + v.size());
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -130,14 +133,15 @@ Vector ProxOfNorm(const ConstVectorRef& v, double step, double q) {
   if (q == 2) {
     return (1 - step / VectorNorm(v, 2)) * v;
   }
-  // u + kappa u^(q-1) = v in every entry, with kappa such that |v - u|_q' = step; |v - u| increases with kappa.
+  // The conditions of optimality: u + kappa u^(q-1) = v in every entry, with kappa such that
+  // |v - u|_q' = step; |v - u| increases with kappa, so that a bracketed search finds it.
   const double scale = v.maxCoeff();
   const Vector a = v / scale;
   const double goal = std::log(step / scale);
   const auto excess = [&](double log_kappa) {
     return std::log(VectorNorm(a - InnerRoots(a, log_kappa, q), ConjugateExponent(q))) - goal;
   };
-  // kappa |u|_q^(q-1) = step, and u <= a.
+  // A lower end of the bracket: kappa |u|_q^(q-1) = step, and u <= a.
   const double low = goal - (q - 1) * std::log(VectorNorm(a, q));
   double width = 1;
   while (excess(low + width) < 0 && width < 1e6) {
