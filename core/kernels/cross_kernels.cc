@@ -163,7 +163,7 @@ void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Inde
   }
 }
 
-// out for the rows [begin, end).
+// Computes the weighted sum of all kernels for the rows [begin, end).
 void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index end,
                  const RunContext& context, MatrixRef out) {
   std::vector<double> strip_values;
@@ -212,7 +212,7 @@ struct ScaledKernel {
   const Vector& column_factors;
 };
 
-// out = the kernel of the values `strip`, whose rows begin at `row`.
+// Computes one kernel from the values `strip`, whose rows begin at `row`.
 void OneKernel(const ScaledKernel& kernel, const Strip& strip, Index row, double* out) {
   const KernelSpec& spec = kernel.spec;
   const Strip result{out, strip.rows, strip.cols, strip.stride};

@@ -20,8 +20,8 @@ namespace mercer {
 // Kernels that read the same values of pairs.
 struct KernelGroup {
   Index source = 0;  // into ExactKernels::sources
-  bool square_root =
-      false;  // kernels of the root of the source's value (kEuclidean from squared distances)
+  // True for kernels of the root of the source's value (kEuclidean from squared distances).
+  bool square_root = false;
   std::vector<Index> exponentials;  // exp(-rate t)
   std::vector<Index> others;        // linear, polynomial, precomputed
   // For the search operations, when there are enough exponentials for a table to be faster; else
@@ -36,8 +36,8 @@ struct ExactKernels {
   std::vector<TileSource> sources;
   std::vector<KernelGroup> groups;
   std::vector<Index> group_of;  // per kernel
-  std::vector<Vector>
-      diagonal_factors;  // per kernel 1 / sqrt(k(x_i, x_i)) with unit diagonal, else empty
+  // For each kernel with unit diagonal the factors 1 / sqrt(k(x_i, x_i)); empty for the others.
+  std::vector<Vector> diagonal_factors;
   Vector scales;
   Index size = 0;
 };

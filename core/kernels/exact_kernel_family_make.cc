@@ -22,7 +22,7 @@ namespace {
 // Distances are stored while they fit; the tiles of further sources are computed in every pass. A
 // constant, so that what a run needs is known beforehand and does not depend on the machine.
 constexpr size_t kMaxStoredBytes = size_t{4} << 30;
-// Tiles and strips in the hands of the threads.
+// How many tiles and strips are in the hands of the threads, at most.
 constexpr size_t kScratchTiles = 32;
 constexpr size_t kMaxPartialSumBytes = size_t{16} << 20;
 

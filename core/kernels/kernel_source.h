@@ -20,8 +20,8 @@ namespace mercer {
 
 bool IsSquareType(KernelType type);
 bool HasBandwidth(KernelType type);
-// exp(-rate t) of the source's value t (of its square root for kEuclidean): everything but dot
-// products and given kernels.
+// Whether the kernel is exp(-rate t) of the source's value t (of its square root for kEuclidean):
+// every one is but dot products and given kernels.
 bool IsExponential(KernelType type);
 // The rate of an exponential kernel; finite for every valid bandwidth.
 double ExponentialRate(const KernelSpec& spec);
@@ -30,8 +30,8 @@ struct KernelSource {
   bool is_square = false;
   std::string square;                             // square source: the name of its block
   PairValue value = PairValue::kSquaredDistance;  // feature source
-  std::vector<std::pair<Index, Index>>
-      columns;  // feature source: (block, column) in the prepared data
+  // The columns of a feature source: (block, column) in the prepared data.
+  std::vector<std::pair<Index, Index>> columns;
 
   friend bool operator==(const KernelSource&, const KernelSource&) = default;
 };
@@ -43,14 +43,15 @@ inline bool IsWorthStoring(const KernelSource& source) {
   return source.is_square || static_cast<Index>(source.columns.size()) > kMaxRecomputedColumns;
 }
 
-// Finds what kernels read, in a time that depends on their own columns and not on all that there are.
+// Finds what kernels read, in a time that depends on their own columns and not on all that there
+// are.
 class SourceFinder {
  public:
   // `data` must outlive this.
   explicit SourceFinder(const PreparedData& data);
 
-  // The source of `spec` in the data. Square blocks are not looked up when the data has none (a model's
-  // basis). Errors: kInvalidArgument with violations of "block" and "columns".
+  // The source of `spec` in the data. Square blocks are not looked up when the data has none (a
+  // model's basis). Errors: kInvalidArgument with violations of "block" and "columns".
   absl::StatusOr<KernelSource> Find(const KernelSpec& spec) const;
 
  private:
@@ -82,12 +83,13 @@ inline constexpr double kSquareRounding = 1e-8;
 // for squared distances), hence the factor.
 inline double DistanceRounding(double largest) { return 4 * kSquareRounding * largest; }
 
-// kInvalidArgument with reason NEGATIVE_VALUE for a distance `value`; row and column are those of the
-// data set, from 0, and named from 1.
+// The error kInvalidArgument with reason NEGATIVE_VALUE for a distance `value`; row and column are
+// those of the data set, from 0, and named from 1.
 absl::Status NegativeDistanceError(const SquareBlock& square, double value, Index row,
                                    Index column);
 
-// Training needs rows x rows. Errors: kInvalidArgument with reason NOT_SYMMETRIC.
+// Checks that the block is square: training needs rows x rows. Errors: kInvalidArgument with reason
+// NOT_SYMMETRIC.
 absl::Status CheckSquareShape(const SquareBlock& square);
 
 // The values of a feature source: rows.size() (empty: all) x source.columns.size(). Errors:
@@ -102,19 +104,20 @@ absl::StatusOr<SharedMatrix> SourceFeatures(const KernelSource& source, const Pr
 // Whether the source is all columns of one block, in their order.
 bool IsWholeBlock(const KernelSource& source, const PreparedData& data);
 
-// The values of a source at all rows of some data, for reading in blocks: only what the data holds already and the block
-// that is asked for are in memory. Immutable and safe for concurrent use.
+// The values of a source at all rows of some data, for reading in blocks: only what the data holds
+// already and the block that is asked for are in memory. Immutable and safe for concurrent use.
 class SourceRows {
  public:
   SourceRows() = default;
-  // Values at hand.
+  // Takes values that are at hand.
   explicit SourceRows(SharedMatrix values) : whole_(std::move(values)), rows_(whole_.rows()) {}
   // Shares the blocks of `data`. Errors: those of GatherFeatures.
   static absl::StatusOr<SourceRows> Make(const KernelSource& source, const PreparedData& data,
                                          const RunContext& context);
 
   Index rows() const { return rows_; }
-  // The rows [begin, end): those of the data itself, or gathered into `gathered`; valid while both are unchanged.
+  // The rows [begin, end): those of the data itself, or gathered into `gathered`; valid while both
+  // are unchanged.
   Eigen::Map<const RowMatrix> Rows(Index begin, Index end, RowMatrix& gathered) const;
 
  private:

@@ -20,15 +20,15 @@ enum class KernelType : uint8_t {
   kPolynomial = 1,  // (scale x'z + offset)^degree
   kGaussian = 2,    // exp(-|x - z|^2 / (2 bandwidth^2))
   kLaplacian = 3,   // exp(-|x - z|_1 / bandwidth)
-  kChiSquare =
-      4,  // exp(-d / bandwidth), d = 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0
+  // exp(-d / bandwidth), d = 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0.
+  kChiSquare = 4,
   kEuclidean = 5,    // exp(-|x - z| / bandwidth)
   kPrecomputed = 6,  // entries of a square block of kind kKernel
   kDistance = 7,     // exp(-d / bandwidth), d from a square block of kind kDistance
 };
 
 // How a Gram matrix K over the n training rows is rescaled; the factor is recorded and applied to
-// new rows alike. The specification of mixed-norm MKL, section (d.7).
+// new rows alike (docs/mathematics/README.md, section 5).
 enum class KernelScaling : uint8_t {
   kNone = 0,
   kTrace = 1,         // 1 / trace(K)
@@ -61,11 +61,11 @@ struct KernelSpec {
 };
 
 std::string_view KernelTypeName(KernelType type);
-// "gaussian(bandwidth=1.5, columns=age)": for people; two different kernels of one family have
-// different names.
+// The kernel's name for people: "gaussian(bandwidth=1.5, columns=age)". Two different kernels of
+// one family have different names.
 std::string KernelName(const KernelSpec& spec);
 
-// Parameters in their ranges; violations name the field of the spec ("bandwidth").
+// Checks that parameters are in their ranges; violations name the field of the spec ("bandwidth").
 absl::Status ValidateKernelSpec(const KernelSpec& spec);
 
 void SaveKernelSpec(const KernelSpec& spec, ByteWriter& writer);
@@ -75,7 +75,8 @@ enum class BandwidthRule : uint8_t {
   kList = 0,       // `bandwidths` as they are
   kLogSpaced = 1,  // `count` values from `min_bandwidth` to `max_bandwidth`, equal ratios
   // The median distance of the training rows (per column set) times each of `bandwidths`, or times
-  // each of the values that kLogSpaced makes when `count`, `min_bandwidth` or `max_bandwidth` is set.
+  // each of the values that kLogSpaced makes when `count`, `min_bandwidth` or `max_bandwidth` is
+  // set.
   kMedianMultiples = 2,
 };
 
@@ -95,8 +96,8 @@ inline constexpr size_t kMaxKernels = 100'000;
 
 // The kernels of `grids` in order: for each grid the column sets, for each the bandwidths.
 // Violations are named "kernels[i].bandwidth" and so on; more than kMaxKernels kernels, no kernel
-// at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows` of
-// `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them.
+// at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows`
+// of `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them.
 // Where most pairs of rows are equal, as in a column of few values, the median is that of the
 // distances > 0; rows that are all equal are an error.
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,

@@ -13,7 +13,8 @@ bool IsRange(const RowOffsets& offsets) {
   return offsets.back() - offsets.front() + 1 == static_cast<Index>(offsets.size());
 }
 
-// In time that depends on the kernels asked for alone: there may be a group for each of many columns.
+// Groups the kernels that are asked for, in time that depends on these alone: there may be a group
+// for each of many columns.
 std::vector<Selection> Select(const ExactKernels& parts, absl::Span<const Index> kernels,
                               const double* weights) {
   std::vector<size_t> positions(kernels.size());
