@@ -48,14 +48,15 @@ class Loss {
   virtual std::string_view name() const = 0;
   // True for losses of the margin y f, whose targets are -1 and +1.
   virtual bool is_margin_loss() const = 0;
-  // The others have a curvature: their duals are determined by the scores.
+  // True for the hinge and the epsilon-insensitive loss. The others have a curvature: their duals
+  // are determined by the scores.
   bool is_piecewise_linear() const {
     return kind() == LossKind::kHinge || kind() == LossKind::kEpsilonInsensitive;
   }
   // Half width of the flat part around the target; 0 except for the epsilon-insensitive loss.
   virtual double epsilon() const { return 0; }
 
-  // c l(y, score).
+  // The value c l(y, score).
   virtual double Value(double target, double cost, double score) const = 0;
   // A subgradient of Value in the score; at a kink that of least magnitude.
   virtual double Slope(double target, double cost, double score) const = 0;
@@ -68,7 +69,8 @@ class Loss {
   virtual double Prox(double target, double cost, double point, double step) const = 0;
   // Values that dual(i) may take.
   virtual Interval DualBox(double target, double cost) const = 0;
-  // For many samples at once: the sum of their values, and their slopes; their curvatures. The bits are those of one by one.
+  // The same for many samples at once: the sum of their values, and their slopes; their curvatures.
+  // The bits are those of one by one.
   virtual double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                                 VectorRef slopes) const;
   virtual void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,

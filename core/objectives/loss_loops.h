@@ -1,4 +1,5 @@
-// Loops over samples whose loss is known when they are compiled, so that no call per sample is left.
+// Loops over samples whose loss is known when they are compiled, so that no call per sample is
+// left.
 #pragma once
 
 #include "core/base/types.h"

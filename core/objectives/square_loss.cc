@@ -49,7 +49,8 @@ absl::StatusOr<BiasInterval> SquareLoss::ExactBias(ConstVectorRef targets, Const
   if (!(total > 0)) {
     return BiasInterval{-kInfinity, kInfinity, 0.0};
   }
-  // The mean, then the mean of what is left: equal residuals have their own value as mean, to the last bit.
+  // The mean, then the mean of what is left: equal residuals have their own value as mean, to the
+  // last bit.
   const Vector residuals = targets - scores;
   double mean = costs.dot(residuals) / total;
   mean += costs.dot((residuals.array() - mean).matrix()) / total;

@@ -12,8 +12,8 @@
 namespace mercer {
 namespace {
 
-// A sample counts while b is below (y = +1) or above (y = -1) t = y - score; its part of the slope
-// is then 2 c (b - t).
+// A point t = y - score at which a sample begins or ceases to count: it does while b is below t
+// (y = +1) or above t (y = -1), and its part of the slope is then 2 c (b - t).
 struct BiasBreak {
   double at;
   double cost;
