@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
   return weights;
 }
 
-// Targets, coding and costs of the training rows, all in one task.
+// Makes targets, coding and costs of the training rows, all in one task.
 absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipeProblem& made) {
   const TrainingRecipe& recipe = *run.recipe;
   TaskData& task = made.problem.tasks[0];

@@ -16,12 +16,12 @@ namespace mercer {
 // Error about one field of a recipe.
 absl::Status FieldError(std::string_view field, std::string_view description);
 
-// Every option of `entry`: those given, else their defaults. Errors: kInvalidArgument naming each
-// bad option.
+// The value of every option of `entry`: those that are given, else their defaults. Errors:
+// kInvalidArgument naming each bad option.
 absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const OptionValues& given);
 
-// Errors: kInvalidArgument naming the field "target" (no such column, several, text for
-// regression).
+// The target's column. Errors: kInvalidArgument naming the field "target" (no such column, several,
+// text for regression).
 absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset);
 
 // The column that says which task a row is of; null when the rows are of one. Errors:
@@ -30,7 +30,8 @@ absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
                                                  const TrainingRecipe& recipe,
                                                  const Dataset& dataset);
 
-// Several tasks have one output each. Errors: kInvalidArgument naming the field "task".
+// Refuses several outputs for several tasks, each of which has one. Errors: kInvalidArgument naming
+// the field "task".
 absl::Status CheckOneOutput(Index outputs);
 
 struct RecipeProblem {
@@ -41,8 +42,8 @@ struct RecipeProblem {
   TrainingProblem problem;                     // the training rows, by tasks
 };
 
-// Everything is learned from `rows` alone: classes, statistics, class weights, median distances.
-// Errors: kInvalidArgument, kCancelled.
+// Makes the problem. Everything is learned from `rows` alone: classes, statistics, class weights,
+// median distances. Errors: kInvalidArgument, kCancelled.
 absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
                                                 const std::vector<Index>& rows,
                                                 RunContext& context);

@@ -14,7 +14,7 @@
 
 namespace mercer {
 
-// Of a path, encoded.
+// A model that a path keeps, with its witness, both encoded.
 struct ModelOfValue {
   int64_t value = 0;  // from 0
   std::string model;
@@ -27,7 +27,7 @@ struct RecipeProgress {
   double seconds_used = 0;  // of a limited time
   std::string model;        // encoded, as soon as there is one
   std::string witness;
-  // Metrics of the folds before, of a path for each value; not every fold need have each.
+  // The metrics of the folds before, for each value of a path; not every fold need have each.
   std::vector<std::map<std::string, std::vector<double>>> metrics;
   std::vector<HeldOutRows> held_out;  // of the folds before, as `metrics`; empty: none
   int64_t best = -1;                  // of a path, the value of `model`; -1: none yet
@@ -36,18 +36,18 @@ struct RecipeProgress {
   std::string run_state;             // of the current phase; empty: at its start
 
   void AddMetrics(size_t value, const std::vector<Metric>& found);
-  // By name, those of the baseline last.
+  // The means over the folds by name, those of the baseline last.
   std::vector<Metric> MeanMetrics(size_t value) const;
   // Adds how the metrics vary over the folds, where two have them, with that before their names.
   void AddSpreads(size_t value, const std::string& prefix,
                   std::vector<MetricSpread>& spreads) const;
 };
 
-// A checkpoint, with `run_state` and `seconds_used` in the place of its own.
+// Encodes a checkpoint, with `run_state` and `seconds_used` in the place of its own.
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
                            double seconds_used, const std::string& code_version);
-// Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is damaged, or of a run
-// with fewer phases.
+// Reads a checkpoint. Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is
+// damaged, or of a run with fewer phases.
 absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
                                               const std::string& code_version, int64_t num_phases);
 

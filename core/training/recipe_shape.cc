@@ -17,14 +17,14 @@
 namespace mercer {
 namespace {
 
-// sum += a b, at most what an index can hold.
+// Adds a b to `sum`, up to what an index can hold.
 void AddProduct(Index a, Index b, Index& sum) {
   constexpr size_t kMost = std::numeric_limits<Index>::max();
   sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
 }
 
-// Training knows one category of each column at the least, and all at the most: how large the table
-// becomes is not known before.
+// The columns that may have to be kept in files. Training knows one category of each column at the
+// least, and all at the most: how large the table becomes is not known before.
 Index ColumnsInFiles(const FeatureBlock& block, Index rows, Index columns,
                      const ScratchSpace& scratch) {
   const ByteCount column = ByteCount(rows) * ByteCount(sizeof(double));
@@ -120,7 +120,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
   }
 }
 
-// Outputs, and rows of the largest sub-problem.
+// Counts the outputs and the rows of the largest sub-problem.
 void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
   if (recipe.kind == TargetKind::kRegression) {
     return;
@@ -153,7 +153,8 @@ Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, cons
   if (recipe.validation.kind != ValidationKind::kHoldOut) {
     return dataset.rows;
   }
-  // Columns that divide the rows say how many are left; when they cannot, the run will say why.
+  // Where columns of the data divide the rows, they say how many are left for training; when they
+  // cannot be read, the run will say why.
   if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
       dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
     const absl::StatusOr<std::vector<Split>> splits =

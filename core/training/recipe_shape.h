@@ -10,8 +10,8 @@
 
 namespace mercer {
 
-// Upper bounds, for a run with that scratch space (null: without). Errors: kInvalidArgument naming
-// the field "target" or "validation.folds".
+// Upper bounds of the sizes, for a run with that scratch space (null: without). Errors:
+// kInvalidArgument naming the field "target" or "validation.folds".
 absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
                                            const Dataset& dataset,
                                            const ScratchSpace* scratch = nullptr);
@@ -19,10 +19,10 @@ absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const Trai
 // The feature blocks of the data set that the recipe trains on.
 std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset);
 
-// Columns after preprocessing: one per numeric column, one per category.
+// The number of columns after preprocessing: one per numeric column, one per category.
 Index PreparedColumns(const FeatureBlock& block);
 
-// Trainings besides that of the model.
+// The number of trainings besides that of the model.
 Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset);
 
 }  // namespace mercer

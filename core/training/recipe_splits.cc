@@ -68,7 +68,7 @@ class SplitMaker {
   }
 
  private:
-  // Classes of the splits: those of each task apart.
+  // Makes the classes of the splits those of each task apart.
   absl::Status DivideByTasks() {
     MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks_));
     const std::vector<int> tasks = coding.Tasks(*tasks_);
@@ -79,7 +79,7 @@ class SplitMaker {
     return absl::OkStatus();
   }
 
-  // Null when the data set has no column of the role.
+  // The only column of that role; null when the data set has none.
   absl::StatusOr<const RoleColumn*> OnlyColumn(ColumnRole role) const {
     const RoleColumn* only = nullptr;
     for (const RoleColumn& column : dataset_.role_columns) {

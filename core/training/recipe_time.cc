@@ -15,14 +15,14 @@
 namespace mercer {
 namespace {
 
-// The median heuristic looks at so many rows at most.
+// The median heuristic looks at this many rows at most.
 constexpr double kMedianRows = 2000;
-// A row of the table is prepared, selected and checked.
+// How many times a row of the table is read or written while it is prepared, selected and checked.
 constexpr double kPassesOfTable = 8;
 
 double Pairs(double rows) { return 0.5 * rows * rows; }
 
-// Once the distances of all kernels' sources.
+// The work of computing the distances of all kernels' sources once.
 WorkCount FamilyWork(const ProblemShape& shape) {
   WorkCount work = shape.pair_columns;
   work[WorkKind::kEntries] = static_cast<double>(shape.sources);
@@ -37,14 +37,14 @@ bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const D
   });
 }
 
-// One training on shape.rows of `rows` rows, and the prediction of the others.
+// The work of one training on shape.rows of `rows` rows, and of the prediction of the others.
 class PhaseEstimate {
  public:
   PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
                 const RunningConditions& conditions)
       : entry_(entry), recipe_(recipe), dataset_(dataset), conditions_(conditions) {}
 
-  // Every training of a path, as if it began anew.
+  // Adds every training of a path, as if it began anew.
   absl::Status AddAll(const ProblemShape& shape) {
     for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
       MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
@@ -53,8 +53,8 @@ class PhaseEstimate {
     return absl::OkStatus();
   }
 
-  // That of a path which takes longest: the one that a model is trained with after the folds may be
-  // any.
+  // Adds that training of a path which takes longest: the one that a model is trained with after
+  // the folds may be any.
   absl::Status AddLargest(const ProblemShape& shape) {
     PhaseEstimate largest(entry_, recipe_, dataset_, conditions_);
     for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
@@ -128,7 +128,8 @@ class PhaseEstimate {
     return work;
   }
 
-  // Kernels between the rows held out and those of the model, most of which are support vectors.
+  // The work of the kernels between the rows held out and those of the model, most of which are
+  // support vectors.
   WorkCount Evaluation(const ProblemShape& shape) const {
     WorkCount work = shape.pair_columns;
     work[WorkKind::kKernelValues] =

@@ -78,7 +78,7 @@ void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
   }
 }
 
-// An option that a classifier would not read, a choice that does not fit the target.
+// Refuses an option that a classifier would not read, and a choice that does not fit the target.
 void CheckOptionsOfKind(const LearnerEntry& entry, const TrainingRecipe& recipe,
                         FieldViolations& violations) {
   const bool regression = recipe.kind == TargetKind::kRegression;
@@ -116,7 +116,7 @@ void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) 
 absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe) {
   FieldViolations violations;
   const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
-  // The learner itself knows more than ranges.
+  // The learner itself is asked: it knows more of its options than their ranges.
   violations.AddAll("options", options.ok() ? entry.create(*options).status() : options.status());
   CheckOptionsOfKind(entry, recipe, violations);
   CheckTarget(entry, recipe, violations);

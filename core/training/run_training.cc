@@ -18,7 +18,8 @@
 namespace mercer {
 namespace {
 
-// Squared rounding errors of targets.
+// An objective below this share of the squared targets is 0: it consists of the squared rounding
+// errors of targets.
 constexpr double kRoundingOfZero = 1e-26;
 
 // What the loop itself must remember over an interruption.
@@ -94,15 +95,17 @@ class TrainingLoop {
     }
   }
 
-  // For a cancellation that came after the last step: what it led to is not lost.
+  // Saves the state after a cancellation that came behind the last step, so that what this led to
+  // is not lost.
   void CheckpointIfUnsaved() {
     if (saved_iterations_ != loop_.iterations) {
       Checkpoint();
     }
   }
 
-  // For an error of the disk. A state that is no further than the one begun with is not saved:
-  // those who count tries in vain since the last checkpoint would never come to an end.
+  // Saves the state after an error of the disk. A state that is no further than the one begun with
+  // is not saved: those who count tries in vain since the last checkpoint would never come to an
+  // end.
   void CheckpointProgress() {
     if (loop_.iterations > std::max(begun_iterations_, saved_iterations_) &&
         observer_.WantsLastCheckpoint()) {
@@ -155,15 +158,15 @@ class TrainingLoop {
     observer_.OnStage({loop_.iterations, report, "train"});
   }
 
-  // A step was cut short. The learner's point may be newer than that of its last whole step, or
-  // there is none yet.
+  // Ends a run whose step was cut short. The learner's point may be newer than that of its last
+  // whole step, or there is none yet.
   absl::StatusOr<TrainingOutcome> ConcludeInterrupted(RunContext& context) {
     const StopReason reason = StopReasonOf(interruption_);
     MERCER_ASSIGN_OR_RETURN(TrainedPoint point, CurrentModel(reason, context));
     return Conclude(std::move(point), reason, context);
   }
 
-  // At the end for that reason.
+  // The learner's model at the end of the run, which ends for that reason.
   absl::StatusOr<TrainedPoint> CurrentModel(StopReason reason, RunContext& context) const {
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
     if (absl::IsFailedPrecondition(point.status())) {
@@ -209,7 +212,8 @@ class TrainingLoop {
     return std::nullopt;
   }
 
-  // Of the sums over the outputs and of the worst output.
+  // The verified accuracy: the worse of that of the sums over the outputs and that of the worst
+  // output.
   static double VerifiedAccuracy(const Certificate& certificate) {
     return std::max(certificate.accuracy, certificate.worst_accuracy);
   }
@@ -220,7 +224,7 @@ class TrainingLoop {
     return certificate.kind == CertificateKind::kGap &&
            certificate.dual - certificate.primal > 1e-9 * size + 1e-12 * SquaredUnit();
   }
-  // What objectives of the user's unit are multiples of.
+  // The factor between objectives in the user's unit and in the learner's.
   double SquaredUnit() const { return problem_.unit.deviation * problem_.unit.deviation; }
 
   absl::StatusOr<TrainingOutcome> Conclude(TrainedPoint point, StopReason reason,
@@ -259,7 +263,8 @@ class TrainingLoop {
     }
   }
 
-  // kConverged and kObjectiveZero are what the certificate says, not what the learner says.
+  // The reason as the certificate sees it: kConverged and kObjectiveZero are what the certificate
+  // says, not what the learner says.
   StopReason HonestReason(StopReason reason, const Certificate& certificate) const {
     if (certificate.kind == CertificateKind::kNone || reason == StopReason::kStopRequested) {
       return reason;
@@ -274,8 +279,8 @@ class TrainingLoop {
     return claim ? StopReason::kNumericalLimit : reason;
   }
 
-  // Some output's objective is zero, and that of every other is zero or within the gap that was
-  // asked for.
+  // Whether some output's objective is zero, and that of every other is zero or within the gap that
+  // was asked for.
   bool IsZeroOrConverged(const Certificate& certificate) const {
     if (certificate.outputs.empty()) {
       return IsZero(certificate.primal, 0);
@@ -292,7 +297,8 @@ class TrainingLoop {
     return some_zero;
   }
 
-  // At the floor of a relative gap, or what rounding leaves of targets that a bias alone fits.
+  // Whether an objective is zero: at the floor of a relative gap, or what rounding leaves of
+  // targets that a bias alone fits.
   bool IsZero(double primal, Index output) const {
     double of_targets = 0;
     for (const TaskData& task :
