@@ -179,7 +179,7 @@ absl::Status ExactKernelFamily::Products(ConstVectorRef a, absl::Span<const Inde
   const SupportColumns input = GatherSupport(grid, a);
   const std::vector<Selection> selections = SelectKernels(parts_, kernels);
   const std::vector<RowOffsets> requested = RequestedRows(grid, rows);
-  // Of each block's rows in the request.
+  // The positions in the request of each block's rows.
   std::vector<std::vector<Index>> positions(requested.size());
   const Index num_rows = rows.empty() ? size() : static_cast<Index>(rows.size());
   for (Index p = 0; p < num_rows; ++p) {

@@ -57,7 +57,7 @@ struct SupportColumns {
   std::vector<std::vector<double>> gathered;
   Index columns = 0;
 
-  // From one gathered column to the next.
+  // How far one gathered column is from the next.
   Index Stride(Index block) const {
     return PaddedLength(static_cast<Index>(support[static_cast<size_t>(block)].size()));
   }
