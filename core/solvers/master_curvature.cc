@@ -34,7 +34,7 @@ bool HasJumpingCurvature(const Loss& loss) { return loss.kind() != LossKind::kLo
 
 }  // namespace
 
-// Whether Update was called: there is nothing to extend before.
+// Whether a call of Update has ended: before that there is nothing to extend.
 bool MasterCurvature::IsKnown() const {
   return !grams_.empty() && std::all_of(grams_.begin(), grams_.end(), [](const Gram& gram) {
     return gram.curvatures.size() > 0;

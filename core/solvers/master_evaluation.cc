@@ -141,8 +141,8 @@ absl::Status ExtendEvaluation(const MasterProblem& problem, const MasterPoint& p
   const std::vector<std::vector<Index>> groups = problem.TasksByColumns();
   const bool alone = std::all_of(groups.begin(), groups.end(),
                                  [](const std::vector<Index>& tasks) { return tasks.size() == 1; });
-  // With several tasks the products are formed anew for all columns: products of several tasks at
-  // once may have other bits when there are more columns.
+  // Where tasks share their columns, the products are formed anew for all columns: products of
+  // several tasks at once may have other bits when there are more columns.
   if (!alone) {
     return EvaluateMaster(problem, point, evaluation, context);
   }

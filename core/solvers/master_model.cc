@@ -107,6 +107,7 @@ double MasterModel::MoveShared(Index group) {
   return change.cwiseAbs().maxCoeff() * curvature / penalty;
 }
 
+// One proximal step in every block, in order; returns by how much the worst block was not optimal.
 double MasterModel::Sweep() {
   double residual = 0;
   for (Index g = 0; g < problem_.num_groups(); ++g) {
@@ -120,6 +121,10 @@ double MasterModel::Sweep() {
   return residual;
 }
 
+// Sweeps find out which blocks are 0, Newton's method finds the values of the others; they take
+// turns. Without a shared part, and with a penalty that is a sum over tasks, Newton's method works
+// on one task after the other, whose systems are smaller. For q = infinity the norm is nowhere
+// smooth enough for it, and sweeps work alone.
 absl::Status MasterModel::Minimize(double share, RunContext& context) {
   const bool separable = !problem_.has_shared() && problem_.specific.norm.IsSeparable();
   const bool smooth = !std::isinf(problem_.specific.norm.q()) || !problem_.has_specific();
@@ -327,6 +332,8 @@ absl::StatusOr<bool> MasterModel::BentStep(const MasterSystem& system, Vector st
   return false;
 }
 
+// A step for penalties that are replaced by quadratic bounds from above which are smooth at 0:
+// whatever it does to blocks near 0, a short enough step lowers the model.
 absl::StatusOr<bool> MasterModel::GuardedStep(Index begin, Index end, RunContext& context) {
   const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kGuarded);
   MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> step, system.Solve(context));
@@ -343,6 +350,9 @@ absl::StatusOr<bool> MasterModel::GuardedStep(Index begin, Index end, RunContext
   return false;
 }
 
+// Newton's step on the smooth entries, in three attempts, each for when the one before does not
+// gain enough: stopped at 0 where entries or blocks would pass it; with these prescribed and the
+// others chosen anew; with guarded penalties. False when nothing has moved, or hardly anything.
 absl::StatusOr<bool> MasterModel::NewtonStep(Index begin, Index end, RunContext& context) {
   const MasterSystem system = MakeSystem(begin, end, PenaltyCurvature::kOwn);
   if (system.size() == 0) {

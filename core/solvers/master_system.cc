@@ -202,6 +202,7 @@ Vector MasterSystem::LargestPenaltyCurvatures() const {
   return largest;
 }
 
+// The diagonal of the whole system, the ridge included.
 Vector MasterSystem::Diagonal() const {
   Vector diagonal(size());
   Index at = 0;
@@ -234,6 +235,7 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::Solve(const Vector& given,
   return size() <= most ? SolveDense(given, context) : SolveByGradients(given, context);
 }
 
+// Forms the matrix of all unknowns and factors it.
 absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& given,
                                                                RunContext& context) const {
   Matrix matrix = Matrix::Zero(size(), size());
@@ -274,6 +276,8 @@ absl::StatusOr<std::optional<Vector>> MasterSystem::SolveDense(const Vector& giv
   return step.allFinite() ? std::optional<Vector>(std::move(step)) : std::nullopt;
 }
 
+// Products need only the columns that have unknowns, often a small part of all. Tasks that share a
+// matrix of second derivatives share the restricted one.
 MasterSystem::Restriction MasterSystem::Restrict() const {
   Restriction restriction;
   restriction.row_of_column.assign(static_cast<size_t>(hessians_.front()->rows()), -1);

@@ -65,6 +65,11 @@ absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
   return absl::OkStatus();
 }
 
+// The change that minimises the quadratic model of the risk plus the penalties. With m = Phi'D1 and
+// s = 1'D1 the biases are minimised out, db = -(1'slopes + m'dW) / s, which subtracts m
+// (1'slopes) / s from the gradient (docs/mathematics/infinite_features.md, section 6). The slope is
+// that of the risk plus the difference of the penalties: by convexity a bound of how fast the
+// objective falls.
 absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& context) {
   bool rows_used = false;
   MERCER_RETURN_IF_ERROR(curvature_.Update(problem(), evaluation(), &rows_used, context));
@@ -157,6 +162,8 @@ double NewtonMaster::Allowed(double slope) const {
   return objective + (-slope > rounding ? kSufficientDecrease * slope : rounding);
 }
 
+// The whole step is tried first, which is right near the solution; where it does not lower the
+// objective enough, the line search finds a shorter one.
 absl::Status NewtonMaster::Iterate(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Direction direction, FindDirection(context));
   MasterPoint next = PointAt(direction, 1.0);

@@ -143,6 +143,8 @@ absl::StatusOr<SmoMklCertificate> SmoMklSolver::Certify(const RunContext& contex
   return certificate;
 }
 
+// Keeps the best point and the best bounds, which may come from different points, and counts rounds
+// in which the dual has not grown: in exact arithmetic there are none.
 void SmoMklSolver::Judge(const SmoMklCertificate& certificate) {
   state_.upper_bound = std::min(state_.upper_bound, certificate.primal);
   state_.lower_bound = std::max(state_.lower_bound, certificate.dual);
@@ -176,6 +178,8 @@ void SmoMklSolver::CombineBlock(Index first, Index size) {
   }
 }
 
+// The variable that gains most from being raised, and by how much the best pair violates the
+// conditions of optimality.
 SmoMklSolver::Pair SmoMklSolver::MostViolating() const {
   Pair pair;
   double largest = -kInfinity;
@@ -224,6 +228,10 @@ void SmoMklSolver::ChoosePartner(const double* row, const RunContext& context, P
   }
 }
 
+// How linear part and energies change along the pair's step t: s_k(t) = s_k + 2 t
+// (g_k,i - g_k,j) + t^2 (K_k,ii + K_k,jj - 2 K_k,ij), g_k = K_k dual. With the kinks of epsilon
+// |dual| on the sides to which the two variables move, the linear part is exact up to the next
+// kink.
 EnergyCurve SmoMklSolver::CurveOf(const Pair& pair, const double* raised_row) const {
   const Eigen::Map<const Matrix> raised(raised_row, num_samples(), num_kernels());
   EnergyCurve curve;
@@ -238,6 +246,8 @@ EnergyCurve SmoMklSolver::CurveOf(const Pair& pair, const double* raised_row) co
   return curve;
 }
 
+// Moves both variables. One whose room ends the step is set to the end exactly, so that it counts
+// as bounded, and not as nearly so.
 void SmoMklSolver::MoveDual(const Pair& pair, double step, double longest) {
   const auto move = [&](Index i, double change, double end, bool reaches) {
     state_.dual(i) = reaches ? end : state_.dual(i) + change;
@@ -269,6 +279,7 @@ void SmoMklSolver::MoveProducts(double step, const double* raised_row, const dou
 // rounding.
 absl::Status SmoMklSolver::Iterate(RunContext& context, bool* stuck) {
   Pair pair = MostViolating();
+  // Violations below this are rounding in scores and targets.
   const double precision = kMklRounding * (scores_.lpNorm<Eigen::Infinity>() +
                                            problem_.targets.lpNorm<Eigen::Infinity>());
   if (!std::isfinite(precision)) {  // products that are not finite

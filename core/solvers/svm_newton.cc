@@ -171,6 +171,8 @@ absl::Status SvmNewtonSolver::Recentre(bool solved, RunContext& context) {
   } else {
     solved = false;
   }
+  // Products are updated step by step. They are computed anew now and then, and at every centre
+  // once the gap is small, since their rounding is what limits it.
   if (next.since_refresh >= kRefreshInterval ||
       (next.since_refresh > 0 && state_.best_gap <= kPreciseGap)) {
     MERCER_RETURN_IF_ERROR(Multiply(next.center, next.center_scores, context));
@@ -199,6 +201,7 @@ void SvmNewtonSolver::KeepBest() {
   }
 }
 
+// Ends the run when many proximal steps have brought nothing: the best dual so far is the result.
 absl::Status SvmNewtonSolver::JudgeProgress() {
   if (done() || state_.stalls < kMaxStalls) {
     return absl::OkStatus();
@@ -210,6 +213,7 @@ absl::Status SvmNewtonSolver::JudgeProgress() {
 }
 
 double SvmNewtonSolver::NextCost() const {
+  // One factorisation of order |J|, and the columns of J in two products.
   const double free =
       static_cast<double>(Model(state_).FreeSamples(state_.scores, state_.bias).size());
   const double n = static_cast<double>(kernel_.size());
@@ -227,7 +231,9 @@ struct SvmNewtonSolver::NewtonSystem {
   double pivot_scale = 0;
 };
 
-// A T that is singular in floating point gets a larger diagonal: the step remains one of descent.
+// Solves the Newton system by one factorisation for both right-hand sides. A matrix T that is
+// singular in floating point gets a larger diagonal: the step remains one of descent. `pivot_scale`
+// is the harmonic mean of the pivots, a measure of T's small eigenvalues.
 absl::Status SvmNewtonSolver::SolveSystem(NewtonSystem& system, RunContext& context) const {
   const Index count = static_cast<Index>(system.free.size());
   system.multipliers = Vector::Zero(count);
@@ -262,6 +268,9 @@ absl::Status SvmNewtonSolver::SolveSystem(NewtonSystem& system, RunContext& cont
   return absl::OkStatus();
 }
 
+// Makes a Newton step: direction = g - E_J lam of the header, whose product with the kernel,
+// `change`, begins as that of g, K a - f, and gets the columns of J; then the exact line search
+// along it.
 absl::Status SvmNewtonSolver::NewtonStep(State& next, double* progress, RunContext& context) const {
   Vector direction = state_.dual - state_.eta;
   Vector change = state_.dual_scores - state_.scores;

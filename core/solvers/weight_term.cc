@@ -107,6 +107,9 @@ double WeightTerm::FirstStep(const EnergyCurve& curve) const {
                        : std::cbrt(2.0 * penalty_ * curve.linear / norm / norm);
 }
 
+// The dual objective is concave along the curve: where its slope at the far end is not negative,
+// the whole step is the best. Else the maximum is between, and is found by Newton's method for the
+// zero of the slope, with a bisection wherever that leaves the bracket.
 double WeightTerm::MaximizeOnCurve(const EnergyCurve& curve, double longest) const {
   constexpr double kSlopeShare = 1e-9;  // of the slope at 0: as good as the maximum
   constexpr int kMaxTrials = 100;
