@@ -75,6 +75,8 @@ class BasisFinder {
               const JointBasisOptions& options)
       : features_(features), rows_(rows), options_(options) {}
 
+  // The range finder on a first sample; then fresh samples test the basis, and one that is kept too
+  // badly extends it.
   absl::StatusOr<JointBasis> Find(RunContext& context) {
     BasisSample sample;
     MERCER_RETURN_IF_ERROR(Draw(0, sample, context));
@@ -92,8 +94,9 @@ class BasisFinder {
       if (dropped.sum() <= kTolerated * goal_of_fresh) {
         break;
       }
-      // A fresh sample may be kept badly because of a few rows unlike all others: they are most of
-      // what is dropped. Only rows of which that much is dropped count.
+      // A fresh sample may be kept badly because of a few rows unlike all others: most of what is
+      // dropped is theirs. The basis grows by what these rows need, and not by what all of the
+      // sample would.
       const double least = kTolerated * goal_of_fresh / static_cast<double>(dropped.size());
       const double rest = KeepRowsAbove(least, dropped, sample);
       Use(sample);

@@ -174,6 +174,9 @@ absl::Status LowRankKernelFamily::Fill(const PreparedData& inputs, RunContext& c
   return absl::OkStatus();
 }
 
+// The factors of the kernels' normalisations, from the sums of the approximated kernels: with the
+// Gram matrix Q'Q and the sums Q'1, tr K_k = tr L_k Q'Q L_k' and 1'K_k 1 = |L_k Q'1|^2. The factor
+// goes into L_k.
 absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   scales_ = Vector::Ones(num_kernels());
   const bool scaled = std::any_of(kernels_.begin(), kernels_.end(), [](const KernelSpec& spec) {
@@ -204,6 +207,8 @@ absl::Status LowRankKernelFamily::SetScales(RunContext& context) {
   return absl::OkStatus();
 }
 
+// a'K_k a = |L_k Q'a|^2: one pass over the rows for all kernels, and norms, which cannot be
+// negative.
 absl::Status LowRankKernelFamily::QuadraticForms(ConstMatrixRef a, absl::Span<const Index> kernels,
                                                  MatrixRef out, RunContext& context) const {
   const std::vector<Index> chosen = AllIfEmpty(kernels, num_kernels());
@@ -301,6 +306,10 @@ absl::Status LowRankKernelFamily::Diagonals(absl::Span<const Index> kernels, Mat
   return context.CheckCancelled();
 }
 
+// The combination as a function on the landmarks. With z = sum_k weights(k) L_k'L_k Q'dual its
+// value is q(x)'z, and q(x) = reduce'v(x) with v_k(x) = M_k'k_k(Z, x): the coefficients of kernel k
+// are M_k times its rows of reduce z. Kernels that were fitted to the others have none of their
+// own.
 absl::StatusOr<Matrix> LowRankKernelFamily::LandmarkCoefficients(ConstVectorRef weights,
                                                                  ConstVectorRef dual,
                                                                  RunContext& context) const {

@@ -10,10 +10,11 @@
 namespace mercer {
 namespace {
 
-constexpr double kPathAccuracy = 1e-10;  // of a model whose linear term has dual norm 1
+constexpr double kPathAccuracy = 1e-10;  // of a model whose energies have dual norm 1
 constexpr int kMaxPathSteps = 100;
 
-// The model in units where its linear term has dual norm 1.
+// The model in units where the energies have the dual norm 1, so that accuracies mean the same for
+// all problems.
 struct ScaledModel {
   Vector start;
   Vector slope;  // at `start`
@@ -49,8 +50,13 @@ Residual FindResidual(const ScaledModel& model, const PathPoint& at) {
           at.d.array().pow(model.p).sum() - 1.0 + at.slack};
 }
 
-// Newton's system for the conditions of optimality at a point of the path, in terms of changes of d
-// relative to d itself. Not ok when it is not positive definite in floating point.
+// Newton's system for the conditions of optimality at a point of the path. `norm` is the multiplier
+// of sum_k d(k)^p + slack = 1 and `bounds` are those of d >= 0:
+//   slope + hessian (d - start) + norm p d^(p-1) - bounds = 0,
+//   d bounds = product and slack norm = product, entry by entry.
+// Eliminating the changes of slack, norm and bounds leaves one system in the changes of d relative
+// to d itself, which stays well scaled where weights go to 0. Not ok when it is not positive
+// definite in floating point.
 class PathSystem {
  public:
   PathSystem(const ScaledModel& model, const PathPoint& at)
@@ -97,7 +103,10 @@ class PathSystem {
   Eigen::LLT<Matrix> factor_;
 };
 
-// A step of Mehrotra's predictor and corrector; false when none is possible.
+// Makes a step of Mehrotra's predictor and corrector; false when none is possible. The predictor
+// aims at products of 0. The better it does, the smaller the products that the corrector aims at
+// (their share is the cube of what it would leave); the corrector also takes the product of the
+// predictor's own changes into account.
 bool StepAlongPath(const ScaledModel& model, PathPoint& at) {
   constexpr double kShareOfLongest = 0.99;
   const PathSystem system(model, at);
@@ -196,8 +205,12 @@ absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& mod
   if (m == 0 || !(unit > 0) || !std::isfinite(unit) || !model.hessian.allFinite()) {
     return std::optional<Vector>();
   }
+  // The slope of the optimum in the weights is minus half the energies: docs/mathematics/lp_mkl.md,
+  // section 3.
   const ScaledModel scaled{model.start, -0.5 / unit * model.energies, model.hessian / unit, p};
   const auto pairs = static_cast<double>(m + 1);
+  // The path begins at the present weights, mixed with uniform ones and shrunk, so that nothing is
+  // at its bound.
   PathPoint at{0.9 * model.start.cwiseMax(0.0) + 0.1 * UniformWeights(m, p), 0.1, 0.5 / p, {}};
   at.d *= std::pow(1.0 - at.slack, 1.0 / p) / LpNorm(at.d, p);
   at.bounds = (0.1 / pairs) * at.d.cwiseInverse();
@@ -216,6 +229,8 @@ absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& mod
     return std::optional<Vector>();
   }
   Vector minimiser = at.d / norm;
+  // A point that is worse than the start by the model itself is no use: rounding has spoilt the
+  // path.
   const Vector moved = minimiser - scaled.start;
   const double change = scaled.slope.dot(moved) + 0.5 * moved.dot(scaled.hessian * moved);
   return change <= kPathAccuracy ? std::optional<Vector>(std::move(minimiser)) : std::nullopt;
