@@ -37,6 +37,8 @@ absl::StatusOr<CertifiedFactorSolver::Point> CertifiedFactorSolver::Certify(
   return point;
 }
 
+// Points whose gap is hardly smaller than the best one count as stalls, of which a run may have
+// only so many in succession.
 void CertifiedFactorSolver::Consider(Point point) {
   const double gap = point.certificate.RelativeGap();
   const double best_gap = best_.certificate.RelativeGap();
@@ -96,6 +98,8 @@ std::string CertifiedFactorSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
+// The certificate is not saved but computed again from dual and scores; what Prepare makes is made
+// again before the next iteration.
 absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
                                                  std::string_view state) {
   const absl::Status damaged =

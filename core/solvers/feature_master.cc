@@ -77,6 +77,7 @@ MasterPoint MasterPoint::Zero(Index columns, Index tasks) {
   return {Matrix::Zero(columns, tasks), Vector::Zero(columns), Vector::Zero(tasks)};
 }
 
+// The best bias of each task for its scores without a bias.
 absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
                                         const RunContext& context) const {
   for (Index t = 0; problem_.bias && t < problem_.num_tasks(); ++t) {
@@ -97,6 +98,8 @@ absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& 
   return ChooseSlopes(evaluation, context);
 }
 
+// The weights of the point with the best biases, which take a pass for the scores and one for
+// slopes and products.
 absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
   MERCER_RETURN_IF_ERROR(problem.Check());
   MERCER_RETURN_IF_ERROR(CheckProblem(problem));
@@ -134,6 +137,8 @@ absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunCo
   return absl::OkStatus();
 }
 
+// Weights of the new columns are 0, so that scores and slopes stay; only the products of the new
+// columns are formed. When anything fails, groups and weights are put back as they were.
 absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_weights,
                                   RunContext& context) {
   const Index known = problem_.num_columns();
@@ -203,6 +208,7 @@ void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
   Judge();
 }
 
+// The best lower bound is kept: it is one of the same problem.
 absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
                                   const RunContext& context) {
   const double best = certificate_.dual;

@@ -14,6 +14,8 @@ Index CountBlocks(Index rows) { return (rows + kBlockRows - 1) / kBlockRows; }
 
 }  // namespace
 
+// The unit of scores is 1 for classes, whose margins are 1, and the deviation of the targets for
+// regression.
 absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& targets,
                                           const Vector& costs) {
   const Index n = targets.size();
@@ -49,6 +51,7 @@ absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& target
   return box;
 }
 
+// clip(soft(center + step residual, step epsilon), lower, upper), as the header derives.
 double ProximalModel::Maximizer(Index i, double residual) const {
   double point = center(i) + step * residual;
   if (box.epsilon > 0) {
@@ -58,6 +61,7 @@ double ProximalModel::Maximizer(Index i, double residual) const {
   return std::min(std::max(point, box.lower(i)), box.upper(i));
 }
 
+// The same for the rows from `begin` on whose scores are given, all at once.
 void ProximalModel::Maximize(Index begin, ConstVectorRef scores, double bias,
                              VectorRef dual) const {
   const Index count = scores.size();
@@ -72,6 +76,8 @@ void ProximalModel::Maximize(Index begin, ConstVectorRef scores, double bias,
   dual = dual.cwiseMax(box.lower.segment(begin, count)).cwiseMin(box.upper.segment(begin, count));
 }
 
+// Calls body(begin, end) for blocks of rows of a fixed size, in parallel where there is a parallel
+// loop: sums over a block, added in the order of the blocks, have the same bits either way.
 void ProximalModel::ForRows(const RowsBody& body) const {
   const Index rows = box.targets.size();
   if (parallel != nullptr) {
@@ -90,6 +96,8 @@ void ProximalModel::DualPoint(const Vector& scores, double bias, Vector& dual) c
   });
 }
 
+// Pieces of a block are formed in small buffers, so that a trial of the line search reads scores
+// and changes once and writes nothing.
 double ProximalModel::DualAlong(const Vector& scores, double bias, const Vector& change,
                                 double t) const {
   std::vector<double> sums(static_cast<size_t>(CountBlocks(box.targets.size())), 0.0);
@@ -131,6 +139,10 @@ ProximalModel::DualParts ProximalModel::SumDual(const Vector& scores, double bia
   return all;
 }
 
+// The sum of the maximisers falls with the bias, by step for each free sample: a zero of a
+// monotone, piecewise linear function. Newton's step sum / (step * free samples) is taken while it
+// stays inside the bracket; a bisection every fourth time makes sure that the bracket shrinks; and
+// as long as there is no bracket, strides that double look for one.
 double ProximalModel::BalanceDual(const Vector& scores, double bias, Vector& dual) const {
   double low = -kInfinity;
   double high = kInfinity;
@@ -182,6 +194,9 @@ double ProximalRay::Minimize() const {
   return MinimizeOnRay([this](double t) { return Slope(t); });
 }
 
+// First the end of the bracket is doubled while the slope is negative there. Then regula falsi,
+// which alone may creep from one end for ever: every third trial is a bisection. The left end, at
+// which the slope is still negative, is lower than the start.
 double MinimizeOnRay(const std::function<double(double)>& slope_at) {
   const double initial = slope_at(0);
   if (!(initial < 0)) {
