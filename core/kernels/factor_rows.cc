@@ -50,6 +50,9 @@ void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end,
 
 }  // namespace
 
+// Passes over the rows are cut into tasks of kTaskRows. Sums over rows are formed in blocks of
+// kSummedRows and added in the order of the blocks, so that bits do not depend on threads. Rows
+// become doubles before they are multiplied.
 FactorRows::FactorRows(Index rows, Index cols)
     : rows_(rows), cols_(cols), stride_(PaddedStride(cols)), values_(rows * stride_) {}
 
@@ -173,6 +176,7 @@ absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef ou
   return absl::OkStatus();
 }
 
+// The explicit features X = rows root, for solvers that visit single rows again and again.
 absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
                                                        RunContext& context) const {
   FactorRows product(rows_, root.cols());
@@ -193,6 +197,8 @@ absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
   return product;
 }
 
+// Rows are gathered as doubles, times the roots of their weights, so that the Gram matrix is a
+// product of the gathered matrix with itself; its lower tiles are independent of each other.
 absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
                                  MatrixRef out, RunContext& context) const {
   const auto count = static_cast<Index>(rows.size());
