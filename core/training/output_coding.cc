@@ -86,6 +86,7 @@ Index OutputCoding::num_outputs() const {
   return 1;
 }
 
+// Pairs are numbered (0, 1), (0, 2), ..., (1, 2), ...
 std::pair<int, int> OutputCoding::Pair(Index output) const {
   int first = 0;
   auto left = static_cast<Index>(classes_.size()) - 1;  // pairs whose smaller class is `first`
@@ -118,6 +119,9 @@ std::vector<int> OutputCoding::Classes(const RoleColumn& labels) const {
   return LabelPositions(labels, classes_);
 }
 
+// Binary: a value of at least 0 says the larger label. One against all: the largest value. One
+// against one: the most votes, among equals the largest sum of signed values, and then the smaller
+// label.
 std::vector<int> OutputCoding::Decide(const ConstMatrixRef& values) const {
   std::vector<int> decided;
   if (kind_ == CodingKind::kRegression) {
@@ -149,6 +153,7 @@ std::vector<int> OutputCoding::Decide(const ConstMatrixRef& values) const {
   return decided;
 }
 
+// A value above 0 is a vote for the smaller label of the pair, any other for the larger one.
 void OutputCoding::Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* margin_sums) const {
   const auto count = static_cast<Index>(classes_.size());
   votes->setZero(values.rows(), count);
