@@ -143,6 +143,8 @@ absl::Status KernelSumColumns::CheckSources(const std::shared_ptr<const Prepared
   return absl::OkStatus();
 }
 
+// Each kernel's factor, from sums over its Gram matrix of which only blocks of columns are ever
+// stored, and the diagonal of the sum of all.
 absl::Status KernelSumColumns::Normalize(RunContext& context) {
   const Index n = data_->rows;
   scales_ = Vector::Ones(static_cast<Index>(kernels_.size()));
@@ -172,6 +174,8 @@ absl::Status KernelSumColumns::Normalize(RunContext& context) {
   return absl::OkStatus();
 }
 
+// Kernels between any rows and those of `columns`. A precomputed kernel is read at the places that
+// the columns have in its matrix, which is that of all rows of the data.
 absl::StatusOr<CrossKernels> KernelSumColumns::Against(absl::Span<const Index> columns,
                                                        std::vector<KernelSpec> kernels,
                                                        const RunContext& context) const {
@@ -184,6 +188,7 @@ absl::StatusOr<CrossKernels> KernelSumColumns::Against(absl::Span<const Index> c
                             std::move(kernels), std::move(square_columns), context);
 }
 
+// An exponential of a distance is 1 where the distance is 0.
 absl::StatusOr<Vector> KernelSumColumns::KernelDiagonal(Index kernel, RunContext& context) const {
   const KernelSpec& spec = kernels_[static_cast<size_t>(kernel)];
   const Index n = data_->rows;

@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<KernelOperator>> LowRankOperator::Make(
       new LowRankOperator(std::move(rows), std::move(root), std::move(blocks)));
 }
 
+// out = Q (root (root' (Q'x))), from the right: of the order of rows times rank.
 absl::Status LowRankOperator::Apply(ConstMatrixRef x, MatrixRef out, RunContext& context) const {
   const auto root = root_.triangularView<Eigen::Lower>();
   Vector reduced(rows_->cols());
@@ -51,6 +52,7 @@ absl::Status LowRankOperator::Apply(ConstMatrixRef x, MatrixRef out, RunContext&
   return absl::OkStatus();
 }
 
+// q_i'M q_i = |root' q_i|^2.
 absl::Status LowRankOperator::Diagonal(VectorRef out, RunContext& context) const {
   context.parallel().ForBlocks(size(), kProductRows, [&](Index begin, Index end) {
     for (Index i = begin; i < end && !context.cancelled(); ++i) {

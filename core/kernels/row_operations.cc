@@ -21,6 +21,8 @@ HWY_INLINE Register Load(const float* values) {
 }
 HWY_INLINE Register Load(const double* values) { return hn::LoadU(Tag(), values); }
 
+// Two sums side by side, for even and odd registers: a chain of additions to one would wait for
+// each.
 template <typename Value>
 HWY_INLINE double Dot(const Value* row, const double* x, Index stride) {
   const Tag d;
@@ -34,6 +36,7 @@ HWY_INLINE double Dot(const Value* row, const double* x, Index stride) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
+// Four rows at a time, so that `out` is read and written once for four products.
 template <typename Value>
 HWY_INLINE void AddFour(const Value* const* rows, const double* a, Index stride, double* out) {
   const Tag d;

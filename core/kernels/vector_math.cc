@@ -15,6 +15,8 @@ namespace HWY_NAMESPACE {
 using Tag = hn::CappedTag<double, kStripPadding>;
 using Register = hn::Vec<Tag>;
 
+// The rest of an array goes through a full register, so that an element has the same bits at its
+// end.
 template <typename T>
 void ExpArray(const T* x, T* y, size_t size) {
   const hn::ScalableTag<T> d;
@@ -38,6 +40,7 @@ void ExpArray(const T* x, T* y, size_t size) {
 void ExpDoubleArray(const double* x, double* y, size_t size) { ExpArray(x, y, size); }
 void ExpFloatArray(const float* x, float* y, size_t size) { ExpArray(x, y, size); }
 
+// Four sums side by side: a chain of additions to a single one would wait for each.
 double DotArray(const double* x, const double* y, Index size) {
   const Tag d;
   const auto lanes = static_cast<Index>(hn::Lanes(d));
@@ -62,6 +65,8 @@ double DotArray(const double* x, const double* y, Index size) {
   return sum;
 }
 
+// From -2 x'z in `values` to |x|^2 + |z|^2 - 2 x'z = |x - z|^2. Where that is a small fraction of
+// the norms, cancellation has taken its digits, and the caller computes it from the differences.
 bool AddNorms(double x_norm, const double* z_norms, Index size, double fraction, double* values) {
   const Tag d;
   const auto lanes = static_cast<Index>(hn::Lanes(d));
@@ -119,6 +124,7 @@ void AddExponentialsStrip(const Strip& strip, const double* rates, const double*
   });
 }
 
+// The power by repeated squaring: the bits of `degree` say which squares it is the product of.
 void PolynomialStrip(const Strip& strip, double scale, double offset, int degree, double* out) {
   const Tag d;
   MapStrip(strip, out, [&](Register t, double*, Index, Index) HWY_ATTR {
@@ -171,6 +177,7 @@ HWY_INLINE double RowProduct(const double* values, const double* b, Index length
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
+// No kernel value is stored: each exponential is multiplied by b where it is formed.
 void ExponentialProductsStrip(const Strip& strip, RowLengths lengths, const double* rates,
                               size_t count, const double* b, double* products) {
   const Tag d;
@@ -187,6 +194,8 @@ void ExponentialProductsStrip(const Strip& strip, RowLengths lengths, const doub
   }
 }
 
+// Four columns of b at a time, so that each register of the strip's values is loaded once for four
+// sums. Values beyond the length of a row are set to zero, for b is not zero there in a triangle.
 void StripProductsStrip(const Strip& strip, RowLengths lengths, const double* b, Index b_stride,
                         Index columns, double* products) {
   const Tag d;
