@@ -50,6 +50,8 @@ const T* LruColumns<T>::Find(Index key) {
   return columns_[static_cast<size_t>(slot)].data();
 }
 
+// As long as there is room, the array is a new one; then it is that of the slot used least
+// recently, which the sentinel's predecessor is.
 template <typename T>
 T* LruColumns<T>::Insert(Index key) {
   auto slot = static_cast<Index>(key_of_.size());
@@ -70,6 +72,8 @@ T* LruColumns<T>::Insert(Index key) {
   return columns_[static_cast<size_t>(slot)].data();
 }
 
+// Half of the capacity is for whole columns, half for restricted ones: whole ones stay when the
+// samples under work change, and restricted ones are read without gaps.
 template <typename T>
 void ColumnCache<T>::SetActive(const std::vector<Index>& active) {
   const Index n = kernel_.size();
