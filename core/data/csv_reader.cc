@@ -133,6 +133,8 @@ std::vector<Index> CsvParser::Widths(const CsvLayout& layout) {
   return widths;
 }
 
+// A column without a stated type is numeric when all its cells in the sample are numbers or
+// missing.
 void CsvParser::DecideTypes(const Sample& sample) {
   for (size_t row = 0; row < sample.size(); ++row) {
     CsvCells cells(sample.record(row), delimiter_);
@@ -168,6 +170,8 @@ absl::Status CsvParser::CheckMemory(Index rows) const {
                                    rows, " rows take more than ", max_bytes_, " bytes of memory"));
 }
 
+// TryNumber reads a cell that is plainly a number, without copying it; all other cells take the
+// long way. A missing mark that looks like a number would be taken for one, hence `try_number`.
 absl::Status CsvParser::ParseRow(std::string_view record, Index row) {
   MERCER_RETURN_IF_ERROR(CheckMemory(table_.rows() + 1));
   MERCER_RETURN_IF_ERROR(table_.BeginRow());
@@ -195,6 +199,7 @@ absl::Status CsvParser::ParseRow(std::string_view record, Index row) {
   return cells.AtEnd() ? absl::OkStatus() : RaggedRow(record, row);
 }
 
+// The row is read once more, to say how many cells it has.
 absl::Status CsvParser::RaggedRow(std::string_view record, Index row) const {
   size_t count = 0;
   for (CsvCells cells(record, delimiter_); !cells.AtEnd(); ++count) {
@@ -242,6 +247,7 @@ absl::StatusOr<double> CsvParser::ConvertNumber(const CsvColumn& column, const C
   return value;
 }
 
+// Categories have codes 0, 1, ... in the order of their first appearance.
 absl::StatusOr<double> CsvParser::ConvertCategory(size_t i, const CsvCell& cell, Index row) {
   const std::string& name = layout_.columns[i].name;
   Dictionary& dictionary = dictionaries_[i];
@@ -327,6 +333,8 @@ class RowReader {
   RecordReader& records_;
 };
 
+// The first rows are kept as text until they have decided the types, and then parsed with all
+// others.
 absl::Status ReadRows(RowReader& rows, RecordReader& records, CsvParser& parser, Sample sample) {
   std::string_view record;
   bool more = true;

@@ -59,6 +59,8 @@ bool HasColumnNamed(std::string_view name, const Dataset& dataset) {
          });
 }
 
+// The first task says which blocks and columns there are; those of every other task must have the
+// same names and types, in whatever order.
 class TaskJoiner {
  public:
   TaskJoiner(const std::vector<NamedTask>& tasks, bool with_values, const RunContext& context)
@@ -224,6 +226,8 @@ class TaskJoiner {
     return absl::OkStatus();
   }
 
+  // Rows one below the other: entries are appended, and where rows start is shifted by what came
+  // before.
   absl::Status JoinSparse(const std::string& name) {
     FeatureBlock& joined = joined_.blocks.emplace_back();
     joined.name = name;

@@ -147,6 +147,8 @@ class BlockFitter {
     return absl::OkStatus();
   }
 
+  // x becomes (x - offset) factor. A column that is constant over the training rows, or whose width
+  // is so small that 1 / width overflows, becomes zero.
   absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
     const ColumnStatistics& column = statistics_[i];
     const double mean = Mean(column);
