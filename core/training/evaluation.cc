@@ -42,6 +42,8 @@ absl::StatusOr<Prediction> PredictRows(const Predictor& predictor, const Prepare
   return all;
 }
 
+// The best constant answer is the weighted mean, or the class of the largest weight. It ranks no
+// row above another, so that an area under the curve says nothing of it.
 std::vector<Metric> EvaluateConstant(const OutputCoding& coding, const RoleColumn& training,
                                      const Vector* weights, const RoleColumn& labels) {
   const Vector counts =

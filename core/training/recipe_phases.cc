@@ -100,6 +100,8 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
   return absl::OkStatus();
 }
 
+// Predictions of the folds are collected once for each value of a path, without a path once. A
+// checkpoint must hold as many collections, each of them possible for these rows.
 absl::Status RecipePhases::BeginHeldOut() {
   const bool has_folds = recipe_.validation.kind == ValidationKind::kFolds;
   const size_t collections = has_folds && recipe_.path.has_value() ? recipe_.path->values.size()
@@ -144,6 +146,8 @@ absl::StatusOr<RecipeProblem> RecipePhases::Prepare(const std::vector<Index>& ro
   return made;
 }
 
+// The phase gets what is left of the time of the whole recipe. Checkpoints of the learner are
+// wrapped into those of the recipe.
 absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
                                                     const OptionValues& options,
                                                     const WarmStart* warm_start,
