@@ -67,6 +67,9 @@ absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
   return absl::OkStatus();
 }
 
+// The proximal operator of the penalties over the constant at from - gradient / constant, group by
+// group. In beta(t) = sqrt(n_t) b(t) the gradient of the biases is slopes / sqrt(n_t), so that b(t)
+// moves by slopes / n_t over the constant.
 MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const {
   const Matrix gradient = at.positive + at.negative;
   const double step = 1 / lipschitz_;
@@ -109,6 +112,7 @@ void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
   }
 }
 
+// With t' = (1 + sqrt(1 + 4 t^2)) / 2 the step starts from point + (t - 1) / t' (point - previous).
 absl::Status FistaMaster::Iterate(RunContext& context) {
   const double next_momentum = 0.5 * (1 + std::sqrt(1 + 4 * momentum_ * momentum_));
   const double factor = (momentum_ - 1) / next_momentum;

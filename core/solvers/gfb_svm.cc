@@ -174,6 +174,10 @@ void GfbSvmSolver::ProjectOnBox(const Vector& dual_base, State& next) const {
   }
 }
 
+// Each set's copy z of the variables becomes z + lambda (P(2 x - z - zeta gradient) - x), P being
+// the set's projection, or the proximal operator of the box, and x the mean of all copies; then x
+// is their mean anew. The copies of gamma_k in all sets but its own are equal, since those sets
+// leave gamma_k alone, and stored once.
 absl::Status GfbSvmSolver::Advance(RunContext& context) {
   State next = state_;
   const Vector dual_base = 2.0 * state_.dual + kGradientStep * linear_scale_ * box().targets;

@@ -332,6 +332,8 @@ Vector MasterSystem::Times(const Restriction& restriction, const Vector& values)
   return result;
 }
 
+// Preconditioned conjugate gradients in the free unknowns; the prescribed ones are put in from the
+// start, and residuals and directions are zero there.
 absl::StatusOr<std::optional<Vector>> MasterSystem::SolveByGradients(const Vector& given,
                                                                      RunContext& context) const {
   MERCER_ASSIGN_OR_RETURN(const Preconditioner preconditioner,

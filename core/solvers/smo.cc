@@ -219,9 +219,8 @@ absl::Status SmoSolver::FinishRound(RunContext& context) {
   double drift = 0;
   if (state_.residual.size() > 0) {
     expected_violation = Violation();
-    state_.expected_gap =
-        0.5 *
-        EstimateGap();  // should this certificate not do, the next waits for a clear improvement
+    // Should this certificate not do, the next one waits for a clear improvement.
+    state_.expected_gap = 0.5 * EstimateGap();
     for (size_t t = 0; t < state_.active.size(); ++t) {
       const Index i = state_.active[t];
       const double exact = state_.base_scores(i) - problem_.targets(i);

@@ -71,6 +71,10 @@ int64_t SmoSolver::ShrinkInterval() const {
   return std::min<int64_t>(int64_t{kernel_.size()}, 1000);
 }
 
+// Along the pair the dual objective grows by t violation - t^2/2 curvature, which is largest at
+// violation / curvature: the step goes so far, or to the end of the room. A floor keeps rounding in
+// K_ii + K_jj - 2 K_ij, near zero for samples that are nearly equal, from making steps of any
+// length.
 void SmoSolver::TakeStep(Pair& pair) {
   const Index sample_i = state_.active[static_cast<size_t>(pair.i)];
   const Index sample_j = state_.active[static_cast<size_t>(pair.j)];
@@ -114,6 +118,8 @@ absl::Status SmoSolver::Iterate(int64_t count, RunContext& context, bool* round_
   return absl::OkStatus();
 }
 
+// Each iteration raises the variable that gains most by it, and lowers the one with which a step
+// would gain most in objective, violation^2 / curvature (Fan, Chen and Lin, WSS 2).
 template <typename T>
 absl::Status SmoSolver::IterateOn(ColumnCache<T>& columns, const T* diagonal, int64_t count,
                                   RunContext& context, bool* round_over) {

@@ -59,6 +59,9 @@ Vector OverRelaxedStep(const WeightStepInput& input) {
   return Normalized(weights, input.p);
 }
 
+// The minimiser, over weights of norm 1, of a quadratic model of the optimum as a function of the
+// weights. Where there is no model, for want of curved samples, for too many kernels or because the
+// Hessian cannot be factored, the over-relaxed step is taken.
 absl::StatusOr<Vector> NewtonStep(const WeightStepInput& input, RunContext& context) {
   const std::vector<Index> candidates = Candidates(input);
   const Index count = static_cast<Index>(candidates.size());
