@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AliasChange, Model } from '../src/api/model_types.ts';
-import { deletionOf } from '../src/lib/deletion.ts';
+import { deletionOf, deletionsFor } from '../src/lib/deletion.ts';
 import { canRollBack, moveWords } from '../src/lib/models.ts';
 
 function version(number: number, aliases: string[] = []): Model {
@@ -50,4 +50,12 @@ test('moves of an alias in words', () => {
   assert.deepEqual(moves.map(moveWords), ['set to version 1', 'version 1 → version 2', 'version 2 → version 1, rolled back', 'removed from version 1']);
   assert.deepEqual(moves.map((move) => canRollBack([move])), [false, true, true, true]);
   assert.equal(canRollBack([]), false);
+});
+
+test('an answer for an earlier selection is none for this one', () => {
+  const [spam, ham] = [version(1), { ...version(1), name: 'models/ham/versions/1' }];
+  const both = [spam, ham].map((model) => deletionOf(model, [model], true));
+  assert.deepEqual(deletionsFor([spam, ham], both), both);
+  assert.equal(deletionsFor([spam], both), undefined);
+  assert.equal(deletionsFor([spam], undefined), undefined);
 });

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatAgo, formatBytes, formatPercent, formatReal, formatSeconds, metricWords, wordsOf } from '../src/lib/format.ts';
+import { formatAgo, formatBytes, formatPercent, formatReal, formatSeconds, metricWords, ownerWords, wordsOf } from '../src/lib/format.ts';
 import { durationFromText, parseDuration, parseReal, realFromText, realsFromText, textFromReal } from '../src/lib/numbers.ts';
 
 test('real numbers', () => {
   const shown = [0, 1, 1175.6028, 0.03891, 9.9e-5, -0.5, 123456.7, 1.5e9, 'Infinity', '-Infinity', 'NaN', undefined, null, 1e-4].map((value) => formatReal(value));
   assert.deepEqual(shown, ['0', '1', '1176', '0.03891', '9.9e-5', '−0.5', '123,457', '1.5e9', '∞', '−∞', '–', '–', '–', '1e-4']);
   assert.equal(formatReal(1175.6028, 6), '1175.6');
+});
+
+test('owners, where there are any', () => {
+  assert.deepEqual(['ann', 'anyone', '', undefined].map(ownerWords), ['of ann', '', '', '']);
 });
 
 test('durations', () => {

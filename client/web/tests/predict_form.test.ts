@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Dataset } from '../src/api/dataset_types.ts';
-import { inputsFromDatasets, inputsFromModel, rowToColumns, splitCsvLine, valuesFromCsv } from '../src/form/predict_form.ts';
+import { inputsFromDatasets, inputsFromModel, rowToColumns, valuesFromCsv } from '../src/form/predict_form.ts';
+import { splitCsvLine } from '../src/lib/csv.ts';
 import { guessTarget, idFromFile, looksLikeSvmlight, previewOf, targetOf, uploadHeader, withTarget } from '../src/form/upload_form.ts';
 
 const datasets = JSON.parse(readFileSync('tests/fixtures/datasets.json', 'utf8')) as Dataset[];
@@ -34,6 +35,7 @@ test('a row as typed columns', () => {
 test('a pasted row, with names in another order or without', () => {
   assert.deepEqual(valuesFromCsv('noise,kind,width\n7,setosa,1\n', inputs), { noise: '7', width: '1' });
   assert.deepEqual(valuesFromCsv('1;2;red;3', inputs), { width: '1', height: '2', colour: 'red', noise: '3' });
+  assert.deepEqual(valuesFromCsv('1|2,5|red|3', inputs), { width: '1', height: '2,5', colour: 'red', noise: '3' });
   assert.equal(valuesFromCsv('1,2', inputs), undefined);
   assert.equal(valuesFromCsv('', inputs), undefined);
   assert.deepEqual(splitCsvLine('a,"b, ""c""",d'), ['a', 'b, "c"', 'd']);

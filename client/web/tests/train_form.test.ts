@@ -87,7 +87,6 @@ test('what is empty is left to the server', () => {
   const form = withLearner({ ...emptyForm(), dataset: 'datasets/a' }, svm);
   assert.deepEqual(toRequest(form, svm).request, {
     data: [{ dataset: 'datasets/a' }],
-    targetKind: 'TARGET_KIND_CLASSIFICATION',
     learner: { svm: {} },
     validation: { holdOut: {} },
   });
@@ -150,7 +149,7 @@ test('another learner keeps the options that it knows and the kernels', () => {
 
 test('the scaling of the target is for numbers alone', () => {
   const form = { ...withLearner(emptyForm(), svm), dataset: 'a', targetScaling: 'NONE' };
-  assert.equal(toRequest(form, svm).request.targetScaling, undefined);
+  assert.equal(toRequest({ ...form, kind: 'CLASSIFICATION' as const }, svm).request.targetScaling, undefined);
   const { request } = toRequest({ ...form, kind: 'REGRESSION' as const }, svm);
   assert.equal(request.targetScaling, 'TARGET_SCALING_NONE');
   assert.equal(fromRequest(request).targetScaling, 'NONE');
@@ -173,4 +172,15 @@ test('how many kernels a family makes', () => {
   assert.equal(kernelCount(newKernel({ rule: 'MEDIAN_SPACED', count: '20' }), 57), 20);
   assert.equal(kernelCount(newKernel({ type: 'LINEAR', columns: 'a, b', perColumn: true }), 57), 2);
   assert.equal(kernelCount(newKernel(), 57), 1);
+});
+
+test('the server decides what is learned unless the form says it', () => {
+  const form = { ...withLearner({ ...emptyForm(), dataset: 'datasets/a' }, svm), targetScaling: 'NONE', coding: 'ONE_VS_ONE' };
+  const open = toRequest(form, svm).request;
+  assert.equal('targetKind' in open, false);
+  assert.deepEqual([open.targetScaling, open.coding], ['TARGET_SCALING_NONE', 'CODING_CHOICE_ONE_VS_ONE']);
+  assert.equal(fromRequest(open).kind, '');
+  const numbers = toRequest({ ...form, kind: 'REGRESSION' }, svm).request;
+  assert.deepEqual([numbers.targetKind, numbers.coding], ['TARGET_KIND_REGRESSION', undefined]);
+  assert.equal(fromRequest(numbers).kind, 'REGRESSION');
 });

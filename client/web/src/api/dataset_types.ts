@@ -61,6 +61,7 @@ export interface Dataset {
   squares?: { name?: string; kind?: string; columns?: Int64 }[];
   roleColumns?: Column[];
   quality?: DataQuality;
+  owner?: string;
 }
 
 export interface CsvFormat {

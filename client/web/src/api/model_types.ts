@@ -97,6 +97,7 @@ export interface Model {
   lineage?: { job?: string; request?: TrainRequest; dataDigests?: string[]; seed?: Int64; codeVersion?: string };
   preprocessing?: { blocks?: { name?: string; columns?: ColumnTransform[] }[] };
   aliases?: string[];
+  owner?: string;
   /** Of one model alone; lists leave it out. */
   heldOut?: HeldOut;
 }

@@ -152,6 +152,7 @@ export interface Job {
   memoryEstimateBytes?: Int64;
   nextAttemptTime?: string;
   stopRequested?: boolean;
+  owner?: string;
 }
 
 export interface OptionDescription {

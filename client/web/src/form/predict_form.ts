@@ -1,6 +1,7 @@
 // The form of a prediction by hand: an input for each column that the model reads, and the message that it becomes.
 import type { Column, Dataset } from '../api/dataset_types.ts';
 import type { Model, TypedColumn } from '../api/model_types.ts';
+import { guessDelimiter, splitCsvLine } from '../lib/csv.ts';
 import { parseReal, realFromText } from '../lib/numbers.ts';
 
 export interface PredictInput {
@@ -54,7 +55,8 @@ export function rowToColumns(inputs: PredictInput[], values: Record<string, stri
  * undefined when it has neither these names nor as many cells. */
 export function valuesFromCsv(text: string, inputs: PredictInput[]): Record<string, string> | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  const cells = lines.map(splitCsvLine);
+  const delimiter = guessDelimiter(lines[0] ?? '');
+  const cells = lines.map((line) => splitCsvLine(line, delimiter));
   const names = new Set(inputs.map((input) => input.name));
   const [first, second] = cells;
   if (!first) return undefined;
@@ -64,24 +66,4 @@ export function valuesFromCsv(text: string, inputs: PredictInput[]): Record<stri
   }
   if (first.length < inputs.length) return undefined;
   return Object.fromEntries(inputs.map((input, index) => [input.name, first[index] ?? '']));
-}
-
-/** Cells between commas, semicolons or tabs, whichever there are more of; quotes as in RFC 4180. */
-export function splitCsvLine(line: string): string[] {
-  const count = (character: string) => line.split(character).length;
-  const delimiter = [',', ';', '\t'].sort((a, b) => count(b) - count(a))[0] ?? ',';
-  const cells: string[] = [];
-  let cell = '';
-  let quoted = false;
-  for (let index = 0; index < line.length; ++index) {
-    const character = line[index] ?? '';
-    if (character === '"' && quoted && line[index + 1] === '"') cell += line[++index];
-    else if (character === '"') quoted = !quoted;
-    else if (character === delimiter && !quoted) {
-      cells.push(cell.trim());
-      cell = '';
-    } else cell += character;
-  }
-  cells.push(cell.trim());
-  return cells;
 }

@@ -13,7 +13,8 @@ export interface TrainForm {
   /** The column that says the tasks; empty: one task, undefined: as the data set says. */
   task: string | undefined;
   target: string;
-  kind: 'CLASSIFICATION' | 'REGRESSION';
+  /** Empty: the server decides it by the target. */
+  kind: '' | 'CLASSIFICATION' | 'REGRESSION';
   learner: string;
   /** By the option's name. */
   options: Record<string, string>;
@@ -48,7 +49,7 @@ export function emptyForm(): TrainForm {
     tasks: [],
     task: undefined,
     target: '',
-    kind: 'CLASSIFICATION',
+    kind: '',
     learner: '',
     options: {},
     kernels: [],
@@ -138,9 +139,9 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
   const message: TrainRequest = {
     data: dataMessages(form, learner),
     target: form.target,
-    targetKind: `TARGET_KIND_${form.kind}`,
-    targetScaling: form.kind === 'REGRESSION' ? withPrefix('TARGET_SCALING_', form.targetScaling) : undefined,
-    coding: form.kind === 'CLASSIFICATION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
+    targetKind: withPrefix('TARGET_KIND_', form.kind),
+    targetScaling: form.kind !== 'CLASSIFICATION' ? withPrefix('TARGET_SCALING_', form.targetScaling) : undefined,
+    coding: form.kind !== 'REGRESSION' ? withPrefix('CODING_CHOICE_', form.coding) : undefined,
     learner: { [camelCase(learner.name)]: learnerMessage(form, learner, reader) },
     preprocessing: withoutEmpty({
       scaling: withPrefix('SCALING_', form.scaling),
@@ -149,7 +150,7 @@ export function toRequest(form: TrainForm, learner: LearnerDescription): { reque
     }),
     validation: validationMessage(form, reader),
     path: form.pathOption && form.validation !== 'none' ? { option: form.pathOption, values: reader.reals('path.values', form.pathValues), keepAll: form.keepPath || undefined } : undefined,
-    classWeights: form.classWeighting && form.kind === 'CLASSIFICATION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
+    classWeights: form.classWeighting && form.kind !== 'REGRESSION' ? { weighting: `CLASS_WEIGHTING_${form.classWeighting}` } : undefined,
     stopping: withoutEmpty({
       relativeGap: reader.real('stopping.relative_gap', form.relativeGap),
       maxIterations: reader.int64('stopping.max_iterations', form.maxIterations),
@@ -204,7 +205,7 @@ export function fromRequest(request: TrainRequest): TrainForm {
     tasks: (request.data ?? []).slice(1).map((input) => input.dataset ?? ''),
     task: request.task,
     target: request.target ?? '',
-    kind: request.targetKind === 'TARGET_KIND_REGRESSION' ? 'REGRESSION' : 'CLASSIFICATION',
+    kind: without('TARGET_KIND_', request.targetKind) as TrainForm['kind'],
     learner: snakeCase(camel),
     options: Object.fromEntries(named) as Record<string, string>,
     kernels: (options.kernels ?? []).map(kernelFromMessage),

@@ -1,6 +1,6 @@
 // The description of an upload, from what the file's first lines show and the user says.
 import type { UploadHeader } from '../api/dataset_types.ts';
-import { splitCsvLine } from './predict_form.ts';
+import { guessDelimiter, splitCsvLine } from '../lib/csv.ts';
 
 export interface UploadForm {
   id: string;
@@ -34,13 +34,6 @@ export interface Preview {
   rows: string[][];
 }
 
-const DELIMITERS = [',', ';', '\t', '|'];
-
-export function guessDelimiter(line: string): string {
-  const count = (delimiter: string) => line.split(delimiter).length;
-  return [...DELIMITERS].sort((a, b) => count(b) - count(a))[0] ?? ',';
-}
-
 /** Lines like "+1 3:0.5 7:1". */
 export function looksLikeSvmlight(text: string): boolean {
   const lines = text.split(/\r?\n/).filter(Boolean).slice(0, 5);
@@ -49,10 +42,11 @@ export function looksLikeSvmlight(text: string): boolean {
 
 export function previewOf(text: string, hasHeader: boolean): Preview {
   const lines = text.split(/\r?\n/).filter(Boolean).slice(0, 6);
-  const cells = lines.map(splitCsvLine);
+  const delimiter = guessDelimiter(lines[0] ?? '');
+  const cells = lines.map((line) => splitCsvLine(line, delimiter));
   const first = cells[0] ?? [];
   const names = hasHeader ? first : first.map((_, index) => `c${index + 1}`);
-  return { delimiter: guessDelimiter(lines[0] ?? ''), names, rows: (hasHeader ? cells.slice(1) : cells).slice(0, 5) };
+  return { delimiter, names, rows: (hasHeader ? cells.slice(1) : cells).slice(0, 5) };
 }
 
 /** "Mail data (2).csv.gz" -> "mail-data-2". */

@@ -33,6 +33,12 @@ export function deletionOf(model: Model, versions: Model[], whole: boolean): Del
   };
 }
 
+/** The deletions of these models; undefined while the answer is still that for an earlier selection. */
+export function deletionsFor(models: Model[], loaded: Deletion[] | undefined): Deletion[] | undefined {
+  const named = (each: { name: string }) => partsOf(each.name).model;
+  return loaded?.map(named).join() === models.map(named).join() ? loaded : undefined;
+}
+
 export function datasetWords(dataset: Dataset): string {
   return `${formatInteger(dataset.rows)} rows, ${formatInteger(dataset.numColumns)} feature columns, ${formatBytes(dataset.sizeBytes)}`;
 }

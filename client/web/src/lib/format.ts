@@ -80,6 +80,11 @@ export function idOf(name: string | undefined): string {
   return name?.split('/').pop() ?? '';
 }
 
+/** "of ann"; empty where nobody owns it, or everybody: a server without tokens. */
+export function ownerWords(owner: string | undefined): string {
+  return owner && owner !== 'anyone' ? `of ${owner}` : '';
+}
+
 /** An enum's value in words: ("SCALING_MIN_MAX", "SCALING_") -> "min max". */
 export function wordsOf(value: string | undefined, prefix: string): string {
   const rest = value?.startsWith(prefix) ? value.slice(prefix.length) : (value ?? '');

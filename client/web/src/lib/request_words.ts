@@ -67,8 +67,8 @@ export function describeRequest(request: TrainRequest): [string, string][] {
   if (request.target) items.push(['target', request.target]);
   if ((request.data ?? []).length > 1) items.push(['tasks', 'one for each data set']);
   else if (request.task !== undefined) items.push(['tasks', request.task || 'one']);
-  items.push(['kind', wordsOf(request.targetKind ?? 'TARGET_KIND_CLASSIFICATION', 'TARGET_KIND_')]);
-  if (request.targetScaling && request.targetKind === 'TARGET_KIND_REGRESSION') items.push(['scaling of the target', wordsOf(request.targetScaling, 'TARGET_SCALING_')]);
+  items.push(['kind', request.targetKind ? wordsOf(request.targetKind, 'TARGET_KIND_') : 'as the target says']);
+  if (request.targetScaling && request.targetKind !== 'TARGET_KIND_CLASSIFICATION') items.push(['scaling of the target', wordsOf(request.targetScaling, 'TARGET_SCALING_')]);
   for (const [camel, value] of Object.entries(options)) {
     if (camel !== 'kernels') items.push([snakeCase(camel), optionText(snakeCase(camel), value)]);
   }

@@ -5,7 +5,7 @@ import type { Block, Column, Dataset } from '../api/dataset_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
 import { findingsOf, targetsOf } from '../lib/datasets.ts';
 import { datasetWords } from '../lib/deletion.ts';
-import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, wordsOf } from '../lib/format.ts';
+import { formatAgo, formatBytes, formatInteger, formatPercent, formatReal, idOf, ownerWords, wordsOf } from '../lib/format.ts';
 import { Link, navigate } from '../router.tsx';
 import { Bars } from '../ui/bars.tsx';
 import { ConfirmDialog, Failure, focusContent, Loading, PageHeader, Panel, Tile } from '../ui/parts.tsx';
@@ -68,7 +68,7 @@ function DatasetHeader({ dataset }: { dataset: Dataset }) {
       <PageHeader
         above={<Link href="/datasets">Data</Link>}
         title={idOf(dataset.name)}
-        below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ...labels].filter(Boolean).join(' · ')}
+        below={[dataset.displayName, `stored ${formatAgo(dataset.createTime, now)}`, ownerWords(dataset.owner), ...labels].filter(Boolean).join(' · ')}
         actions={
           <>
             <button type="button" class="button danger" onClick={() => setAsking(true)}>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { deleteModel, listVersions } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLoad, useServices } from '../context.tsx';
-import { deletionOf } from '../lib/deletion.ts';
+import { deletionOf, deletionsFor } from '../lib/deletion.ts';
 import { partsOf } from '../lib/models.ts';
 import { ConfirmDialog, Failure, Loading } from '../ui/parts.tsx';
 
@@ -20,13 +20,17 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
   const { client } = useServices();
   const [running, setRunning] = useState(false);
   const [refusal, setRefusal] = useState<unknown>();
-  const names = models.map((model) => partsOf(model.name).model);
+  const nameOf = ({ name }: { name: string }) => partsOf(name).model;
+  const names = models.map(nameOf);
   // Each deletion carries its name: `models` may have shrunk before the next answer is here.
-  const { value: deletions, error } = useLoad(
+  const { value: loaded, error } = useLoad(
     (signal) =>
       Promise.all(models.map(async (model) => deletionOf(model, await listVersions(client, `models/${partsOf(model.name).model}`, signal), true))),
     [names.join()],
   );
+  // The answer for an earlier selection says nothing of this one; while they are being deleted, models leave the selection.
+  const deletions = running ? loaded : deletionsFor(models, loaded);
+  const shown = deletions?.map(nameOf) ?? names;
   const count = (deletions ?? []).reduce((sum, { going }) => sum + going.length, 0);
   const blocking = (deletions ?? []).flatMap((deletion) => deletion.blocking.map((line) => `${partsOf(deletion.name).model}: ${line}`));
   // One after the other: an error leaves the others as they are, and says which one it is.
@@ -46,7 +50,7 @@ export function DeleteModelsDialog({ models, onNo, onDone, onDelete }: Props) {
   };
   return (
     <ConfirmDialog
-      title={names.length === 1 ? `Delete ${names[0]}?` : `Delete ${names.length} models?`}
+      title={shown.length === 1 ? `Delete ${shown[0]}?` : `Delete ${shown.length} models?`}
       yes={`Delete ${count === 1 ? 'the version' : `all ${count} versions`}`}
       disabled={running || !deletions || blocking.length > 0}
       onYes={() => void remove()}

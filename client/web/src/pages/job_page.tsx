@@ -5,7 +5,7 @@ import { errorOfStatus } from '../api/error.ts';
 import type { Model } from '../api/model_types.ts';
 import type { Job, TrainingProgress } from '../api/types.ts';
 import { useCertificates, useLive, useLoad, useNow, useProgress, useServices, useTitle } from '../context.tsx';
-import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords } from '../lib/format.ts';
+import { formatAgo, formatBytes, formatInteger, formatReal, formatSeconds, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf, fractionOf, secondsOf, standingOf, titleOf } from '../lib/jobs.ts';
 import { headlineMetrics, metricNote, metricText, warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
@@ -77,7 +77,8 @@ function JobHeader({ job }: { job: Job }) {
               <Link href={`/${dataset}`}>{idOf(dataset)}</Link>
             </span>
           ))}{' '}
-          · created {formatAgo(job.createTime, now)} · <code>{idOf(job.name)}</code>
+          · created {formatAgo(job.createTime, now)}
+          {ownerWords(job.owner) ? ` · ${ownerWords(job.owner)}` : ''} · <code>{idOf(job.name)}</code>
         </>
       }
       actions={<JobActions job={job} />}

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { exportModel, getModel } from '../api/calls.ts';
 import type { Model } from '../api/model_types.ts';
 import { useLoad, useNow, useServices, useTitle } from '../context.tsx';
-import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords } from '../lib/format.ts';
+import { formatAgo, formatBytes, formatInteger, formatReal, idOf, metricWords, ownerWords } from '../lib/format.ts';
 import { datasetsOf } from '../lib/jobs.ts';
 import { compareAddress } from '../lib/model_list.ts';
 import { aliasOf, metricNote, metricText, optionText, partsOf, plainMetrics, stopWords, taskMetrics, tasksText, validationMetrics, warningsOf } from '../lib/models.ts';
@@ -88,6 +88,7 @@ function ModelHeader({ model, onDelete }: { model: Model; onDelete: () => void }
               by <Link href={`/${model.lineage.job}`}>{idOf(model.lineage.job)}</Link>
             </>
           ) : null}
+          {ownerWords(model.owner) ? ` · ${ownerWords(model.owner)}` : ''}
           {model.description ? <span class="clip">{model.description}</span> : null}
         </>
       }

@@ -27,7 +27,7 @@ export function DataSection({ form, change, datasets, dataset }: SectionProps & 
           label="Data set"
           value={form.dataset}
           choices={[{ value: '', text: 'Choose…' }, ...datasets.map((each) => ({ value: each.name, text: datasetText(each) }))]}
-          onChange={(value) => change({ dataset: value, target: '', kind: 'CLASSIFICATION', task: undefined, tasks: form.tasks.filter((each) => each !== value) })}
+          onChange={(value) => change({ dataset: value, target: '', kind: '', task: undefined, tasks: form.tasks.filter((each) => each !== value) })}
           help={chosen ? <Link href={`/${chosen.name}`}>Schema, quality and classes</Link> : undefined}
         />
         <SelectField
@@ -43,6 +43,7 @@ export function DataSection({ form, change, datasets, dataset }: SectionProps & 
           label="What is learned"
           value={form.kind}
           choices={[
+            { value: '', text: 'as the target says' },
             { value: 'CLASSIFICATION', text: 'Classes' },
             { value: 'REGRESSION', text: 'A number' },
           ]}
@@ -210,14 +211,15 @@ export function MoreSection({ form, change, open }: SectionProps & { open: boole
           <SelectField path="preprocessing.scaling" label="Scaling" choices={SCALINGS} value={form.scaling} onChange={(scaling) => change({ scaling })} />
           <SelectField path="preprocessing.imputation" label="Missing values" choices={IMPUTATIONS} value={form.imputation} onChange={(imputation) => change({ imputation })} />
           <SelectField path="preprocessing.unseen_category" label="Categories not seen in training" choices={UNSEEN} value={form.unseenCategory} onChange={(unseenCategory) => change({ unseenCategory })} />
-          {form.kind === 'CLASSIFICATION' ? (
+          {form.kind !== 'REGRESSION' ? (
             <>
               <SelectField path="class_weights" label="Class weights" choices={WEIGHTINGS} value={form.classWeighting} onChange={(classWeighting) => change({ classWeighting })} />
               <SelectField path="coding" label="More than two classes" choices={CODINGS} value={form.coding} onChange={(coding) => change({ coding })} />
             </>
-          ) : (
+          ) : null}
+          {form.kind !== 'CLASSIFICATION' ? (
             <SelectField path="target_scaling" label="Scaling of the target" choices={TARGET_SCALINGS} value={form.targetScaling} onChange={(targetScaling) => change({ targetScaling })} />
-          )}
+          ) : null}
           <TextField path="stopping.max_iterations" label="Most iterations" numeric placeholder="default: 1,000,000" value={form.maxIterations} onChange={(maxIterations) => change({ maxIterations })} />
           <TextField path="seed" label="Seed" numeric placeholder="default: 0" help="The same data, request and seed give the same model." value={form.seed} onChange={(seed) => change({ seed })} />
           <TextField path="priority" label={ranged('Priority', '[−100, 100]')} numeric placeholder="default: 0" value={form.priority} onChange={(priority) => change({ priority })} />
