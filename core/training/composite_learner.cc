@@ -75,25 +75,25 @@ class CompositeLearner : public Learner {
                                         [](const Part& part) { return part.report.has_model; })) {
       return absl::FailedPreconditionError("no output has a model yet");
     }
-    std::vector<ModelFunction> functions;
-    TrainedPoint merged;
+    std::vector<TrainedPoint> points;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      TrainedPoint point;
       if (live_has_model && p == live_) {
-        point = std::move(of_live);
+        points.push_back(std::move(of_live));
       } else if (!parts_[p].state.empty() && parts_[p].report.has_model) {
-        point = parts_[p].point;
+        points.push_back(parts_[p].point);
       } else {
-        MERCER_ASSIGN_OR_RETURN(point, ConstantPart(p, context));
+        MERCER_ASSIGN_OR_RETURN(points.emplace_back(), ConstantPart(p, context));
       }
-      AppendKernels(point.summary, merged.summary);
-      AppendFeatures(point.summary, merged.summary);
-      merged.witness.children.push_back(std::move(point.witness));
-      functions.push_back(std::move(point.function));
     }
-    merged.function = MergeOutputs(functions, *problem_->tasks[0].inputs);
-    merged.summary.num_support_vectors = CountSupportVectors(merged.function);
-    return merged;
+    return Merge(std::move(points));
+  }
+
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override {
+    std::vector<TrainedPoint> points;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      MERCER_ASSIGN_OR_RETURN(points.emplace_back(), ConstantPart(p, context));
+    }
+    return Merge(std::move(points));
   }
 
   std::string SaveState() const override {
@@ -197,6 +197,20 @@ class CompositeLearner : public Learner {
     MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Learner> learner, entry_.create(options_));
     MERCER_RETURN_IF_ERROR(learner->Start(problem, nullptr));
     return learner->ConstantModel(context);
+  }
+
+  TrainedPoint Merge(std::vector<TrainedPoint> points) const {
+    std::vector<ModelFunction> functions;
+    TrainedPoint merged;
+    for (TrainedPoint& point : points) {
+      AppendKernels(point.summary, merged.summary);
+      AppendFeatures(point.summary, merged.summary);
+      merged.witness.children.push_back(std::move(point.witness));
+      functions.push_back(std::move(point.function));
+    }
+    merged.function = MergeOutputs(functions, *problem_->tasks[0].inputs);
+    merged.summary.num_support_vectors = CountSupportVectors(merged.function);
+    return merged;
   }
 
   absl::Status MakeLearner(size_t part) {

@@ -126,6 +126,9 @@ class RecipeRunner {
       AppendMetrics("folds.", progress_.MeanMetrics(0), trained.model);
       AppendMetrics("", metrics, trained.model);
       trained.model.held_out = phases_.SummarizeFolds(0);
+    } else if (!complete) {
+      trained.model.metrics.push_back(
+          {kFoldsLeftOut, static_cast<double>(phases_.splits().size())});
     }
     return trained;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 #include "core/base/bytes.h"
 #include "core/base/status_macros.h"
@@ -45,6 +46,12 @@ class PathOrder : public PhasePlan {
     }
     const std::string value = absl::StrCat("value ", place);
     return has_folds_ ? absl::StrCat("fold ", split + 1, " of ", num_splits, ", ", value) : value;
+  }
+
+  // The model on all rows is left as much time as each fold has.
+  double TimeShare(int64_t phase, size_t num_splits) const override {
+    const auto splits = static_cast<double>(num_splits);
+    return has_folds_ && SplitOf(phase) < num_splits ? splits / (splits + 1) : 1;
   }
 
   bool has_folds() const { return has_folds_; }
@@ -101,13 +108,16 @@ class PathRunner {
     }
     bool more = true;
     while (more && progress_.phase < phases_.num_phases()) {
-      absl::StatusOr<bool> trained = order_.SplitOf(progress_.phase) < phases_.splits().size()
-                                         ? TrainValue(context)
-                                         : TrainModel(context);
+      const bool in_split = order_.SplitOf(progress_.phase) < phases_.splits().size();
+      absl::StatusOr<bool> trained = in_split ? TrainValue(context) : TrainModel(context);
       if (!trained.ok()) {
         phases_.CheckpointPhasesBefore(trained.status());
       }
       MERCER_ASSIGN_OR_RETURN(more, std::move(trained));
+      if (!more && in_split && order_.has_folds()) {
+        EndFolds();
+        more = true;
+      }
     }
     return Finish();
   }
@@ -129,7 +139,7 @@ class PathRunner {
   absl::StatusOr<bool> TrainValue(RunContext& context) {
     const size_t number = order_.SplitOf(progress_.phase);
     const size_t value = order_.ValueOf(progress_.phase);
-    if (phases_.StopRequested() && HasModel()) {
+    if (phases_.StopRequested() && HasScores()) {
       return false;
     }
     const Split& split = phases_.splits()[number];
@@ -167,16 +177,24 @@ class PathRunner {
     if (value + 1 == order_.num_values()) {
       progress_.last_point.clear();
     }
-    // A value that was cut short with folds says nothing of the others: as if the run had no model
-    // yet.
     return !WasInterrupted(*outcome);
   }
 
-  // Trains on all rows with the best value, or one of the others.
+  // Early: what they have come to chooses the value.
+  void EndFolds() {
+    const auto folds = static_cast<int64_t>(phases_.splits().size());
+    phases_.SkipTo(folds * static_cast<int64_t>(order_.num_values()));
+    progress_.last_point.clear();
+  }
+
+  // On all rows, with the best value, or one of the others.
   absl::StatusOr<bool> TrainModel(RunContext& context) {
     const bool has_best = HasModel();
     if (has_best && phases_.StopRequested()) {
       return false;
+    }
+    if (!has_best && HasScores()) {
+      phases_.RequireModel();
     }
     const size_t best = BestValue();
     progress_.best = static_cast<int64_t>(best);
@@ -213,15 +231,18 @@ class PathRunner {
     return absl::OkStatus();
   }
 
-  // Without a model in time the run ends with that of the values before, if there is one.
+  // Without a model in time the run ends with what the values before have come to, if anything; the time that is kept for the model
+  // after the folds may do for one without them.
   absl::StatusOr<bool> EndOrError(size_t split, const absl::Status& status) const {
-    if (GetReason(status) == "NO_MODEL" && HasModel()) {
+    const bool time_is_kept = order_.has_folds() && !phases_.StopRequested();
+    if (GetReason(status) == "NO_MODEL" && (HasScores() || time_is_kept)) {
       return false;
     }
     return order_.has_folds() ? phases_.InFold(split + 1, status) : status;
   }
 
   bool HasModel() const { return !progress_.model.empty(); }
+  bool HasScores() const { return !progress_.metrics[0].empty(); }
 
   OptionValues ValueOptions(size_t value) const {
     OptionValues options = phases_.options();
@@ -241,11 +262,14 @@ class PathRunner {
     return std::optional<TrainedPoint>(std::move(point));
   }
 
-  // The score of a value by its validation; larger is better.
+  // Larger is better. Of folds that ended early those count in which all values were tried, or, when there is none, what there is.
   double Score(size_t value) const {
-    for (const Metric& metric : progress_.MeanMetrics(value)) {
-      if (metric.name == "accuracy" || metric.name == "rmse") {
-        const double score = metric.name == "rmse" ? -metric.value : metric.value;
+    const size_t through = progress_.FoldsSeen(order_.num_values() - 1);
+    for (const auto& [name, of_folds] : progress_.metrics[value]) {
+      if (name == "accuracy" || name == "rmse") {
+        const double mean =
+            Mean(absl::MakeConstSpan(of_folds).subspan(0, through > 0 ? through : of_folds.size()));
+        const double score = name == "rmse" ? -mean : mean;
         return std::isnan(score) ? -kInfinity : score;
       }
     }
@@ -313,6 +337,18 @@ class PathRunner {
     return trained;
   }
 
+  void AppendLeftOut(Model& model) const {
+    const size_t wanted = order_.has_folds() ? phases_.splits().size() : order_.num_values();
+    const size_t through = order_.has_folds()
+                               ? progress_.FoldsSeen(order_.num_values() - 1)
+                               : std::count_if(progress_.metrics.begin(), progress_.metrics.end(),
+                                               [](const auto& found) { return !found.empty(); });
+    if (through < wanted) {
+      model.metrics.push_back({order_.has_folds() ? kFoldsLeftOut : kValuesLeftOut,
+                               static_cast<double>(wanted - through)});
+    }
+  }
+
   void AppendPath(int64_t number, Model& model) const {
     std::vector<Metric>& metrics = model.metrics;
     metrics.push_back({"path.best", static_cast<double>(progress_.best + 1)});
@@ -330,6 +366,7 @@ class PathRunner {
                      of_value.end());  // the same for every value
       AppendMetrics(prefix, of_value, model);
     }
+    AppendLeftOut(model);
   }
 
   const RecipeRun& run_;

@@ -26,12 +26,13 @@ class PhaseObserver : public RunObserver {
   using Encode = std::function<std::string(std::string_view run_state)>;
 
   PhaseObserver(RunObserver& outer, const RecipeProgress& progress, const PhasePlan& plan,
-                size_t num_splits, Encode encode)
+                size_t num_splits, bool ignores_stop, Encode encode)
       : outer_(outer),
         progress_(progress),
         plan_(plan),
         num_splits_(num_splits),
         num_phases_(plan.CountPhases(num_splits)),
+        ignores_stop_(ignores_stop),
         encode_(std::move(encode)) {}
 
   void OnProgress(const ProgressEvent& event) override { outer_.OnProgress(Shown(event)); }
@@ -44,7 +45,7 @@ class PhaseObserver : public RunObserver {
       outer_.OnVerifying();
     }
   }
-  bool StopRequested() override { return outer_.StopRequested(); }
+  bool StopRequested() override { return !ignores_stop_ && outer_.StopRequested(); }
 
  private:
   ProgressEvent Shown(const ProgressEvent& event) const {
@@ -61,6 +62,7 @@ class PhaseObserver : public RunObserver {
   const PhasePlan& plan_;
   const size_t num_splits_;
   const int64_t num_phases_;
+  const bool ignores_stop_;
   const Encode encode_;
 };
 
@@ -93,11 +95,7 @@ absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
     MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
     saved_phase_ = progress_.phase;
   }
-  MERCER_RETURN_IF_ERROR(BeginHeldOut());
-  interruption_.emplace(
-      started_ + recipe_.limits.max_time - absl::Seconds(progress_.seconds_used),
-      [this] { return observer_.StopRequested(); }, clock_);
-  return absl::OkStatus();
+  return BeginHeldOut();
 }
 
 // Predictions of the folds are collected once for each value of a path, without a path once. A
@@ -129,19 +127,31 @@ bool RecipePhases::TimeLimited() const {
   return recipe_.limits.max_time < absl::InfiniteDuration();
 }
 
-bool RecipePhases::OutOfTime() const {
-  return TimeLimited() && absl::Seconds(SecondsUsed()) >= recipe_.limits.max_time;
+absl::Duration RecipePhases::TimeLeft() const {
+  return TimeLimited()
+             ? plan_.TimeShare(progress_.phase, splits_.size()) * recipe_.limits.max_time -
+                   absl::Seconds(SecondsUsed())
+             : absl::InfiniteDuration();
+}
+
+bool RecipePhases::OutOfTime() const { return TimeLeft() <= absl::ZeroDuration(); }
+
+void RecipePhases::RequireModel() {
+  requires_model_ = true;
+  stopped_before_ = StopRequested() && progress_.run_state.empty();
 }
 
 absl::StatusOr<RecipeProblem> RecipePhases::Prepare(const std::vector<Index>& rows,
                                                     RunContext& context) {
-  if (!progress_.run_state.empty()) {
+  if (!progress_.run_state.empty() || requires_model_) {
     return MakeRecipeProblem(run_, rows, context);
   }
-  const InterruptibleScope scope(context, *interruption_);
+  const Interruption interruption(
+      clock_.Monotonic() + TimeLeft(), [this] { return observer_.StopRequested(); }, clock_);
+  const InterruptibleScope scope(context, interruption);
   absl::StatusOr<RecipeProblem> made = MakeRecipeProblem(run_, rows, context);
   if (absl::IsCancelled(made.status()) && context.interrupted()) {
-    return NoModelError(StopReasonOf(*interruption_));
+    return NoModelError(StopReasonOf(interruption));
   }
   return made;
 }
@@ -153,9 +163,8 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
                                                     const WarmStart* warm_start,
                                                     RunContext& context) {
   RunLimits limits = recipe_.limits;
-  if (TimeLimited()) {
-    limits.max_time -= absl::Seconds(SecondsUsed());
-  }
+  limits.max_time = stopped_before_ ? std::min(TimeLeft(), kTimeAfterStop) : TimeLeft();
+  limits.constant_if_none = requires_model_;
   std::unique_ptr<Learner> learner;
   if (HasPartPerOutput(*run_.entry, made.problem)) {
     learner = MakeCompositeLearner(*run_.entry, options, limits.relative_gap);
@@ -166,17 +175,29 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
     saved_phase_ = progress_.phase;
     return EncodeNow(run_state);
   };
-  PhaseObserver observer(observer_, progress_, plan_, splits_.size(), encode);
+  PhaseObserver observer(observer_, progress_, plan_, splits_.size(), stopped_before_, encode);
   const std::string run_state = std::move(progress_.run_state);
   progress_.run_state.clear();
   in_phase_ = true;
-  return RunTraining(*run_.entry, options, *learner, made.problem, limits, run_state, context,
-                     observer, warm_start);
+  MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
+                          RunTraining(*run_.entry, options, *learner, made.problem, limits,
+                                      run_state, context, observer, warm_start));
+  if (stopped_before_ && outcome.stop_reason == StopReason::kTimeLimit) {
+    outcome.stop_reason = StopReason::kStopRequested;
+  }
+  return outcome;
 }
 
 void RecipePhases::EndPhase(int64_t iterations) {
   progress_.iterations += iterations;
-  ++progress_.phase;
+  SkipTo(progress_.phase + 1);
+}
+
+void RecipePhases::SkipTo(int64_t phase) {
+  progress_.phase = phase;
+  progress_.run_state.clear();
+  requires_model_ = false;
+  stopped_before_ = false;
   in_phase_ = false;
 }
 
@@ -249,7 +270,7 @@ absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const
 
 HeldOut RecipePhases::SummarizeFolds(size_t value) const {
   HeldOut held_out = held_out_plan_.Summarize(progress_.held_out[value]);
-  held_out.folds = static_cast<int64_t>(splits_.size());
+  held_out.folds = static_cast<int64_t>(progress_.FoldsSeen(value));
   progress_.AddSpreads(value, "folds.", held_out.spreads);
   for (size_t other = 0; recipe_.path.has_value() && other < progress_.metrics.size(); ++other) {
     progress_.AddSpreads(other, absl::StrCat("path.", other + 1, "."), held_out.spreads);

@@ -32,7 +32,12 @@ class PhasePlan {
   virtual int64_t CountPhases(size_t num_splits) const = 0;
   // The phase's name for people: "train", "fold 2 of 5".
   virtual std::string PhaseName(int64_t phase, size_t num_splits) const = 0;
+  // Of a limit of time, what may have passed when that phase ends, in (0, 1]: the rest is kept for those after it.
+  virtual double TimeShare(int64_t /*phase*/, size_t /*num_splits*/) const { return 1; }
 };
+
+// How long a model is trained that a stop within the folds before it would leave without any training.
+inline constexpr absl::Duration kTimeAfterStop = absl::Seconds(10);
 
 class RecipePhases {
  public:
@@ -51,8 +56,11 @@ class RecipePhases {
   bool StopRequested() const { return observer_.StopRequested(); }
   bool OutOfTime() const;
 
-  // What the current phase trains on. Limit and stop end this work too, but not that of a phase
-  // which has a state already: the best model so far is in it. Errors: NO_MODEL.
+  // The current phase has to end with a model, lest what was learned before it be lost. Nothing but a cancellation ends its
+  // preparation; when a stop was requested already, it may train for kTimeAfterStop; without a model in time it has the constant one.
+  void RequireModel();
+  // What the current phase trains on. Limit and stop end this work too, but not that of a phase which has a state already: the best
+  // model so far is in it. Errors: NO_MODEL.
   absl::StatusOr<RecipeProblem> Prepare(const std::vector<Index>& rows, RunContext& context);
   // Runs the current phase from its saved state, if any, else from `warm_start`, which may be null.
   absl::StatusOr<TrainingOutcome> Train(const RecipeProblem& made, const OptionValues& options,
@@ -70,9 +78,11 @@ class RecipePhases {
   HeldOutRows& SeenByFolds(size_t value) { return progress_.held_out[value]; }
   // What rows held out say of a model.
   HeldOut Summarize(const HeldOutRows& seen) const { return held_out_plan_.Summarize(seen); }
-  // What all folds, which have ended, say of that value.
+  // What the folds, which have ended, say of that value.
   HeldOut SummarizeFolds(size_t value) const;
   void EndPhase(int64_t iterations);
+  // Leaves the current phase and those between as they are.
+  void SkipTo(int64_t phase);
 
   // Makes a checkpoint of the phases before this one, so that a cancellation while a phase is
   // prepared, or a disk that has no room for what it needs, does not cost them.
@@ -86,6 +96,7 @@ class RecipePhases {
   std::vector<Metric> EvaluateBaseline(const OutputCoding& coding, const RecipeProblem& made,
                                        const RoleColumn& labels) const;
   double SecondsUsed() const;
+  absl::Duration TimeLeft() const;  // of the current phase
   bool TimeLimited() const;
   std::string EncodeNow(std::string_view run_state) const;
 
@@ -95,7 +106,6 @@ class RecipePhases {
   RunObserver& observer_;
   const SteadyClock& clock_;
   const absl::Duration started_;
-  std::optional<Interruption> interruption_;  // of all preparation; the training loop makes its own
   OptionValues options_;
   const RoleColumn* target_ = nullptr;
   std::vector<Split> splits_;
@@ -103,10 +113,16 @@ class RecipePhases {
   int64_t num_phases_ = 1;
   RecipeProgress progress_;
   int64_t saved_phase_ = 0;  // of the last checkpoint; phase 0 begins with nothing to save
-  bool in_phase_ = false;    // the training loop of the phase has begun: it writes the checkpoints
+  bool requires_model_ = false;
+  bool stopped_before_ = false;  // the current phase, which trains for kTimeAfterStop
+  bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
 };
 
-// Appends the metrics with the prefix before their names: "held_out.accuracy" from "accuracy".
+// Metrics that say that a run was ended before its validation was through, and how many were left out.
+inline constexpr char kFoldsLeftOut[] = "left_out.folds";
+inline constexpr char kValuesLeftOut[] = "left_out.values";  // of a path, on rows held out
+
+// "held_out.accuracy" from "accuracy".
 void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model);
 
 // Whether the run was cut short by its user or its time.

@@ -19,10 +19,6 @@ namespace {
 constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
 constexpr uint64_t kCheckpointVersion = 5;
 
-double Mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
   return WithReason(absl::FailedPreconditionError(
                         absl::StrCat("the checkpoint was written by version '", written_by,
@@ -31,6 +27,18 @@ absl::Status OtherVersion(const std::string& written_by, const std::string& this
 }
 
 }  // namespace
+
+double Mean(absl::Span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+size_t RecipeProgress::FoldsSeen(size_t value) const {
+  size_t most = 0;
+  for (const auto& [name, of_folds] : metrics[value]) {
+    most = std::max(most, of_folds.size());
+  }
+  return most;
+}
 
 void RecipeProgress::AddMetrics(size_t value, const std::vector<Metric>& found) {
   for (const Metric& metric : found) {

@@ -169,6 +169,9 @@ class TrainingLoop {
   // The learner's model at the end of the run, which ends for that reason.
   absl::StatusOr<TrainedPoint> CurrentModel(StopReason reason, RunContext& context) const {
     absl::StatusOr<TrainedPoint> point = learner_.CurrentModel(context);
+    if (absl::IsFailedPrecondition(point.status()) && limits_.constant_if_none) {
+      point = learner_.ConstantModel(context);
+    }
     if (absl::IsFailedPrecondition(point.status())) {
       return NoModelError(reason);
     }

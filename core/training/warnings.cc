@@ -13,6 +13,7 @@
 
 #include "core/data/reader_errors.h"
 #include "core/training/evaluation.h"
+#include "core/training/recipe_phases.h"
 #include "core/training/run_training.h"
 
 namespace mercer {
@@ -115,6 +116,35 @@ void CheckGap(const TrainingRecipe& recipe, const Model& model,
                        {"stop_reason", std::string(StopReasonName(model.stop_reason))}}});
 }
 
+// "C" of a path was chosen by so much.
+std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
+  if (!recipe.path.has_value()) {
+    return "there are no metrics of folds";
+  }
+  const bool some =
+      std::any_of(model.metrics.begin(), model.metrics.end(),
+                  [](const Metric& metric) { return absl::StartsWith(metric.name, "path.1."); });
+  return absl::StrCat(recipe.path->option, some ? " was chosen by what was known by then"
+                                                : " is the first value of the path");
+}
+
+void CheckValidation(const TrainingRecipe& recipe, const Model& model,
+                     std::vector<TrainingWarning>& warnings) {
+  for (const Metric& metric : model.metrics) {
+    const bool of_folds = metric.name == kFoldsLeftOut;
+    if (!of_folds && metric.name != kValuesLeftOut) {
+      continue;
+    }
+    const std::string count = absl::StrCat(metric.value);
+    const std::string what = of_folds ? "folds" : "values of the path";
+    warnings.push_back({WarningCode::kValidationEnded,
+                        absl::StrCat("The training ended before all ", what, " were through, ",
+                                     count, metric.value == 1 ? " is" : " are", " left out; ",
+                                     HowChosen(recipe, model), "."),
+                        {{of_folds ? "folds_left_out" : "values_left_out", count}}});
+  }
+}
+
 bool IsNamedLikeIdentifier(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
   return lower == "id" || lower == "index" || absl::EndsWith(lower, "_id") ||
@@ -204,6 +234,7 @@ std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Da
   CheckLimits(model, warnings);
   CheckGap(recipe, model, warnings);
   CheckIdentifiers(recipe, dataset, warnings);
+  CheckValidation(recipe, model, warnings);
   return warnings;
 }
 

@@ -19,6 +19,7 @@ enum class WarningCode : uint8_t {
   kIdentifierColumn = 3,  // a feature says which row it is, and nothing about it
   kNumericTarget = 4,     // the request left open whether the target is a class or a number
   kOptionChosen = 5,      // the request left an option open that validation has to choose
+  kValidationEnded = 6,   // the training ended before its validation was through
 };
 
 struct TrainingWarning {

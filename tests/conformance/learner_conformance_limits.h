@@ -295,4 +295,13 @@ TEST_P(LearnerConformance, TimeLimitGivesAModelOrSaysThatThereIsNone) {
   EXPECT_LE(observer.reports.size(), 1U) << "steps after the limit";
 }
 
+TEST_P(LearnerConformance, EvenWithoutAnyTimeThereIsAConstantModelWhereOneIsAskedFor) {
+  ConformanceObserver observer;
+  RunLimits limits{.relative_gap = 1e-9, .max_time = absl::Nanoseconds(1)};
+  limits.constant_if_none = true;
+  const absl::StatusOr<TrainingOutcome> outcome = Train(Problem(120, 4), limits, observer);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  ExpectFinite(*outcome, "no time");
+}
+
 }  // namespace mercer

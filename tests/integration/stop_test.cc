@@ -10,9 +10,9 @@ namespace {
 
 using grpc::StatusCode;
 using testing::Each;
-using testing::HasSubstr;
 using testing::Not;
 using testing::Property;
+using testing::StartsWith;
 
 class StopTest : public ServerTest {
  protected:
@@ -95,7 +95,8 @@ TEST_F(StopTest, BetweenFoldsTheModelIsKeptWithoutTheirMetrics) {
   StopOk(job.name());
   const v1::Job ended = WaitForEnd(job.name());
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
-  EXPECT_THAT(ModelOf(ended).metrics(), Each(Property(&v1::Metric::name, Not(HasSubstr("fold")))));
+  EXPECT_THAT(ModelOf(ended).metrics(),
+              Each(Property(&v1::Metric::name, Not(StartsWith("folds.")))));
 }
 
 TEST_F(StopTest, QueuedJobIsCancelledForWantOfAModel) {

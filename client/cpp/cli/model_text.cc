@@ -196,8 +196,9 @@ constexpr char kPathPrefix[] = "path.";
 constexpr char kTaskPrefix[] = "task.";
 // What always the same answer scores, behind those of the model: "held_out.baseline.accuracy".
 constexpr char kBaselinePrefix[] = "baseline.";
-// A limit that ended the search, which a warning tells.
+// A limit that ended the search, and what an early end left out, which warnings tell.
 constexpr char kLimitPrefix[] = "limit_reached.";
+constexpr char kLeftOutPrefix[] = "left_out.";
 
 // A line below that of the model's own metrics. `metrics`: "accuracy 0.7".
 std::string FormatBaseline(const std::vector<std::string>& metrics) {
@@ -257,7 +258,8 @@ std::string FormatMetrics(const google::protobuf::RepeatedPtrField<v1::Metric>& 
   std::map<std::string, std::vector<std::pair<std::string, double>>> of_tasks;
   for (const v1::Metric& metric : metrics) {
     if (absl::StartsWith(metric.name(), kPathPrefix) ||
-        absl::StartsWith(metric.name(), kLimitPrefix)) {
+        absl::StartsWith(metric.name(), kLimitPrefix) ||
+        absl::StartsWith(metric.name(), kLeftOutPrefix)) {
       continue;  // FormatPath, FormatWarnings
     }
     const size_t dot = metric.name().find('.');

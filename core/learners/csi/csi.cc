@@ -340,4 +340,15 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   return point;
 }
 
+// That of no pivots.
+absl::StatusOr<TrainedPoint> CsiLearner::ConstantModel(RunContext& context) {
+  CsiLearner constant(options_);
+  MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
+  MERCER_RETURN_IF_ERROR(constant.Prepare(context));
+  constant.progress_.done = true;
+  MERCER_RETURN_IF_ERROR(constant.Begin(context));
+  MERCER_RETURN_IF_ERROR(constant.Solve(context));
+  return constant.CurrentModel(context);
+}
+
 }  // namespace mercer::csi

@@ -40,6 +40,7 @@ class CsiLearner : public Learner {
   absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
   absl::StatusOr<StepReport> Step(RunContext& context) override;
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
+  absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
   std::string SaveState() const override { return saved_; }
   absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
                             RunContext& context) override;

@@ -379,4 +379,13 @@ absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::CurrentModel(RunContext& /
   return MakePoint();
 }
 
+// That of a run which has begun, before its first features have weights.
+absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::ConstantModel(RunContext& context) {
+  InfiniteFeaturesLearner constant(options_, given_family_);
+  MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
+  MERCER_RETURN_IF_ERROR(constant.Prepare(context));
+  MERCER_RETURN_IF_ERROR(constant.Begin(context));
+  return constant.MakePoint();
+}
+
 }  // namespace mercer::infinite_features

@@ -10,6 +10,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/scratch_space.h"
+#include "core/training/recipe_phases.h"
+#include "core/training/warnings.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {
@@ -278,7 +280,11 @@ TEST(RecipeTest, StopDuringFoldsKeepsTheModel) {
       RunRecipe(ExampleRun(recipe, data), {}, context, observer);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(SaveWitness(stopped->witness), SaveWitness(plain->witness));
-  EXPECT_TRUE(stopped->model.metrics.empty());
+  EXPECT_EQ(MetricsOf(stopped->model), (std::map<std::string, double>{{kFoldsLeftOut, 5}}));
+  EXPECT_EQ(
+      FindWarnings(recipe, data, stopped->model).back().message,
+      "The training ended before all folds were through, 5 are left out; there are no metrics "
+      "of folds.");
 }
 
 TEST(RecipeTest, ClassWeightsAndSampleWeightsMultiply) {

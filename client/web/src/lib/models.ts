@@ -68,9 +68,9 @@ export function pathOf(model: Model): { score: string; values: PathValue[] } {
 
 const OF_TASK = /^(?:held_out|folds)\.task\.(.*)\.([^.]+)$/s;
 
-/** Metrics but for those of a path, of single tasks, and limits that were reached, which warnings put into words. */
+/** Metrics but for those of a path, of single tasks, and limits and early ends, which warnings put into words. */
 export function plainMetrics(model: Model): Metric[] {
-  return (model.metrics ?? []).filter(({ name }) => !/^(path|limit_reached)\./.test(name ?? '') && !OF_TASK.test(name ?? ''));
+  return (model.metrics ?? []).filter(({ name }) => !/^(path|limit_reached|left_out)\./.test(name ?? '') && !OF_TASK.test(name ?? ''));
 }
 
 /** What the server has to say of a training: of its model, or before there is one what it decided for the request. */
