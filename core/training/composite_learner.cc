@@ -207,6 +207,9 @@ class CompositeLearner : public Learner {
       AppendFeatures(point.summary, merged.summary);
       merged.witness.children.push_back(std::move(point.witness));
       functions.push_back(std::move(point.function));
+      if (!merged.limit_reached.has_value()) {
+        merged.limit_reached = std::move(point.limit_reached);
+      }
     }
     merged.function = MergeOutputs(functions, *problem_->tasks[0].inputs);
     merged.summary.num_support_vectors = CountSupportVectors(merged.function);

@@ -168,6 +168,11 @@ void WritePoint(const TrainedPoint& point, ByteWriter& writer) {
   WriteSummary(point.summary, writer);
   WriteFeatures(point.function, point.summary, writer);
   writer.WriteString(SaveWitness(point.witness));
+  writer.WriteBool(point.limit_reached.has_value());
+  if (point.limit_reached.has_value()) {
+    writer.WriteString(point.limit_reached->name);
+    writer.WriteDouble(point.limit_reached->value);
+  }
 }
 
 TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
@@ -190,6 +195,11 @@ TrainedPoint ReadPoint(const PreparedData& inputs, ByteReader& reader) {
   point.summary = ReadSummary(reader);
   ReadFeatures(reader, point.function, point.summary);
   absl::StatusOr<Witness> witness = LoadWitness(reader.ReadString());
+  if (reader.ReadBool()) {
+    Metric& limit = point.limit_reached.emplace();
+    limit.name = reader.ReadString();
+    limit.value = reader.ReadDouble();
+  }
   if (!reader.ok() || !witness.ok() || !FunctionFits(point.function)) {
     reader.Fail();
     return {};

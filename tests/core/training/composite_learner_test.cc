@@ -241,6 +241,36 @@ class HandClock final : public SteadyClock {
   absl::Duration time;
 };
 
+// As after a limit on the search for features, for outputs at rest, the live one, and one whose state was read back.
+TEST(CompositeLearnerTest, ALimitThatAPartHasReachedIsThatOfTheRun) {
+  const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsOne);
+  for (const int limited : {1, 3}) {
+    int output = 0;
+    LearnerEntry entry = ScriptedEntry({});
+    entry.create = [&](const OptionValues&) -> absl::StatusOr<std::unique_ptr<Learner>> {
+      Script script;
+      script.limited = ++output == limited;
+      return std::make_unique<ScriptedLearner>(std::move(script));
+    };
+    RunContext context;
+    RecordingObserver observer;
+    observer.wants_checkpoints = true;
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    const absl::StatusOr<TrainingOutcome> outcome =
+        RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    ASSERT_EQ(outcome->metrics.size(), 1u) << limited;
+    EXPECT_EQ(outcome->metrics[0].name, "limit_reached.max_groups");
+    EXPECT_EQ(outcome->metrics[0].value, 7);
+    output = 3;  // none is limited now, but for the first, whose point has been kept
+    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {}, 1e-3);
+    const absl::StatusOr<TrainingOutcome> resumed = RunTraining(
+        entry, {}, *other, problem, RunLimits(), observer.checkpoints.back(), context, observer);
+    ASSERT_TRUE(resumed.ok()) << resumed.status();
+    EXPECT_EQ(resumed->metrics.size(), limited == 1 ? 1u : 0u);
+  }
+}
+
 // Three outputs that never converge, a step of any of them takes a second.
 TEST(CompositeLearnerTest, ALimitOfTimeIsSharedOutAmongTheOutputs) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);

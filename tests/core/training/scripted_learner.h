@@ -31,6 +31,7 @@ struct Script {
   std::vector<std::string> stages = {};  // of every step
   int fails_at = 0;                      // step that ends with `failure`; 0: none
   absl::Status failure = {};
+  bool limited = false;  // by max_groups = 7
 };
 
 class ScriptedLearner : public Learner {
@@ -76,6 +77,9 @@ class ScriptedLearner : public Learner {
     point.function.bias = Vector::Constant(1, script_.model_bias);
     point.witness.tasks.push_back({Matrix::Zero(rows_, 1), Vector::Zero(1)});
     point.witness.values.emplace_back("accuracy", Accuracy());
+    if (script_.limited) {
+      point.limit_reached = Metric{"max_groups", 7};
+    }
     const auto kernels = static_cast<Index>(script_.kernel_names.size());
     point.summary.kernel_names = script_.kernel_names;
     point.summary.kernel_weights = Vector::LinSpaced(kernels, 1.0, static_cast<double>(kernels));
