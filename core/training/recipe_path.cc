@@ -231,8 +231,8 @@ class PathRunner {
     return absl::OkStatus();
   }
 
-  // Without a model in time the run ends with what the values before have come to, if anything; the time that is kept for the model
-  // after the folds may do for one without them.
+  // Without a model in time the run ends with what the values before have come to, if anything; the
+  // time that is kept for the model after the folds may do for one without them.
   absl::StatusOr<bool> EndOrError(size_t split, const absl::Status& status) const {
     const bool time_is_kept = order_.has_folds() && !phases_.StopRequested();
     if (GetReason(status) == "NO_MODEL" && (HasScores() || time_is_kept)) {
@@ -262,7 +262,8 @@ class PathRunner {
     return std::optional<TrainedPoint>(std::move(point));
   }
 
-  // Larger is better. Of folds that ended early those count in which all values were tried, or, when there is none, what there is.
+  // Larger is better. Of folds that ended early those count in which all values were tried, or,
+  // when there is none, what there is.
   double Score(size_t value) const {
     const size_t through = progress_.FoldsSeen(order_.num_values() - 1);
     for (const auto& [name, of_folds] : progress_.metrics[value]) {

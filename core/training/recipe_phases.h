@@ -32,11 +32,13 @@ class PhasePlan {
   virtual int64_t CountPhases(size_t num_splits) const = 0;
   // The phase's name for people: "train", "fold 2 of 5".
   virtual std::string PhaseName(int64_t phase, size_t num_splits) const = 0;
-  // Of a limit of time, what may have passed when that phase ends, in (0, 1]: the rest is kept for those after it.
+  // Of a limit of time, what may have passed when that phase ends, in (0, 1]: the rest is kept for
+  // those after it.
   virtual double TimeShare(int64_t /*phase*/, size_t /*num_splits*/) const { return 1; }
 };
 
-// How long a model is trained that a stop within the folds before it would leave without any training.
+// How long a model is trained that a stop within the folds before it would leave without any
+// training.
 inline constexpr absl::Duration kTimeAfterStop = absl::Seconds(10);
 
 class RecipePhases {
@@ -56,11 +58,12 @@ class RecipePhases {
   bool StopRequested() const { return observer_.StopRequested(); }
   bool OutOfTime() const;
 
-  // The current phase has to end with a model, lest what was learned before it be lost. Nothing but a cancellation ends its
-  // preparation; when a stop was requested already, it may train for kTimeAfterStop; without a model in time it has the constant one.
+  // The current phase has to end with a model, lest what was learned before it be lost. Nothing but
+  // a cancellation ends its preparation; when a stop was requested already, it may train for
+  // kTimeAfterStop; without a model in time it has the constant one.
   void RequireModel();
-  // What the current phase trains on. Limit and stop end this work too, but not that of a phase which has a state already: the best
-  // model so far is in it. Errors: NO_MODEL.
+  // What the current phase trains on. Limit and stop end this work too, but not that of a phase
+  // which has a state already: the best model so far is in it. Errors: NO_MODEL.
   absl::StatusOr<RecipeProblem> Prepare(const std::vector<Index>& rows, RunContext& context);
   // Runs the current phase from its saved state, if any, else from `warm_start`, which may be null.
   absl::StatusOr<TrainingOutcome> Train(const RecipeProblem& made, const OptionValues& options,
@@ -118,7 +121,8 @@ class RecipePhases {
   bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
 };
 
-// Metrics that say that a run was ended before its validation was through, and how many were left out.
+// Metrics that say that a run was ended before its validation was through, and how many were left
+// out.
 inline constexpr char kFoldsLeftOut[] = "left_out.folds";
 inline constexpr char kValuesLeftOut[] = "left_out.values";  // of a path, on rows held out
 

@@ -156,7 +156,8 @@ inline OptionValues WithManyLandmarks(const LearnerEntry& entry, OptionValues op
   return options;
 }
 
-// The seconds of work after the request to end, of runs under all options that are ended at random moments, ascending.
+// The seconds of work after the request to end, of runs under all options that are ended at random
+// moments, ascending.
 template <typename Train>
 std::vector<double> WorkAfterRandomEndings(const LearnerEntry& entry, TargetKind kind,
                                            const Train& train) {

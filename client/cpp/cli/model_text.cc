@@ -96,7 +96,8 @@ std::string TasksText(const v1::TaskCoding& tasks) {
                       NamesText(tasks.names()), " (column ", tasks.column(), ")");
 }
 
-// What is weighed, kernels or features, and by how much: rows of `weights` are theirs, columns the outputs'.
+// What is weighed, kernels or features, and by how much: rows of `weights` are theirs, columns the
+// outputs'.
 struct WeighedNames {
   std::string title;
   const google::protobuf::RepeatedPtrField<std::string>& names;

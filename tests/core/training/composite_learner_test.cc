@@ -241,7 +241,8 @@ class HandClock final : public SteadyClock {
   absl::Duration time;
 };
 
-// As after a limit on the search for features, for outputs at rest, the live one, and one whose state was read back.
+// As after a limit on the search for features, for outputs at rest, the live one, and one whose
+// state was read back.
 TEST(CompositeLearnerTest, ALimitThatAPartHasReachedIsThatOfTheRun) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsOne);
   for (const int limited : {1, 3}) {
