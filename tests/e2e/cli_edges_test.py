@@ -19,6 +19,7 @@ import termios
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import command_line_lib  # noqa: E402
 import server_lib  # noqa: E402
 
 PROGRAM = str(server_lib.BIN / "mercer")
@@ -100,22 +101,14 @@ class SilentServerTest(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["rows.csv"])
 
 
-class EdgesTest(unittest.TestCase):
+class EdgesTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-edges.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
+        super().setUpClass()
         cls.write_data()
         cls.run_ok("data", "upload", cls.path("small.csv"), "--target", "label", "--id", "small")
         cls.run_ok("train", "small", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:50", "--kernel",
                    "gaussian bandwidths=0.1..10:8 per_column", "--model", "wide", "--watch")
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
 
     @classmethod
     def write_data(cls):
@@ -123,15 +116,7 @@ class EdgesTest(unittest.TestCase):
             lines = file.readlines()
         cls.header, rows = lines[0], lines[1::40]
         cls.rows = rows
-        with open(cls.path("small.csv"), "w", encoding="utf-8") as file:
-            file.writelines([cls.header, *rows])
-
-    @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
+        cls.write("small.csv", "".join([cls.header, *rows]))
 
     def finished_job(self):
         return json.loads(self.run_ok("jobs", "--state", "succeeded", "--json").splitlines()[-1])["name"]
@@ -215,10 +200,7 @@ class EdgesTest(unittest.TestCase):
         self.assertEqual(self.run_ok("show", "wide", "--kernels", "0").count("gaussian("), 506)
 
     def test_labels_of_any_script(self):
-        data = self.path("unicode.csv")
-        with open(data, "w", encoding="utf-8") as file:
-            file.write("größe,答え\n")
-            file.writelines(f"{i},{'はい' if i % 2 else 'いいえ'}\n" for i in range(40))
+        data = self.write("unicode.csv", "größe,答え\n" + "".join(f"{i},{'はい' if i % 2 else 'いいえ'}\n" for i in range(40)))
         self.run_ok("data", "upload", data, "--target", "答え", "--id", "unicode", "--display-name", "ａｂｃ 😀")
         self.run_ok("train", "unicode", "svm", "--kernel", "gaussian bandwidth=0.1", "--model", "unicode", "--watch")
         self.assertIn("はい", self.run_ok("predict", "unicode", data))
@@ -259,9 +241,7 @@ class EdgesTest(unittest.TestCase):
             self.run_ok("cancel", job)
 
     def test_an_interrupted_prediction_leaves_the_old_file(self):
-        output = self.path("predicted.csv")
-        with open(output, "w", encoding="utf-8") as file:
-            file.write("old")
+        output = self.write("predicted.csv", "old")
         pipe = self.path("rows")
         os.mkfifo(pipe)
         with subprocess.Popen([PROGRAM, "predict", "wide", pipe, "--output", output, "--json"],
@@ -291,8 +271,7 @@ class EdgesTest(unittest.TestCase):
     def test_precomputed_kernels_can_be_predicted(self):
         points = [i / 10 for i in range(40)]
         labels = ["a" if x < 2 else "b" for x in points]
-        with open(self.path("labels.csv"), "w", encoding="utf-8") as file:
-            file.write("label\n" + "\n".join(labels) + "\n")
+        self.write("labels.csv", "label\n" + "\n".join(labels) + "\n")
         for name, entry in (("kernel", lambda x, z: 1 + x * z), ("distance", lambda x, z: abs(x - z))):
             self.write_square(f"{name}.txt", points, points, entry)
             self.write_square(f"new-{name}.txt", [0.55, 3.05], points, entry)
@@ -303,20 +282,16 @@ class EdgesTest(unittest.TestCase):
         text = self.run_ok("predict", "squares", "--square", f"k={self.path('new-kernel.txt')}",
                            "--square", f"d={self.path('new-distance.txt')}")
         self.assertEqual(text, "label\na\nb\n")
-        with open(self.path("new-labels.csv"), "w", encoding="utf-8") as file:
-            file.write("label\na\nb\n")
+        self.write("new-labels.csv", "label\na\nb\n")
         beside = self.run_ok("predict", "squares", self.path("new-labels.csv"), "--square", f"k={self.path('new-kernel.txt')}:kernel",
                              "--square", f"d={self.path('new-distance.txt')}:distance")
         self.assertEqual(beside, text)
 
     def write_square(self, name, rows, columns, entry):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.writelines(",".join(repr(entry(x, z)) for z in columns) + "\n" for x in rows)
+        self.write(name, "".join(",".join(repr(entry(x, z)) for z in columns) + "\n" for x in rows))
 
     def test_a_file_without_a_header_is_uploaded_and_predicted(self):
-        data = self.path("headless.csv")
-        with open(data, "w", encoding="utf-8") as file:
-            file.writelines(f"{i % 7},{i},{'b' if i >= 20 else 'a'}\n" for i in range(40))
+        data = self.write("headless.csv", "".join(f"{i % 7},{i},{'b' if i >= 20 else 'a'}\n" for i in range(40)))
         self.run_ok("data", "upload", data, "--no-header", "--target", "c3", "--id", "headless")
         self.run_ok("train", "headless", "svm", "--kernel", "linear", "--C", "100", "--model", "headless", "--watch")
         text = self.run_ok("predict", "headless", data, "--no-header")

@@ -4,24 +4,20 @@
 import csv
 import os
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import command_line_lib  # noqa: E402
 import server_lib  # noqa: E402
 
 ROWS = 120
 
 
-class CliGuessesTest(unittest.TestCase):
+class CliGuessesTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-guesses.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
-        cls.table = cls.write("table.csv", [
+        super().setUpClass()
+        cls.table = cls.write_rows("table.csv", [
             ["id", "colour", "x", "z", "subject", "rings", "kind"],
             *([f"r{r}", "red" if r % 3 else "blue", r % 7, "" if r == 8 else r * r % 13, r // 4, r % 28 + 1,
                "big" if r % 7 > 3 else "small"] for r in range(ROWS))])
@@ -31,18 +27,10 @@ class CliGuessesTest(unittest.TestCase):
                    "--watch")
 
     @classmethod
-    def write(cls, name, rows):
-        path = os.path.join(cls.folder.name, name)
-        with open(path, "w", newline="", encoding="utf-8") as file:
+    def write_rows(cls, name, rows):
+        with open(cls.path(name), "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
-        return path
-
-    @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
+        return cls.path(name)
 
     def test_many_numbers_are_a_number_and_a_line_says_so(self):
         out = self.run_ok("train", "table", "kernel_ridge", "--target", "rings", "--impute", "--model", "rings", "--watch")
@@ -71,7 +59,7 @@ class CliGuessesTest(unittest.TestCase):
 
     def test_rows_as_they_are(self):
         rows = [["id", "colour", "x", "z", "subject"], ["a", "red", 2, 3, 7], ["b", "teal", 2, 3, 7], ["c", "blue", 6, 1, 8]]
-        new = self.write("new.csv", rows)
+        new = self.write_rows("new.csv", rows)
         code, out, err = server_lib.mercer(self.server, "predict", "kinds", new, "--keep", "id,x")
         self.assertEqual(code, 3)
         self.assertIn("row 2, column 'colour': training did not know the category 'teal'", err)

@@ -9,10 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import command_line_lib  # noqa: E402
 import server_lib  # noqa: E402
 
 PROGRAM = str(server_lib.BIN / "mercer")
@@ -20,36 +20,16 @@ PROGRAM = str(server_lib.BIN / "mercer")
 API_WORDS = re.compile(r"allow_missing|has_header|no_header|imputation|csv\.|preprocessing\.|stopping\.|learner\.")
 
 
-class CliHelpTest(unittest.TestCase):
+class CliHelpTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-help.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
+        super().setUpClass()
         cls.rows = [f"{r % 7 + 3 * (r % 2)},{r % 5},{'ab'[r % 2]}" for r in range(40)]
         cls.clouds = cls.write("clouds.csv", "width,height,target\n" + "\n".join(cls.rows) + "\n")
         cls.run_ok("data", "upload", cls.clouds, "--target", "target", "--id", "clouds")
 
-    @classmethod
-    def write(cls, name, text):
-        path = os.path.join(cls.folder.name, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
-
     def expect(self, code, text, *arguments):
-        actual, out, err = server_lib.mercer(self.server, *arguments)
-        self.assertEqual(actual, code, f"{arguments}:\n{out}{err}")
-        self.assertIn(text, err, arguments)
+        err = super().expect(code, text, *arguments)
         self.assertNotRegex(err, API_WORDS)
         return err
 
@@ -94,9 +74,9 @@ class CliHelpTest(unittest.TestCase):
             self.assertIn("2 feature columns", self.run_ok("data", "upload", path, "--target", "target", "--id", name))
             self.train("whole")
             self.assertEqual(self.run_ok("predict", "whole", path), self.run_ok("predict", "whole", self.clouds))
-        semicolons = os.path.join(self.folder.name, "semicolons.csv")
+        semicolons = self.path("semicolons.csv")
         self.expect(3, "--delimiter", "data", "upload", semicolons, "--target", "target", "--delimiter", ",")
-        packed = os.path.join(self.folder.name, "packed.csv.gz")
+        packed = self.path("packed.csv.gz")
         with gzip.open(packed, "wt") as file:
             file.write("width\theight\ttarget\n1\t2\ta\n2\t1\tb\n")
         self.run_ok("data", "upload", packed, "--target", "target")

@@ -1,28 +1,20 @@
 #!/usr/bin/env python3
 """Aliases, labels, retention, evaluation and verification with `mercer` against a real server."""
 
-import json
 import os
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server_lib  # noqa: E402
+import command_line_lib  # noqa: E402
 
 
-class CliRegistryTest(unittest.TestCase):
+class CliRegistryTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-registry.")
-        cls.server = server_lib.Server()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
-        path = os.path.join(cls.folder.name, "clouds.csv")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("x1,x2,label\n")
-            file.writelines(f"{r % 7 + 3 * (r % 2)},{r % 5},{r % 2}\n" for r in range(60))
+        super().setUpClass()
+        rows = "".join(f"{r % 7 + 3 * (r % 2)},{r % 5},{r % 2}\n" for r in range(60))
+        path = cls.write("clouds.csv", "x1,x2,label\n" + rows)
         cls.run_ok("data", "upload", path, "--target", "label", "--id", "clouds")
 
     def setUp(self):
@@ -33,21 +25,6 @@ class CliRegistryTest(unittest.TestCase):
 
     def train(self):
         self.run_ok("train", "clouds", "lp_mkl", "--kernel", "gaussian bandwidths=1..4:2", "--model", self.model, "--watch")
-
-    @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
-
-    def run_json(self, *arguments):
-        return [json.loads(line) for line in self.run_ok(*arguments, "--json").splitlines()]
-
-    def expect(self, code, text, *arguments):
-        actual, out, err = server_lib.mercer(self.server, *arguments)
-        self.assertEqual(actual, code, f"{arguments}:\n{out}{err}")
-        self.assertIn(text, err, arguments)
 
     def version(self, number):
         return f"models/{self.model}/versions/{number}"

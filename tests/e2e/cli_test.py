@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import command_line_lib  # noqa: E402
 import server_lib  # noqa: E402
 
 ROWS = 400
@@ -28,15 +29,11 @@ def write_small_spambase(folder):
     return path
 
 
-class CliTest(unittest.TestCase):
+class CliTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-cli.")
+        super().setUpClass()
         cls.data = write_small_spambase(cls.folder.name)
-        cls.server = server_lib.Server()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
         cls.run_ok("data", "upload", cls.data, "--target", "label", "--id", "small")
         cls.run_ok(*cls.train_arguments("spam"), "--watch")
 
@@ -44,28 +41,6 @@ class CliTest(unittest.TestCase):
     def train_arguments(model):
         return ("train", "small", "lp_mkl", "--kernel", "gaussian bandwidths=1..100:6", "--p", "1.2", "--C", "10",
                 "--hold-out", "0.25", "--model", model)
-
-    @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
-
-    def run_json(self, *arguments):
-        return [json.loads(line) for line in self.run_ok(*arguments, "--json").splitlines()]
-
-    def expect(self, code, text, *arguments):
-        """The command ends with this exit code, and its error contains this text."""
-        actual, out, err = server_lib.mercer(self.server, *arguments)
-        self.assertEqual(actual, code, f"{arguments}:\n{out}{err}")
-        self.assertIn(text, err, arguments)
-
-    def write(self, name, text):
-        path = os.path.join(self.folder.name, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
 
     def test_path(self):
         out = self.run_ok("train", "small", "svm", "--path", "C=0.01:10:4", "--hold-out", "0.25", "--model", "path", "--watch")
@@ -89,7 +64,7 @@ class CliTest(unittest.TestCase):
         self.run_ok("data", "upload", self.write("waves.csv", "\n".join(rows)), "--target", "label", "--id", "waves")
         self.run_ok("train", "waves", "infinite_features", "--family", "gabor", "--scaling", "none", "--model", "filters",
                     "--watch")
-        picture = os.path.join(self.folder.name, "filters.png")
+        picture = self.path("filters.png")
         self.assertIn("gabor(", self.run_ok("show", "filters", "--picture", picture))
         with open(picture, "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
@@ -183,7 +158,7 @@ class CliTest(unittest.TestCase):
         model = self.run_json("show", "spam")[0]
         self.assertLessEqual(model["certificate"]["accuracy"], 1e-3)
         self.assertEqual(len(model["kernelWeights"]["kernels"]), 6)
-        path = os.path.join(self.folder.name, "spam.model")
+        path = self.path("spam.model")
         self.run_ok("export", "spam", path)
         self.assertEqual(os.path.getsize(path), int(model["sizeBytes"]))
         self.expect(4, "models/none", "show", "none")

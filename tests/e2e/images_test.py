@@ -8,12 +8,11 @@ import pathlib
 import random
 import struct
 import sys
-import tempfile
 import unittest
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server_lib  # noqa: E402
+import command_line_lib  # noqa: E402
 
 SIDE = 48
 PATCH = 8
@@ -52,31 +51,13 @@ def write_textures(folder, seed):
         path.write_bytes(encode(stripes(direction, seed)))
 
 
-class ImagesTest(unittest.TestCase):
+class ImagesTest(command_line_lib.CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-images.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
+        super().setUpClass()
         for name, seeds in (("known", (1, 2)), ("new", (3,))):
             for seed in seeds:
                 write_textures(cls.path(name), seed)
-
-    @classmethod
-    def path(cls, name):
-        return os.path.join(cls.folder.name, name)
-
-    def run_ok(self, *arguments):
-        code, out, err = server_lib.mercer(self.server, *arguments)
-        self.assertEqual(code, 0, f"{arguments}:\n{out}{err}\n{self.server.log()}")
-        return out
-
-    def expect(self, code, text, *arguments):
-        actual, out, err = server_lib.mercer(self.server, *arguments)
-        self.assertEqual(actual, code, f"{arguments}:\n{out}{err}")
-        self.assertIn(text, err, arguments)
 
     def test_textures_are_told_apart(self):
         upload = ("data", "upload-images", "--patch", f"{PATCH}x{PATCH}")
