@@ -1,7 +1,5 @@
 #include "client/cpp/kernel_syntax.h"
 
-#include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -11,10 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
+#include "absl/types/span.h"
 
 #include "client/cpp/field_text.h"
 #include "core/base/near_names.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_formula.h"
 
 namespace mercer::client {
 namespace {
@@ -83,33 +84,33 @@ absl::Status SetMultiples(const std::string& value, v1::KernelGrid& grid) {
   return value.empty() ? absl::OkStatus() : SetFieldFromText(grid, *multiples, value);
 }
 
-// Names that other programs have for these types.
-std::string TypeElsewhere(const std::string& word) {
-  static const auto& types =
-      *new std::map<std::string, std::string>{{"rbf", "gaussian"},
-                                              {"squared_exponential", "gaussian"},
-                                              {"poly", "polynomial"},
-                                              {"chi2", "chi_square"},
-                                              {"custom", "precomputed"}};
-  const auto found = types.find(absl::AsciiStrToLower(word));
-  return found == types.end() ? "" : found->second;
+// The kernel or parameter that other programs call `word`; empty where there is none.
+template <typename Named>
+std::string NameHere(absl::Span<const Named> all, const std::string& word) {
+  for (const Named& one : all) {
+    for (const std::string_view elsewhere : one.names_elsewhere) {
+      if (elsewhere == word) {
+        return std::string(one.name);
+      }
+    }
+  }
+  return "";
 }
 
-// What other programs call gamma: exp(-gamma |x-z|^2) is the Gaussian kernel exp(-|x-z|^2 / (2 bandwidth^2)) of bandwidth
-// 1 / sqrt(2 gamma), exp(-gamma |x-z|_1) the Laplacian kernel of bandwidth 1 / gamma, (gamma x'z + coef0)^degree the
-// polynomial one of scale gamma.
+// What other programs call gamma; of kernels that they do not have, it is what their most common one, the Gaussian, has.
 std::string GammaInWords(const std::string& value, v1::KernelType type) {
-  if (type == v1::KERNEL_TYPE_POLYNOMIAL) {
-    return absl::StrCat("is called scale here: scale=", value.empty() ? "S" : value);
+  GammaWords words = FormulaOf(static_cast<KernelType>(type - 1)).gamma;
+  if (words.parameter.empty()) {
+    words = FormulaOf(KernelType::kGaussian).gamma;
+  }
+  if (words.value == nullptr) {
+    const std::string name(words.parameter);
+    return absl::StrCat("is called ", name, " here: ", name, "=", value.empty() ? "S" : value);
   }
   double gamma = 0.0;
   const bool is_number = absl::SimpleAtod(value, &gamma) && gamma > 0.0;
-  if (type == v1::KERNEL_TYPE_LAPLACIAN) {
-    return absl::StrCat("kernels have a bandwidth, here 1 / gamma",
-                        is_number ? absl::StrCat(": bandwidth=", 1.0 / gamma) : "");
-  }
-  return absl::StrCat("kernels have a bandwidth, 1 / sqrt(2 gamma)",
-                      is_number ? absl::StrCat(": bandwidth=", 1.0 / std::sqrt(2.0 * gamma))
+  return absl::StrCat("kernels have a bandwidth, ", std::string(words.formula),
+                      is_number ? absl::StrCat(": bandwidth=", words.value(gamma))
                                 : "; 'median' takes it from the data");
 }
 
@@ -117,16 +118,11 @@ absl::Status UnknownWord(const std::string& name, const std::string& value, v1::
   if (name == "gamma") {
     return absl::InvalidArgumentError(GammaInWords(value, type));
   }
-  static const auto& elsewhere =
-      *new std::map<std::string, std::string>{{"coef0", "offset"},
-                                              {"sigma", "bandwidth"},
-                                              {"width", "bandwidth"},
-                                              {"length_scale", "bandwidth"}};
-  const auto found = elsewhere.find(name);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown word; allowed are ", absl::StrJoin(KnownNames(), ", "),
-      found == elsewhere.end() ? DidYouMean(name, KnownNames())
-                               : absl::StrCat("; did you mean '", found->second, "'?")));
+  const std::string here = NameHere(AllKernelParameters(), name);
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown word; allowed are ", absl::StrJoin(KnownNames(), ", "),
+                   here.empty() ? DidYouMean(name, KnownNames())
+                                : absl::StrCat("; did you mean '", here, "'?")));
 }
 
 absl::Status SetWord(const std::string& name, const std::string& value, v1::KernelGrid& grid) {
@@ -213,11 +209,11 @@ absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
   const int type = words.empty() ? -1 : EnumNumber(types, words[0]);
   if (type < 0) {
     const std::string wrong = words.empty() ? "" : words[0];
-    const std::string elsewhere = TypeElsewhere(wrong);
+    const std::string here = NameHere(AllFormulas(), absl::AsciiStrToLower(wrong));
     return absl::InvalidArgumentError(absl::StrCat(
         "kernel '", text, "': must begin with one of ", absl::StrJoin(EnumWords(types), ", "),
-        elsewhere.empty() ? DidYouMean(wrong, EnumWords(types))
-                          : absl::StrCat("; did you mean '", elsewhere, "'?")));
+        here.empty() ? DidYouMean(wrong, EnumWords(types))
+                     : absl::StrCat("; did you mean '", here, "'?")));
   }
   v1::KernelGrid grid;
   grid.set_type(static_cast<v1::KernelType>(type));
@@ -228,10 +224,11 @@ absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text) {
   return grid;
 }
 
-const char kKernelSyntaxHelp[] =
-    R"(Kernels: --kernel 'TYPE WORD...', repeated for several families; each makes one kernel for every
+std::string KernelSyntaxHelp() {
+  return absl::Substitute(
+      R"(Kernels: --kernel 'TYPE WORD...', repeated for several families; each makes one kernel for every
 column set and bandwidth.
-  TYPE      linear, polynomial, gaussian, laplacian, chi_square, euclidean, precomputed, distance
+  TYPE      $0
   WORDS     bandwidth=W               one width, in the unit of the distance
             bandwidths=W,W,...        several
             bandwidths=A..B:N         N widths from A to B with equal ratios
@@ -246,6 +243,8 @@ column set and bandwidth.
             scaling=none|trace|mean_diagonal|variance|centred_trace
   examples  --kernel 'gaussian bandwidths=1..100:12'   --kernel 'gaussian bandwidth=0.5 per_column'
             --kernel 'polynomial degree=2 columns=age,"first name"'
-)";
+)",
+      absl::StrJoin(EnumWords(*v1::KernelType_descriptor()), ", "));
+}
 
 }  // namespace mercer::client

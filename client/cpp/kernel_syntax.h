@@ -28,6 +28,6 @@ namespace mercer::client {
 absl::StatusOr<v1::KernelGrid> ParseKernel(const std::string& text);
 
 // The syntax above, for help texts.
-extern const char kKernelSyntaxHelp[];
+std::string KernelSyntaxHelp();
 
 }  // namespace mercer::client

@@ -42,9 +42,10 @@ struct SourceKernels {
   SharedMatrix x;             // rows to predict x columns; square sources: x basis
   std::vector<double> rates;  // exp(-rate t)
   std::vector<double> weights;
-  std::vector<double> root_rates;  // exp(-rate sqrt(t))
+  std::vector<double> root_rates;  // the same of the root of t
   std::vector<double> root_weights;
   std::vector<WeightedKernel> others;
+  bool reads_roots = false;  // some kernel does
 };
 
 absl::Status NamedViolation(size_t kernel, const absl::Status& status) {
@@ -86,13 +87,15 @@ absl::StatusOr<SharedMatrix> GatherSquare(const KernelSpec& spec, const Prepared
 }
 
 // 1 / sqrt(k(x, x)) for each row of `data`, of which `features` holds what the kernel reads; padded
-// with zeros.
+// with zeros. The distance of a row to itself is 0.
 absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& data,
                                    const SourceRows& features, const RunContext& context) {
   const Index padded = PaddedLength(features.rows());
   Vector self = Vector::Zero(padded);
   RowMatrix gathered;
-  for (Index begin = 0; begin < features.rows(); begin += kColumnsAtOnce) {
+  const bool of_products =
+      std::get<PairValue>(FormulaOf(spec.type).reads) == PairValue::kDotProduct;
+  for (Index begin = 0; of_products && begin < features.rows(); begin += kColumnsAtOnce) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const auto rows =
         features.Rows(begin, std::min(begin + kColumnsAtOnce, features.rows()), gathered);
@@ -100,10 +103,7 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& d
       self(begin + i) = Dot(rows.row(i).data(), rows.row(i).data(), rows.cols());
     }
   }
-  if (spec.type == KernelType::kPolynomial) {
-    PolynomialValues({self.data(), 1, padded, padded}, spec.scale, spec.offset, spec.degree,
-                     self.data());
-  }
+  KernelValuesOfRead(spec, {self.data(), 1, padded, padded}, self.data());
   for (Index i = 0; i < features.rows(); ++i) {
     if (!(self(i) > 0)) {
       return ZeroDiagonalError("row", data.RowNumber(i), self(i));
@@ -117,14 +117,11 @@ absl::StatusOr<Vector> UnitFactors(const KernelSpec& spec, const PreparedData& d
 absl::Status AddKernel(const KernelSpec& spec, double weight, const PreparedData& x,
                        const Vector& basis_factors, SourceKernels& kernels,
                        const RunContext& context) {
-  if (spec.type == KernelType::kEuclidean) {
-    kernels.root_rates.push_back(ExponentialRate(spec));
-    kernels.root_weights.push_back(weight);
-    return absl::OkStatus();
-  }
-  if (IsExponential(spec.type)) {
-    kernels.rates.push_back(ExponentialRate(spec));
-    kernels.weights.push_back(weight);
+  const KernelFormula& formula = FormulaOf(spec.type);
+  kernels.reads_roots = kernels.reads_roots || formula.of_root;
+  if (formula.is_exponential()) {
+    (formula.of_root ? kernels.root_rates : kernels.rates).push_back(ExponentialRate(spec));
+    (formula.of_root ? kernels.root_weights : kernels.weights).push_back(weight);
     return absl::OkStatus();
   }
   WeightedKernel kernel{&spec, weight, {}, &basis_factors};
@@ -136,22 +133,31 @@ absl::Status AddKernel(const KernelSpec& spec, double weight, const PreparedData
   return absl::OkStatus();
 }
 
+struct CrossScratch {
+  std::vector<double> roots;
+  std::vector<double> values;
+};
+
 // sums += all kernels of one source for the values `strip`, the rows from `row` and the basis rows
 // from `column`.
 void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Index column,
-               std::vector<double>& values, double* sums) {
+               CrossScratch& scratch, double* sums) {
   AddExponentials(strip, kernels.rates, kernels.weights, sums);
-  values.resize(static_cast<size_t>(strip.rows * strip.stride));
-  if (!kernels.root_rates.empty()) {
-    SquareRoots(strip, values.data());
-    AddExponentials({values.data(), strip.rows, strip.cols, strip.stride}, kernels.root_rates,
-                    kernels.root_weights, sums);
+  const auto size = static_cast<size_t>(strip.rows * strip.stride);
+  Strip roots = strip;
+  if (kernels.reads_roots) {
+    scratch.roots.resize(size);
+    SquareRoots(strip, scratch.roots.data());
+    roots.values = scratch.roots.data();
+    AddExponentials(roots, kernels.root_rates, kernels.root_weights, sums);
   }
+  std::vector<double>& values = scratch.values;
   for (const WeightedKernel& kernel : kernels.others) {
-    Strip result = strip;
-    if (kernel.spec->type == KernelType::kPolynomial) {
-      PolynomialValues(strip, kernel.spec->scale, kernel.spec->offset, kernel.spec->degree,
-                       values.data());
+    const KernelFormula& formula = FormulaOf(kernel.spec->type);
+    Strip result = formula.of_root ? roots : strip;
+    values.resize(size);
+    if (formula.values != nullptr) {
+      formula.values(*kernel.spec, result, values.data());
       result.values = values.data();
     }
     if (kernel.row_factors.size() > 0) {
@@ -167,8 +173,8 @@ void AddSource(const SourceKernels& kernels, const Strip& strip, Index row, Inde
 void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index end,
                  const RunContext& context, MatrixRef out) {
   std::vector<double> strip_values;
-  std::vector<double> values;
   std::vector<double> sums;
+  CrossScratch scratch;
   PacedCheck check(context);
   for (Index column = 0; column < out.cols() && !context.cancelled(); column += kColumnsAtOnce) {
     const Index width = std::min(kColumnsAtOnce, out.cols() - column);
@@ -194,7 +200,7 @@ void CombineRows(const std::vector<SourceKernels>& sources, Index begin, Index e
         }
         const Index first = (row - begin) * stride;
         AddSource(source, {strip_values.data() + first, std::min(most, end - row), width, stride},
-                  row, column, values, sums.data() + first);
+                  row, column, scratch, sums.data() + first);
       }
     }
     for (Index c = 0; c < width; ++c) {
@@ -214,36 +220,24 @@ struct ScaledKernel {
 
 // Computes one kernel from the values `strip`, whose rows begin at `row`.
 void OneKernel(const ScaledKernel& kernel, const Strip& strip, Index row, double* out) {
-  const KernelSpec& spec = kernel.spec;
-  const Strip result{out, strip.rows, strip.cols, strip.stride};
-  if (spec.type == KernelType::kEuclidean) {
-    SquareRoots(strip, out);
-    ExponentialValues(result, ExponentialRate(spec), out);
-    return;
-  }
-  if (IsExponential(spec.type)) {
-    ExponentialValues(strip, ExponentialRate(spec), out);
-    return;
-  }
-  if (spec.type == KernelType::kPolynomial) {
-    PolynomialValues(strip, spec.scale, spec.offset, spec.degree, out);
-  } else {
-    std::copy_n(strip.values, strip.rows * strip.stride, out);
-  }
+  KernelValuesOfRead(kernel.spec, strip, out);
   if (kernel.row_factors.size() > 0) {
-    ScaleRowsAndColumns(result, kernel.row_factors.data() + row, kernel.column_factors.data(), out);
+    ScaleRowsAndColumns({out, strip.rows, strip.cols, strip.stride},
+                        kernel.row_factors.data() + row, kernel.column_factors.data(), out);
   }
 }
 
 // The source of a kernel in the rows of a model's basis, which has no square blocks.
 absl::StatusOr<KernelSource> BasisSourceOf(const KernelSpec& spec, const SourceFinder& basis) {
-  if (!IsSquareType(spec.type)) {
+  const KernelFormula& formula = FormulaOf(spec.type);
+  if (!formula.is_square()) {
     return basis.Find(spec);
   }
   KernelSource source;
   source.is_square = true;
-  source.square =
-      absl::StrCat(spec.type == KernelType::kDistance ? "distance " : "kernel ", spec.block);
+  source.square = absl::StrCat(
+      std::get<SquareKind>(formula.reads) == SquareKind::kDistance ? "distance " : "kernel ",
+      spec.block);
   return source;
 }
 

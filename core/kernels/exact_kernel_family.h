@@ -19,11 +19,10 @@ namespace mercer {
 
 // Kernels that read the same values of pairs.
 struct KernelGroup {
-  Index source = 0;  // into ExactKernels::sources
-  // True for kernels of the root of the source's value (kEuclidean from squared distances).
-  bool square_root = false;
+  Index source = 0;                 // into ExactKernels::sources
+  bool square_root = false;         // kernels of the root of the source's value
   std::vector<Index> exponentials;  // exp(-rate t)
-  std::vector<Index> others;        // linear, polynomial, precomputed
+  std::vector<Index> others;
   // For the search operations, when there are enough exponentials for a table to be faster; else
   // null.
   std::shared_ptr<const ExponentialGrid> grid;

@@ -81,7 +81,8 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
       parts.sources.push_back(*std::move(source));
       stored_bytes += store ? StoredBytes(parts.size) : 0;
     }
-    const bool square_root = parts.specs[k].type == KernelType::kEuclidean;
+    const KernelFormula& formula = FormulaOf(parts.specs[k].type);
+    const bool square_root = formula.of_root;
     const auto [group, new_group] =
         group_of_key.try_emplace(absl::StrCat(square_root ? "r" : "d", key), parts.groups.size());
     if (new_group) {
@@ -91,7 +92,7 @@ absl::Status AddSourcesAndGroups(const std::shared_ptr<const PreparedData>& data
     }
     parts.group_of.push_back(static_cast<Index>(group->second));
     KernelGroup& target = parts.groups[group->second];
-    (IsExponential(parts.specs[k].type) ? target.exponentials : target.others)
+    (formula.is_exponential() ? target.exponentials : target.others)
         .push_back(static_cast<Index>(k));
   }
   return absl::OkStatus();

@@ -26,20 +26,6 @@ std::vector<std::string> SortedKeys(const Map& map) {
   return keys;
 }
 
-PairValue ValueOf(KernelType type) {
-  switch (type) {
-    case KernelType::kLinear:
-    case KernelType::kPolynomial:
-      return PairValue::kDotProduct;
-    case KernelType::kLaplacian:
-      return PairValue::kManhattan;
-    case KernelType::kChiSquare:
-      return PairValue::kChiSquare;
-    default:
-      return PairValue::kSquaredDistance;
-  }
-}
-
 absl::Status Violation(std::string field, std::string description) {
   FieldViolations violations;
   violations.Add(std::move(field), std::move(description));
@@ -70,26 +56,8 @@ absl::Status CheckNotNegative(const KernelSource& source, const PreparedData& da
 
 }  // namespace
 
-bool IsSquareType(KernelType type) {
-  return type == KernelType::kPrecomputed || type == KernelType::kDistance;
-}
-
-bool HasBandwidth(KernelType type) { return IsExponential(type); }
-
-bool IsExponential(KernelType type) {
-  return type != KernelType::kLinear && type != KernelType::kPolynomial &&
-         type != KernelType::kPrecomputed;
-}
-
-double ExponentialRate(const KernelSpec& spec) {
-  const double rate = spec.type == KernelType::kGaussian ? 0.5 / spec.bandwidth / spec.bandwidth
-                                                         : 1.0 / spec.bandwidth;
-  return std::min(rate, std::numeric_limits<double>::max());
-}
-
 absl::StatusOr<const SquareBlock*> ResolveSquare(const KernelSpec& spec, const PreparedData& data) {
-  const SquareKind kind =
-      spec.type == KernelType::kPrecomputed ? SquareKind::kKernel : SquareKind::kDistance;
+  const SquareKind kind = std::get<SquareKind>(FormulaOf(spec.type).reads);
   const char* wanted = kind == SquareKind::kKernel ? "a precomputed kernel" : "a distance matrix";
   if (!spec.block.empty()) {
     const SquareBlock* square = data.FindSquare(spec.block);
@@ -172,7 +140,8 @@ absl::StatusOr<SourceFinder::Places> SourceFinder::PlacesOf(const KernelSpec& sp
 
 absl::StatusOr<KernelSource> SourceFinder::Find(const KernelSpec& spec) const {
   KernelSource source;
-  if (IsSquareType(spec.type)) {
+  const KernelFormula& formula = FormulaOf(spec.type);
+  if (formula.is_square()) {
     source.is_square = true;
     source.square = spec.block;
     if (!data_.squares.empty()) {
@@ -181,7 +150,7 @@ absl::StatusOr<KernelSource> SourceFinder::Find(const KernelSpec& spec) const {
     }
     return source;
   }
-  source.value = ValueOf(spec.type);
+  source.value = std::get<PairValue>(formula.reads);
   if (spec.block.empty() ? data_.blocks.empty() : !block_columns_.contains(spec.block)) {
     return Violation("block",
                      spec.block.empty()

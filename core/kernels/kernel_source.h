@@ -13,18 +13,11 @@
 #include "core/base/hash_table.h"
 #include "core/base/run_context.h"
 #include "core/data/prepared_data.h"
+#include "core/kernels/kernel_formula.h"
 #include "core/kernels/kernel_spec.h"
 #include "core/kernels/pair_values.h"
 
 namespace mercer {
-
-bool IsSquareType(KernelType type);
-bool HasBandwidth(KernelType type);
-// Whether the kernel is exp(-rate t) of the source's value t (of its square root for kEuclidean):
-// every one is but dot products and given kernels.
-bool IsExponential(KernelType type);
-// The rate of an exponential kernel; finite for every valid bandwidth.
-double ExponentialRate(const KernelSpec& spec);
 
 struct KernelSource {
   bool is_square = false;

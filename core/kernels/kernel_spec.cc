@@ -7,14 +7,12 @@
 #include "absl/strings/str_join.h"
 
 #include "core/base/errors.h"
-#include "core/kernels/kernel_source.h"
+#include "core/kernels/kernel_formula.h"
 
 namespace mercer {
 namespace {
 
-constexpr uint8_t kNumTypes = 8;
 constexpr uint8_t kNumScalings = 5;
-constexpr int kMaxDegree = 20;
 
 // The shortest text that reads back as the same number.
 std::string Shortest(double value) {
@@ -41,37 +39,12 @@ const char* ScalingName(KernelScaling scaling) {
 
 }  // namespace
 
-std::string_view KernelTypeName(KernelType type) {
-  switch (type) {
-    case KernelType::kLinear:
-      return "linear";
-    case KernelType::kPolynomial:
-      return "polynomial";
-    case KernelType::kGaussian:
-      return "gaussian";
-    case KernelType::kLaplacian:
-      return "laplacian";
-    case KernelType::kChiSquare:
-      return "chi_square";
-    case KernelType::kEuclidean:
-      return "euclidean";
-    case KernelType::kPrecomputed:
-      return "precomputed";
-    case KernelType::kDistance:
-      return "distance";
-  }
-  return "unknown";
-}
+std::string_view KernelTypeName(KernelType type) { return FormulaOf(type).name; }
 
 std::string KernelName(const KernelSpec& spec) {
   std::vector<std::string> parts;
-  if (HasBandwidth(spec.type)) {
-    parts.push_back(absl::StrCat("bandwidth=", Shortest(spec.bandwidth)));
-  }
-  if (spec.type == KernelType::kPolynomial) {
-    parts.push_back(absl::StrCat("degree=", spec.degree));
-    parts.push_back(absl::StrCat("scale=", Shortest(spec.scale)));
-    parts.push_back(absl::StrCat("offset=", Shortest(spec.offset)));
+  for (const KernelParameter& parameter : FormulaOf(spec.type).parameters) {
+    parts.push_back(std::string(parameter.name) + "=" + Shortest(parameter.Of(spec)));
   }
   if (!spec.block.empty()) {
     parts.push_back(absl::StrCat("block=", spec.block));
@@ -94,23 +67,17 @@ std::string KernelName(const KernelSpec& spec) {
 
 absl::Status ValidateKernelSpec(const KernelSpec& spec) {
   FieldViolations violations;
-  if (static_cast<uint8_t>(spec.type) >= kNumTypes) {
+  if (static_cast<size_t>(spec.type) >= AllFormulas().size()) {
     violations.Add("type", "unknown kernel type");
     return violations.ToStatus();
   }
-  if (HasBandwidth(spec.type)) {
-    violations.Check(spec.bandwidth > 0 && std::isfinite(spec.bandwidth), "bandwidth",
-                     absl::StrCat("must be > 0 and finite, is ", spec.bandwidth));
+  const KernelFormula& formula = FormulaOf(spec.type);
+  for (const KernelParameter& parameter : formula.parameters) {
+    const double value = parameter.Of(spec);
+    violations.Check(parameter.Allows(value), std::string(parameter.name),
+                     parameter.Refusal(value));
   }
-  if (spec.type == KernelType::kPolynomial) {
-    violations.Check(spec.degree >= 1 && spec.degree <= kMaxDegree, "degree",
-                     absl::StrCat("must be in 1 .. ", kMaxDegree, ", is ", spec.degree));
-    violations.Check(spec.scale > 0 && std::isfinite(spec.scale), "scale",
-                     absl::StrCat("must be > 0 and finite, is ", spec.scale));
-    violations.Check(spec.offset >= 0 && std::isfinite(spec.offset), "offset",
-                     absl::StrCat("must be >= 0 and finite, is ", spec.offset));
-  }
-  if (IsSquareType(spec.type)) {
+  if (formula.is_square()) {
     violations.Check(spec.columns.empty(), "columns", "a kernel on a square block has no columns");
     violations.Check(!spec.normalization.unit_diagonal, "normalization.unit_diagonal",
                      "not available for square blocks: the self-kernels of new rows are not known");
@@ -143,7 +110,7 @@ KernelSpec LoadKernelSpec(ByteReader& reader) {
   spec.columns = reader.ReadStrings();
   spec.normalization.unit_diagonal = reader.ReadBool();
   const uint8_t scaling = reader.ReadUint8();
-  if (type >= kNumTypes || scaling >= kNumScalings || degree < 0 || degree > INT32_MAX) {
+  if (type >= AllFormulas().size() || scaling >= kNumScalings || degree < 0 || degree > INT32_MAX) {
     reader.Fail();
     return KernelSpec();
   }

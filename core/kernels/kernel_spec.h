@@ -15,16 +15,11 @@
 
 namespace mercer {
 
+// The kernels of formulas/kernels.inc; kernel_formula.h says what each of them is.
 enum class KernelType : uint8_t {
-  kLinear = 0,      // x'z
-  kPolynomial = 1,  // (scale x'z + offset)^degree
-  kGaussian = 2,    // exp(-|x - z|^2 / (2 bandwidth^2))
-  kLaplacian = 3,   // exp(-|x - z|_1 / bandwidth)
-  // exp(-d / bandwidth), d = 1/2 sum_c (x_c - z_c)^2 / (x_c + z_c), 0/0 = 0; entries >= 0.
-  kChiSquare = 4,
-  kEuclidean = 5,    // exp(-|x - z| / bandwidth)
-  kPrecomputed = 6,  // entries of a square block of kind kKernel
-  kDistance = 7,     // exp(-d / bandwidth), d from a square block of kind kDistance
+#define MERCER_KERNEL(Name) k##Name,
+#include "core/kernels/formulas/kernels.inc"
+#undef MERCER_KERNEL
 };
 
 // How a Gram matrix K over the n training rows is rescaled; the factor is recorded and applied to
@@ -48,10 +43,11 @@ struct KernelNormalization {
 
 struct KernelSpec {
   KernelType type = KernelType::kGaussian;
-  double bandwidth = 1.0;  // > 0, finite; unit: that of the distance it divides
-  int degree = 3;          // polynomial: 1 .. 20
-  double scale = 1.0;      // polynomial: > 0
-  double offset = 1.0;     // polynomial: >= 0
+  // Parameters, of which a kernel has some (KernelFormula::parameters says which, and their ranges).
+  double bandwidth = 1.0;  // unit: that of the distance it divides
+  int degree = 3;
+  double scale = 1.0;
+  double offset = 1.0;
   std::string block;  // feature or square block; empty: the only feature block, or, with several,
                       // all of them side by side
   std::vector<std::string> columns;  // names of the data set's columns in the block; empty: all

@@ -5,6 +5,7 @@
 
 #include "core/base/index_range.h"
 #include "core/kernels/exponential_table.h"
+#include "core/kernels/kernel_formula.h"
 
 namespace mercer {
 namespace {
@@ -90,14 +91,7 @@ Vector KernelDiagonal(const ExactKernels& parts, Index kernel) {
   values.head(source.size()) = source;
   const Strip strip{values.data(), 1, source.size(), padded};
   const KernelSpec& spec = parts.specs[static_cast<size_t>(kernel)];
-  if (IsExponential(spec.type)) {
-    if (group.square_root) {
-      SquareRoots(strip, values.data());
-    }
-    ExponentialValues(strip, parts.rates[static_cast<size_t>(kernel)], values.data());
-  } else if (spec.type == KernelType::kPolynomial) {
-    PolynomialValues(strip, spec.scale, spec.offset, spec.degree, values.data());
-  }
+  KernelValuesOfRead(spec, strip, values.data());
   values.conservativeResize(source.size());
   const Vector& factors = parts.diagonal_factors[static_cast<size_t>(kernel)];
   if (factors.size() > 0) {
@@ -176,15 +170,7 @@ Strip StripReader::ReadStrip(const TileView& view, const TilePairs& pairs, Index
 
 void StripReader::OtherValues(Index kernel, const TilePairs& pairs, const Strip& strip, Index first,
                               double* out) {
-  const KernelSpec& spec = parts_.specs[static_cast<size_t>(kernel)];
-  if (spec.type == KernelType::kPolynomial) {
-    PolynomialValues(strip, spec.scale, spec.offset, spec.degree, out);
-  } else {
-    const Index padded = PaddedLength(strip.cols);
-    for (Index r = 0; r < strip.rows; ++r) {
-      std::copy_n(strip.values + r * strip.stride, padded, out + r * strip.stride);
-    }
-  }
+  KernelValues(parts_.specs[static_cast<size_t>(kernel)], strip, out);
   const Vector& factors = parts_.diagonal_factors[static_cast<size_t>(kernel)];
   if (factors.size() == 0) {
     return;

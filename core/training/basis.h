@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "core/data/prepared_data.h"
-#include "core/kernels/kernel_spec.h"
+#include "core/kernels/kernel_formula.h"
 #include "core/training/model.h"
 
 namespace mercer {
 
 // True for kernels that read a square block.
-inline bool ReadsSquare(const KernelSpec& kernel) {
-  return kernel.type == KernelType::kPrecomputed || kernel.type == KernelType::kDistance;
-}
+inline bool ReadsSquare(const KernelSpec& kernel) { return IsSquareType(kernel.type); }
 
 std::vector<std::string> BlockNames(const PreparedData& data);
 

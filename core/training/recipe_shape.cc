@@ -8,6 +8,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_formula.h"
 #include "core/kernels/kernel_grid.h"
 #include "core/kernels/kernel_source.h"
 #include "core/training/default_kernels.h"
@@ -83,15 +84,14 @@ KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dat
   return columns;
 }
 
-WorkKind DistanceWork(KernelType type) {
-  switch (type) {
-    case KernelType::kLaplacian:
-      return WorkKind::kAbsoluteColumns;
-    case KernelType::kChiSquare:
-      return WorkKind::kChiSquareColumns;
-    default:
-      return WorkKind::kProductColumns;
+// What a column of pairs costs a kernel on features; one on a square block has none.
+WorkKind ColumnWork(KernelType type) {
+  const auto* value = std::get_if<PairValue>(&FormulaOf(type).reads);
+  if (value != nullptr && *value == PairValue::kManhattan) {
+    return WorkKind::kAbsoluteColumns;
   }
+  return value != nullptr && *value == PairValue::kChiSquare ? WorkKind::kChiSquareColumns
+                                                             : WorkKind::kProductColumns;
 }
 
 void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
@@ -115,7 +115,7 @@ void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
       AddProduct(kept, 1, shape.sources);
       AddProduct(std::max<Index>(sets - kept, 0), 1, shape.recomputed_sources);
       AddProduct(columns.width, 1, shape.source_columns);
-      shape.pair_columns[DistanceWork(grid.prototype.type)] += static_cast<double>(columns.width);
+      shape.pair_columns[ColumnWork(grid.prototype.type)] += static_cast<double>(columns.width);
     }
   }
 }

@@ -1,11 +1,17 @@
 #include "server/api/kernel_translator.h"
 
 #include "absl/strings/str_cat.h"
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
+#include "core/kernels/kernel_formula.h"
 #include "server/api/enum_translator.h"
 
 namespace mercer::server {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
 
 // The enumerators of both sides are in the same order; the API's begin at 1.
 v1::KernelType TypeToProto(KernelType type) {
@@ -14,8 +20,6 @@ v1::KernelType TypeToProto(KernelType type) {
 v1::KernelScaling ScalingToProto(KernelScaling scaling) {
   return static_cast<v1::KernelScaling>(static_cast<int>(scaling) + 1);
 }
-static_assert(v1::KERNEL_TYPE_LINEAR == static_cast<int>(KernelType::kLinear) + 1);
-static_assert(v1::KERNEL_TYPE_DISTANCE == static_cast<int>(KernelType::kDistance) + 1);
 static_assert(v1::KERNEL_SCALING_NONE == static_cast<int>(KernelScaling::kNone) + 1);
 static_assert(v1::KERNEL_SCALING_CENTRED_TRACE ==
               static_cast<int>(KernelScaling::kCentredTrace) + 1);
@@ -32,9 +36,45 @@ KernelNormalization ReadNormalization(const v1::KernelNormalization& normalizati
   return result;
 }
 
-bool HasWidth(v1::KernelType type) {
-  return type != v1::KERNEL_TYPE_LINEAR && type != v1::KERNEL_TYPE_POLYNOMIAL &&
-         type != v1::KERNEL_TYPE_PRECOMPUTED;
+KernelType TypeOf(const v1::KernelGrid& grid) {
+  return ToCoreEnum<KernelType>(grid.type(), v1::KernelType_IsValid);
+}
+
+// The message's field of a parameter; of type double or int32.
+const FieldDescriptor& FieldOf(const Message& message, const KernelParameter& parameter) {
+  return *message.GetDescriptor()->FindFieldByName(std::string(parameter.name));
+}
+
+double ReadParameter(const Message& message, const KernelParameter& parameter) {
+  const FieldDescriptor& field = FieldOf(message, parameter);
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_INT32
+             ? message.GetReflection()->GetInt32(message, &field)
+             : message.GetReflection()->GetDouble(message, &field);
+}
+
+void WriteParameter(const KernelSpec& spec, const KernelParameter& parameter, Message& message) {
+  const FieldDescriptor& field = FieldOf(message, parameter);
+  if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT32) {
+    message.GetReflection()->SetInt32(&message, &field, static_cast<int>(parameter.Of(spec)));
+  } else {
+    message.GetReflection()->SetDouble(&message, &field, parameter.Of(spec));
+  }
+}
+
+bool IsGiven(const Message& message, const KernelParameter& parameter) {
+  return message.GetReflection()->HasField(message, &FieldOf(message, parameter));
+}
+
+// "polynomial kernels", or "kernels with a bandwidth" where several have the parameter.
+std::string KernelsWith(const KernelParameter& parameter) {
+  std::string only;
+  for (const KernelFormula& formula : AllFormulas()) {
+    if (formula.has(parameter.name)) {
+      only = only.empty() ? std::string(formula.name) + " kernels"
+                          : "kernels with a " + std::string(parameter.name);
+    }
+  }
+  return only;
 }
 
 bool HasRange(const v1::KernelGrid& grid) {
@@ -44,19 +84,18 @@ bool HasRange(const v1::KernelGrid& grid) {
 // Parameters that would be ignored are refused.
 void RefuseUnusedFields(const v1::KernelGrid& grid, const std::string& path,
                         FieldViolations& violations) {
-  const v1::KernelType type = grid.type();
-  const auto refuse = [&](bool given, const char* field, const char* only) {
+  const KernelFormula& formula = FormulaOf(TypeOf(grid));
+  const auto refuse = [&](bool given, const std::string& field, const std::string& only) {
     if (given) {
       violations.Add(absl::StrCat(path, ".", field), absl::StrCat("is only for ", only));
     }
   };
-  const bool polynomial = type == v1::KERNEL_TYPE_POLYNOMIAL;
-  refuse(grid.has_degree() && !polynomial, "degree", "polynomial kernels");
-  refuse(grid.has_scale() && !polynomial, "scale", "polynomial kernels");
-  refuse(grid.has_offset() && !polynomial, "offset", "polynomial kernels");
-  const bool has_width = HasWidth(type);
+  for (const KernelParameter& parameter : AllKernelParameters()) {
+    refuse(IsGiven(grid, parameter) && !formula.has(parameter.name), std::string(parameter.name),
+           KernelsWith(parameter));
+  }
+  const bool has_width = formula.has_bandwidth();
   const char* kWidth = "kernels with a bandwidth";
-  refuse(grid.has_bandwidth() && !has_width, "bandwidth", kWidth);
   refuse(grid.bandwidths_size() > 0 && !has_width, "bandwidths", kWidth);
   const bool log_spaced = grid.rule() == v1::BANDWIDTH_RULE_LOG_SPACED;
   refuse(grid.rule() > v1::BANDWIDTH_RULE_LIST && !has_width, "rule", kWidth);
@@ -84,18 +123,11 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
   }
   RefuseUnusedFields(grid, path, violations);
   KernelSpec& spec = result.prototype;
-  spec.type = ToCoreEnum<KernelType>(grid.type(), v1::KernelType_IsValid);
-  if (grid.has_bandwidth()) {
-    spec.bandwidth = grid.bandwidth();
-  }
-  if (grid.has_degree()) {
-    spec.degree = grid.degree();
-  }
-  if (grid.has_scale()) {
-    spec.scale = grid.scale();
-  }
-  if (grid.has_offset()) {
-    spec.offset = grid.offset();
+  spec.type = TypeOf(grid);
+  for (const KernelParameter& parameter : AllKernelParameters()) {
+    if (IsGiven(grid, parameter)) {
+      parameter.Set(ReadParameter(grid, parameter), spec);
+    }
   }
   spec.block = grid.block();
   spec.columns.assign(grid.columns().begin(), grid.columns().end());
@@ -116,8 +148,8 @@ KernelGrid ReadKernelGrid(const v1::KernelGrid& grid, const std::string& path,
 }
 
 void CompleteKernelGrid(v1::KernelGrid& grid) {
-  if (HasWidth(grid.type()) && grid.rule() <= v1::BANDWIDTH_RULE_LIST && !grid.has_bandwidth() &&
-      grid.bandwidths().empty()) {
+  if (FormulaOf(TypeOf(grid)).has_bandwidth() && grid.rule() <= v1::BANDWIDTH_RULE_LIST &&
+      !grid.has_bandwidth() && grid.bandwidths().empty()) {
     grid.set_rule(v1::BANDWIDTH_RULE_MEDIAN_MULTIPLES);
     grid.add_bandwidths(1.0);
   }
@@ -127,10 +159,11 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
   v1::KernelGrid message;
   const KernelSpec& spec = grid.prototype;
   message.set_type(TypeToProto(spec.type));
-  if (spec.type == KernelType::kPolynomial) {
-    message.set_degree(spec.degree);
-    message.set_scale(spec.scale);
-    message.set_offset(spec.offset);
+  const KernelFormula& formula = FormulaOf(spec.type);
+  for (const KernelParameter& parameter : formula.parameters) {
+    if (parameter.real != &KernelSpec::bandwidth) {
+      WriteParameter(spec, parameter, message);
+    }
   }
   message.set_block(spec.block);
   message.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
@@ -138,7 +171,7 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
     message.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);
     message.mutable_normalization()->set_scaling(ScalingToProto(spec.normalization.scaling));
   }
-  if (HasWidth(message.type())) {
+  if (formula.has_bandwidth()) {
     message.set_rule(static_cast<v1::BandwidthRule>(static_cast<int>(grid.rule) + 1));
     message.mutable_bandwidths()->Assign(grid.bandwidths.begin(), grid.bandwidths.end());
     if (grid.rule == BandwidthRule::kList && grid.bandwidths.empty()) {
@@ -155,10 +188,9 @@ v1::KernelGrid WriteKernelGrid(const KernelGrid& grid) {
 v1::Kernel WriteKernel(const KernelSpec& spec) {
   v1::Kernel kernel;
   kernel.set_type(TypeToProto(spec.type));
-  kernel.set_bandwidth(spec.bandwidth);
-  kernel.set_degree(spec.degree);
-  kernel.set_scale(spec.scale);
-  kernel.set_offset(spec.offset);
+  for (const KernelParameter& parameter : AllKernelParameters()) {
+    WriteParameter(spec, parameter, kernel);
+  }
   kernel.set_block(spec.block);
   kernel.mutable_columns()->Assign(spec.columns.begin(), spec.columns.end());
   kernel.mutable_normalization()->set_unit_diagonal(spec.normalization.unit_diagonal);

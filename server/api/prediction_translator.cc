@@ -11,6 +11,7 @@
 #include "core/base/hash_table.h"
 #include "core/base/shorten.h"
 #include "core/base/status_macros.h"
+#include "core/kernels/kernel_formula.h"
 #include "core/training/label_names.h"
 #include "core/training/output_coding.h"
 #include "server/api/matrix_translator.h"
@@ -74,8 +75,9 @@ class RowsReader {
   SquareKind KindOfSquare(const std::string& name) const {
     for (const KernelTerm& term : model_.function.kernel_terms) {
       for (const KernelSpec& kernel : term.kernels) {
-        if (kernel.type == KernelType::kDistance && kernel.block == name) {
-          return SquareKind::kDistance;
+        const auto* kind = std::get_if<SquareKind>(&FormulaOf(kernel.type).reads);
+        if (kind != nullptr && kernel.block == name) {
+          return *kind;
         }
       }
     }

@@ -18,7 +18,6 @@ UNCHECKED = ("tests/fixtures/", "tests/data/")
 GENERATED = {"node_modules", "target", "mercerv1"}  # folders that tools fill where they are run, in no version control
 CPP_SUFFIXES = {".h", ".cc", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
-LEARNER_LINE = re.compile(r"^\s*MERCER_LEARNER\((\w+)\)")
 
 # What each layer may include of ours, besides itself. Longest matching folder counts. 'proto' stands for generated headers.
 CORE = {
@@ -45,7 +44,7 @@ OTHERS = {
     "server/gateway": ("server/api", "server/net"),
     "server/app": ("server/gateway", "server/maintenance", "server/storage/sqlite", "server/storage/memory", "core/learners"),
     "client": ("proto",),
-    "client/cpp": ("core/data", "proto"),
+    "client/cpp": ("core/kernels", "proto"),  # core/data reads files; core/kernels has the words of kernels
     "tests/core": ("core/learners", "tests/support", "tests/conformance"),
 }
 ARROWS = {**CORE, **OTHERS}
@@ -148,24 +147,32 @@ def check_file(root, file):
     return errors, warnings
 
 
-def check_learner_list(root):
-    """core/learners/learners.inc names exactly the folders of core/learners, each once."""
-    folder, listing = root / "core/learners", root / "core/learners/learners.inc"
-    if not folder.is_dir():
-        return []
-    present = {child.name for child in folder.iterdir() if child.is_dir() and child.name != "_template" and any(child.glob("*.cc"))}
-    text = listing.read_text().splitlines() if listing.is_file() else []
-    listed = [match.group(1) for match in map(LEARNER_LINE.match, text) if match]
-    where = "core/learners/learners.inc:1: error:"
+def check_list(root, listing, macro, present, thing, form):
+    """A file of lines `macro(name)` names exactly what is `present`, each once; `form` is what a thing of that name has."""
+    line = re.compile(rf"^\s*{macro}\((\w+)\)")
+    file = root / listing
+    text = file.read_text().splitlines() if file.is_file() else []
+    listed = [match.group(1) for match in map(line.match, text) if match]
+    where = f"{listing}:1: error: {thing}"
     return (
-        [f"{where} learner {name} has a folder but no line" for name in sorted(present - set(listed))]
-        + [f"{where} learner {name} has a line but no folder with sources" for name in sorted(set(listed) - present)]
-        + [f"{where} learner {name} is listed twice" for name in sorted(set(listed)) if listed.count(name) > 1]
+        [f"{where} {name} has a {form} but no line" for name in sorted(present - set(listed))]
+        + [f"{where} {name} has a line but no {form} with sources" for name in sorted(set(listed) - present)]
+        + [f"{where} {name} is listed twice" for name in sorted(set(listed)) if listed.count(name) > 1]
+    )
+
+
+def check_lists(root):
+    learners, formulas = root / "core/learners", root / "core/kernels/formulas"
+    folders = [child for child in learners.iterdir() if child.is_dir()] if learners.is_dir() else []
+    present = {child.name for child in folders if child.name != "_template" and any(child.glob("*.cc"))}
+    kernels = {"".join(map(str.capitalize, file.stem.split("_"))) for file in formulas.glob("*.cc")}
+    return check_list(root, "core/learners/learners.inc", "MERCER_LEARNER", present, "learner", "folder") + check_list(
+        root, "core/kernels/formulas/kernels.inc", "MERCER_KERNEL", kernels, "kernel", "file"
     )
 
 
 def check_tree(root):
-    errors, warnings = check_learner_list(root), []
+    errors, warnings = check_lists(root), []
     for top in SOURCE_FOLDERS:
         for file in sorted((root / top).rglob("*")):
             path = file.relative_to(root).as_posix()

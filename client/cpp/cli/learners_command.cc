@@ -48,7 +48,7 @@ std::string FormatLearner(const v1::LearnerDescription& learner, int width) {
     text += FormatOption(option, width);
   }
   if (learner.uses_kernels()) {
-    absl::StrAppend(&text, "\n", kKernelSyntaxHelp);
+    absl::StrAppend(&text, "\n", KernelSyntaxHelp());
     if (!learner.default_kernels().empty()) {
       const std::string without =
           absl::StrCat("Without --kernel: ", learner.default_kernels(), ".");

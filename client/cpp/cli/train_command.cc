@@ -186,7 +186,7 @@ void AddTrainCommand(CommandLine& line) {
   AddDataFlags(*command, *flags);
   AddTaskFlags(*command, *flags);
   AddRunFlags(*command, *flags);
-  command->footer(absl::StrCat(kLearnerHelp, kKernelSyntaxHelp));
+  command->footer(absl::StrCat(kLearnerHelp, KernelSyntaxHelp()));
   const std::set<std::string> names = FlagNames(*command);
   command->callback([&line, flags, names = std::vector<std::string>(names.begin(), names.end())] {
     line.action = [flags, names, options = line.learner_options](Session& session) {

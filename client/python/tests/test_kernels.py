@@ -42,6 +42,7 @@ def test_parameters_and_columns():
         ("gausian", "; did you mean 'gaussian'?"),
         ("gaussian gamma=0.5", "gamma: kernels have a bandwidth, .*: bandwidth=1$"),
         ("laplacian gamma=0.5", "gamma: kernels have a bandwidth, here 1 / gamma: bandwidth=2$"),
+        ("chi_square gamma=0.5", r"gamma: kernels have a bandwidth, here 1 / \(2 gamma\): bandwidth=1$"),
         ("polynomial gamma=0.5", "gamma: is called scale here: scale=0.5$"),
         ("gaussian gamma=scale", "'median' takes it from the data"),
         ("gaussian bandwidth=wide", "must be a number"),

@@ -56,6 +56,7 @@ TEST(KernelSyntaxTest, GammaIsRefusedWithWhatItStandsFor) {
   ExpectRefused("gaussian gamma=scale", "'median' takes it from the data");
   ExpectRefused("gaussian gamma=0", "'median' takes it from the data");
   ExpectRefused("laplacian gamma=0.5", "here 1 / gamma: bandwidth=2");
+  ExpectRefused("chi_square gamma=0.5", "here 1 / (2 gamma): bandwidth=1");
   ExpectRefused("polynomial gamma=0.5", "is called scale here: scale=0.5");
 }
 

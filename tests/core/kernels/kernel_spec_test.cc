@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/errors.h"
+#include "core/kernels/kernel_formula.h"
 #include "core/kernels/kernel_grid.h"
 #include "tests/core/kernels/kernel_test_data.h"
 
@@ -36,6 +37,25 @@ TEST(KernelSpecTest, SavedSpecsReadBackEqual) {
       EXPECT_FALSE(cut.ok()) << "cut after " << length << " bytes";
     }
   }
+}
+
+// Models and requests hold these numbers.
+TEST(KernelSpecTest, TheNumbersOfKernelsNeverChange) {
+  const std::vector<std::string_view> names = {"linear",      "polynomial", "gaussian",
+                                               "laplacian",   "chi_square", "euclidean",
+                                               "precomputed", "distance"};
+  ASSERT_GE(AllFormulas().size(), names.size());
+  for (size_t k = 0; k < names.size(); ++k) {
+    EXPECT_EQ(KernelTypeName(static_cast<KernelType>(k)), names[k]);
+  }
+}
+
+TEST(KernelSpecTest, TheKernelsOfTheTestsHaveEveryType) {
+  std::set<KernelType> types;
+  for (const KernelSpec& spec : MixedKernels()) {
+    types.insert(spec.type);
+  }
+  EXPECT_EQ(types.size(), AllFormulas().size());
 }
 
 TEST(KernelSpecTest, DamagedTypeIsRefused) {

@@ -24,7 +24,7 @@ from __future__ import annotations
 import csv
 import difflib
 import math
-from typing import Any, Sequence, Union
+from typing import Any, Callable, Sequence, Union
 
 from mercer import _proto
 from mercer._proto import v1
@@ -62,19 +62,25 @@ def _did_you_mean(wrong: str, known: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
 
 
+#: Bandwidths in terms of the gamma of other programs; that of a kernel which they do not have is the Gaussian's.
+_OF_GAMMA: dict[int, tuple[str, Callable[[float], float]]] = {
+    v1.KERNEL_TYPE_GAUSSIAN: ("1 / sqrt(2 gamma)", lambda gamma: 1 / math.sqrt(2 * gamma)),
+    v1.KERNEL_TYPE_LAPLACIAN: ("here 1 / gamma", lambda gamma: 1 / gamma),
+    v1.KERNEL_TYPE_CHI_SQUARE: ("here 1 / (2 gamma)", lambda gamma: 0.5 / gamma),
+}
+
+
 def _gamma_in_words(text: str, kind: int) -> str:
     """What exp(-gamma |x-z|^2) of other programs is here."""
+    if kind == v1.KERNEL_TYPE_POLYNOMIAL:
+        return f"is called scale here: scale={text or 'S'}"
     try:
         gamma = float(text)
     except ValueError:
         gamma = math.nan
-    if kind == v1.KERNEL_TYPE_POLYNOMIAL:
-        return f"is called scale here: scale={text or 'S'}"
-    if kind == v1.KERNEL_TYPE_LAPLACIAN:
-        return "kernels have a bandwidth, here 1 / gamma" + (f": bandwidth={1 / gamma:.6g}" if gamma > 0 else "")
-    return "kernels have a bandwidth, 1 / sqrt(2 gamma)" + (
-        f": bandwidth={1 / math.sqrt(2 * gamma):.6g}" if gamma > 0 else "; 'median' takes it from the data"
-    )
+    formula, bandwidth = _OF_GAMMA.get(kind, _OF_GAMMA[v1.KERNEL_TYPE_GAUSSIAN])
+    value = f": bandwidth={bandwidth(gamma):.6g}" if gamma > 0 else "; 'median' takes it from the data"
+    return f"kernels have a bandwidth, {formula}{value}"
 
 
 def _split(text: str) -> list[str]:

@@ -1,0 +1,9 @@
+#include "core/kernels/kernel_formula.h"
+
+namespace mercer::formulas {
+
+KernelFormula Linear() {
+  return {.name = "linear", .formula = "`x'z`", .reads = PairValue::kDotProduct};
+}
+
+}  // namespace mercer::formulas
