@@ -118,7 +118,7 @@ struct LearnerEntry {
   std::string name;     // "lp_mkl"
   std::string title;    // "lp-norm multiple kernel learning"
   std::string summary;  // one paragraph: what it does, when to use it, cost, source
-  std::vector<OptionField> fields;
+  std::vector<OptionField> fields = {};
   bool classification = true;
   bool regression = false;
   // True when it learns all outputs of a problem in one run, those of one-vs-one aside, whose rows
@@ -128,28 +128,27 @@ struct LearnerEntry {
   bool several_tasks = false;  // takes problems of several tasks, one output each
   // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
-  // The path that a request with these options, and without a path of its own, is given; nothing,
-  // or an empty function, when there is none.
-  std::function<std::optional<DefaultPath>(const OptionValues&)> default_path;
-  std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create;
+  // The path that a request with these options and without a path of its own is given; none, and empty: none.
+  std::function<std::optional<DefaultPath>(const OptionValues&)> default_path = {};
+  std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create = {};
   // Recomputes the certificate of a witness of this problem from the data, by code that shares
   // nothing with the solver.
   std::function<absl::StatusOr<Verification>(const OptionValues&, const TrainingProblem&,
                                              const Witness&, RunContext&)>
-      verify;
+      verify = {};
   // Upper bound on the bytes of a run, known before anything is allocated; at most three times the
   // truth of the largest run that the same options and shape admit.
-  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory;
-  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty:
-  // no more than there are rows.
-  std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows;
-  // Upper bound on the numbers by which model and witness together tell the features of a model;
-  // empty: it has none.
-  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers;
-  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before
-  // it; counts of iterations are those of usual data. Never decreases when the shape grows.
+  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory =
+      {};
+  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
+  std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows = {};
+  // Upper bound on the numbers by which model and witness together tell the features of a model; empty: it has none.
+  std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers =
+      {};
+  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before it; counts of iterations are
+  // those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>
-      estimate_work;
+      estimate_work = {};
 };
 
 }  // namespace mercer

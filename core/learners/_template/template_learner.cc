@@ -23,6 +23,7 @@
 #include "core/kernels/kernel_family.h"
 #include "core/learners/_template/options.h"
 #include "core/learners/_template/verify.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::template_learner {
@@ -223,7 +224,7 @@ class TemplateLearner : public Learner {
 };
 
 // Learner's and verifier's kernels, and vectors.
-size_t EstimateMemory(const ProblemShape& shape) {
+size_t EstimateMemory(const TemplateLearnerOptions& /*options*/, const ProblemShape& shape) {
   constexpr size_t kVectors = 20;
   return (LearnerFamilyBytes(shape) + VerifierFamilyBytes(shape) +
           ByteCount(shape.rows) * ByteCount(kVectors * sizeof(double)))
@@ -243,40 +244,14 @@ LearnerWork EstimateWork(const TemplateLearnerOptions& options, const ProblemSha
 }  // namespace
 
 LearnerEntry Entry() {
-  LearnerEntry entry;
-  entry.name = "template_learner";
-  entry.title = "Regularised least squares by conjugate gradients";
-  entry.summary =
-      "Least squares on a fixed sum of kernels, without bias. The example for new learners. One "
-      "product with the kernel "
-      "matrix per step; memory grows with the square of the rows.";
-  entry.fields = TemplateLearnerOptions::Fields().fields();
-  entry.classification = true;
-  entry.regression = true;
-  entry.uses_kernels = true;
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const TemplateLearnerOptions options,
-                            TemplateLearnerOptions::Fields().Parse(values));
-    return std::make_unique<TemplateLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const TemplateLearnerOptions options,
-                            TemplateLearnerOptions::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_RETURN_IF_ERROR(TemplateLearnerOptions::Fields().Parse(values).status());
-    return EstimateMemory(shape);
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_ASSIGN_OR_RETURN(const TemplateLearnerOptions options,
-                            TemplateLearnerOptions::Fields().Parse(values));
-    return EstimateWork(options, shape);
-  };
-  return entry;
+  return MakeEntry<TemplateLearnerOptions, TemplateLearner>(
+      {.name = "template_learner",
+       .title = "Regularised least squares by conjugate gradients",
+       .summary =
+           "Least squares on a fixed sum of kernels, without bias. The example for new learners. "
+           "One product with the kernel matrix per step; memory grows with the square of the rows.",
+       .regression = true},
+      {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
 }
 
 }  // namespace mercer::template_learner

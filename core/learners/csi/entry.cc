@@ -7,6 +7,7 @@
 #include "core/learners/csi/csi.h"
 #include "core/learners/csi/verify.h"
 #include "core/solvers/feature_ridge.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::csi {
@@ -91,48 +92,22 @@ std::optional<Index> BasisRows(const CsiLearnerOptions& options, const ProblemSh
 }  // namespace
 
 LearnerEntry Entry() {
-  using Options = CsiLearnerOptions;
-  LearnerEntry entry;
-  entry.name = "csi";
-  entry.title = "Low-rank kernel with side information";
-  entry.summary =
-      "Chooses a few training rows by what they say about kernel and targets together (CSI: "
-      "Cholesky "
-      "with side information), and fits a ridge on their columns: squared hinge loss for classes, "
-      "square loss for numbers, the same rows for all outputs. A small, fast model whose training "
-      "never forms the kernel matrix: memory grows with the rows times the pivots. The certificate "
-      "is about the problem given the pivots. Source: Bach, Jordan: Predictive low-rank "
-      "decomposition for kernel methods. ICML 2005, 33-40.";
-  entry.fields = Options::Fields().fields();
-  entry.classification = true;
-  entry.regression = true;
-  entry.joint_outputs = true;
-  entry.uses_kernels = true;
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
-    return std::make_unique<CsiLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
-    return EstimateMemory(options, shape);
-  };
-  entry.basis_rows = [](const OptionValues& values,
-                        const ProblemShape& shape) -> std::optional<Index> {
-    const absl::StatusOr<Options> options = Options::Fields().Parse(values);
-    return options.ok() ? BasisRows(*options, shape) : std::nullopt;
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_ASSIGN_OR_RETURN(const Options options, Options::Fields().Parse(values));
-    return EstimateWork(options, shape);
-  };
-  return entry;
+  return MakeEntry<CsiLearnerOptions, CsiLearner>(
+      {.name = "csi",
+       .title = "Low-rank kernel with side information",
+       .summary =
+           "Chooses a few training rows by what they say about kernel and targets together (CSI: "
+           "Cholesky with side information), and fits a ridge on their columns: squared hinge loss "
+           "for classes, square loss for numbers, the same rows for all outputs. A small, fast "
+           "model whose training never forms the kernel matrix: memory grows with the rows times "
+           "the pivots. The certificate is about the problem given the pivots. Source: Bach, "
+           "Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40.",
+       .regression = true,
+       .joint_outputs = true},
+      {.verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork,
+       .basis_rows = BasisRows});
 }
 
 }  // namespace mercer::csi

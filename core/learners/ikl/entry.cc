@@ -5,6 +5,7 @@
 #include "core/base/status_macros.h"
 #include "core/learners/ikl/ikl.h"
 #include "core/learners/ikl/verify.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::ikl {
@@ -31,9 +32,8 @@ ProblemShape ShapeOfKernels(const ProblemShape& shape, Index kernels) {
   return of_kernels;
 }
 
-// The kernels of the list with their combination, and those of a search or of the verifier beside
-// them; columns of the solver, vectors.
-size_t EstimateMemory(const ProblemShape& shape) {
+// The kernels of the list with their combination, and those of a search or of the verifier beside them; columns of the solver, vectors.
+size_t EstimateMemory(const IklOptions& /*options*/, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   const ProblemShape of_kernels = ShapeOfKernels(shape, kSearchKernels);
   return (LearnerFamilyBytes(of_kernels) + VerifierFamilyBytes(of_kernels) +
@@ -65,38 +65,17 @@ LearnerWork EstimateWork(const IklOptions& options, const ProblemShape& shape) {
 }  // namespace
 
 LearnerEntry Entry() {
-  LearnerEntry entry;
-  entry.name = "ikl";
-  entry.title = "Infinite kernel learning";
-  entry.summary =
-      "A support vector machine on the best combination of Gaussian kernels whose bandwidths may "
-      "be anywhere in an interval: bandwidths are found one by one, each where the present machine "
-      "gains most. Needs no list of kernels. The certificate is about the kernels that were found; "
-      "the metrics bound what others could add. Memory grows with the square of the rows. Source: "
-      "Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008).";
-  entry.fields = IklOptions::Fields().fields();
-  entry.classification = true;
-  entry.uses_kernels = false;
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
-    return std::make_unique<IklLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_RETURN_IF_ERROR(IklOptions::Fields().Parse(values).status());
-    return EstimateMemory(shape);
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_ASSIGN_OR_RETURN(const IklOptions options, IklOptions::Fields().Parse(values));
-    return EstimateWork(options, shape);
-  };
-  return entry;
+  return MakeEntry<IklOptions, IklLearner>(
+      {.name = "ikl",
+       .title = "Infinite kernel learning",
+       .summary = "A support vector machine on the best combination of Gaussian kernels whose "
+                  "bandwidths may be anywhere in an interval: bandwidths are found one by one, "
+                  "each where the present machine gains most. Needs no list of kernels. The "
+                  "certificate is about the kernels that were found; the metrics bound what others "
+                  "could add. Memory grows with the square of the rows. Source: Gehler, Nowozin: "
+                  "Infinite kernel learning. NIPS Workshop on Kernel Learning (2008).",
+       .uses_kernels = false},
+      {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
 }
 
 }  // namespace mercer::ikl

@@ -9,6 +9,7 @@
 #include "core/learners/infinite_features/problem.h"
 #include "core/learners/infinite_features/verify.h"
 #include "core/solvers/feature_columns.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::infinite_features {
@@ -175,68 +176,50 @@ LearnerWork EstimateWork(const InfiniteFeaturesOptions& options, const ProblemSh
   return work;
 }
 
+std::optional<Index> BasisRows(const InfiniteFeaturesOptions& /*options*/,
+                               const ProblemShape& /*shape*/) {
+  return 0;
+}
+
+std::optional<DefaultPath> DefaultPathOf(const OptionValues& given) {
+  for (const char* const penalty : {"lambda", "lambda_shared", "lambda_unit"}) {
+    if (given.count(penalty) > 0) {
+      return std::nullopt;
+    }
+  }
+  return DefaultPath{"lambda", {0.3, 0.1, 0.03, 0.01, 0.003}};
+}
+
+absl::StatusOr<std::unique_ptr<Learner>> Create(const InfiniteFeaturesOptions& options) {
+  MERCER_RETURN_IF_ERROR(CheckOptions(options));
+  return std::make_unique<InfiniteFeaturesLearner>(options);
+}
+
 }  // namespace
 
 LearnerEntry Entry() {
-  LearnerEntry entry;
-  entry.name = "infinite_features";
-  entry.title = "Learning with infinitely many features";
-  entry.summary =
-      "Chooses the few features that pay from a family that is given by continuous parameters, the "
-      "frequencies of Fourier features above all, by column generation, and yields a small, fast "
-      "model. Takes no kernels and no Gram matrix: time and memory grow with the rows times the "
-      "features in the model. With the family of the data's own columns it is a sparse linear "
-      "model. The certificate is about the features that are listed. Source: Rakotomamonjy, "
-      "Flamary, "
-      "Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66.";
-  entry.fields = InfiniteFeaturesOptions::Fields().fields();
-  entry.classification = true;
-  entry.regression = true;
-  entry.joint_outputs = true;
-  entry.several_tasks = true;
-  entry.uses_kernels = false;
-  entry.default_path = [](const OptionValues& given) -> std::optional<DefaultPath> {
-    for (const char* const penalty : {"lambda", "lambda_shared", "lambda_unit"}) {
-      if (given.count(penalty) > 0) {
-        return std::nullopt;
-      }
-    }
-    return DefaultPath{"lambda", {0.3, 0.1, 0.03, 0.01, 0.003}};
-  };
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
-                            InfiniteFeaturesOptions::Fields().Parse(values));
-    MERCER_RETURN_IF_ERROR(CheckOptions(options));
-    return std::make_unique<InfiniteFeaturesLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
-                            InfiniteFeaturesOptions::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
-                            InfiniteFeaturesOptions::Fields().Parse(values));
-    return EstimateMemory(options, shape);
-  };
-  entry.basis_rows = [](const OptionValues& /*values*/, const ProblemShape& /*shape*/) {
-    return std::optional<Index>(0);
-  };
-  entry.feature_numbers = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
-                            InfiniteFeaturesOptions::Fields().Parse(values));
-    return FeatureNumbers(options, shape);
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_ASSIGN_OR_RETURN(const InfiniteFeaturesOptions options,
-                            InfiniteFeaturesOptions::Fields().Parse(values));
-    return EstimateWork(options, shape);
-  };
-  return entry;
+  return MakeEntry<InfiniteFeaturesOptions>(
+      {.name = "infinite_features",
+       .title = "Learning with infinitely many features",
+       .summary =
+           "Chooses the few features that pay from a family that is given by continuous "
+           "parameters, the frequencies of Fourier features above all, by column generation, and "
+           "yields a small, fast model. Takes no kernels and no Gram matrix: time and memory grow "
+           "with the rows times the features in the model. With the family of the data's own "
+           "columns it is a sparse linear model. The certificate is about the features that are "
+           "listed. Source: Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. "
+           "Machine Learning 91 (2013) 43-66.",
+       .regression = true,
+       .joint_outputs = true,
+       .several_tasks = true,
+       .uses_kernels = false,
+       .default_path = DefaultPathOf},
+      {.create = Create,
+       .verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork,
+       .basis_rows = BasisRows,
+       .feature_numbers = FeatureNumbers});
 }
 
 }  // namespace mercer::infinite_features

@@ -16,6 +16,7 @@
 #include "core/learners/kernel_ridge/options.h"
 #include "core/learners/kernel_ridge/verify.h"
 #include "core/solvers/ridge.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::kernel_ridge {
@@ -191,7 +192,7 @@ class KernelRidgeLearner : public Learner {
 
 // The learner's kernels with the factor of the system, and then with those of the verifier, and
 // vectors.
-size_t EstimateMemory(const ProblemShape& shape) {
+size_t EstimateMemory(const KernelRidgeOptions& /*options*/, const ProblemShape& shape) {
   constexpr size_t kVectors = 30;
   const ByteCount rows(shape.rows);
   const ByteCount number(sizeof(double));
@@ -201,7 +202,7 @@ size_t EstimateMemory(const ProblemShape& shape) {
 }
 
 // A factorisation of a copy of the kernel, and its use for one right side.
-LearnerWork EstimateWork(const ProblemShape& shape) {
+LearnerWork EstimateWork(const KernelRidgeOptions& /*options*/, const ProblemShape& shape) {
   LearnerWork work{KernelSumWork(shape), KernelSumWork(shape)};
   work.training[WorkKind::kFactorOperations] =
       CountPairs(shape) * static_cast<double>(shape.rows) * 2 / 3;
@@ -212,42 +213,16 @@ LearnerWork EstimateWork(const ProblemShape& shape) {
 }  // namespace
 
 LearnerEntry Entry() {
-  LearnerEntry entry;
-  entry.name = "kernel_ridge";
-  entry.title = "Kernel ridge regression";
-  entry.summary =
-      "Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved "
-      "directly; classes are fitted as numbers "
-      "-1 and +1. Takes no iterations and has one option; memory grows with the square of the "
-      "rows, time with their cube. Source: "
-      "Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML "
-      "1998, 515-521.";
-  entry.fields = KernelRidgeOptions::Fields().fields();
-  entry.classification = true;
-  entry.regression = true;
-  entry.uses_kernels = true;
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const KernelRidgeOptions options,
-                            KernelRidgeOptions::Fields().Parse(values));
-    return std::make_unique<KernelRidgeLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const KernelRidgeOptions options,
-                            KernelRidgeOptions::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_RETURN_IF_ERROR(KernelRidgeOptions::Fields().Parse(values).status());
-    return EstimateMemory(shape);
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_RETURN_IF_ERROR(KernelRidgeOptions::Fields().Parse(values).status());
-    return EstimateWork(shape);
-  };
-  return entry;
+  return MakeEntry<KernelRidgeOptions, KernelRidgeLearner>(
+      {.name = "kernel_ridge",
+       .title = "Kernel ridge regression",
+       .summary = "Least squares with a penalty on the squared norm, on a fixed sum of kernels, "
+                  "solved directly; classes are fitted as numbers -1 and +1. Takes no iterations "
+                  "and has one option; memory grows with the square of the rows, time with their "
+                  "cube. Source: Saunders, Gammerman, Vovk: Ridge regression learning algorithm in "
+                  "dual variables. ICML 1998, 515-521.",
+       .regression = true},
+      {.verify = Verify, .estimate_memory = EstimateMemory, .estimate_work = EstimateWork});
 }
 
 }  // namespace mercer::kernel_ridge

@@ -10,6 +10,7 @@
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "core/solvers/weight_step.h"
+#include "core/training/learner_entry.h"
 #include "core/training/single_task.h"
 
 namespace mercer::lp_mkl {
@@ -173,58 +174,37 @@ LearnerWork EstimateWork(const LpMklOptions& options, const ProblemShape& shape)
   return work;
 }
 
+absl::StatusOr<std::unique_ptr<Learner>> Create(const LpMklOptions& options) {
+  MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
+  if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
+    return std::make_unique<JointLpMklLearner>(options);
+  }
+  if (options.outer_loop == OuterLoopChoice::kInterleaved) {
+    return std::make_unique<InterleavedLpMklLearner>(options);
+  }
+  return std::make_unique<LpMklLearner>(options);
+}
+
 }  // namespace
 
 LearnerEntry Entry() {
-  LearnerEntry entry;
-  entry.name = "lp_mkl";
-  entry.title = "lp-norm multiple kernel learning";
-  entry.summary =
-      "Learns a support vector machine together with non-negative weights of its kernels, "
-      "|weights|_p <= 1. p = 1 selects few "
-      "kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for "
-      "classes and epsilon-insensitive loss for numbers, or squared hinge, logistic and square. "
-      "Memory grows with the square of the rows; a run costs a few SVM solutions. "
-      "With "
-      "approximation=nystrom the kernels are of low rank, and memory and time grow with the rows. "
-      "Source: Kloft, Brefeld, "
-      "Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.";
-  entry.fields = LpMklOptions::Fields().fields();
-  entry.classification = true;
-  entry.regression = true;
-  entry.uses_kernels = true;
-  entry.create = [](const OptionValues& values) -> absl::StatusOr<std::unique_ptr<Learner>> {
-    MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
-    MERCER_RETURN_IF_ERROR(CheckLossAndSolver(options));
-    if (options.outer_loop == OuterLoopChoice::kSmoMkl) {
-      return std::make_unique<JointLpMklLearner>(options);
-    }
-    if (options.outer_loop == OuterLoopChoice::kInterleaved) {
-      return std::make_unique<InterleavedLpMklLearner>(options);
-    }
-    return std::make_unique<LpMklLearner>(options);
-  };
-  entry.verify = [](const OptionValues& values, const TrainingProblem& problem,
-                    const Witness& witness, RunContext& context) -> absl::StatusOr<Verification> {
-    MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
-    return Verify(options, problem, witness, context);
-  };
-  entry.estimate_memory = [](const OptionValues& values,
-                             const ProblemShape& shape) -> absl::StatusOr<size_t> {
-    MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
-    return EstimateMemory(options, shape);
-  };
-  entry.basis_rows = [](const OptionValues& values,
-                        const ProblemShape& shape) -> std::optional<Index> {
-    const absl::StatusOr<LpMklOptions> options = LpMklOptions::Fields().Parse(values);
-    return options.ok() ? BasisRows(*options, shape) : std::nullopt;
-  };
-  entry.estimate_work = [](const OptionValues& values,
-                           const ProblemShape& shape) -> absl::StatusOr<LearnerWork> {
-    MERCER_ASSIGN_OR_RETURN(const LpMklOptions options, LpMklOptions::Fields().Parse(values));
-    return EstimateWork(options, shape);
-  };
-  return entry;
+  return MakeEntry<LpMklOptions>(
+      {.name = "lp_mkl",
+       .title = "lp-norm multiple kernel learning",
+       .summary =
+           "Learns a support vector machine together with non-negative weights of its kernels, "
+           "|weights|_p <= 1. p = 1 selects few kernels, p = 2 spreads the weights, p = inf is the "
+           "plain SVM of the sum. Hinge loss for classes and epsilon-insensitive loss for numbers, "
+           "or squared hinge, logistic and square. Memory grows with the square of the rows; a run "
+           "costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and "
+           "memory and time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm "
+           "multiple kernel learning. JMLR 12 (2011) 953-997.",
+       .regression = true},
+      {.create = Create,
+       .verify = Verify,
+       .estimate_memory = EstimateMemory,
+       .estimate_work = EstimateWork,
+       .basis_rows = BasisRows});
 }
 
 }  // namespace mercer::lp_mkl
