@@ -35,6 +35,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/run_context.h"
+#include "core/base/saved_fields.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
 #include "core/objectives/loss.h"
@@ -148,7 +149,18 @@ class SmoSolver {
     bool not_psd = false;
     SmoStop stop = SmoStop::kRunning;
     SvmCertificate certificate;
+
+    static void VisitFields(auto& visit, auto& self, Index n) {
+      visit(Sized(self.dual, n), Sized(self.base_dual, n), Sized(self.base_scores, n), self.active,
+            self.residual, self.iterations, self.next_shrink, self.next_estimate,
+            self.stalled_rounds, self.dual_value, self.round_violation, self.expected_gap,
+            self.precision, self.single_precision, self.not_psd,
+            UpTo(self.stop, SmoStop::kPrecision), self.certificate);
+      visit.Require([&] { return IsActiveSet(self.active, self.residual.size(), n); });
+    }
   };
+  // `size` ascending samples of 0 .. n - 1.
+  static bool IsActiveSet(const std::vector<Index>& active, Index size, Index n);
   struct Pair;
 
   absl::Status SetProblem(const SmoProblem& problem);

@@ -31,6 +31,7 @@
 
 #include "core/base/byte_count.h"
 #include "core/base/run_context.h"
+#include "core/base/saved_fields.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_family.h"
 #include "core/solvers/kernel_row_cache.h"
@@ -114,6 +115,10 @@ class SmoMklSolver {
   static ByteCount Bytes(Index num_samples, Index num_kernels, const SmoMklOptions& options);
 
  private:
+  struct Sizes {
+    Index samples;
+    Index kernels;
+  };
   struct State {
     Vector dual;
     Matrix products;  // n x m
@@ -128,6 +133,19 @@ class SmoMklSolver {
     SmoMklPoint best;
     double upper_bound = kInfinity;
     double lower_bound = -kInfinity;
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.dual, of.samples), Sized(self.products, of.samples, of.kernels),
+            Sized(self.energies, of.kernels), Sized(self.weights, of.kernels), self.iterations,
+            self.stalled_rounds, self.round_is_due, self.exact, self.dual_value,
+            UpTo(self.stop, SmoMklStop::kPrecision), Sized(self.best.dual, of.samples),
+            Sized(self.best.weights, of.kernels), self.best.certificate.primal,
+            self.best.certificate.dual, self.best.certificate.bias, self.upper_bound,
+            self.lower_bound);
+      visit.Require([&] {
+        return self.dual.allFinite() && self.energies.allFinite() && self.weights.allFinite();
+      });
+    }
   };
   struct Pair {
     Index raised = -1;

@@ -24,6 +24,11 @@ struct SvmCertificate {
   BiasInterval bias;          // minimisers of the risk for f
   double quadratic_form = 0;  // dual'K dual
 
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.primal, self.dual, self.unscaled_primal, self.unscaled_dual, self.primal_scale,
+          self.dual_scale, self.bias.low, self.bias.high, self.bias.chosen, self.quadratic_form);
+  }
+
   double Gap() const { return primal - dual; }
   // Gap() / max(|primal|, |dual|, 1e-300).
   double RelativeGap() const;
