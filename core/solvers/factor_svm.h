@@ -42,6 +42,8 @@ class FactorSvmSolver : public SvmSolver {
   // Stops when the certified relative gap is at most `relative_gap`.
   FactorSvmSolver(const FactoredKernel& kernel, double relative_gap)
       : kernel_(kernel), relative_gap_(relative_gap) {}
+  // Of the steps to come; a run that has stopped stays so.
+  void set_relative_gap(double relative_gap) { relative_gap_ = relative_gap; }
 
   // A solver that is where this one is, on another kernel of the same rows: function, bias, both
   // dual points and the proximal step stay, and the step no longer shrinks, since a subproblem of
@@ -132,7 +134,7 @@ class FactorSvmSolver : public SvmSolver {
   absl::Status TryToFinish(RunContext& context);
 
   const FactoredKernel kernel_;
-  const double relative_gap_;
+  double relative_gap_;
   SvmProblem problem_;
   SvmDualBox box_;
   State state_;

@@ -234,11 +234,21 @@ absl::Status SmoSolver::FinishRound(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Decides whether the run ends, and in which precision it goes on. `expected_violation` is what the
-// round believed to have reached, `drift` the largest error of its gradient. A round in single
-// precision whose drift is a large share of what it reached has met the limit of its columns: the
-// next one reads double columns. In double precision that is the end (kPrecision), as are rounds
-// without progress.
+bool SmoSolver::GapIsReached() const {
+  const double gap = options_.gap_of_function ? state_.certificate.UnscaledRelativeGap()
+                                              : state_.certificate.RelativeGap();
+  return options_.relative_gap > 0 && !state_.not_psd && gap <= options_.relative_gap;
+}
+
+void SmoSolver::set_relative_gap(double relative_gap) {
+  options_.relative_gap = relative_gap;
+  if (state_.stop == SmoStop::kRelativeGap && !GapIsReached()) {
+    state_.stop = SmoStop::kRunning;
+  }
+}
+
+// `expected_violation` is what the round believed to have reached, `drift` the largest error of its
+// gradient.
 void SmoSolver::JudgeRound(double expected_violation, double drift) {
   const double violation = Violation();
   state_.precision = 4e-15 * (state_.base_scores.lpNorm<Eigen::Infinity>() +
@@ -246,8 +256,7 @@ void SmoSolver::JudgeRound(double expected_violation, double drift) {
   const bool stalled = !(violation < 0.9 * state_.round_violation);
   state_.stalled_rounds = stalled ? state_.stalled_rounds + 1 : 0;
   state_.round_violation = violation;
-  if (options_.relative_gap > 0 && !state_.not_psd &&
-      state_.certificate.RelativeGap() <= options_.relative_gap) {
+  if (GapIsReached()) {
     state_.stop = SmoStop::kRelativeGap;
   } else if (KktTolerance() > 0 && violation <= KktTolerance()) {
     state_.stop = SmoStop::kKktTolerance;

@@ -47,6 +47,8 @@ namespace mercer {
 struct SmoOptions {
   // Stop when the certified relative gap is at most this; 0: never for this reason.
   double relative_gap = 1e-3;
+  // That gap is of the function as it stands, not of its best multiple.
+  bool gap_of_function = false;
   // Stop when max up - min down over all samples, in units of the targets, is at most this; 0:
   // never for this reason.
   double kkt_tolerance = 0;
@@ -96,8 +98,8 @@ class SmoSolver {
   SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
   ~SmoSolver();
 
-  // Sets the gap to be reached, for the problem at hand and for later ones.
-  void set_relative_gap(double relative_gap) { options_.relative_gap = relative_gap; }
+  // Of the problem at hand and of later ones: one that was reached may be lowered to go on.
+  void set_relative_gap(double relative_gap);
 
   // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
   // (sizes, loss, labels other than -1 and +1, negative costs, values not finite), kCancelled.
@@ -171,6 +173,7 @@ class SmoSolver {
   void SetActive(std::vector<Index> active);
   void ActivateAll();
   absl::Status FinishRound(RunContext& context);
+  bool GapIsReached() const;
   void JudgeRound(double expected_violation, double drift);
 
   void SetBounds(Index position);

@@ -122,6 +122,10 @@ double SvmCertificate::RelativeGap() const {
   return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
 }
 
+double SvmCertificate::UnscaledRelativeGap() const {
+  return (unscaled_primal - dual) / std::max({std::abs(unscaled_primal), std::abs(dual), 1e-300});
+}
+
 absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
                                           ConstVectorRef costs, ConstVectorRef dual,
                                           ConstVectorRef scores, bool with_bias,

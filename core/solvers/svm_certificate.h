@@ -32,6 +32,8 @@ struct SvmCertificate {
   double Gap() const { return primal - dual; }
   // Gap() / max(|primal|, |dual|, 1e-300).
   double RelativeGap() const;
+  // The same of the model as it stands.
+  double UnscaledRelativeGap() const;
 };
 
 // `scores` = K dual; `dual` is feasible: in the boxes of `loss` and of sum 0 up to rounding

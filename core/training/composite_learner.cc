@@ -6,10 +6,10 @@
 #include "absl/time/time.h"
 
 #include "core/base/errors.h"
+#include "core/base/saved_fields.h"
 #include "core/base/status_macros.h"
 #include "core/training/basis.h"
 #include "core/training/function_encoding.h"
-#include "core/training/step_report_encoding.h"
 
 namespace mercer {
 namespace {
@@ -21,16 +21,20 @@ struct Part {
   StepReport report;       // of its last step
   std::string state;       // empty before the first collection
   TrainedPoint point;      // with `state`; basis rows by number alone: outputs share most of them
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.begun, self.had_share, self.report, self.state);
+  }
 };
 
-bool Finished(const StepReport& report, double relative_gap) {
-  return report.stop.has_value() || (report.has_model && report.accuracy <= relative_gap);
+bool Finished(const StepReport& report, double target) {
+  return report.stop.has_value() || (report.has_model && report.accuracy <= target);
 }
 
 class CompositeLearner : public Learner {
  public:
-  CompositeLearner(const LearnerEntry& entry, OptionValues options, double relative_gap)
-      : entry_(entry), options_(std::move(options)), relative_gap_(relative_gap) {}
+  CompositeLearner(const LearnerEntry& entry, OptionValues options)
+      : entry_(entry), options_(std::move(options)) {}
 
   absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
     problem_ = &problem;
@@ -40,7 +44,8 @@ class CompositeLearner : public Learner {
 
   // Each step is a step of one part, or ends the work on a part, or takes up another: so a
   // cancelled step leaves the state of the step before it.
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
+  absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
+    target_ = target;
     WatchShare(context);
     const size_t next = NextPart();
     if (learner_ != nullptr && next != live_) {
@@ -51,7 +56,7 @@ class CompositeLearner : public Learner {
       MERCER_RETURN_IF_ERROR(Open(next, &context));
       WatchShare(context);
     }
-    MERCER_ASSIGN_OR_RETURN(parts_[live_].report, learner_->Step(context));
+    MERCER_ASSIGN_OR_RETURN(parts_[live_].report, learner_->Step(context, target));
     parts_[live_].begun = true;
     return Report();
   }
@@ -100,10 +105,7 @@ class CompositeLearner : public Learner {
     ByteWriter writer;
     writer.WriteUint64(parts_.size());
     for (const Part& part : parts_) {
-      writer.WriteBool(part.begun);
-      writer.WriteBool(part.had_share);
-      WriteReport(part.report, writer);
-      writer.WriteString(part.state);
+      WriteFields(part, writer);
       if (!part.state.empty()) {
         WritePoint(part.point, writer);
       }
@@ -124,10 +126,7 @@ class CompositeLearner : public Learner {
     problem_ = &problem;
     parts_.assign(static_cast<size_t>(problem.tasks[0].targets.cols()), Part());
     for (Part& part : parts_) {
-      part.begun = reader.ReadBool();
-      part.had_share = reader.ReadBool();
-      part.report = ReadReport(reader);
-      part.state = reader.ReadString();
+      ReadFields(reader, part);
       if (!part.state.empty()) {
         part.point = ReadPoint(*problem.tasks[0].inputs, reader);
       }
@@ -152,25 +151,18 @@ class CompositeLearner : public Learner {
   }
 
  private:
-  // The part to work on next: in order, those first that had no share of the time yet; when all are
-  // finished and more accuracy is wanted, the worst of those that can go on.
+  // In order, those first that had no share of the time yet.
   size_t NextPart() const {
     size_t waiting = parts_.size();
-    size_t worst = parts_.size();
     for (size_t p = 0; p < parts_.size(); ++p) {
-      if (!Finished(parts_[p].report, relative_gap_)) {
+      if (!Finished(parts_[p].report, target_)) {
         if (!parts_[p].had_share) {
           return p;
         }
         waiting = std::min(waiting, p);
-        continue;
-      }
-      if (!parts_[p].report.stop.has_value() &&
-          (worst == parts_.size() || parts_[p].report.accuracy > parts_[worst].report.accuracy)) {
-        worst = p;
       }
     }
-    return waiting < parts_.size() ? waiting : worst < parts_.size() ? worst : live_;
+    return waiting < parts_.size() ? waiting : live_;
   }
 
   // Watches over the time of the part. With a limit, every part gets as much of what is left as
@@ -184,7 +176,7 @@ class CompositeLearner : public Learner {
     const absl::Duration now = context.clock().Monotonic();
     if (!share_end_.has_value()) {
       const auto waiting = std::count_if(parts_.begin(), parts_.end(), [&](const Part& part) {
-        return !part.had_share && !Finished(part.report, relative_gap_);
+        return !part.had_share && !Finished(part.report, target_);
       });
       share_end_ = now + left / std::max<int64_t>(waiting, 1);
     } else if (now >= *share_end_) {
@@ -285,8 +277,8 @@ class CompositeLearner : public Learner {
       total.has_model = total.has_model && report.has_model;
       all_stopped = all_stopped && report.stop.has_value();
       reason = Worse(reason, report.stop.value_or(StopReason::kConverged));
-      total.fraction += (Finished(report, relative_gap_) ? 1.0 : report.fraction) /
-                        static_cast<double>(parts_.size());
+      total.fraction +=
+          (Finished(report, target_) ? 1.0 : report.fraction) / static_cast<double>(parts_.size());
       if (!part.begun) {
         continue;
       }
@@ -308,7 +300,7 @@ class CompositeLearner : public Learner {
 
   bool AllFinished() const {
     return std::all_of(parts_.begin(), parts_.end(),
-                       [&](const Part& part) { return Finished(part.report, relative_gap_); });
+                       [&](const Part& part) { return Finished(part.report, target_); });
   }
 
   // The reason of two parts together: one that has not reached its accuracy speaks for both.
@@ -378,7 +370,7 @@ class CompositeLearner : public Learner {
 
   const LearnerEntry& entry_;
   const OptionValues options_;
-  const double relative_gap_;
+  double target_ = 0;  // that the present step is asked for
   const TrainingProblem* problem_ = nullptr;
   std::vector<Part> parts_;
   size_t live_ = 0;
@@ -436,8 +428,8 @@ bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem)
 }
 
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
-                                              const OptionValues& options, double relative_gap) {
-  return std::make_unique<CompositeLearner>(entry, options, relative_gap);
+                                              const OptionValues& options) {
+  return std::make_unique<CompositeLearner>(entry, options);
 }
 
 }  // namespace mercer

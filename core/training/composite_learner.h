@@ -28,6 +28,6 @@ bool HasPartPerOutput(const LearnerEntry& entry, const TrainingProblem& problem)
 
 // `entry` must outlive the learner.
 std::unique_ptr<Learner> MakeCompositeLearner(const LearnerEntry& entry,
-                                              const OptionValues& options, double relative_gap);
+                                              const OptionValues& options);
 
 }  // namespace mercer

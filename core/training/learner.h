@@ -17,6 +17,7 @@
 
 #include "core/base/options.h"
 #include "core/base/run_context.h"
+#include "core/base/saved_fields.h"
 #include "core/data/metrics.h"
 #include "core/training/certificate.h"
 #include "core/training/model.h"
@@ -44,6 +45,13 @@ struct StepReport {
   Index inner_iterations = 0;  // of the inner solver, cumulative
   bool has_model = false;      // CurrentModel may be called; of several outputs: each is trained
   std::optional<StopReason> stop;  // set when the learner cannot or need not go on
+
+  // Of a report that is kept, after a whole step.
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.stage, self.fraction, self.primal, self.dual, self.accuracy, self.active_kernels,
+          self.support_vectors, self.inner_iterations, self.has_model,
+          UpTo(self.stop, StopReason::kObjectiveZero));
+  }
 };
 
 // A solution: the function and what its certificate is recomputed from.
@@ -71,10 +79,11 @@ class Learner {
   // Validates and stores; allocates nothing large. `problem` (and a warm start, until the first
   // Step returns) must outlive the learner. Errors: kInvalidArgument.
   virtual absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) = 0;
-  // One slice of work, about 0.2 s where the mathematics allows it. Errors: kCancelled when the
+  // One slice of work, about 0.2 s where the mathematics allows it, towards `target`, the accuracy that is still to be reached: that of
+  // the problem, or a smaller one where a verified accuracy missed it. Errors: kCancelled when the
   // context says that work must end, within 250 ms of work (the state to save is that before the
   // step); kInvalidArgument for data that cannot be trained on.
-  virtual absl::StatusOr<StepReport> Step(RunContext& context) = 0;
+  virtual absl::StatusOr<StepReport> Step(RunContext& context, double target) = 0;
   // The best solution so far; there is one once has_model. After a step that was cut short it may
   // be what that step has come to. Errors: kFailedPrecondition when there is none, kCancelled.
   virtual absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const = 0;

@@ -167,7 +167,7 @@ absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
   limits.constant_if_none = requires_model_;
   std::unique_ptr<Learner> learner;
   if (HasPartPerOutput(*run_.entry, made.problem)) {
-    learner = MakeCompositeLearner(*run_.entry, options, limits.relative_gap);
+    learner = MakeCompositeLearner(*run_.entry, options);
   } else {
     MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));
   }

@@ -7,11 +7,11 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bytes.h"
+#include "core/base/saved_fields.h"
 #include "core/base/scratch_space.h"
 #include "core/base/status_macros.h"
 #include "core/training/composite_learner.h"
 #include "core/training/no_model.h"
-#include "core/training/step_report_encoding.h"
 #include "core/training/target_unit.h"
 #include "core/training/verification.h"
 
@@ -29,6 +29,11 @@ struct LoopState {
   int64_t tightenings = 0;
   double fraction = 0;
   std::optional<StepReport> last;  // of the last whole step
+
+  static void VisitFields(auto& visit, auto& self) {
+    visit(self.iterations, self.target, self.tightenings, self.fraction,
+          Nested(self.last, NoSizes()));
+  }
 };
 
 class TrainingLoop {
@@ -53,15 +58,9 @@ class TrainingLoop {
       return learner_.Start(problem_, warm_start);
     }
     ByteReader reader(state);
-    loop_.iterations = reader.ReadInt64();
-    loop_.target = reader.ReadDouble();
-    loop_.tightenings = reader.ReadInt64();
-    loop_.fraction = reader.ReadDouble();
+    ReadFields(reader, loop_);
     begun_iterations_ = loop_.iterations;
-    if (reader.ReadBool()) {
-      loop_.last = ReadReport(reader);
-      decide_again_ = true;
-    }
+    decide_again_ = loop_.last.has_value();
     const std::string learner_state = reader.ReadString();
     if (!reader.AtEnd()) {
       return absl::DataLossError("not the state of a training run");
@@ -124,7 +123,7 @@ class TrainingLoop {
       const InterruptibleScope scope(context, interruption_);
       context.set_stage_callback(
           [this](std::string_view stage, std::optional<double> done) { TellStage(stage, done); });
-      absl::StatusOr<StepReport> report = learner_.Step(context);
+      absl::StatusOr<StepReport> report = learner_.Step(context, loop_.target);
       context.set_stage_callback(nullptr);
       if (report.ok()) {
         ++loop_.iterations;
@@ -186,14 +185,7 @@ class TrainingLoop {
 
   void SaveState() {
     ByteWriter writer;
-    writer.WriteInt64(loop_.iterations);
-    writer.WriteDouble(loop_.target);
-    writer.WriteInt64(loop_.tightenings);
-    writer.WriteDouble(loop_.fraction);
-    writer.WriteBool(loop_.last.has_value());
-    if (loop_.last.has_value()) {
-      WriteReport(*loop_.last, writer);
-    }
+    WriteFields(loop_, writer);
     writer.WriteString(learner_.SaveState());
     saved_iterations_ = loop_.iterations;
     observer_.OnCheckpoint(std::move(writer).Take());

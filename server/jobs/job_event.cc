@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/bytes.h"
-#include "core/training/step_report_encoding.h"
+#include "core/base/saved_fields.h"
 
 namespace mercer::server {
 namespace {
@@ -43,7 +43,7 @@ std::string EncodeJobEvent(const JobEvent& event) {
   }
   if (event.kind == JobEventKind::kProgress) {
     writer.WriteString(event.phase);
-    WriteReport(event.report, writer);
+    WriteFields(event.report, writer);
     writer.WriteDouble(event.elapsed_seconds);
     if (format == kStageFormat) {
       writer.WriteDouble(*event.report.stage_fraction);
@@ -74,7 +74,7 @@ absl::StatusOr<JobEvent> DecodeJobEvent(const EventRecord& record) {
   }
   if (event.kind == JobEventKind::kProgress) {
     event.phase = reader.ReadString();
-    event.report = ReadReport(reader);
+    ReadFields(reader, event.report);
     event.elapsed_seconds = reader.ReadDouble();
     if (format == kStageFormat) {
       event.report.stage_fraction = reader.ReadDouble();

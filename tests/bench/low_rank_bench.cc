@@ -124,7 +124,7 @@ double Measure(const Clouds& clouds, const Settings& settings, double seconds_pe
   absl::Status status = learner.ok() ? (*learner)->Start(problem, nullptr) : learner.status();
   StepReport report;
   while (status.ok() && !report.stop.has_value() && !(report.accuracy <= kGap)) {
-    const auto step = (*learner)->Step(context);
+    const auto step = (*learner)->Step(context, kGap);
     status = step.status();
     report = step.ok() ? *step : report;
   }

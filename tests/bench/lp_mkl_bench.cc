@@ -176,7 +176,7 @@ Run TimeLpMkl(const TrainingProblem& problem, const OptionValues& options, RunCo
     return run;
   }
   for (StepReport report; !report.stop.has_value() && !(report.accuracy <= kGap);) {
-    const auto step = (*learner)->Step(context);
+    const auto step = (*learner)->Step(context, kGap);
     if (!step.ok()) {
       return run;
     }

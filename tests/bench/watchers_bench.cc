@@ -49,7 +49,7 @@ class RestingLearner final : public Learner {
   absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override {
     return learner_->Start(problem, warm_start);
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
+  absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
     const absl::Time end = absl::Now() + kStepTime;
     while (absl::Now() < end) {
       if (absl::Status status = context.CheckCancelled(); !status.ok()) {
@@ -58,7 +58,7 @@ class RestingLearner final : public Learner {
       absl::SleepFor(std::min(absl::Milliseconds(50), end - absl::Now()));
     }
     if (!report_.stop.has_value()) {
-      absl::StatusOr<StepReport> report = learner_->Step(context);
+      absl::StatusOr<StepReport> report = learner_->Step(context, target);
       if (!report.ok()) {
         return report;
       }

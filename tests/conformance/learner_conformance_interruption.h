@@ -15,7 +15,7 @@ namespace mercer {
 inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem,
                                 RunContext& context) {
   for (int step = 0; step < 5000; ++step) {
-    const absl::StatusOr<StepReport> report = learner.Step(context);
+    const absl::StatusOr<StepReport> report = learner.Step(context, problem.relative_gap);
     EXPECT_TRUE(report.ok()) << report.status();
     if (!report.ok()) {
       return "";
@@ -52,7 +52,7 @@ inline InterruptedLearner InterruptAt(const LearnerEntry& entry, const OptionVal
   RunContext context;
   for (int step = 0; step < 5000; ++step) {
     const InterruptibleScope scope(context, interruption);
-    const absl::StatusOr<StepReport> report = learner->Step(context);
+    const absl::StatusOr<StepReport> report = learner->Step(context, problem.relative_gap);
     if (!report.ok()) {
       EXPECT_TRUE(absl::IsCancelled(report.status()) && context.interrupted()) << report.status();
       return result;

@@ -51,7 +51,7 @@ const std::vector<Case>& Cases() {
 
 std::unique_ptr<Learner> Make(const Case& chosen) {
   if (chosen.composite) {
-    return MakeCompositeLearner(*chosen.entry, {}, chosen.problem.relative_gap);
+    return MakeCompositeLearner(*chosen.entry, {});
   }
   absl::StatusOr<std::unique_ptr<Learner>> learner = chosen.entry->create({});
   Require(learner.ok(), "a learner can be made with its defaults");
@@ -74,7 +74,8 @@ class Interrupted {
 absl::Status GoOn(const Case& chosen, Learner& learner) {
   RunContext context;
   const Interrupted scope(context);
-  MERCER_ASSIGN_OR_RETURN(const StepReport report, learner.Step(context));
+  MERCER_ASSIGN_OR_RETURN(const StepReport report,
+                          learner.Step(context, chosen.problem.relative_gap));
   if (report.has_model) {
     MERCER_ASSIGN_OR_RETURN(const TrainedPoint point, learner.CurrentModel(context));
     Require(point.function.num_outputs() == chosen.problem.tasks[0].targets.cols(),
@@ -116,7 +117,7 @@ std::vector<std::string> Seeds() {
     Require(learner->Start(Cases()[i].problem, nullptr).ok(), "a learner starts");
     for (int step = 0; step < 4; ++step) {
       seeds.push_back(std::string(1, static_cast<char>(i)) + learner->SaveState());
-      if (!learner->Step(context).ok()) {
+      if (!learner->Step(context, Cases()[i].problem.relative_gap).ok()) {
         break;
       }
     }

@@ -24,6 +24,7 @@
 #include "core/learners/_template/options.h"
 #include "core/learners/_template/verify.h"
 #include "core/training/learner_entry.h"
+#include "core/training/resumable_learner.h"
 #include "core/training/single_task.h"
 
 namespace mercer::template_learner {
@@ -36,40 +37,21 @@ struct ConjugateGradients {
   Vector residual;
   Vector direction;
   double last_exact = kInfinity;  // r'r when it was last computed from b
-  Index iterations = 0;
+  int64_t iterations = 0;
+  std::optional<StopReason> stop;
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(self.begun);
+    const Index size = self.begun ? of.rows : 0;
+    visit(Sized(self.b, size), Sized(self.residual, size), Sized(self.direction, size),
+          self.last_exact, self.iterations, UpTo(self.stop, StopReason::kObjectiveZero));
+  }
 };
 
-class TemplateLearner : public Learner {
+class TemplateLearner : public ResumableLearner<ConjugateGradients> {
  public:
-  explicit TemplateLearner(const TemplateLearnerOptions& options) : options_(options) {}
-
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
-    problem_ = &problem;
-    state_ = {};
-    const TaskData& task = problem.tasks[0];
-    scale_ = (2 * options_.C * task.costs).cwiseSqrt();
-    right_side_ = scale_.cwiseProduct(task.targets.col(0));
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(Prepare(context));
-    ConjugateGradients next = state_;  // so that a cancelled step changes nothing
-    std::optional<StopReason> stop;
-    if (!next.begun) {
-      next.begun = true;
-      next.b = Vector::Zero(right_side_.size());
-      next.residual = right_side_;
-      next.direction = right_side_;
-    } else {
-      MERCER_ASSIGN_OR_RETURN(stop, Iterate(next, context));
-    }
-    state_ = std::move(next);
-    if (!stop.has_value() && right_side_.isZero(0)) {
-      stop = StopReason::kObjectiveZero;
-    }
-    return Report(stop);
-  }
+  explicit TemplateLearner(const TemplateLearnerOptions& options)
+      : ResumableLearner("template_learner", /*version=*/1), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
     if (!state_.begun || family_ == nullptr) {
@@ -95,36 +77,34 @@ class TemplateLearner : public Learner {
     return MakeConstantPoint(*problem_, ones, 0.0);
   }
 
-  std::string SaveState() const override {
-    ByteWriter writer;
-    writer.WriteBool(state_.begun);
-    writer.WriteVector(state_.b);
-    writer.WriteVector(state_.residual);
-    writer.WriteVector(state_.direction);
-    writer.WriteDouble(state_.last_exact);
-    writer.WriteInt64(state_.iterations);
-    return std::move(writer).Take();
+ private:
+  absl::Status Begin(const WarmStart* /*warm_start*/) override {
+    const TaskData& task = problem_->tasks[0];
+    scale_ = (2 * options_.C * task.costs).cwiseSqrt();
+    right_side_ = scale_.cwiseProduct(task.targets.col(0));
+    return absl::OkStatus();
   }
 
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
-    ByteReader reader(state);
-    state_.begun = reader.ReadBool();
-    state_.b = reader.ReadVector();
-    state_.residual = reader.ReadVector();
-    state_.direction = reader.ReadVector();
-    state_.last_exact = reader.ReadDouble();
-    state_.iterations = reader.ReadInt64();
-    const Index size = state_.begun ? right_side_.size() : 0;
-    if (!reader.AtEnd() || state_.b.size() != size || state_.residual.size() != size ||
-        state_.direction.size() != size) {
-      return absl::DataLossError("not a state of the template learner for this problem");
+  absl::Status Advance(RunContext& context) override {
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+    if (state_.begun) {
+      MERCER_RETURN_IF_ERROR(Iterate(context));
+    } else {
+      state_.begun = true;
+      state_.b = Vector::Zero(right_side_.size());
+      state_.residual = right_side_;
+      state_.direction = right_side_;
     }
+    if (!state_.stop.has_value() && right_side_.isZero(0)) {
+      state_.stop = StopReason::kObjectiveZero;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
     return Prepare(context);
   }
 
- private:
   // The kernels are a function of the problem alone, so they are no part of the state.
   absl::Status Prepare(RunContext& context) {
     if (operator_ != nullptr) {
@@ -154,53 +134,54 @@ class TemplateLearner : public Learner {
     return absl::OkStatus();
   }
 
-  // One conjugate gradient step on `state`.
-  absl::StatusOr<std::optional<StopReason>> Iterate(ConjugateGradients& state,
-                                                    RunContext& context) const {
+  // One conjugate gradient step.
+  absl::Status Iterate(RunContext& context) {
     Vector product;
-    MERCER_RETURN_IF_ERROR(Multiply(state.direction, false, product, context));
-    const double curvature = state.direction.dot(product);
-    const double before = state.residual.squaredNorm();
+    MERCER_RETURN_IF_ERROR(Multiply(state_.direction, false, product, context));
+    const double curvature = state_.direction.dot(product);
+    const double before = state_.residual.squaredNorm();
     if (!std::isfinite(curvature) || before == 0) {
-      return StopReason::kNumericalLimit;
+      state_.stop = StopReason::kNumericalLimit;
+      return absl::OkStatus();
     }
     if (curvature <= 0) {
       return WithReason(
           absl::InvalidArgumentError("kernels: their sum is not positive semidefinite"), "NOT_PSD");
     }
-    state.b += (before / curvature) * state.direction;
-    state.residual -= (before / curvature) * product;
-    ++state.iterations;
-    const double after = state.residual.squaredNorm();
-    if (RelativeGapOf(state) > problem_->relative_gap) {
-      state.direction = state.residual + (after / before) * state.direction;
-      return std::optional<StopReason>();
+    state_.b += (before / curvature) * state_.direction;
+    state_.residual -= (before / curvature) * product;
+    ++state_.iterations;
+    const double after = state_.residual.squaredNorm();
+    if (RelativeGapNow() > target_) {
+      state_.direction = state_.residual + (after / before) * state_.direction;
+      return absl::OkStatus();
     }
     // The recursion for the residual drifts; bounds that end a run are computed from b itself, and
     // the recursion starts anew.
-    MERCER_RETURN_IF_ERROR(Multiply(state.b, true, product, context));
-    state.residual = right_side_ - product;
-    state.direction = state.residual;
-    const double exact = state.residual.squaredNorm();
-    const bool stuck = exact > state.last_exact / 2;
-    state.last_exact = exact;
-    return stuck ? std::optional<StopReason>(StopReason::kNumericalLimit) : std::nullopt;
+    MERCER_RETURN_IF_ERROR(Multiply(state_.b, true, product, context));
+    state_.residual = right_side_ - product;
+    state_.direction = state_.residual;
+    const double exact = state_.residual.squaredNorm();
+    const bool stuck = exact > state_.last_exact / 2;
+    state_.last_exact = exact;
+    if (stuck) {
+      state_.stop = StopReason::kNumericalLimit;
+    }
+    return absl::OkStatus();
   }
 
-  // The dual value b'Sy - 1/2 b'Ab, with A b = S y - r.
-  double Dual(const ConjugateGradients& state) const {
-    return (state.b.dot(right_side_) + state.b.dot(state.residual)) / 2;
+  // b'Sy - 1/2 b'Ab with A b = S y - r.
+  double Dual() const { return (state_.b.dot(right_side_) + state_.b.dot(state_.residual)) / 2; }
+
+  double RelativeGapNow() const {
+    const double dual = Dual();
+    return RelativeGap(dual + state_.residual.squaredNorm() / 2, dual);
   }
 
-  double RelativeGapOf(const ConjugateGradients& state) const {
-    const double dual = Dual(state);
-    return RelativeGap(dual + state.residual.squaredNorm() / 2, dual);
-  }
-
-  StepReport Report(std::optional<StopReason> stop) const {
+  StepReport Report() const override {
     StepReport report;
     report.stage = "solve";
-    report.dual = Dual(state_);
+    report.dual = Dual();
     report.primal = report.dual + state_.residual.squaredNorm() / 2;
     report.accuracy = RelativeGap(report.primal, report.dual);
     // The share of the run that is done, on a log scale from 1 to the accuracy asked for.
@@ -210,17 +191,15 @@ class TemplateLearner : public Learner {
     report.support_vectors = (state_.b.array() != 0).count();
     report.inner_iterations = state_.iterations;
     report.has_model = true;
-    report.stop = stop;
+    report.stop = state_.stop;
     return report;
   }
 
   const TemplateLearnerOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   Vector scale_;       // s
   Vector right_side_;  // S y
   std::unique_ptr<KernelFamily> family_;
   std::unique_ptr<KernelOperator> operator_;
-  ConjugateGradients state_;
 };
 
 // Learner's and verifier's kernels, and vectors.

@@ -18,48 +18,38 @@ namespace {
 
 constexpr double kSliceOperations = 3e8;  // multiplications of a step, about 0.2 s
 constexpr Index kPanel = 256;             // pivots whose rows of G are gathered at a time
-constexpr double kFirstGoal = 0.5;        // of the gap asked for
-constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
-constexpr double kLeastGoal = 1e-16;
+constexpr double kShareOfTarget = 0.5;    // the gap of each output, of that asked for
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kNoCoefficient = 1e-12;  // of the largest
 constexpr double kMostCost = 1e140;       // squares of slopes are finite
 
 }  // namespace
 
-absl::Status CsiLearner::Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) {
-  MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
+absl::Status CsiLearner::Begin(const WarmStart* /*warm_start*/) {
+  MERCER_RETURN_IF_ERROR(CheckTaskRows(*problem_));
   FieldViolations violations;
-  violations.Check(!problem.kernels.empty(), "kernels", "at least one kernel is needed");
+  violations.Check(!problem_->kernels.empty(), "kernels", "at least one kernel is needed");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  const TaskData& task = problem.tasks[0];
-  const bool classification = problem.kind == TargetKind::kClassification;
+  const TaskData& task = problem_->tasks[0];
+  const bool classification = problem_->kind == TargetKind::kClassification;
   MERCER_ASSIGN_OR_RETURN(loss_,
                           MakeLoss(classification ? LossKind::kSquaredHinge : LossKind::kSquare));
   if (classification) {
     MERCER_RETURN_IF_ERROR(CheckBothClasses(task.targets, task.costs));
   }
   MERCER_RETURN_IF_ERROR(CheckLambda(task));
-  problem_ = &problem;
   kept_.clear();
   for (Index i = 0; i < task.costs.size(); ++i) {
     if (task.costs(i) > 0) {
       kept_.push_back(i);
     }
   }
-  progress_ = {};
-  criterion_ = 1;
   outputs_.clear();
-  next_output_ = 0;
-  goal_ = kFirstGoal * problem.relative_gap;
-  stuck_ = false;
-  interrupted_ = false;
   columns_ = nullptr;
   selected_ = nullptr;
   factor_.reset();
   feature_pivots_.clear();
   features_ = nullptr;
-  saved_ = Serialize();
   return absl::OkStatus();
 }
 
@@ -94,22 +84,12 @@ FeatureRidgeProblem CsiLearner::ProblemOf(Index output) const {
           task.costs(kept_) / options_.lambda};
 }
 
-absl::StatusOr<StepReport> CsiLearner::Step(RunContext& context) {
-  if (interrupted_) {
-    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
-  }
-  interrupted_ = true;
+absl::Status CsiLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (!progress_.done) {
-    MERCER_RETURN_IF_ERROR(SelectPivots(context));
-  } else if (outputs_.empty()) {
-    MERCER_RETURN_IF_ERROR(Begin(context));
-  } else {
-    MERCER_RETURN_IF_ERROR(Solve(context));
+  if (!state_.progress.done) {
+    return SelectPivots(context);
   }
-  interrupted_ = false;
-  saved_ = Serialize();
-  return Report();
+  return outputs_.empty() ? StartOutputs(context) : Solve(context);
 }
 
 absl::Status CsiLearner::Prepare(RunContext& context) {
@@ -146,7 +126,7 @@ double CsiLearner::ColumnOperations() const {
 
 absl::Status CsiLearner::SelectPivots(RunContext& context) {
   if (!HasKernel()) {  // a kernel that is zero has no pivots; the model is a bias
-    progress_.done = true;
+    state_.progress.done = true;
     return absl::OkStatus();
   }
   const Matrix& targets = problem_->tasks[0].targets;
@@ -155,7 +135,7 @@ absl::Status CsiLearner::SelectPivots(RunContext& context) {
         CsiFactor factor,
         CsiFactor::Make(kept_columns(), targets(kept_, Eigen::all), SelectionOptions()));
     factor_.emplace(std::move(factor));
-    MERCER_RETURN_IF_ERROR(factor_->Restore(progress_, context));
+    MERCER_RETURN_IF_ERROR(factor_->Restore(state_.progress, context));
   }
   const auto most = static_cast<double>(
       std::min<int64_t>(options_.max_pivots, static_cast<int64_t>(kept_.size())));
@@ -165,10 +145,10 @@ absl::Status CsiLearner::SelectPivots(RunContext& context) {
     operations += factor_->NextOperations() + 2 * column;
     MERCER_RETURN_IF_ERROR(factor_->Advance(context));
   }
-  progress_ = factor_->progress();
-  criterion_ = factor_->objective().back();
-  if (progress_.done) {
-    feature_pivots_ = progress_.pivots;
+  state_.progress = factor_->progress();
+  state_.criterion = factor_->objective().back();
+  if (state_.progress.done) {
+    feature_pivots_ = state_.progress.pivots;
     features_ = std::make_unique<Matrix>((*std::move(factor_)).TakeCholesky().TakeFactor());
     factor_.reset();
   }
@@ -177,23 +157,23 @@ absl::Status CsiLearner::SelectPivots(RunContext& context) {
 
 // Makes the factor G of pivots that are known.
 absl::Status CsiLearner::BuildFeatures(RunContext& context) {
-  if (features_ != nullptr && feature_pivots_ == progress_.pivots) {
+  if (features_ != nullptr && feature_pivots_ == state_.progress.pivots) {
     return absl::OkStatus();
   }
   const KernelColumns& kernel = kept_columns();
-  IncompleteCholesky cholesky(kernel, static_cast<Index>(progress_.pivots.size()));
-  for (const Index pivot : progress_.pivots) {
+  IncompleteCholesky cholesky(kernel, static_cast<Index>(state_.progress.pivots.size()));
+  for (const Index pivot : state_.progress.pivots) {
     if (pivot < 0 || pivot >= kernel.size() || !(cholesky.diagonal()(pivot) > 0)) {
       return absl::DataLossError("not a state of csi for this problem");
     }
     MERCER_RETURN_IF_ERROR(cholesky.Append(pivot, context));
   }
-  feature_pivots_ = progress_.pivots;
+  feature_pivots_ = state_.progress.pivots;
   features_ = std::make_unique<Matrix>(std::move(cholesky).TakeFactor());
   return absl::OkStatus();
 }
 
-absl::Status CsiLearner::Begin(RunContext& context) {
+absl::Status CsiLearner::StartOutputs(RunContext& context) {
   MERCER_RETURN_IF_ERROR(BuildFeatures(context));
   context.ReportStage("solve");
   std::vector<FeatureRidge> outputs(static_cast<size_t>(problem_->tasks[0].targets.cols()));
@@ -205,7 +185,8 @@ absl::Status CsiLearner::Begin(RunContext& context) {
 }
 
 bool CsiLearner::IsSolved(const FeatureRidge& output) const {
-  return output.stuck() || RelativeGap(output.primal(), output.dual_value()) <= goal_;
+  return output.stuck() ||
+         RelativeGap(output.primal(), output.dual_value()) <= kShareOfTarget * target_;
 }
 
 // Makes steps of the outputs in turn; those that are solved are left out.
@@ -214,15 +195,12 @@ absl::Status CsiLearner::Solve(RunContext& context) {
   const auto all = [this](auto&& holds) {
     return std::all_of(outputs_.begin(), outputs_.end(), holds);
   };
-  if (all([this](const FeatureRidge& output) { return IsSolved(output); })) {
-    stuck_ = goal_ < kLeastGoal || all([](const FeatureRidge& output) { return output.stuck(); });
-    goal_ *= kGoOnFactor;
-  }
+  state_.stuck = all([this](const FeatureRidge& output) { return IsSolved(output); });
   double operations = 0;
   size_t solved = 0;  // in succession
   while (operations < kSliceOperations && solved < outputs_.size()) {
-    FeatureRidge& output = outputs_[next_output_];
-    next_output_ = (next_output_ + 1) % outputs_.size();
+    FeatureRidge& output = outputs_[state_.next_output];
+    state_.next_output = (state_.next_output + 1) % outputs_.size();
     if (IsSolved(output)) {
       ++solved;
       continue;
@@ -237,10 +215,10 @@ absl::Status CsiLearner::Solve(RunContext& context) {
 StepReport CsiLearner::Report() const {
   StepReport report;
   report.active_kernels = static_cast<Index>(problem_->kernels.size());
-  report.support_vectors = static_cast<Index>(progress_.pivots.size());
+  report.support_vectors = static_cast<Index>(state_.progress.pivots.size());
   if (outputs_.empty()) {
     report.stage = "pivots";
-    report.fraction = 0.9 * static_cast<double>(progress_.pivots.size()) /
+    report.fraction = 0.9 * static_cast<double>(state_.progress.pivots.size()) /
                       static_cast<double>(options_.max_pivots);
     return report;
   }
@@ -259,7 +237,7 @@ StepReport CsiLearner::Report() const {
   const double size = std::max(1.0, task.targets.squaredNorm());
   if (report.primal <= kRoundingOfZero * task.costs.maxCoeff() * size) {
     report.stop = StopReason::kObjectiveZero;
-  } else if (stuck_) {
+  } else if (state_.stuck) {
     report.stop = StopReason::kNumericalLimit;
   }
   return report;
@@ -330,7 +308,7 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   point.function = MergeOutputs(parts, *task.inputs);
   point.witness.tasks.push_back(std::move(witness));
   point.witness.arrays = {{"pivots", std::move(pivot_rows)}, {"coefficients", coefficients}};
-  point.witness.values = {{"criterion", criterion_}};
+  point.witness.values = {{"criterion", state_.criterion}};
   for (const KernelSpec& kernel : problem_->kernels) {
     point.summary.kernel_names.push_back(KernelName(kernel));
   }
@@ -340,13 +318,13 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   return point;
 }
 
-// That of no pivots.
+// The model of no pivots.
 absl::StatusOr<TrainedPoint> CsiLearner::ConstantModel(RunContext& context) {
   CsiLearner constant(options_);
   MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
   MERCER_RETURN_IF_ERROR(constant.Prepare(context));
-  constant.progress_.done = true;
-  MERCER_RETURN_IF_ERROR(constant.Begin(context));
+  constant.state_.progress.done = true;
+  MERCER_RETURN_IF_ERROR(constant.StartOutputs(context));
   MERCER_RETURN_IF_ERROR(constant.Solve(context));
   return constant.CurrentModel(context);
 }

@@ -27,30 +27,44 @@
 #include "core/kernels/kernel_columns.h"
 #include "core/learners/csi/options.h"
 #include "core/solvers/feature_ridge.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::csi {
 
 LearnerEntry Entry();
 
-class CsiLearner : public Learner {
- public:
-  explicit CsiLearner(const CsiLearnerOptions& options) : options_(options) {}
+struct CsiState {
+  CsiFactor::Progress progress;
+  double criterion = 1;  // J of the pivots
+  bool stuck = false;    // no further progress in floating point
+  uint64_t next_output = 0;
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
+  static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
+    visit(self.progress.pivots, self.progress.look_ahead, self.progress.done,
+          Finite(self.criterion), FormerNumber(), self.stuck, self.next_output);
+  }
+};
+
+class CsiLearner : public ResumableLearner<CsiState> {
+ public:
+  explicit CsiLearner(const CsiLearnerOptions& options)
+      : ResumableLearner("csi", /*version=*/1), options_(options) {}
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  bool Fits(const CsiState& state) const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status CheckLambda(const TaskData& task) const;
   absl::Status Prepare(RunContext& context);
   absl::Status SelectPivots(RunContext& context);
   absl::Status BuildFeatures(RunContext& context);
-  absl::Status Begin(RunContext& context);
+  absl::Status StartOutputs(RunContext& context);
   absl::Status Solve(RunContext& context);
   bool IsSolved(const FeatureRidge& output) const;
   CsiOptions SelectionOptions() const;
@@ -59,23 +73,11 @@ class CsiLearner : public Learner {
   double ColumnOperations() const;
   bool HasKernel() const { return kept_columns().diagonal().sum() > 0; }
   absl::StatusOr<Matrix> Coefficients(RunContext& context) const;
-  StepReport Report() const;
-  std::string Serialize() const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   const CsiLearnerOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   std::shared_ptr<const Loss> loss_;
-  std::vector<Index> kept_;  // of the task's rows, those of cost > 0
-  // What decides the future of the run: the choice of pivots so far, and then the solvers.
-  CsiFactor::Progress progress_;
-  double criterion_ = 1;               // J of the pivots
+  std::vector<Index> kept_;            // of the task's rows, those of cost > 0
   std::vector<FeatureRidge> outputs_;  // once the pivots are chosen
-  size_t next_output_ = 0;
-  double goal_ = 0;     // relative gap that each output is solved to
-  bool stuck_ = false;  // no further progress in floating point
-  std::string saved_;   // as of the end of the last whole step
-  bool interrupted_ = false;
   // Functions of the problem, the options and the pivots.
   std::unique_ptr<KernelSumColumns> columns_;
   std::unique_ptr<SelectedKernelColumns> selected_;  // when rows have cost 0

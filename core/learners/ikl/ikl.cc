@@ -22,8 +22,6 @@ constexpr double kSliceOperations = 3e8;  // of a step, about 0.2 s
 constexpr double kFirstInnerGap = 0.1;
 constexpr double kInnerGapShare = 0.1;        // of the gap of the list
 constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
-constexpr double kGoOnFactor = 0.3;
-constexpr double kLeastGoal = 1e-16;
 constexpr int64_t kOverRelaxedSteps = 2;
 constexpr int64_t kMaxReductions = 3;
 constexpr int64_t kMaxFruitless = 30;
@@ -33,44 +31,25 @@ constexpr double kSameKernel = 1e-3;  // difference in log bandwidth below which
 
 }  // namespace
 
-absl::Status IklLearner::Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) {
+absl::Status IklLearner::Begin(const WarmStart* /*warm_start*/) {
   FieldViolations violations;
-  violations.Check(problem.kind == TargetKind::kClassification, "kind", "is for classification");
+  violations.Check(problem_->kind == TargetKind::kClassification, "kind", "is for classification");
   const bool given = options_.min_bandwidth > 0 && options_.max_bandwidth > 0;
   violations.Check(!given || options_.min_bandwidth <= options_.max_bandwidth, "max_bandwidth",
                    absl::StrCat("is ", options_.max_bandwidth, ", below min_bandwidth, ",
                                 options_.min_bandwidth));
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  TrainingProblem with_kernel = problem;
+  TrainingProblem with_kernel = *problem_;
   with_kernel.kernels = {GaussianOf(1)};
   MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(with_kernel, options_.C, 0));
-  problem_ = &problem;
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
-  state_ = {};
-  state_.goal = problem.relative_gap;
   state_.dual = Vector::Zero(svm_.targets.size());
   interval_ = {};
   family_bandwidths_.clear();
   family_ = nullptr;
   kernel_ = nullptr;
   solver_ = nullptr;
-  interrupted_ = false;
-  saved_ = Serialize();
   return absl::OkStatus();
-}
-
-absl::StatusOr<StepReport> IklLearner::Step(RunContext& context) {
-  if (interrupted_) {
-    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
-  }
-  interrupted_ = true;
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (!state_.stop.has_value()) {
-    MERCER_RETURN_IF_ERROR(Advance(context));
-  }
-  interrupted_ = false;
-  saved_ = Serialize();
-  return Report();
 }
 
 // Rows that are all alike have no distance: any bandwidth gives the same kernel.
@@ -134,20 +113,17 @@ absl::Status IklLearner::Prepare(RunContext& context) {
 }
 
 bool IklLearner::IsAccurate() const {
-  return state_.end != SearchEnd::kSearching && state_.best.gap <= problem_->relative_gap;
+  return state_.end != SearchEnd::kSearching && state_.best.gap <= target_;
 }
 
 // Works on SVMs, weights and searches until there was about 0.2 s of work or the solution is as
 // good as was asked for.
 absl::Status IklLearner::Advance(RunContext& context) {
-  const auto rows = static_cast<double>(svm_.targets.size());
-  if (IsAccurate()) {
-    state_.goal = kGoOnFactor * state_.best.gap;
-    if (state_.goal < kLeastGoal) {
-      state_.stop = StopReason::kNumericalLimit;
-      return absl::OkStatus();
-    }
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (state_.stop.has_value()) {
+    return absl::OkStatus();
   }
+  const auto rows = static_cast<double>(svm_.targets.size());
   double operations = 0;
   do {
     MERCER_RETURN_IF_ERROR(Prepare(context));
@@ -171,10 +147,14 @@ absl::Status IklLearner::Advance(RunContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status IklLearner::StartSvm(RunContext& context) {
+std::unique_ptr<SmoSolver> IklLearner::MakeSolver() const {
   SmoOptions options;
   options.relative_gap = state_.inner_gap;
-  auto solver = std::make_unique<SmoSolver>(*kernel_, options);
+  return std::make_unique<SmoSolver>(*kernel_, options);
+}
+
+absl::Status IklLearner::StartSvm(RunContext& context) {
+  std::unique_ptr<SmoSolver> solver = MakeSolver();
   MERCER_RETURN_IF_ERROR(solver->Start(svm_, {.dual = state_.dual}, context));
   solver_ = std::move(solver);
   state_.solving = true;
@@ -202,7 +182,7 @@ absl::Status IklLearner::FinishSvm(RunContext& context) {
     state_.stop = StopReason::kObjectiveZero;
     return absl::OkStatus();
   }
-  if (state_.best.gap <= state_.goal || state_.fruitless >= kMaxFruitless) {
+  if (state_.best.gap <= target_ || state_.fruitless >= kMaxFruitless) {
     if (state_.end == SearchEnd::kSearching) {
       return Search(context);
     }
@@ -218,7 +198,7 @@ absl::Status IklLearner::FinishSvm(RunContext& context) {
 }
 
 void IklLearner::Remember(const PointBounds& bounds) {
-  Point& best = state_.best;
+  IklPoint& best = state_.best;
   ++state_.fruitless;
   const double gap = bounds.RelativeGap();
   if (gap < best.gap) {
@@ -263,9 +243,9 @@ absl::Status IklLearner::RescaleDual(double quadratic, const RunContext& context
 
 absl::Status IklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
   const double weight_gap = bounds.weight_gap / std::max(std::abs(bounds.primal), 1e-300);
-  const double least = kLeastInnerGapShare * state_.goal;
-  if (state_.weights.size() == 1 || weight_gap <= 0.1 * state_.goal) {
-    state_.inner_gap = std::max(std::min(0.5 * state_.goal, 0.5 * state_.inner_gap), least);
+  const double least = kLeastInnerGapShare * target_;
+  if (state_.weights.size() == 1 || weight_gap <= 0.1 * target_) {
+    state_.inner_gap = std::max(std::min(0.5 * target_, 0.5 * state_.inner_gap), least);
     return absl::OkStatus();
   }
   state_.inner_gap = std::max(
@@ -335,7 +315,7 @@ void IklLearner::Admit(double bandwidth) {
   state_.weights /= state_.weights.sum();
   state_.last = {};
   state_.outer = 0;
-  state_.inner_gap = std::max(kInnerGapShare * options_.violation, 0.5 * state_.goal);
+  state_.inner_gap = std::max(kInnerGapShare * options_.violation, 0.5 * target_);
   state_.best.gap = kInfinity;  // its primal value stays a bound, its lower one was for the list
 }
 
@@ -370,7 +350,7 @@ absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
   if (!(interval_.high > 0)) {
     MERCER_RETURN_IF_ERROR(ResolveInterval(context));
   }
-  Point constant;
+  IklPoint constant;
   constant.bandwidths = {first_bandwidth_};
   constant.weights = Vector::Ones(1);
   constant.dual = Vector::Zero(svm_.targets.size());
@@ -380,7 +360,7 @@ absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
   return MakePoint(constant);
 }
 
-TrainedPoint IklLearner::MakePoint(const Point& best) const {
+TrainedPoint IklLearner::MakePoint(const IklPoint& best) const {
   const TaskData& task = problem_->tasks[0];
   TrainedPoint point;
   std::vector<KernelSpec> kernels;

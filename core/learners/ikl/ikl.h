@@ -23,15 +23,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/learners/ikl/options.h"
 #include "core/learners/ikl/search.h"
 #include "core/solvers/mkl_bounds.h"
 #include "core/solvers/smo.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::ikl {
 
@@ -45,56 +43,70 @@ enum class SearchEnd : uint8_t {
   kNoProgress = 3,   // the best bandwidth is in the list already, as far as can be told
 };
 
-class IklLearner : public Learner {
- public:
-  explicit IklLearner(const IklOptions& options) : options_(options) {}
+// What the next weights came from, for when they turn out worse.
+struct LastWeights {
+  Vector weights;
+  Vector dual;
+  Vector energies;
+  double upper = kInfinity;
+  int64_t reductions = 0;
+};
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
+struct IklPoint {
+  std::vector<double> bandwidths;
+  Vector weights;
+  Vector dual;
+  double bias = 0;
+  double primal = kInfinity;
+  double lower = -kInfinity;
+  double gap = kInfinity;
+};
+
+struct IklState {
+  std::vector<double> bandwidths;
+  Vector weights;
+  Vector dual;  // where the next SVM starts
+  bool solving = false;
+  double inner_gap = 0.1;
+  int64_t outer = 0;      // steps of the weights of this list
+  int64_t fruitless = 0;  // SVMs since the gap improved
+  int64_t iterations = 0;
+  LastWeights last;
+  IklPoint best;  // of this list
+  SearchEnd end = SearchEnd::kSearching;
+  int64_t searches = 0;
+  std::optional<StopReason> stop;
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(self.bandwidths, self.weights, Sized(self.dual, of.rows), self.solving, self.inner_gap,
+          FormerNumber(), self.outer, self.fruitless, self.iterations, self.searches,
+          self.last.reductions);
+    visit(self.last.weights, SizedOrEmpty(self.last.dual, of.rows), self.last.energies,
+          self.last.upper);
+    visit(self.best.bandwidths, self.best.weights, SizedOrEmpty(self.best.dual, of.rows),
+          self.best.bias, self.best.primal, self.best.lower, self.best.gap);
+    visit(UpTo(self.end, SearchEnd::kNoProgress), UpTo(self.stop, StopReason::kObjectiveZero));
+  }
+};
+
+class IklLearner : public ResumableLearner<IklState> {
+ public:
+  explicit IklLearner(const IklOptions& options)
+      : ResumableLearner("ikl", /*version=*/1), options_(options) {}
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  // What the next weights came from, for when they turn out worse.
-  struct LastWeights {
-    Vector weights;
-    Vector dual;
-    Vector energies;
-    double upper = kInfinity;
-    int64_t reductions = 0;
-  };
-  struct Point {
-    std::vector<double> bandwidths;
-    Vector weights;
-    Vector dual;
-    double bias = 0;
-    double primal = kInfinity;
-    double lower = -kInfinity;
-    double gap = kInfinity;
-  };
-  struct State {
-    std::vector<double> bandwidths;
-    Vector weights;
-    Vector dual;  // where the next SVM starts
-    bool solving = false;
-    double inner_gap = 0.1;
-    double goal = 0;
-    int64_t outer = 0;      // steps of the weights of this list
-    int64_t fruitless = 0;  // SVMs since the gap improved
-    int64_t iterations = 0;
-    LastWeights last;
-    Point best;  // of this list
-    SearchEnd end = SearchEnd::kSearching;
-    int64_t searches = 0;
-    std::optional<StopReason> stop;
-  };
-
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  bool Fits(const IklState& state) const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status Prepare(RunContext& context);
   absl::Status ResolveInterval(RunContext& context);
-  absl::Status Advance(RunContext& context);
+  std::unique_ptr<SmoSolver> MakeSolver() const;
   absl::Status StartSvm(RunContext& context);
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
@@ -104,25 +116,10 @@ class IklLearner : public Learner {
   absl::Status Search(RunContext& context);
   void Admit(double bandwidth);
   bool IsAccurate() const;
-  TrainedPoint MakePoint(const Point& best) const;
-  StepReport Report() const;
-  struct SavedState {
-    State state;
-    std::string solver;  // of the SVM that is being solved; else empty
-  };
-  std::string Serialize() const;
-  // Reads a state; nothing when it is none of this learner.
-  static std::optional<SavedState> ReadSaved(std::string_view bytes);
-  // Whether the state can be one of this problem.
-  bool Fits(const State& state) const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
+  TrainedPoint MakePoint(const IklPoint& best) const;
 
   const IklOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   SmoProblem svm_;
-  State state_;
-  std::string saved_;
-  bool interrupted_ = false;
   // Functions of the problem and of state_.bandwidths and state_.weights.
   BandwidthInterval interval_;
   double first_bandwidth_ = 0;

@@ -35,53 +35,38 @@ constexpr double kMasterGap = 1e-6;
 constexpr double kShareOfViolation = 0.1;
 constexpr double kMasterDecrease = 1e-4;
 constexpr double kLeastDecrease = 1e-12;
-constexpr double kFirstGoal = 0.5;   // of the gap asked for
-constexpr double kGoOnFactor = 0.2;  // of the last goal, when the point missed the one asked for
-constexpr double kLeastGoal = 1e-16;
+constexpr double kShareOfTarget = 0.5;  // the gap of the last solve, of that asked for
 constexpr double kRoundingOfZero = 1e-27;
 constexpr double kRoundingOfSum = 1e-9;
 
 }  // namespace
 
-absl::Status InfiniteFeaturesLearner::Start(const TrainingProblem& problem,
-                                            const WarmStart* warm_start) {
-  MERCER_RETURN_IF_ERROR(CheckTaskRows(problem));
+absl::Status InfiniteFeaturesLearner::Begin(const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(CheckTaskRows(*problem_));
   MERCER_RETURN_IF_ERROR(CheckOptions(options_));
-  MERCER_ASSIGN_OR_RETURN(loss_, MakeChosenLoss(options_, problem.kind));
+  MERCER_ASSIGN_OR_RETURN(loss_, MakeChosenLoss(options_, problem_->kind));
   MERCER_ASSIGN_OR_RETURN(norm_, MakeChosenNorm(options_));
-  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options_, CountInputs(problem.tasks[0])));
+  MERCER_RETURN_IF_ERROR(CheckOptionsFor(options_, CountInputs(problem_->tasks[0])));
   tables_.clear();
-  for (const TaskData& task : problem.tasks) {
+  for (const TaskData& task : problem_->tasks) {
     if (loss_->is_margin_loss()) {
       MERCER_RETURN_IF_ERROR(InTask(task, CheckBothClasses(task.targets, task.costs)));
     }
     tables_.push_back({RowsThatCount(task), nullptr, nullptr});
   }
-  problem_ = &problem;
-  state_ = {};
-  state_.goal = kFirstGoal * problem.relative_gap;
   state_.master_decrease = kMasterDecrease;
   state_.start = MasterPoint::Zero(0, num_outputs());
   family_ = nullptr;
   master_ = nullptr;
-  interrupted_ = false;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
     TakeOver(*warm_start);
   }
-  saved_ = Serialize();
   return absl::OkStatus();
 }
 
-absl::StatusOr<StepReport> InfiniteFeaturesLearner::Step(RunContext& context) {
-  if (interrupted_) {
-    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
-  }
-  interrupted_ = true;
+absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
   MERCER_RETURN_IF_ERROR(Prepare(context));
-  MERCER_RETURN_IF_ERROR(master_ == nullptr ? Begin(context) : Advance(context));
-  interrupted_ = false;
-  saved_ = Serialize();
-  return Report();
+  return master_ == nullptr ? BeginSearch(context) : Work(context);
 }
 
 absl::Status InfiniteFeaturesLearner::Prepare(RunContext& context) {
@@ -164,9 +149,8 @@ absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext
                           context);
 }
 
-// Begins with the features that are taken over from a warm start, if any; else the search at the
-// constant is the first round of the run.
-absl::Status InfiniteFeaturesLearner::Begin(RunContext& context) {
+// With the features that are taken over, if any; else the first round's search is the first of the run.
+absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
   state_.lambdas = ResolveLambdas();
@@ -214,12 +198,10 @@ bool InfiniteFeaturesLearner::LossIsZero() const {
   return master_->evaluation().risk <= kRoundingOfZero * of_targets;
 }
 
-// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution
-// is as good as was asked for.
-absl::Status InfiniteFeaturesLearner::Advance(RunContext& context) {
-  if (state_.end != SearchEnd::kSearching && master_->stop() != MasterStop::kRunning) {
-    state_.stuck = master_->stop() == MasterStop::kPrecision || state_.goal < kLeastGoal;
-    state_.goal *= kGoOnFactor;
+// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
+absl::Status InfiniteFeaturesLearner::Work(RunContext& context) {
+  if (state_.end != SearchEnd::kSearching) {
+    state_.stuck = master_->stop() == MasterStop::kPrecision;
     master_->SetAccuracy(WantedAccuracy());
   }
   const Turns turns = TurnsOf(ChosenMethod(options_));
@@ -262,7 +244,7 @@ double InfiniteFeaturesLearner::SearchOperations(int64_t candidates) const {
 
 MasterAccuracy InfiniteFeaturesLearner::WantedAccuracy() const {
   if (state_.end != SearchEnd::kSearching) {
-    return {state_.goal, 0};
+    return {kShareOfTarget * target_, 0};
   }
   const double gap = ChosenMethod(options_) == MasterMethod::kNewton
                          ? kMasterGap
@@ -384,7 +366,7 @@ absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::ConstantModel(RunContext& 
   InfiniteFeaturesLearner constant(options_, given_family_);
   MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
   MERCER_RETURN_IF_ERROR(constant.Prepare(context));
-  MERCER_RETURN_IF_ERROR(constant.Begin(context));
+  MERCER_RETURN_IF_ERROR(constant.BeginSearch(context));
   return constant.MakePoint();
 }
 

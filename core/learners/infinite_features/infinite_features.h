@@ -27,8 +27,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,7 +37,7 @@
 #include "core/learners/infinite_features/search.h"
 #include "core/solvers/feature_columns.h"
 #include "core/solvers/feature_master.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::infinite_features {
 
@@ -55,41 +53,49 @@ enum class SearchEnd : uint8_t {
   kFixed = 4,       // the features were given in advance
 };
 
-class InfiniteFeaturesLearner : public Learner {
+struct InfiniteFeaturesState {
+  Lambdas lambdas;  // resolved in the first round
+  Lambdas largest;  // at which no candidate of the first round would have entered
+  SearchEnd end = SearchEnd::kSearching;
+  std::vector<ScaledGroup> groups;
+  MasterPoint start;  // before the first step: weights of the groups to begin with
+  int64_t rounds = 0;
+  int64_t empty_rounds = 0;
+  int64_t candidates = 0;
+  int64_t round_iterations = 0;  // of the solver since the last search
+  double best_ratio = 0;         // of the last round: dual norm to lambda
+  // The last group must lower the objective at least to this; a master that does not was solved too loosely.
+  double promised = kInfinity;
+  double master_decrease = 0;  // accuracy of the masters between rounds
+  bool stuck = false;          // no further progress in floating point
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& /*of*/) {
+    visit(self.lambdas, self.largest, UpTo(self.end, SearchEnd::kFixed),
+          Nested(self.groups, NoSizes()), self.rounds, self.empty_rounds, self.candidates,
+          self.round_iterations, self.best_ratio, self.promised, Positive(self.master_decrease),
+          FormerNumber(), self.stuck, self.start.specific, self.start.shared);
+    visit.Require([&] { return self.lambdas.specific > 0 && self.lambdas.shared > 0; });
+  }
+};
+
+class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
  public:
   // `family`: Fourier features to draw from in place of those that the options name; null: those.
   explicit InfiniteFeaturesLearner(const InfiniteFeaturesOptions& options,
                                    std::shared_ptr<const FeatureFamily> family = nullptr)
-      : options_(options), given_family_(std::move(family)) {}
+      : ResumableLearner("infinite_features", /*version=*/2),
+        options_(options),
+        given_family_(std::move(family)) {}
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  struct State {
-    Lambdas lambdas;  // resolved in the first round
-    Lambdas largest;  // at which no candidate of the first round would have entered
-    SearchEnd end = SearchEnd::kSearching;
-    std::vector<ScaledGroup> groups;
-    MasterPoint start;  // before the first step: weights of the groups to begin with
-    int64_t rounds = 0;
-    int64_t empty_rounds = 0;
-    int64_t candidates = 0;
-    int64_t round_iterations = 0;  // of the solver since the last search
-    double best_ratio = 0;         // of the last round: dual norm to lambda
-    // The last group must lower the objective at least to this; a master that does not was solved
-    // too loosely.
-    double promised = kInfinity;
-    double master_decrease = 0;  // accuracy of the masters between rounds
-    double goal = 0;             // relative gap of the last solve
-    bool stuck = false;          // no further progress in floating point
-  };
-
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   void TakeOver(const WarmStart& warm_start);
   absl::Status Prepare(RunContext& context);
   absl::Status PrepareFamily(RunContext& context);
@@ -97,9 +103,9 @@ class InfiniteFeaturesLearner : public Learner {
   MasterProblem MakeMaster(const Lambdas& lambdas) const;
   Lambdas ResolveLambdas() const;
   absl::StatusOr<SearchRound> SearchAtConstant(RunContext& context) const;
-  absl::Status Begin(RunContext& context);
+  absl::Status BeginSearch(RunContext& context);
   MasterPoint StartWeights() const;
-  absl::Status Advance(RunContext& context);
+  absl::Status Work(RunContext& context);
   absl::Status Solve(RunContext& context);
   absl::Status Search(RunContext& context);
   absl::Status Admit(const SearchRound& found, RunContext& context);
@@ -115,10 +121,7 @@ class InfiniteFeaturesLearner : public Learner {
   double SolveOperations() const;
   double SearchOperations(int64_t candidates) const;
   double GainOfGroup(const FoundGroup& found, const Vector& squared_norms) const;
-  StepReport Report() const;
   TrainedPoint MakePoint() const;
-  std::string Serialize() const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   // Rows with the features at them: those of all outputs, or of one of several tasks.
   struct Table {
@@ -137,12 +140,8 @@ class InfiniteFeaturesLearner : public Learner {
 
   const InfiniteFeaturesOptions options_;
   const std::shared_ptr<const FeatureFamily> given_family_;
-  const TrainingProblem* problem_ = nullptr;
   std::shared_ptr<const Loss> loss_;
   BlockNorm norm_;
-  State state_;
-  std::string saved_;  // as of the end of the last whole step
-  bool interrupted_ = false;
   // Functions of the problem, the options and the groups.
   FeatureFamilySpec spec_;
   std::shared_ptr<const FeatureFamily> family_;

@@ -22,6 +22,9 @@ struct ScaledGroup {
   FeatureParameters parameters;
   Matrix means;
   Matrix scales;
+
+  // The means follow from the parameters.
+  static void VisitFields(auto& visit, auto& self) { visit(self.parameters, self.scales); }
 };
 
 struct SearchProblem {
@@ -38,6 +41,8 @@ struct SearchProblem {
 struct Lambdas {
   double specific = kInfinity;
   double shared = kInfinity;
+
+  static void VisitFields(auto& visit, auto& self) { visit(self.specific, self.shared); }
 };
 
 // A candidate and the dual norms of the products of its scaled columns with the slopes, divided by

@@ -1,26 +1,13 @@
 // What an interrupted run needs to go on with the same bits, and what it hands out.
-#include <cmath>
 #include <utility>
 
-#include "core/base/bytes.h"
 #include "core/base/status_macros.h"
-#include "core/base/step_count.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/training/feature_term.h"
 
 namespace mercer::infinite_features {
 namespace {
-
-constexpr uint64_t kStateVersion = 2;
-
-bool IsPositive(double value) { return value > 0 && std::isfinite(value); }
-
-// The means are not written: they follow from the parameters.
-void WriteGroup(const ScaledGroup& group, ByteWriter& writer) {
-  writer.WriteDoubles(group.parameters);
-  writer.WriteMatrix(group.scales);
-}
 
 bool StartFits(const MasterPoint& start, Index columns, Index outputs) {
   return start.specific.rows() == columns && start.specific.cols() == outputs &&
@@ -61,90 +48,32 @@ Matrix DualOfAllRows(const TaskData& task, const Matrix& slopes) {
 
 }  // namespace
 
-std::string InfiniteFeaturesLearner::Serialize() const {
-  ByteWriter writer;
-  writer.WriteUint64(kStateVersion);
-  for (const Lambdas& lambdas : {state_.lambdas, state_.largest}) {
-    writer.WriteDouble(lambdas.specific);
-    writer.WriteDouble(lambdas.shared);
-  }
-  writer.WriteUint8(static_cast<uint8_t>(state_.end));
-  writer.WriteUint64(state_.groups.size());
-  for (const ScaledGroup& group : state_.groups) {
-    WriteGroup(group, writer);
-  }
-  for (const int64_t count :
-       {state_.rounds, state_.empty_rounds, state_.candidates, state_.round_iterations}) {
-    writer.WriteInt64(count);
-  }
-  for (const double value :
-       {state_.best_ratio, state_.promised, state_.master_decrease, state_.goal}) {
-    writer.WriteDouble(value);
-  }
-  writer.WriteBool(state_.stuck);
-  writer.WriteMatrix(state_.start.specific);
-  writer.WriteVector(state_.start.shared);
+void InfiniteFeaturesLearner::SaveParts(ByteWriter& writer) const {
   writer.WriteBool(master_ != nullptr);
   writer.WriteString(master_ != nullptr ? master_->SaveState() : std::string());
-  return std::move(writer).Take();
 }
 
-absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunContext& context) {
-  const absl::Status damaged =
-      absl::DataLossError("not a state of infinite_features for this problem");
-  ByteReader reader(bytes);
-  const bool known = reader.ReadUint64() == kStateVersion;
-  State state;
-  for (Lambdas* lambdas : {&state.lambdas, &state.largest}) {
-    lambdas->specific = reader.ReadDouble();
-    lambdas->shared = reader.ReadDouble();
-  }
-  const uint8_t end = reader.ReadUint8();
-  const uint64_t num_groups = reader.ReadUint64();
-  for (uint64_t g = 0; g < num_groups && reader.ok(); ++g) {
-    ScaledGroup& group = state.groups.emplace_back();
-    group.parameters = reader.ReadDoubles();
-    group.scales = reader.ReadMatrix();
-  }
-  state.rounds = reader.ReadInt64();
-  state.empty_rounds = reader.ReadInt64();
-  state.candidates = reader.ReadInt64();
-  state.round_iterations = reader.ReadInt64();
-  state.best_ratio = reader.ReadDouble();
-  state.promised = reader.ReadDouble();
-  state.master_decrease = reader.ReadDouble();
-  state.goal = reader.ReadDouble();
-  state.stuck = reader.ReadBool();
-  state.start = MasterPoint::Zero(0, num_outputs());
-  state.start.specific = reader.ReadMatrix();
-  state.start.shared = reader.ReadVector();
+absl::Status InfiniteFeaturesLearner::LoadParts(ByteReader& reader, RunContext& context) {
   const bool begun = reader.ReadBool();
-  const std::string master_state = reader.ReadString();
-  if (!known || !reader.AtEnd() || end > static_cast<uint8_t>(SearchEnd::kFixed) ||
-      !IsStepCount(state.rounds) || !IsStepCount(state.empty_rounds) ||
-      !IsStepCount(state.candidates) || !IsStepCount(state.round_iterations) ||
-      !IsPositive(state.master_decrease) || !IsPositive(state.goal) ||
-      !(state.lambdas.specific > 0) || !(state.lambdas.shared > 0)) {
-    return damaged;
-  }
-  state.end = static_cast<SearchEnd>(end);
-  state_ = std::move(state);
+  const std::string of_master = reader.ReadString();
+  state_.start.bias = Vector::Zero(num_outputs());
   master_ = nullptr;
   for (Table& table : tables_) {
     table.columns = nullptr;
   }
-  if (!begun && num_groups == 0) {
+  if (!begun && state_.groups.empty()) {
     return absl::OkStatus();
   }
   MERCER_RETURN_IF_ERROR(PrepareFamily(context));
   for (const ScaledGroup& group : state_.groups) {
     if (!GroupFits(group, *family_, tables_.size())) {
-      return damaged;
+      return NotAState();
     }
   }
-  const Index columns = begun ? 0 : static_cast<Index>(num_groups) * family_->columns_per_group();
+  const Index columns =
+      begun ? 0 : static_cast<Index>(state_.groups.size()) * family_->columns_per_group();
   if (!StartFits(state_.start, columns, num_outputs())) {
-    return damaged;
+    return NotAState();
   }
   if (!begun) {
     return absl::OkStatus();
@@ -152,19 +81,9 @@ absl::Status InfiniteFeaturesLearner::Deserialize(std::string_view bytes, RunCon
   MERCER_RETURN_IF_ERROR(BuildColumns(context));
   std::unique_ptr<MasterSolver> master = MakeMasterSolver(ChosenMethod(options_));
   master->SetAccuracy(WantedAccuracy());
-  const absl::Status restored =
-      master->RestoreState(MakeMaster(state_.lambdas), master_state, context);
-  if (restored.ok()) {
-    master_ = std::move(master);
-  }
-  return absl::IsInvalidArgument(restored) ? damaged : restored;
-}
-
-absl::Status InfiniteFeaturesLearner::RestoreState(const TrainingProblem& problem,
-                                                   std::string_view state, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
-  MERCER_RETURN_IF_ERROR(Deserialize(state, context));
-  saved_ = std::string(state);
+  MERCER_RETURN_IF_ERROR(
+      OfPart(master->RestoreState(MakeMaster(state_.lambdas), of_master, context)));
+  master_ = std::move(master);
   return absl::OkStatus();
 }
 

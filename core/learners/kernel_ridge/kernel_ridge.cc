@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 
 #include "core/base/byte_count.h"
-#include "core/base/bytes.h"
 #include "core/base/errors.h"
 #include "core/base/status_macros.h"
 #include "core/kernels/kernel_family.h"
@@ -17,51 +16,42 @@
 #include "core/learners/kernel_ridge/verify.h"
 #include "core/solvers/ridge.h"
 #include "core/training/learner_entry.h"
+#include "core/training/resumable_learner.h"
 #include "core/training/single_task.h"
 
 namespace mercer::kernel_ridge {
 namespace {
 
-// The state: nothing until solved, then the whole solution.
 struct Solution {
   Vector dual;
   double bias = 0;
   double primal = kInfinity;
   double lower = -kInfinity;
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(Sized(self.dual, of.rows), self.bias, self.primal, self.lower);
+  }
 };
 
-class KernelRidgeLearner : public Learner {
+struct KernelRidgeState {
+  std::optional<Solution> solution;  // none until solved, then the whole of it
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(Nested(self.solution, of));
+  }
+};
+
+class KernelRidgeLearner : public ResumableLearner<KernelRidgeState> {
  public:
-  explicit KernelRidgeLearner(const KernelRidgeOptions& options) : options_(options) {}
-
-  // A warm start is of no use: the solution is direct.
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* /*warm_start*/) override {
-    MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
-    problem_ = &problem;
-    kernel_ = nullptr;
-    family_ = nullptr;
-    solution_.reset();
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
-    if (kernel_ == nullptr) {
-      MERCER_RETURN_IF_ERROR(Prepare(context));
-      if (!solution_.has_value()) {
-        return Report();
-      }
-    }
-    if (!solution_.has_value()) {
-      MERCER_RETURN_IF_ERROR(Solve(context));
-    }
-    return Report();
-  }
+  explicit KernelRidgeLearner(const KernelRidgeOptions& options)
+      : ResumableLearner("kernel_ridge", /*version=*/0), options_(options) {}
 
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& /*context*/) const override {
-    if (!solution_.has_value() || family_ == nullptr) {
+    if (!state_.solution.has_value() || family_ == nullptr) {
       return absl::FailedPreconditionError("the system has not been solved yet");
     }
-    return MakeKernelSumPoint(*problem_, family_->scales(), solution_->dual, solution_->bias);
+    return MakeKernelSumPoint(*problem_, family_->scales(), state_.solution->dual,
+                              state_.solution->bias);
   }
 
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& /*context*/) override {
@@ -72,41 +62,25 @@ class KernelRidgeLearner : public Learner {
     return MakeConstantPoint(*problem_, ones, mean);
   }
 
-  std::string SaveState() const override {
-    ByteWriter writer;
-    writer.WriteBool(solution_.has_value());
-    if (solution_.has_value()) {
-      writer.WriteVector(solution_->dual);
-      for (const double value : {solution_->bias, solution_->primal, solution_->lower}) {
-        writer.WriteDouble(value);
-      }
-    }
-    return std::move(writer).Take();
-  }
-
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override {
-    MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
-    ByteReader reader(state);
-    std::optional<Solution> solution;
-    if (reader.ReadBool()) {
-      solution.emplace();
-      solution->dual = reader.ReadVector();
-      for (double* value : {&solution->bias, &solution->primal, &solution->lower}) {
-        *value = reader.ReadDouble();
-      }
-    }
-    if (!reader.AtEnd() ||
-        (solution.has_value() &&
-         solution->dual.size() != static_cast<Index>(problem.tasks[0].rows.size()))) {
-      return absl::DataLossError("not a state of kernel_ridge for this problem");
-    }
-    MERCER_RETURN_IF_ERROR(Prepare(context));
-    solution_ = std::move(solution);
-    return absl::OkStatus();
-  }
-
  private:
+  // A warm start would not help: the solution is direct.
+  absl::Status Begin(const WarmStart* /*warm_start*/) override {
+    kernel_ = nullptr;
+    family_ = nullptr;
+    return CheckSingleTask(*problem_);
+  }
+
+  absl::Status Advance(RunContext& context) override {
+    if (kernel_ == nullptr) {
+      return Prepare(context);
+    }
+    return state_.solution.has_value() ? absl::OkStatus() : Solve(context);
+  }
+
+  absl::Status LoadParts(ByteReader& /*reader*/, RunContext& context) override {
+    return kernel_ == nullptr ? Prepare(context) : absl::OkStatus();
+  }
+
   absl::Status Prepare(RunContext& context) {
     const TaskData& task = problem_->tasks[0];
     context.ReportStage("kernels");
@@ -136,8 +110,8 @@ class KernelRidgeLearner : public Learner {
     MERCER_RETURN_IF_ERROR(solved.status());
     MERCER_RETURN_IF_ERROR(CheckKernel(*solved, context));
     const SvmCertificate& certificate = solved->certificates[0];
-    solution_ = Solution{solved->dual.col(0), solved->bias(0), lambda * certificate.unscaled_primal,
-                         lambda * certificate.dual};
+    state_.solution = Solution{solved->dual.col(0), solved->bias(0),
+                               lambda * certificate.unscaled_primal, lambda * certificate.dual};
     return absl::OkStatus();
   }
 
@@ -161,33 +135,31 @@ class KernelRidgeLearner : public Learner {
     return CheckSquaredNorms(*problem_, solved.dual, squared_norms, largest);
   }
 
-  StepReport Report() const {
+  StepReport Report() const override {
     StepReport report;
-    report.stage = solution_.has_value() ? "solve" : "kernels";
+    report.stage = state_.solution.has_value() ? "solve" : "kernels";
     report.active_kernels = static_cast<Index>(problem_->kernels.size());
-    if (!solution_.has_value()) {
+    if (!state_.solution.has_value()) {
       return report;
     }
     report.fraction = 1;
-    report.primal = solution_->primal;
-    report.dual = solution_->lower;
+    report.primal = state_.solution->primal;
+    report.dual = state_.solution->lower;
     report.accuracy = RelativeGap(report.primal, report.dual);
-    report.support_vectors = (solution_->dual.array() != 0).count();
+    report.support_vectors = (state_.solution->dual.array() != 0).count();
     report.inner_iterations = 1;
     report.has_model = true;
-    if (report.primal <= 1e-300 || solution_->dual.isZero(0)) {
+    if (report.primal <= 1e-300 || state_.solution->dual.isZero(0)) {
       report.stop = StopReason::kObjectiveZero;
-    } else if (report.accuracy > problem_->relative_gap) {
+    } else if (report.accuracy > target_) {
       report.stop = StopReason::kNumericalLimit;  // a direct solution does not get better
     }
     return report;
   }
 
   const KernelRidgeOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   std::unique_ptr<KernelFamily> family_;
   std::unique_ptr<KernelOperator> kernel_;
-  std::optional<Solution> solution_;
 };
 
 // The learner's kernels with the factor of the system, and then with those of the verifier, and

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/bytes.h"
 #include "core/base/status_macros.h"
-#include "core/base/step_count.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/lp_weights.h"
 #include "core/solvers/mkl_bounds.h"
@@ -15,70 +13,57 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr uint64_t kInterleavedStateVersion = 2;     // since factors have other bits
 constexpr double kInterleavedSliceOperations = 4e9;  // about 0.2 s of matrix products on one core
 constexpr double kInterleavedGapShare = 0.1;         // of the gap asked for: that of fixed weights
 constexpr int64_t kMaxFruitlessPoints = 300;
 
 }  // namespace
 
-absl::Status InterleavedLpMklLearner::Start(const TrainingProblem& problem,
-                                            const WarmStart* warm_start) {
-  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
-  problem_ = &problem;
+absl::Status InterleavedLpMklLearner::Begin(const WarmStart* warm_start) {
+  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
-  state_ = {};
-  state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
-  state_.start = CarriedDual(problem, warm_start);
-  state_.goal = problem.relative_gap;
+  state_.weights = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
+  state_.start = CarriedDual(*problem_, warm_start);
   kernels_ = {};
   work_ = {};
-  interrupted_ = false;
-  saved_ = Serialize();
   return absl::OkStatus();
 }
 
-double InterleavedLpMklLearner::InnerGap() const { return kInterleavedGapShare * state_.goal; }
+double InterleavedLpMklLearner::InnerGap() const { return kInterleavedGapShare * target_; }
 
 absl::StatusOr<std::unique_ptr<KernelOperator>> InterleavedLpMklLearner::Combine(
     const Vector& weights, RunContext& context) const {
   return kernels_.family->CombineForSearch(weights, context);
 }
 
-absl::Status InterleavedLpMklLearner::Prepare(RunContext& context) {
+absl::StatusOr<InterleavedLpMklLearner::Work> InterleavedLpMklLearner::MakeWork(
+    RunContext& context) {
   if (kernels_.family == nullptr) {
     MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
   }
-  if (work_.solver == nullptr) {
-    Work work;
-    MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
-    work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
-    SvmWarmStart start;
-    start.dual = state_.start;
-    MERCER_RETURN_IF_ERROR(work.solver->Start(svm_, start, context));
-    work_ = std::move(work);
-    MERCER_RETURN_IF_ERROR(Certify(context));
-  }
-  return absl::OkStatus();
+  Work work;
+  MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
+  work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
+  return work;
 }
 
-absl::StatusOr<StepReport> InterleavedLpMklLearner::Step(RunContext& context) {
-  if (interrupted_) {
-    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
+absl::Status InterleavedLpMklLearner::Prepare(RunContext& context) {
+  if (work_.solver != nullptr) {
+    work_.solver->set_relative_gap(InnerGap());
+    return absl::OkStatus();
   }
-  interrupted_ = true;
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (!state_.stop.has_value()) {
-    MERCER_RETURN_IF_ERROR(Advance(context));
-  }
-  interrupted_ = false;
-  saved_ = Serialize();
-  return Report();
+  MERCER_ASSIGN_OR_RETURN(Work work, MakeWork(context));
+  SvmWarmStart start;
+  start.dual = state_.start;
+  MERCER_RETURN_IF_ERROR(work.solver->Start(svm_, start, context));
+  work_ = std::move(work);
+  return Certify(context);
 }
 
 absl::Status InterleavedLpMklLearner::Advance(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
   for (double work = 0; work < kInterleavedSliceOperations && !state_.stop.has_value();) {
     if (!work_.solver->done()) {
       work += work_.solver->NextCost();
@@ -88,10 +73,7 @@ absl::Status InterleavedLpMklLearner::Advance(RunContext& context) {
     if (work_.solver->done()) {
       MERCER_RETURN_IF_ERROR(Certify(context));
     }
-    const bool reached = state_.best.gap <= state_.goal;
-    if (reached) {
-      state_.goal = 0.3 * std::max(state_.best.gap, 0.0);  // should the run go on
-    }
+    const bool reached = state_.best.gap <= target_;
     MERCER_RETURN_IF_ERROR(MoveWeights(context));
     // A change of the weights costs the combination of all kernels.
     const auto rank = static_cast<double>(kernels_.low_rank->joint_rank());
@@ -116,7 +98,7 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
       BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, dual,
                   energies.col(0).cwiseMax(0.0), scores.col(0)},
                  context));
-  Best& best = state_.best;
+  BestPoint& best = state_.best;
   best.primal = std::min(best.primal, bounds.primal);
   best.lower = std::max(best.lower, bounds.dual);
   state_.fruitless += work_.solver->done() ? 1 : 0;
@@ -188,7 +170,7 @@ absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::CurrentModel(RunContext& c
   if (!std::isfinite(state_.best.gap)) {
     return absl::FailedPreconditionError("no point has been certified yet");
   }
-  const Best& best = state_.best;
+  const BestPoint& best = state_.best;
   return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
 }
 
@@ -197,83 +179,21 @@ absl::StatusOr<TrainedPoint> InterleavedLpMklLearner::ConstantModel(RunContext& 
                                 context);
 }
 
-std::string InterleavedLpMklLearner::Serialize() const {
-  ByteWriter writer;
-  writer.WriteUint64(kInterleavedStateVersion);
-  for (const Vector* vector :
-       {&state_.weights, &state_.start, &state_.best.weights, &state_.best.dual}) {
-    writer.WriteVector(*vector);
-  }
-  for (const double value :
-       {state_.goal, state_.best.bias, state_.best.gap, state_.best.primal, state_.best.lower}) {
-    writer.WriteDouble(value);
-  }
-  writer.WriteInt64(state_.iterations);
-  writer.WriteInt64(state_.fruitless);
-  writer.WriteBool(state_.stop.has_value());
-  writer.WriteUint8(static_cast<uint8_t>(state_.stop.value_or(StopReason::kConverged)));
+void InterleavedLpMklLearner::SaveParts(ByteWriter& writer) const {
   writer.WriteBool(work_.solver != nullptr);
   writer.WriteString(work_.solver != nullptr ? work_.solver->SaveState() : std::string());
-  return std::move(writer).Take();
 }
 
-absl::Status InterleavedLpMklLearner::Deserialize(std::string_view bytes, RunContext& context) {
-  const absl::Status damaged = absl::DataLossError("not a state of lp_mkl for this problem");
-  ByteReader reader(bytes);
-  State state;
-  const bool known = reader.ReadUint64() == kInterleavedStateVersion;
-  for (Vector* vector : {&state.weights, &state.start, &state.best.weights, &state.best.dual}) {
-    *vector = reader.ReadVector();
-  }
-  for (double* value :
-       {&state.goal, &state.best.bias, &state.best.gap, &state.best.primal, &state.best.lower}) {
-    *value = reader.ReadDouble();
-  }
-  state.iterations = reader.ReadInt64();
-  state.fruitless = reader.ReadInt64();
-  const bool stopped = reader.ReadBool();
-  const uint8_t reason = reader.ReadUint8();
+absl::Status InterleavedLpMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
   const bool started = reader.ReadBool();
   const std::string of_solver = reader.ReadString();
-  const auto kernels = static_cast<Index>(problem_->kernels.size());
-  const Index rows = svm_.targets.size();
-  const bool has_best = state.best.weights.size() == kernels && state.best.dual.size() == rows;
-  if (!known || !reader.AtEnd() || state.weights.size() != kernels ||
-      !(state.start.size() == 0 || state.start.size() == rows) ||
-      !(has_best || (state.best.weights.size() == 0 && state.best.dual.size() == 0)) ||
-      (std::isfinite(state.best.gap) && !has_best) || !(state.goal >= 0) ||
-      !IsStepCount(state.iterations) || !IsStepCount(state.fruitless) ||
-      !state.weights.allFinite() || !(state.weights.minCoeff() >= 0) ||
-      reason > static_cast<uint8_t>(StopReason::kObjectiveZero)) {
-    return damaged;
-  }
-  if (stopped) {
-    state.stop = static_cast<StopReason>(reason);
-  }
-  state_ = std::move(state);
   work_ = {};
-  if (started) {
-    if (kernels_.family == nullptr) {
-      MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
-    }
-    Work work;
-    MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
-    work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
-    if (!work.solver->RestoreState(svm_, of_solver).ok()) {
-      return damaged;
-    }
-    work_ = std::move(work);
+  if (!started) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
-
-absl::Status InterleavedLpMklLearner::RestoreState(const TrainingProblem& problem,
-                                                   std::string_view state, RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
-  interrupted_ = true;  // a restore that is cut short is no state to go on from
-  MERCER_RETURN_IF_ERROR(Deserialize(state, context));
-  interrupted_ = false;
-  saved_ = std::string(state);
+  MERCER_ASSIGN_OR_RETURN(Work work, MakeWork(context));
+  MERCER_RETURN_IF_ERROR(OfPart(work.solver->RestoreState(svm_, of_solver)));
+  work_ = std::move(work);
   return absl::OkStatus();
 }
 

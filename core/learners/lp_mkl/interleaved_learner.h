@@ -16,71 +16,66 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 
+#include "core/learners/lp_mkl/best_point.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/factor_svm.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 
-class InterleavedLpMklLearner : public Learner {
- public:
-  explicit InterleavedLpMklLearner(const LpMklOptions& options) : options_(options) {}
+struct InterleavedState {
+  Vector weights;
+  Vector start;  // the dual to begin with; empty: zero
+  int64_t iterations = 0;
+  int64_t fruitless = 0;  // certified points since the gap improved
+  BestPoint best;
+  std::optional<StopReason> stop;
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(Sized(self.weights, of.kernels), SizedOrEmpty(self.start, of.rows));
+    self.best.VisitArrays(visit, self.best, of);
+    visit(FormerNumber());
+    self.best.VisitNumbers(visit, self.best);
+    visit(self.iterations, self.fruitless, UpTo(self.stop, StopReason::kObjectiveZero));
+    visit.Require([&] { return self.weights.allFinite() && self.weights.minCoeff() >= 0; });
+  }
+};
+
+class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
+ public:
+  // Version 2 since factors have other bits.
+  explicit InterleavedLpMklLearner(const LpMklOptions& options)
+      : ResumableLearner("lp_mkl", /*version=*/2), options_(options) {}
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  struct Best {
-    Vector weights;
-    Vector dual;
-    double bias = 0;
-    double gap = kInfinity;     // relative, of this very point
-    double primal = kInfinity;  // best bounds of all points
-    double lower = -kInfinity;
-  };
-  struct State {
-    Vector weights;
-    Vector start;     // the dual to begin with; empty: zero
-    double goal = 0;  // relative gap of the whole problem to work for
-    int64_t iterations = 0;
-    int64_t fruitless = 0;  // certified points since the gap improved
-    Best best;
-    std::optional<StopReason> stop;
-  };
   // A kernel of some weights, and the solver that works on it.
   struct Work {
     std::unique_ptr<KernelOperator> kernel;
     std::unique_ptr<FactorSvmSolver> solver;
   };
 
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status Prepare(RunContext& context);
-  absl::Status Advance(RunContext& context);
+  absl::StatusOr<Work> MakeWork(RunContext& context);
   absl::StatusOr<std::unique_ptr<KernelOperator>> Combine(const Vector& weights,
                                                           RunContext& context) const;
   double InnerGap() const;
   absl::Status Certify(RunContext& context);
   absl::Status MoveWeights(RunContext& context);
-  StepReport Report() const;
-  std::string Serialize() const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   const LpMklOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   SvmProblem svm_;
   LpMklKernels kernels_;  // made by the first step
-  State state_;
-  Work work_;          // of state_.weights; empty before the first step
-  std::string saved_;  // as of the end of the last whole step
-  bool interrupted_ = false;
+  Work work_;             // of state_.weights; empty before the first step
 };
 
 }  // namespace mercer::lp_mkl

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/bytes.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/training/single_task.h"
@@ -12,7 +11,6 @@
 namespace mercer::lp_mkl {
 namespace {
 
-constexpr uint64_t kJointStateVersion = 1;
 constexpr double kJointSliceOperations = 4e8;  // bound by memory, about 0.2 s
 constexpr double kPassesPerIteration = 8;      // over n x m numbers
 
@@ -42,33 +40,21 @@ ByteCount JointSolverBytes(const LpMklOptions& options, const ProblemShape& shap
   return SmoMklSolver::Bytes(shape.rows, shape.kernels, SolverOptions(options, shape.relative_gap));
 }
 
-absl::Status JointLpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
-  problem_ = &problem;
+absl::Status JointLpMklLearner::Begin(const WarmStart* warm_start) {
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
-  start_ = CarriedDual(problem, warm_start);
-  goal_ = problem.relative_gap;
+  state_.start = CarriedDual(*problem_, warm_start);
   kernels_ = {};
   solver_ = nullptr;
-  saved_ = Serialize();
   return absl::OkStatus();
 }
 
-std::unique_ptr<SmoMklSolver> JointLpMklLearner::MakeSolver() const {
-  return std::make_unique<SmoMklSolver>(*kernels_.family, SolverOptions(options_, goal_));
-}
-
-absl::Status JointLpMklLearner::Prepare(RunContext& context) {
+absl::StatusOr<std::unique_ptr<SmoMklSolver>> JointLpMklLearner::MakeSolver(RunContext& context) {
   if (kernels_.family == nullptr) {
     MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
   }
-  if (solver_ == nullptr) {
-    std::unique_ptr<SmoMklSolver> solver = MakeSolver();
-    MERCER_RETURN_IF_ERROR(solver->Start(svm_, start_, context));
-    solver_ = std::move(solver);
-  }
-  return absl::OkStatus();
+  return std::make_unique<SmoMklSolver>(*kernels_.family, SolverOptions(options_, target_));
 }
 
 int64_t JointLpMklLearner::SliceIterations() const {
@@ -78,19 +64,18 @@ int64_t JointLpMklLearner::SliceIterations() const {
       1, static_cast<int64_t>(kJointSliceOperations / (kPassesPerIteration * numbers)));
 }
 
-absl::StatusOr<StepReport> JointLpMklLearner::Step(RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  const bool reached = solver_->stop() == SmoMklStop::kRelativeGap;
-  if (reached && !ReasonOf(*solver_).has_value()) {  // the run goes on
-    goal_ = 0.3 * std::clamp(solver_->best().certificate.RelativeGap(), 0.0, goal_);
-    solver_->set_relative_gap(goal_);
+absl::Status JointLpMklLearner::Advance(RunContext& context) {
+  if (solver_ == nullptr) {
+    MERCER_ASSIGN_OR_RETURN(std::unique_ptr<SmoMklSolver> solver, MakeSolver(context));
+    MERCER_RETURN_IF_ERROR(solver->Start(svm_, state_.start, context));
+    solver_ = std::move(solver);
   }
-  // A step goes on to the end of its slice, also of one that a step before was cut short in, so
-  // that slices do not depend on interruptions.
+  if (!ReasonOf(*solver_).has_value()) {
+    solver_->set_relative_gap(target_);
+  }
+  // Slices end at the same iterations whatever accuracy a step before was asked for.
   const int64_t slice = SliceIterations();
-  MERCER_RETURN_IF_ERROR(solver_->Step(slice - solver_->iterations() % slice, context));
-  saved_ = Serialize();
-  return Report();
+  return solver_->Step(slice - solver_->iterations() % slice, context);
 }
 
 StepReport JointLpMklLearner::Report() const {
@@ -122,40 +107,21 @@ absl::StatusOr<TrainedPoint> JointLpMklLearner::ConstantModel(RunContext& contex
                                 context);
 }
 
-std::string JointLpMklLearner::Serialize() const {
-  ByteWriter writer;
-  writer.WriteUint64(kJointStateVersion);
-  writer.WriteVector(start_);
-  writer.WriteDouble(goal_);
+void JointLpMklLearner::SaveParts(ByteWriter& writer) const {
   writer.WriteBool(solver_ != nullptr);
   writer.WriteString(solver_ != nullptr ? solver_->SaveState() : std::string());
-  return std::move(writer).Take();
 }
 
-absl::Status JointLpMklLearner::RestoreState(const TrainingProblem& problem, std::string_view state,
-                                             RunContext& context) {
-  const absl::Status damaged = absl::DataLossError("not a state of lp_mkl for this problem");
-  MERCER_RETURN_IF_ERROR(Start(problem, nullptr));
-  ByteReader reader(state);
-  const bool known = reader.ReadUint64() == kJointStateVersion;
-  start_ = reader.ReadVector();
-  goal_ = reader.ReadDouble();
+absl::Status JointLpMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
   const bool started = reader.ReadBool();
   const std::string of_solver = reader.ReadString();
-  const bool fits = start_.size() == 0 || start_.size() == svm_.targets.size();
-  if (!known || !reader.AtEnd() || !fits || !(goal_ >= 0) || (!started && !of_solver.empty())) {
-    return damaged;
+  solver_ = nullptr;
+  if (!started) {
+    return of_solver.empty() ? absl::OkStatus() : NotAState();
   }
-  if (started) {
-    MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
-    std::unique_ptr<SmoMklSolver> solver = MakeSolver();
-    const absl::Status restored = solver->RestoreState(svm_, of_solver, context);
-    if (!restored.ok()) {
-      return absl::IsInvalidArgument(restored) ? damaged : restored;
-    }
-    solver_ = std::move(solver);
-  }
-  saved_ = std::string(state);
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<SmoMklSolver> solver, MakeSolver(context));
+  MERCER_RETURN_IF_ERROR(OfPart(solver->RestoreState(svm_, of_solver, context)));
+  solver_ = std::move(solver);
   return absl::OkStatus();
 }
 

@@ -10,48 +10,47 @@
 #pragma once
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "core/base/byte_count.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/smo_mkl.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 
 // Upper bound on what the solver adds to the families of learner and verifier.
 ByteCount JointSolverBytes(const LpMklOptions& options, const ProblemShape& shape);
 
-class JointLpMklLearner : public Learner {
- public:
-  explicit JointLpMklLearner(const LpMklOptions& options) : options_(options) {}
+struct JointState {
+  Vector start;  // the dual to begin with; empty: zero
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(SizedOrEmpty(self.start, of.rows), FormerNumber());
+  }
+};
+
+class JointLpMklLearner : public ResumableLearner<JointState> {
+ public:
+  explicit JointLpMklLearner(const LpMklOptions& options)
+      : ResumableLearner("lp_mkl", /*version=*/1), options_(options) {}
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  std::unique_ptr<SmoMklSolver> MakeSolver() const;
-  absl::Status Prepare(RunContext& context);
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
+  absl::StatusOr<std::unique_ptr<SmoMklSolver>> MakeSolver(RunContext& context);
   int64_t SliceIterations() const;
-  StepReport Report() const;
-  std::string Serialize() const;
 
   const LpMklOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   SvmProblem svm_;
   LpMklKernels kernels_;                  // made by the first step
-  Vector start_;                          // the dual to begin with; empty: zero
-  double goal_ = 0;                       // relative gap to work for
   std::unique_ptr<SmoMklSolver> solver_;  // null before the first step
-  std::string saved_;                     // as of the end of the last whole step
 };
 
 }  // namespace mercer::lp_mkl

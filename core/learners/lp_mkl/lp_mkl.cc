@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/bytes.h"
 #include "core/base/status_macros.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/dual_ray.h"
@@ -32,27 +31,27 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 
 }  // namespace
 
-absl::Status LpMklLearner::Start(const TrainingProblem& problem, const WarmStart* warm_start) {
+// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have other bits.
+LpMklLearner::LpMklLearner(const LpMklOptions& options)
+    : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 4 : 3),
+      options_(options) {}
+
+absl::Status LpMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckInnerSolver(options_));
-  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem.kernels));
-  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem.kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(problem, std::move(loss), options_.C));
-  problem_ = &problem;
+  MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
+  MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
+  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
   svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
-  state_ = {};
-  state_.weights = UniformWeights(static_cast<Index>(problem.kernels.size()), options_.p);
+  state_.weights = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
   state_.dual = Vector::Zero(svm_.targets.size());
-  state_.goal = problem.relative_gap;
   state_.newton_from = kOverRelaxedSteps;
-  state_.inner_gap = HasFixedWeights() ? 0.5 * state_.goal : kFirstInnerGap;
+  state_.inner_gap = HasFixedWeights() ? 0.5 * target_ : kFirstInnerGap;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
     ReadWarmStart(*warm_start);
   }
   inner_ = std::make_unique<InnerSolver>(options_.inner_solver, svm_);
   kernels_ = {};
   kernel_ = nullptr;
-  interrupted_ = false;
-  saved_ = Serialize();
   return absl::OkStatus();
 }
 
@@ -80,20 +79,6 @@ bool LpMklLearner::HasFixedWeights() const {
   return std::isinf(options_.p) || problem_->kernels.size() == 1;
 }
 
-absl::StatusOr<StepReport> LpMklLearner::Step(RunContext& context) {
-  if (interrupted_) {
-    MERCER_RETURN_IF_ERROR(Deserialize(saved_, context));
-  }
-  interrupted_ = true;
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (!state_.stop.has_value()) {
-    MERCER_RETURN_IF_ERROR(Advance(context));
-  }
-  interrupted_ = false;
-  saved_ = Serialize();
-  return Report();
-}
-
 // Kernels are functions of problem and weights, so they are no part of the state.
 absl::Status LpMklLearner::Prepare(RunContext& context) {
   if (kernels_.family == nullptr) {
@@ -108,6 +93,10 @@ absl::Status LpMklLearner::Prepare(RunContext& context) {
 }
 
 absl::Status LpMklLearner::Advance(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (state_.stop.has_value()) {
+    return absl::OkStatus();
+  }
   if (!state_.solving) {
     MERCER_RETURN_IF_ERROR(
         inner_->Start(*kernel_, state_.dual, Vector(), state_.inner_gap, context));
@@ -143,9 +132,6 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
     state_.stop = StopReason::kNumericalLimit;
     return absl::OkStatus();
   }
-  if (state_.best.gap <= state_.goal) {
-    state_.goal = 0.3 * state_.best.gap;  // should the run go on
-  }
   const bool worse = inner_->certificate().dual > state_.last.upper * (1.0 + 1e-12);
   if (worse) {
     return RetreatWeights(context);
@@ -154,7 +140,7 @@ absl::Status LpMklLearner::FinishSvm(RunContext& context) {
 }
 
 void LpMklLearner::Remember(const PointBounds& bounds) {
-  Best& best = state_.best;
+  BestPoint& best = state_.best;
   best.primal = std::min(best.primal, bounds.primal);
   best.lower = std::max(best.lower, bounds.dual);
   ++state_.fruitless;
@@ -216,18 +202,18 @@ absl::Status LpMklLearner::RescaleDual(const RunContext& context) {
 double LpMklLearner::NextInnerGap(double gap) const {
   if (svm_.loss->is_piecewise_linear()) {
     return std::max(std::min(state_.inner_gap, kInnerGapShare * gap),
-                    kLeastInnerGapShare * state_.goal);
+                    kLeastInnerGapShare * target_);
   }
   return std::max({std::min(state_.inner_gap, kInnerGapShare * gap * gap),
-                   kInnerGapShare * state_.goal * state_.goal, kLeastCurvedGap});
+                   kInnerGapShare * target_ * target_, kLeastCurvedGap});
 }
 
 absl::Status LpMklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
   const double weight_gap = bounds.weight_gap / std::max(std::abs(bounds.primal), 1e-300);
   const double gap = bounds.RelativeGap();
-  const double least = kLeastInnerGapShare * state_.goal;
-  if (HasFixedWeights() || weight_gap <= 0.1 * state_.goal) {
-    state_.inner_gap = std::max(std::min(0.5 * state_.goal, 0.5 * state_.inner_gap), least);
+  const double least = kLeastInnerGapShare * target_;
+  if (HasFixedWeights() || weight_gap <= 0.1 * target_) {
+    state_.inner_gap = std::max(std::min(0.5 * target_, 0.5 * state_.inner_gap), least);
     return absl::OkStatus();
   }
   state_.inner_gap = NextInnerGap(std::min(weight_gap, gap));
@@ -301,6 +287,14 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
 absl::StatusOr<TrainedPoint> LpMklLearner::ConstantModel(RunContext& context) {
   return MakeConstantLpMklPoint(*problem_, {*svm_.loss, svm_.targets, svm_.costs}, options_.p,
                                 context);
+}
+
+void LpMklLearner::SaveParts(ByteWriter& writer) const { inner_->Save(writer); }
+
+absl::Status LpMklLearner::LoadParts(ByteReader& reader, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  MERCER_RETURN_IF_ERROR(OfPart(inner_->Load(reader, kernel_.get())));
+  return state_.solving && !inner_->has_point() ? NotAState() : absl::OkStatus();
 }
 
 }  // namespace mercer::lp_mkl

@@ -21,68 +21,77 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 
+#include "core/learners/lp_mkl/best_point.h"
 #include "core/learners/lp_mkl/inner_solver.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/curved_samples.h"
 #include "core/solvers/mkl_bounds.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 
 LearnerEntry Entry();
 
-class LpMklLearner : public Learner {
- public:
-  explicit LpMklLearner(const LpMklOptions& options) : options_(options) {}
+// What the next weights came from, for when they turn out worse.
+struct LastWeights {
+  Vector weights;
+  Vector dual;
+  Vector energies;
+  double upper = kInfinity;  // of the SVM's optimum at these weights
+  bool newton = false;       // the step away from here
+  int64_t reductions = 0;
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
+  // Weights that were left are whole, or none were: then no optimum is above their bound.
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(SizedOrEmpty(self.weights, of.kernels), SizedOrEmpty(self.dual, of.rows),
+          SizedOrEmpty(self.energies, of.kernels), self.upper, self.newton, self.reductions);
+    visit.Require([&] {
+      const bool none = self.weights.size() == 0;
+      return (self.dual.size() == 0) == none && (self.energies.size() == 0) == none &&
+             (!none || self.upper == kInfinity);
+    });
+  }
+};
+
+struct LpMklState {
+  bool solving = false;  // the inner solver is at work
+  Vector weights;
+  Vector dual;  // where the next SVM starts
+  double inner_gap = 1e-2;
+  int64_t outer = 0;
+  int64_t fruitless = 0;    // SVMs since the gap improved
+  int64_t newton_from = 0;  // the outer step from which Newton's method is tried
+  LastWeights last;
+  BestPoint best;
+  std::optional<StopReason> stop;
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(self.solving, Sized(self.weights, of.kernels), Sized(self.dual, of.rows), self.inner_gap,
+          FormerNumber(), self.outer, self.fruitless, self.newton_from, Nested(self.last, of));
+    self.best.VisitArrays(visit, self.best, of);
+    self.best.VisitNumbers(visit, self.best);
+    visit(UpTo(self.stop, StopReason::kObjectiveZero));
+  }
+};
+
+class LpMklLearner : public ResumableLearner<LpMklState> {
+ public:
+  explicit LpMklLearner(const LpMklOptions& options);
+
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  // What the next weights came from, for when they turn out worse.
-  struct LastWeights {
-    Vector weights;
-    Vector dual;
-    Vector energies;
-    double upper = kInfinity;  // of the SVM's optimum at these weights
-    bool newton = false;       // the step away from here
-    int64_t reductions = 0;
-  };
-  struct Best {
-    Vector weights;
-    Vector dual;  // coefficients of the function: a feasible dual times a scale
-    double bias = 0;
-    double gap = kInfinity;     // relative, of this very point
-    double primal = kInfinity;  // best bounds of all points
-    double lower = -kInfinity;
-  };
-  struct State {
-    bool solving = false;  // the inner solver is at work
-    Vector weights;
-    Vector dual;  // where the next SVM starts
-    double inner_gap = 1e-2;
-    double goal = 0;  // relative gap of the whole problem to work for
-    int64_t outer = 0;
-    int64_t fruitless = 0;    // SVMs since the gap improved
-    int64_t newton_from = 0;  // the outer step from which Newton's method is tried
-    LastWeights last;
-    Best best;
-    std::optional<StopReason> stop;
-  };
-
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   void ReadWarmStart(const WarmStart& warm_start);
   bool HasFixedWeights() const;
   absl::Status Prepare(RunContext& context);
-  absl::Status Advance(RunContext& context);
   absl::Status FinishSvm(RunContext& context);
   void Remember(const PointBounds& bounds);
   absl::Status RetreatWeights(const RunContext& context);
@@ -91,17 +100,10 @@ class LpMklLearner : public Learner {
   absl::Status AdvanceWeights(const PointBounds& bounds, RunContext& context);
   double NextInnerGap(double gap) const;
   CurvedSamples FindCurvedSamples() const;
-  StepReport Report() const;
-  std::string Serialize() const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   const LpMklOptions options_;
-  const TrainingProblem* problem_ = nullptr;
   InnerProblem svm_;
-  State state_;
   std::unique_ptr<InnerSolver> inner_;
-  std::string saved_;  // as of the end of the last whole step
-  bool interrupted_ = false;
   // Functions of the problem and of state_.weights.
   LpMklKernels kernels_;
   std::unique_ptr<KernelOperator> kernel_;

@@ -18,59 +18,55 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "core/kernels/kernel_family.h"
 #include "core/learners/svm/options.h"
 #include "core/solvers/smo.h"
-#include "core/training/learner.h"
+#include "core/training/resumable_learner.h"
 
 namespace mercer::svm {
 
 LearnerEntry Entry();
 
-class SvmLearner : public Learner {
+struct SvmState {
+  bool begun = false;
+  Vector first_dual;          // where to begin; empty: at zero
+  int64_t iterations = 0;     // of runs of the solver before the present one
+  double primal = kInfinity;  // best bounds so far
+  double dual = -kInfinity;
+  std::optional<StopReason> stop;
+
+  static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
+    visit(self.begun, SizedOrEmpty(self.first_dual, of.rows), FormerNumber(), self.iterations,
+          self.primal, self.dual, UpTo(self.stop, StopReason::kObjectiveZero));
+    visit.Require([&] { return self.begun || !self.stop.has_value(); });
+  }
+};
+
+class SvmLearner : public ResumableLearner<SvmState> {
  public:
   // `slice_iterations` of the solver make a step; 0: about 0.2 s by the number of rows.
   explicit SvmLearner(const SvmOptions& options, int64_t slice_iterations = 0)
-      : options_(options), slice_iterations_(slice_iterations) {}
+      : ResumableLearner("svm", /*version=*/1),
+        options_(options),
+        slice_iterations_(slice_iterations) {}
 
-  absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) override;
-  absl::StatusOr<StepReport> Step(RunContext& context) override;
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override;
   absl::StatusOr<TrainedPoint> ConstantModel(RunContext& context) override;
-  std::string SaveState() const override { return saved_; }
-  absl::Status RestoreState(const TrainingProblem& problem, std::string_view state,
-                            RunContext& context) override;
 
  private:
-  struct State {
-    bool begun = false;
-    Vector first_dual;          // where to begin; empty: at zero
-    double goal = 0;            // relative gap that the solver works for
-    int64_t iterations = 0;     // of the solver's finished runs
-    double primal = kInfinity;  // best bounds so far
-    double dual = -kInfinity;
-    std::optional<StopReason> stop;
-  };
-
+  absl::Status Begin(const WarmStart* warm_start) override;
+  absl::Status Advance(RunContext& context) override;
+  StepReport Report() const override;
+  void SaveParts(ByteWriter& writer) const override;
+  absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status Prepare(RunContext& context);
-  absl::Status Advance(RunContext& context);
-  absl::Status GoOn(RunContext& context);
+  std::unique_ptr<SmoSolver> MakeSolver() const;
   int64_t SliceIterations() const;
-  double Accuracy() const;
-  StepReport Report() const;
-  std::string Serialize() const;
-  absl::Status Deserialize(std::string_view bytes, RunContext& context);
 
   const SvmOptions options_;
   const int64_t slice_iterations_;
-  const TrainingProblem* problem_ = nullptr;
   SmoProblem svm_;
-  State state_;
-  std::string saved_;  // as of the end of the last whole step
-  bool interrupted_ = false;
   // Functions of the problem alone.
   std::unique_ptr<KernelFamily> family_;
   std::unique_ptr<KernelOperator> kernel_;

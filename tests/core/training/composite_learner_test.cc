@@ -42,7 +42,7 @@ Result Train(const TrainingProblem& problem, std::string_view state = {}, RunLim
   const LearnerEntry entry = template_learner::Entry();
   const OptionValues options = {{"C", 2.0}};
   std::unique_ptr<Learner> learner = problem.tasks[0].targets.cols() > 1
-                                         ? MakeCompositeLearner(entry, options, limits.relative_gap)
+                                         ? MakeCompositeLearner(entry, options)
                                          : *entry.create(options);
   RunContext context;
   RecordingObserver observer;
@@ -137,7 +137,9 @@ class WarmStartRecorder : public Learner {
     }
     return inner_->Start(problem, warm_start);
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override { return inner_->Step(context); }
+  absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
+    return inner_->Step(context, target);
+  }
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     return inner_->CurrentModel(context);
   }
@@ -162,7 +164,7 @@ TEST(CompositeLearnerTest, EachOutputStartsFromTheOneBefore) {
       absl::StatusOr<std::unique_ptr<Learner>> inner = create(values);
       return std::make_unique<WarmStartRecorder>(*std::move(inner), notes);
     };
-    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
     RunContext context;
     RecordingObserver observer;
     const absl::StatusOr<TrainingOutcome> outcome =
@@ -213,7 +215,7 @@ TEST(CompositeLearnerTest, KernelsOfTheOutputsAreListedTogether) {
     }
     return std::make_unique<ScriptedLearner>(std::move(script));
   };
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   RecordingObserver observer;
   const absl::StatusOr<TrainingOutcome> outcome =
@@ -227,7 +229,7 @@ TEST(CompositeLearnerTest, KernelsOfTheOutputsAreListedTogether) {
 TEST(CompositeLearnerTest, WithoutAConstantModelAnEarlyEndLeavesNone) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = ScriptedEntry({.first_model = 3});
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   RecordingObserver observer;
   const absl::StatusOr<TrainingOutcome> outcome =
@@ -278,7 +280,7 @@ TEST(CompositeLearnerTest, ALimitOfTimeIsSharedOutAmongTheOutputs) {
   HandClock clock;
   const LearnerEntry entry =
       ScriptedEntry({.during_step = [&](int) { clock.time += absl::Seconds(1); }});
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-30);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   context.set_clock(&clock);
   RecordingObserver observer;
@@ -314,25 +316,25 @@ TEST(CompositeLearnerTest, EveryCheckpointLeadsToTheSameBits) {
 TEST(CompositeLearnerTest, TruncatedStatesAreRefused) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = template_learner::Entry();
-  std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   for (int step = 0; step < 12; ++step) {
-    ASSERT_TRUE(learner->Step(context).ok());
+    ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
   }
   const std::string state = learner->SaveState();
   for (size_t length = 0; length < state.size(); length += 7) {
-    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {});
     EXPECT_EQ(other->RestoreState(problem, state.substr(0, length), context).code(),
               absl::StatusCode::kDataLoss)
         << "cut at " << length;
   }
 }
 
-TEST(CompositeLearnerTest, GoesOnWithTheWorstPartWhenMoreAccuracyIsWanted) {
+TEST(CompositeLearnerTest, GoesOnWithItsPartsWhenMoreAccuracyIsWanted) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = ScriptedEntry({.verified_factor = 4});
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   RecordingObserver observer;
   const absl::StatusOr<TrainingOutcome> outcome =
@@ -345,7 +347,7 @@ TEST(CompositeLearnerTest, GoesOnWithTheWorstPartWhenMoreAccuracyIsWanted) {
 TEST(CompositeLearnerTest, OnePartThatIsStuckEndsTheRunWhenTheOthersAreDone) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = ScriptedEntry({.stop_at = 5});
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   RunContext context;
   RecordingObserver observer;
   const absl::StatusOr<TrainingOutcome> outcome =
@@ -359,7 +361,7 @@ TEST(CompositeLearnerTest, ClaimOfAnObjectiveOfZeroIsVerifiedForEachPart) {
   for (const double primal : {0.0, 1.0}) {
     const LearnerEntry entry = ScriptedEntry(
         {.stop_at = 5, .stop = StopReason::kObjectiveZero, .verified_primal = primal});
-    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
     RunContext context;
     RecordingObserver observer;
     const absl::StatusOr<TrainingOutcome> outcome =
@@ -373,7 +375,7 @@ TEST(CompositeLearnerTest, ClaimOfAnObjectiveOfZeroIsVerifiedForEachPart) {
 TEST(CompositeLearnerTest, AfterAnInterruptedStepThereIsAModelOnceAPartHasOne) {
   const TrainingProblem problem = ThreeClasses(CodingKind::kOneVsAll);
   const LearnerEntry entry = template_learner::Entry();
-  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+  const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   RunContext context;
   const Interruption at_once(-absl::InfiniteDuration(), nullptr);
@@ -382,11 +384,11 @@ TEST(CompositeLearnerTest, AfterAnInterruptedStepThereIsAModelOnceAPartHasOne) {
   for (int step = 0; step < 200 && !complete; ++step) {
     {
       const InterruptibleScope scope(context, at_once);
-      const absl::StatusOr<StepReport> report = learner->Step(context);
+      const absl::StatusOr<StepReport> report = learner->Step(context, problem.relative_gap);
       EXPECT_TRUE(report.ok() || absl::IsCancelled(report.status())) << report.status();
     }
     EXPECT_EQ(learner->CurrentModel(context).ok(), step > 0) << "step " << step;
-    const absl::StatusOr<StepReport> report = learner->Step(context);
+    const absl::StatusOr<StepReport> report = learner->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     complete = report->has_model;
     EXPECT_TRUE(learner->CurrentModel(context).ok()) << "step " << step;
@@ -411,7 +413,7 @@ TEST(CompositeLearnerTest, MetricsAreThoseThatWereFoundForEveryOutput) {
       output = (output + 1) % 3;
       return verified;
     };
-    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
     RunContext context;
     RecordingObserver observer;
     const absl::StatusOr<TrainingOutcome> outcome =

@@ -213,7 +213,9 @@ class WatchedLearner : public Learner {
         (warm_start == nullptr || warm_start->problem->tasks[0].rows == problem.tasks[0].rows);
     return inner_->Start(problem, warm_start);
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override { return inner_->Step(context); }
+  absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
+    return inner_->Step(context, target);
+  }
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     return inner_->CurrentModel(context);
   }

@@ -42,7 +42,7 @@ class ScriptedLearner : public Learner {
     rows_ = static_cast<Index>(problem.tasks[0].rows.size());
     return absl::OkStatus();
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
+  absl::StatusOr<StepReport> Step(RunContext& context, double /*target*/) override {
     begun_ = steps_ + 1;
     script_.during_step(begun_);
     for (const std::string& stage : script_.stages) {

@@ -105,7 +105,7 @@ class ChaoticLearner final : public Learner {
               0.1 * problem.tasks[0].targets.col(0);
     return absl::OkStatus();
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
+  absl::StatusOr<StepReport> Step(RunContext& context, double /*target*/) override {
     const absl::Status entered = control_->EnterStep(step_ + 1, context);
     if (!entered.ok()) {
       return entered;

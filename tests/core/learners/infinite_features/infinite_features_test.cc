@@ -79,7 +79,7 @@ TEST(InfiniteFeaturesTest, TheObjectiveNeverRises) {
     RunContext context;
     double last = kInfinity;
     for (int step = 0; step < 60; ++step) {
-      const absl::StatusOr<StepReport> report = (*learner)->Step(context);
+      const absl::StatusOr<StepReport> report = (*learner)->Step(context, problem.relative_gap);
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_LE(report->primal, last * (1 + 1e-12));
       EXPECT_LE(report->dual, report->primal + 1e-9 * std::abs(report->primal));

@@ -199,8 +199,8 @@ void ExpectSameBitsFromEveryState(const OptionValues& options, const TrainingPro
   for (int step = 0; step < steps; ++step) {
     const auto restored = Entry().create(options);
     ASSERT_TRUE((*restored)->RestoreState(problem, (*straight)->SaveState(), two_threads).ok());
-    ASSERT_TRUE((*straight)->Step(one_thread).ok());
-    ASSERT_TRUE((*restored)->Step(two_threads).ok());
+    ASSERT_TRUE((*straight)->Step(one_thread, problem.relative_gap).ok());
+    ASSERT_TRUE((*restored)->Step(two_threads, problem.relative_gap).ok());
     EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
   }
 }

@@ -84,8 +84,8 @@ TEST(WarmStartTest, ARestoredStateGoesOnWithTheSameBits) {
   ASSERT_TRUE((*straight)->Start(problem, &warm_start).ok());
   ASSERT_TRUE((*restored)->RestoreState(problem, (*straight)->SaveState(), context).ok());
   for (int step = 0; step < 5; ++step) {
-    ASSERT_TRUE((*straight)->Step(context).ok());
-    ASSERT_TRUE((*restored)->Step(context).ok());
+    ASSERT_TRUE((*straight)->Step(context, problem.relative_gap).ok());
+    ASSERT_TRUE((*restored)->Step(context, problem.relative_gap).ok());
     EXPECT_EQ((*straight)->SaveState(), (*restored)->SaveState()) << "after step " << step;
   }
 }

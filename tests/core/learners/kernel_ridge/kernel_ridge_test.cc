@@ -156,15 +156,15 @@ TEST(KernelRidgeTest, RestoredRunsGiveTheSameBits) {
   const std::unique_ptr<Learner> learner = *entry.create({});
   ASSERT_EQ(learner->Start(problem, nullptr), absl::OkStatus());
   const std::string before = learner->SaveState();
-  ASSERT_TRUE(learner->Step(context).ok());
-  const absl::StatusOr<StepReport> report = learner->Step(context);
+  ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
+  const absl::StatusOr<StepReport> report = learner->Step(context, problem.relative_gap);
   ASSERT_TRUE(report.ok() && report->has_model);
   const std::string solved = learner->SaveState();
   const std::string expected = SaveWitness(learner->CurrentModel(context)->witness);
   for (const std::string& state : {before, solved}) {
     const std::unique_ptr<Learner> restored = *entry.create({});
     ASSERT_EQ(restored->RestoreState(problem, state, context), absl::OkStatus());
-    ASSERT_TRUE(restored->Step(context).ok());
+    ASSERT_TRUE(restored->Step(context, problem.relative_gap).ok());
     EXPECT_EQ(SaveWitness(restored->CurrentModel(context)->witness), expected);
   }
   const std::unique_ptr<Learner> damaged = *entry.create({});

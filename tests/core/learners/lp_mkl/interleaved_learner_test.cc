@@ -110,7 +110,7 @@ TEST(InterleavedLpMklTest, StatesOfOneKernelAreReadBackToTheEnd) {
     ASSERT_TRUE(learner->Start(problem, nullptr).ok());
     RunContext context;
     for (int step = 0; step < 5; ++step) {
-      ASSERT_TRUE(learner->Step(context).ok());
+      ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
       const std::unique_ptr<Learner> restored = *Entry().create(options);
       const absl::Status status = restored->RestoreState(problem, learner->SaveState(), context);
       EXPECT_TRUE(status.ok()) << "C " << C << ", step " << step << ": " << status;
@@ -125,7 +125,7 @@ TEST(InterleavedLpMklTest, StartsFromTheDualOfAnotherCost) {
   const std::unique_ptr<Learner> learner = *Entry().create(Interleaved({{"C", 6.0}}));
   ASSERT_TRUE(learner->Start(problem, &warm).ok());
   RunContext context;
-  const auto report = learner->Step(context);
+  const auto report = learner->Step(context, problem.relative_gap);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_LE(report->accuracy, 1e-3);
 }

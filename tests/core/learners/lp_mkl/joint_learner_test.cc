@@ -71,7 +71,7 @@ TEST(JointLpMklTest, StartsFromTheDualOfAnotherCost) {
     const std::unique_ptr<Learner> learner = *Entry().create(Joint({{"C", 5.001}}));
     EXPECT_TRUE(learner->Start(problem, start).ok());
     RunContext context;
-    const auto report = learner->Step(context);
+    const auto report = learner->Step(context, problem.relative_gap);
     EXPECT_TRUE(report.ok()) << report.status();
     EXPECT_LE(report->accuracy, 1e-8);
     return report->inner_iterations;

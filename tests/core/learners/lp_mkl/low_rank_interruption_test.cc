@@ -34,7 +34,7 @@ TrainingProblem InterruptedProblem() {
 std::string Finished(Learner& learner) {
   RunContext context;
   for (int step = 0; step < 1000; ++step) {
-    const absl::StatusOr<StepReport> report = learner.Step(context);
+    const absl::StatusOr<StepReport> report = learner.Step(context, kInterruptedGap);
     EXPECT_TRUE(report.ok()) << report.status();
     if (!report.ok() || report->stop.has_value() || report->accuracy <= kInterruptedGap) {
       break;
@@ -67,7 +67,7 @@ CancelledRun CancelAt(const OptionValues& options, const TrainingProblem& proble
   const InterruptibleScope scope(context, counter);
   for (int step = 0; step < 1000; ++step) {
     run.saved = run.learner->SaveState();
-    const absl::StatusOr<StepReport> report = run.learner->Step(context);
+    const absl::StatusOr<StepReport> report = run.learner->Step(context, problem.relative_gap);
     if (!report.ok()) {
       EXPECT_TRUE(absl::IsCancelled(report.status())) << report.status();
       EXPECT_FALSE(context.interrupted());
@@ -134,7 +134,7 @@ TEST(LowRankInterruptionTest, StatesOfEarlierFactorsAreRefused) {
     const std::unique_ptr<Learner> learner = *Entry().create(options);
     EXPECT_TRUE(learner->Start(problem, nullptr).ok());
     RunContext context;
-    ASSERT_TRUE(learner->Step(context).ok());
+    ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
     std::string state = learner->SaveState();
     const std::unique_ptr<Learner> restored = *Entry().create(options);
     EXPECT_TRUE(restored->RestoreState(problem, state, context).ok()) << outer;

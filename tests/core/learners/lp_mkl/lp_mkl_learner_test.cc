@@ -33,12 +33,12 @@ TEST(LpMklLearnerTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
     std::unique_ptr<Learner> relay = MakeLearner(options);
     ASSERT_TRUE(relay->Start(problem, nullptr).ok());
     for (int step = 0; step < 200; ++step) {
-      const auto report = whole->Step(context);
+      const auto report = whole->Step(context, problem.relative_gap);
       ASSERT_TRUE(report.ok()) << report.status();
       RunContext two_threads(CancellationToken(), 2, nullptr);
       std::unique_ptr<Learner> next = MakeLearner(options);
       ASSERT_TRUE(next->RestoreState(problem, relay->SaveState(), two_threads).ok());
-      ASSERT_TRUE(next->Step(two_threads).ok());
+      ASSERT_TRUE(next->Step(two_threads, problem.relative_gap).ok());
       relay = std::move(next);
       ASSERT_EQ(whole->SaveState(), relay->SaveState()) << inner << " step " << step;
       EXPECT_LE(report->dual, report->primal * (1 + 1e-12));
@@ -58,14 +58,14 @@ TEST(LpMklLearnerTest, CancelledStepKeepsTheStateOfTheStepBefore) {
   const auto learner = MakeLearner({{"C", 30.0}});
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
   RunContext context;
-  ASSERT_TRUE(learner->Step(context).ok());
+  ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
   const std::string before = learner->SaveState();
   const CancellationToken token;
   token.Cancel();
   RunContext cancelled(token, 1, nullptr);
-  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled).status()));
+  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled, problem.relative_gap).status()));
   EXPECT_EQ(learner->SaveState(), before);
-  EXPECT_TRUE(learner->Step(context).ok());
+  EXPECT_TRUE(learner->Step(context, problem.relative_gap).ok());
 }
 
 TEST(LpMklLearnerTest, VerifierAgreesWithTheReportAndRefusesForeignWitness) {
@@ -94,7 +94,7 @@ TEST(LpMklLearnerTest, WarmStartFromTheSolutionNeedsLittleWork) {
     EXPECT_TRUE(learner->Start(problem, start).ok());
     RunContext context;
     for (Index step = 1; step < 100; ++step) {
-      const auto report = learner->Step(context);
+      const auto report = learner->Step(context, problem.relative_gap);
       EXPECT_TRUE(report.ok());
       if (!report.ok() || report->accuracy <= 1e-5) {
         return report.ok() ? report->inner_iterations : -1;

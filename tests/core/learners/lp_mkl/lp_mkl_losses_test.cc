@@ -147,7 +147,7 @@ TEST(LpMklLossesTest, EnergiesAreThoseOfTheWeightsHoweverSmallTheGap) {
   RunContext context;
   int steps = 0;
   for (double accuracy = 1; accuracy > problem.relative_gap && steps < 100; ++steps) {
-    const absl::StatusOr<StepReport> report = (*learner)->Step(context);
+    const absl::StatusOr<StepReport> report = (*learner)->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     accuracy = report->accuracy;
   }
@@ -308,12 +308,12 @@ TEST(LpMklLossesTest, BoundsAreMonotoneAndRestoredRunsHaveTheSameBits) {
       StepReport last;
       bool finished = false;
       for (int step = 0; step < 200 && !finished; ++step) {
-        const auto report = whole->Step(context);
+        const auto report = whole->Step(context, problem.relative_gap);
         ASSERT_TRUE(report.ok()) << report.status();
         RunContext two_threads(CancellationToken(), 2, nullptr);
         std::unique_ptr<Learner> next = *Entry().create(options);
         ASSERT_TRUE(next->RestoreState(problem, relay->SaveState(), two_threads).ok());
-        ASSERT_TRUE(next->Step(two_threads).ok());
+        ASSERT_TRUE(next->Step(two_threads, problem.relative_gap).ok());
         relay = std::move(next);
         ASSERT_EQ(whole->SaveState(), relay->SaveState()) << loss << " step " << step;
         EXPECT_LE(report->primal, last.primal);
@@ -337,7 +337,7 @@ TEST(LpMklLossesTest, WarmStartFromTheSolutionTakesNoStepOfNewton) {
     const std::unique_ptr<Learner> learner = *Entry().create(options);
     ASSERT_TRUE(learner->Start(problem, &warm).ok());
     RunContext context;
-    const auto report = learner->Step(context);
+    const auto report = learner->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_LE(report->accuracy, 1e-4) << loss;
     EXPECT_EQ(report->inner_iterations, 0) << loss;

@@ -135,7 +135,7 @@ TEST(LpMklLowRankTest, SolverThatCannotReachTheGapEndsAtANumericalLimit) {
   RunContext context;
   std::optional<StopReason> stop;
   for (int step = 0; step < 1000 && !stop.has_value(); ++step) {
-    const auto report = learner->Step(context);
+    const auto report = learner->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     stop = report->stop;
   }
@@ -203,12 +203,12 @@ TEST(LpMklLowRankTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
   ASSERT_TRUE(whole->Start(problem, nullptr).ok());
   std::string state = whole->SaveState();
   for (int step = 0; step < 100; ++step) {
-    const auto report = whole->Step(context);
+    const auto report = whole->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     RunContext two_threads(CancellationToken(), 2, nullptr);
     const std::unique_ptr<Learner> relay = *Entry().create(options);
     ASSERT_TRUE(relay->RestoreState(problem, state, two_threads).ok());
-    ASSERT_TRUE(relay->Step(two_threads).ok());
+    ASSERT_TRUE(relay->Step(two_threads, problem.relative_gap).ok());
     state = relay->SaveState();
     ASSERT_TRUE(whole->SaveState() == state) << "step " << step;
     if (report->accuracy <= 1e-6 || report->stop.has_value()) {
@@ -262,7 +262,7 @@ TEST(LpMklLowRankTest, CancellationEndsEveryStage) {
     const std::unique_ptr<Learner> learner = *Entry().create(LowRank({{"C", 1.0}}, 50));
     ASSERT_TRUE(learner->Start(problem, nullptr).ok());
     const std::string before = learner->SaveState();
-    EXPECT_TRUE(absl::IsCancelled(learner->Step(context).status())) << stage;
+    EXPECT_TRUE(absl::IsCancelled(learner->Step(context, problem.relative_gap).status())) << stage;
     EXPECT_EQ(learner->SaveState(), before) << stage;
   }
 }

@@ -33,9 +33,8 @@ Trained Train(const TrainingProblem& problem, std::string_view state = {}) {
   const OptionValues options = {{"p", 1.2}, {"C", 10.0}};
   const RunLimits limits;
   const bool composite = problem.tasks[0].targets.cols() > 1;
-  std::unique_ptr<Learner> learner = composite
-                                         ? MakeCompositeLearner(entry, options, limits.relative_gap)
-                                         : *entry.create(options);
+  std::unique_ptr<Learner> learner =
+      composite ? MakeCompositeLearner(entry, options) : *entry.create(options);
   RunContext context;
   RecordingObserver observer;
   observer.wants_checkpoints = composite && state.empty();

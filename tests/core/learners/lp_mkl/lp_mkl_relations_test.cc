@@ -226,8 +226,7 @@ TEST(LpMklRelationsTest, OneVsAllOfTwoClassesIsTheBinaryProblemTwice) {
   both.tasks[0].targets << -cloud.labels, cloud.labels;
   const LearnerEntry entry = Entry();
   const OptionValues options = {{"C", 5.0}};
-  const std::unique_ptr<Learner> composite =
-      MakeCompositeLearner(entry, options, binary.relative_gap);
+  const std::unique_ptr<Learner> composite = MakeCompositeLearner(entry, options);
   const absl::StatusOr<TrainingOutcome> pair = RunToGap(entry, options, *composite, both);
   ASSERT_TRUE(pair.ok()) << pair.status();
   const Fit fit = MustTrain(binary, options, 1e-9);

@@ -40,12 +40,12 @@ void ExpectSameBitsAfterEveryStep(const TrainingProblem& problem, const OptionVa
   ASSERT_TRUE(whole->Start(problem, nullptr).ok());
   std::string state = whole->SaveState();
   for (int step = 0; step < steps; ++step) {
-    const auto report = whole->Step(context);
+    const auto report = whole->Step(context, problem.relative_gap);
     ASSERT_TRUE(report.ok()) << report.status();
     RunContext two_threads(CancellationToken(), 2, nullptr);
     const std::unique_ptr<Learner> relay = *Entry().create(options);
     ASSERT_TRUE(relay->RestoreState(problem, state, two_threads).ok()) << "step " << step;
-    ASSERT_TRUE(relay->Step(two_threads).ok()) << "step " << step;
+    ASSERT_TRUE(relay->Step(two_threads, problem.relative_gap).ok()) << "step " << step;
     state = relay->SaveState();
     ASSERT_TRUE(whole->SaveState() == state) << "step " << step;
   }
@@ -59,11 +59,11 @@ void ExpectCancelledStepLeavesTheStateBeforeIt(const TrainingProblem& problem,
   const CancellationToken token;
   token.Cancel();
   RunContext cancelled(token, 1, nullptr);
-  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled).status()));
+  EXPECT_TRUE(absl::IsCancelled(learner->Step(cancelled, problem.relative_gap).status()));
   EXPECT_EQ(learner->SaveState(), before);
   RunContext context;
   EXPECT_TRUE(absl::IsFailedPrecondition(learner->CurrentModel(context).status()));
-  ASSERT_TRUE(learner->Step(context).ok());
+  ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
   EXPECT_TRUE(learner->CurrentModel(context).ok());
 }
 
@@ -84,7 +84,7 @@ void ExpectDamagedStatesAreDataLoss(const TrainingProblem& problem, const Option
   RunContext context;
   const std::unique_ptr<Learner> learner = *Entry().create(options);
   ASSERT_TRUE(learner->Start(problem, nullptr).ok());
-  ASSERT_TRUE(learner->Step(context).ok());
+  ASSERT_TRUE(learner->Step(context, problem.relative_gap).ok());
   const std::string state = learner->SaveState();
   const std::unique_ptr<Learner> other = *Entry().create(other_loop);
   ASSERT_TRUE(other->Start(problem, nullptr).ok());

@@ -150,7 +150,7 @@ TEST(SvmLearnerTest, RunsInSlicesGiveTheSameBitsWhereverTheyAreInterrupted) {
   std::vector<std::string> states;
   StepReport report;
   while (report.accuracy > problem.relative_gap && !report.stop.has_value()) {
-    const absl::StatusOr<StepReport> step = learner.Step(context);
+    const absl::StatusOr<StepReport> step = learner.Step(context, problem.relative_gap);
     ASSERT_TRUE(step.ok()) << step.status();
     EXPECT_GE(step->dual, report.dual);
     EXPECT_LE(step->primal, report.primal);
@@ -163,7 +163,7 @@ TEST(SvmLearnerTest, RunsInSlicesGiveTheSameBitsWhereverTheyAreInterrupted) {
     svm::SvmLearner restored(options, 25);
     ASSERT_EQ(restored.RestoreState(problem, states[from], context), absl::OkStatus());
     for (size_t step = from + 1; step < states.size(); ++step) {
-      ASSERT_TRUE(restored.Step(context).ok());
+      ASSERT_TRUE(restored.Step(context, problem.relative_gap).ok());
       ASSERT_EQ(restored.SaveState(), states[step])
           << "restored after step " << from << ", at step " << step;
     }
@@ -178,7 +178,8 @@ TEST(SvmLearnerTest, GoesOnWhenMoreIsWanted) {
   ASSERT_EQ(learner.Start(problem, nullptr), absl::OkStatus());
   double accuracy = 1;
   for (int step = 0; step < 50 && accuracy > 1e-8; ++step) {
-    const absl::StatusOr<StepReport> report = learner.Step(context);
+    const double target = accuracy > problem.relative_gap ? problem.relative_gap : 1e-8;
+    const absl::StatusOr<StepReport> report = learner.Step(context, target);
     ASSERT_TRUE(report.ok()) << report.status();
     accuracy = report->accuracy;
   }
@@ -196,7 +197,7 @@ TEST(SvmLearnerTest, ASolutionAsStartNeedsNoIterations) {
   svm::SvmLearner learner({});
   RunContext context;
   ASSERT_EQ(learner.Start(looser, &warm_start), absl::OkStatus());
-  const absl::StatusOr<StepReport> report = learner.Step(context);
+  const absl::StatusOr<StepReport> report = learner.Step(context, looser.relative_gap);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->inner_iterations, 0);
   EXPECT_LE(report->accuracy, 1e-5);
