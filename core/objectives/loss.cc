@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
-
-#include "core/objectives/epsilon_insensitive_loss.h"
-#include "core/objectives/hinge_loss.h"
-#include "core/objectives/logistic_loss.h"
 #include "core/objectives/loss_loops.h"
-#include "core/objectives/square_loss.h"
-#include "core/objectives/squared_hinge_loss.h"
 
 namespace mercer {
+
+std::string_view Loss::name() const { return AllLosses()[static_cast<size_t>(kind_)].name; }
 
 double Loss::ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
                             VectorRef slopes) const {
@@ -61,24 +57,19 @@ void Loss::RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balance
   }
 }
 
+absl::Span<const LossFormula> AllLosses() {
+  static const auto& all = *new std::vector<LossFormula>{
+#define MERCER_LOSS(Name) losses::Name(),
+#include "core/objectives/losses/losses.inc"
+#undef MERCER_LOSS
+  };
+  return all;
+}
+
 absl::StatusOr<std::unique_ptr<Loss>> MakeLoss(LossKind kind, double epsilon) {
-  switch (kind) {
-    case LossKind::kHinge:
-      return std::make_unique<HingeLoss>();
-    case LossKind::kEpsilonInsensitive:
-      if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("epsilon must be finite and >= 0, is ", epsilon));
-      }
-      return std::make_unique<EpsilonInsensitiveLoss>(epsilon);
-    case LossKind::kSquare:
-      return std::make_unique<SquareLoss>();
-    case LossKind::kSquaredHinge:
-      return std::make_unique<SquaredHingeLoss>();
-    case LossKind::kLogistic:
-      return std::make_unique<LogisticLoss>();
-  }
-  return absl::InvalidArgumentError("unknown loss");
+  const auto place = static_cast<size_t>(kind);
+  return place < AllLosses().size() ? AllLosses()[place].make(epsilon)
+                                    : absl::InvalidArgumentError("unknown loss");
 }
 
 }  // namespace mercer

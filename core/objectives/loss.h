@@ -8,8 +8,7 @@
 //   max  sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual   subject to  sum_i dual(i) = 0  (when
 //   there is a bias).
 //
-// No loss carries a factor 1/2: square (y-f)^2, hinge max(0, 1-yf), squared hinge max(0, 1-yf)^2,
-// logistic log(1 + exp(-yf)), epsilon-insensitive max(0, |y-f| - epsilon).
+// No loss carries a factor 1/2. Each is one file of losses/, and losses/losses.inc lists them.
 #pragma once
 
 #include <memory>
@@ -17,13 +16,26 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include "core/base/run_context.h"
 #include "core/base/types.h"
 
 namespace mercer {
 
-enum class LossKind { kHinge, kEpsilonInsensitive, kSquare, kSquaredHinge, kLogistic };
+enum class LossKind {
+#define MERCER_LOSS(Name) k##Name,
+#include "core/objectives/losses/losses.inc"
+#undef MERCER_LOSS
+};
+
+// How a loss depends on the score. Solvers are made for some of these.
+enum class LossCurve {
+  kPiecewiseLinear,     // no curvature, slopes that jump
+  kQuadratic,           // one curvature everywhere
+  kPiecewiseQuadratic,  // that curvature up to the margin, none beyond
+  kSmooth,              // a curvature that changes continuously
+};
 
 // Values in [low, high]; ends may be infinite.
 struct Interval {
@@ -44,15 +56,15 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  virtual LossKind kind() const = 0;
-  virtual std::string_view name() const = 0;
+  LossKind kind() const { return kind_; }
+  std::string_view name() const;
   // True for losses of the margin y f, whose targets are -1 and +1.
   virtual bool is_margin_loss() const = 0;
-  // True for the hinge and the epsilon-insensitive loss. The others have a curvature: their duals
-  // are determined by the scores.
-  bool is_piecewise_linear() const {
-    return kind() == LossKind::kHinge || kind() == LossKind::kEpsilonInsensitive;
-  }
+  virtual LossCurve curve() const = 0;
+  // The others have a curvature: their duals are determined by the scores.
+  bool is_piecewise_linear() const { return curve() == LossCurve::kPiecewiseLinear; }
+  // Upper bound of Curvature for a cost of 1; infinite where slopes jump.
+  virtual double largest_curvature() const { return kInfinity; }
   // Half width of the flat part around the target; 0 except for the epsilon-insensitive loss.
   virtual double epsilon() const { return 0; }
 
@@ -94,7 +106,29 @@ class Loss {
   // become 0.
   void RepairDual(ConstVectorRef targets, ConstVectorRef costs, bool balanced,
                   VectorRef dual) const;
+
+ protected:
+  explicit Loss(LossKind kind) : kind_(kind) {}
+
+ private:
+  LossKind kind_;
 };
+
+// What the file of a loss says.
+struct LossFormula {
+  std::string_view name = {};     // "squared_hinge", the word of options
+  std::string_view formula = {};  // "max(0, 1 - y f)^2"
+  absl::StatusOr<std::unique_ptr<Loss>> (*make)(double epsilon) = nullptr;
+};
+
+namespace losses {
+#define MERCER_LOSS(Name) LossFormula Name();
+#include "core/objectives/losses/losses.inc"
+#undef MERCER_LOSS
+}  // namespace losses
+
+// In the order of LossKind.
+absl::Span<const LossFormula> AllLosses();
 
 // Errors: kInvalidArgument when epsilon is negative or not finite; it is used by
 // kEpsilonInsensitive only.

@@ -129,7 +129,7 @@ class AdmmMaster::ScorePass {
 };
 
 absl::Status AdmmMaster::CheckProblem(const MasterProblem& problem) const {
-  if (problem.loss->kind() == LossKind::kEpsilonInsensitive) {
+  if (problem.loss->is_piecewise_linear() && !problem.loss->is_margin_loss()) {
     return absl::InvalidArgumentError("the epsilon-insensitive loss is not supported");
   }
   return absl::OkStatus();
@@ -140,8 +140,8 @@ double AdmmMaster::LipschitzConstant() const {
   for (const MasterTask& task : problem().tasks) {
     largest_cost = std::max(largest_cost, task.costs.maxCoeff());
   }
-  const LossKind kind = problem().loss->kind();
-  const double constant = kind == LossKind::kLogistic ? 0.25 : (kind == LossKind::kHinge ? 1 : 2);
+  const Loss& loss = *problem().loss;
+  const double constant = loss.is_piecewise_linear() ? 1.0 : loss.largest_curvature();
   return constant * (largest_cost > 0 ? largest_cost : 1.0);
 }
 
@@ -322,7 +322,7 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
 // The hinge loss has many slopes at its kink; the multipliers are those that the penalties agree
 // with.
 absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) {
-  if (problem().loss->kind() != LossKind::kHinge ||
+  if (!problem().loss->is_piecewise_linear() ||
       state_.multipliers.size() != evaluation.slopes.size()) {
     return absl::OkStatus();
   }

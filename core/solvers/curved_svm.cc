@@ -116,7 +116,7 @@ std::vector<Index> CurvedSvmSolver::SupportOf(const State& state) const {
 // A squared loss of known support is solved by one linear system: where kernels have changed, the
 // support is a better guess than the function. Taken when the primal is lower there.
 absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
-  if (problem_.loss->kind() == LossKind::kLogistic || state.eta.isZero(0)) {
+  if (problem_.loss->curve() == LossCurve::kSmooth || state.eta.isZero(0)) {
     return absl::OkStatus();
   }
   std::vector<Index> support;
@@ -138,7 +138,7 @@ absl::Status CurvedSvmSolver::Predict(State& state, RunContext& context) const {
 // method, pass them at once; they need not lower the primal, so the first that does is taken, and
 // none when a few do not.
 absl::Status CurvedSvmSolver::FollowSupports(State& state, RunContext& context) const {
-  if (problem_.loss->kind() != LossKind::kSquaredHinge) {
+  if (problem_.loss->curve() != LossCurve::kPiecewiseQuadratic) {
     return absl::OkStatus();
   }
   State trial = state;

@@ -92,7 +92,7 @@ absl::StatusOr<double> DualOfQuadratic(const MasterProblem& problem,
   if (!(curvature > 0)) {
     return 0.0;
   }
-  const double lowest = problem.loss->kind() == LossKind::kSquare ? -largest : 0.0;
+  const double lowest = problem.loss->curve() == LossCurve::kQuadratic ? -largest : 0.0;
   const double scale = std::clamp(linear / (2 * curvature), lowest, largest);
   return scale * linear - scale * scale * curvature;
 }
@@ -154,8 +154,8 @@ absl::StatusOr<MasterCertificate> CertifyMaster(const MasterProblem& problem,
   // some units in the last place.
   const double largest =
       certificate.largest_ratio > 0 ? (1 - 4e-16) / certificate.largest_ratio : kInfinity;
-  const LossKind kind = problem.loss->kind();
-  const bool quadratic = kind == LossKind::kSquare || kind == LossKind::kSquaredHinge;
+  const LossCurve curve = problem.loss->curve();
+  const bool quadratic = curve == LossCurve::kQuadratic || curve == LossCurve::kPiecewiseQuadratic;
   MERCER_ASSIGN_OR_RETURN(
       certificate.dual, quadratic ? DualOfQuadratic(problem, evaluation, balance, largest, context)
                                   : DualOfBounded(problem, evaluation, balance, largest, context));

@@ -30,7 +30,7 @@ absl::Status AddRowsToGram(const FeatureColumns& columns, const RowWeights& rows
                          scale, products, context);
 }
 
-bool HasJumpingCurvature(const Loss& loss) { return loss.kind() != LossKind::kLogistic; }
+bool HasJumpingCurvature(const Loss& loss) { return loss.curve() != LossCurve::kSmooth; }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void MasterCurvature::AssignTasks(const MasterProblem& problem) {
   for (Index t = 0; t < problem.num_tasks(); ++t) {
     const auto same = [&](const Gram& gram) {
       const MasterTask& other = problem.task(gram.task);
-      return problem.loss->kind() == LossKind::kSquare &&
+      return problem.loss->curve() == LossCurve::kQuadratic &&
              other.columns == problem.task(t).columns && other.costs == problem.task(t).costs;
     };
     const auto found = std::find_if(grams_.begin(), grams_.end(), same);

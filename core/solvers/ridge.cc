@@ -7,7 +7,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/kernels/blocked_cholesky.h"
-#include "core/objectives/square_loss.h"
+#include "core/objectives/loss.h"
 
 namespace mercer {
 namespace {
@@ -104,9 +104,10 @@ class RidgeSystem {
 absl::Status Certify(ConstMatrixRef targets, ConstVectorRef costs, bool with_bias,
                      RidgeSolution& solution) {
   solution.certificates.clear();
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Loss> loss, MakeLoss(LossKind::kSquare));
   for (Index o = 0; o < targets.cols(); ++o) {
     MERCER_ASSIGN_OR_RETURN(SvmCertificate certificate,
-                            CertifySvm(SquareLoss(), targets.col(o), costs, solution.dual.col(o),
+                            CertifySvm(*loss, targets.col(o), costs, solution.dual.col(o),
                                        solution.scores.col(o), with_bias));
     solution.certificates.push_back(certificate);
   }

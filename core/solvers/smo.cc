@@ -23,10 +23,6 @@ constexpr double kMaxSingleDiagonal = 1e12;
 constexpr Index kRowBlock = 512;
 constexpr int kMaxStalledRounds = 10;
 
-bool IsUsable(const Loss& loss) {
-  return loss.kind() == LossKind::kHinge || loss.kind() == LossKind::kEpsilonInsensitive;
-}
-
 // out += K delta from the columns of a dense Gram whose delta is not 0, in their order.
 absl::Status AddDenseProduct(const Matrix& gram, const Vector& delta, Vector& out,
                              RunContext& context) {
@@ -73,7 +69,7 @@ SmoSolver::~SmoSolver() = default;
 
 absl::Status SmoSolver::SetProblem(const SmoProblem& problem) {
   const Index n = kernel_.size();
-  if (problem.loss == nullptr || !IsUsable(*problem.loss)) {
+  if (problem.loss == nullptr || !problem.loss->is_piecewise_linear()) {
     return absl::InvalidArgumentError("the loss must be hinge or epsilon-insensitive");
   }
   if (n == 0 || problem.targets.size() != n || problem.costs.size() != n) {

@@ -32,7 +32,7 @@ void AddRay(const Loss& loss, double target, double cost, double g, double& slop
     return;
   }
   const double steep = cost * std::abs(g);
-  if (loss.kind() == LossKind::kHinge) {
+  if (loss.is_margin_loss()) {
     const double margin = target * g;
     if (margin > 0) {
       slope -= steep;

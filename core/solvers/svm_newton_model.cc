@@ -22,7 +22,7 @@ absl::StatusOr<SvmDualBox> MakeSvmDualBox(const Loss& loss, const Vector& target
   if (n == 0 || costs.size() != n) {
     return absl::InvalidArgumentError("targets and costs must have one entry per sample");
   }
-  if (loss.kind() != LossKind::kHinge && loss.kind() != LossKind::kEpsilonInsensitive) {
+  if (!loss.is_piecewise_linear()) {
     return absl::InvalidArgumentError("the loss must be the hinge or the epsilon-insensitive loss");
   }
   if (!targets.allFinite() || !costs.allFinite() || costs.minCoeff() < 0) {

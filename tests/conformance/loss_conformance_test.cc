@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -47,6 +48,18 @@ std::vector<LossCase> LossCases() {
        0,
        {{1, 1, 0, kLog2}, {-1, 2, 0, 2 * kLog2}, {1, 1, -1000, 1000}, {-1, 1, -1000, 0}}},
   };
+}
+
+TEST(LossListTest, EveryLossHasAnchors) {
+  std::vector<std::string_view> anchored;
+  for (const LossCase& loss_case : LossCases()) {
+    anchored.push_back((*MakeLoss(loss_case.kind, loss_case.epsilon))->name());
+  }
+  std::vector<std::string_view> listed;
+  for (const LossFormula& loss : AllLosses()) {
+    listed.push_back(loss.name);
+  }
+  EXPECT_THAT(anchored, testing::UnorderedElementsAreArray(listed));
 }
 
 class LossConformance : public testing::TestWithParam<LossCase> {

@@ -161,14 +161,22 @@ def check_list(root, listing, macro, present, thing, form):
     )
 
 
+# Lists of files: the folder, the list in it, its macro, and what a line stands for.
+FILE_LISTS = (
+    ("core/kernels/formulas", "kernels.inc", "MERCER_KERNEL", "kernel"),
+    ("core/objectives/losses", "losses.inc", "MERCER_LOSS", "loss"),
+)
+
+
 def check_lists(root):
-    learners, formulas = root / "core/learners", root / "core/kernels/formulas"
+    learners = root / "core/learners"
     folders = [child for child in learners.iterdir() if child.is_dir()] if learners.is_dir() else []
     present = {child.name for child in folders if child.name != "_template" and any(child.glob("*.cc"))}
-    kernels = {"".join(map(str.capitalize, file.stem.split("_"))) for file in formulas.glob("*.cc")}
-    return check_list(root, "core/learners/learners.inc", "MERCER_LEARNER", present, "learner", "folder") + check_list(
-        root, "core/kernels/formulas/kernels.inc", "MERCER_KERNEL", kernels, "kernel", "file"
-    )
+    errors = check_list(root, "core/learners/learners.inc", "MERCER_LEARNER", present, "learner", "folder")
+    for folder, listing, macro, thing in FILE_LISTS:
+        present = {"".join(map(str.capitalize, file.stem.split("_"))) for file in (root / folder).glob("*.cc")}
+        errors += check_list(root, f"{folder}/{listing}", macro, present, thing, "file")
+    return errors
 
 
 def check_tree(root):

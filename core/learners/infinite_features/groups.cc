@@ -14,10 +14,6 @@
 namespace mercer::infinite_features {
 namespace {
 
-double LargestCurvature(LossKind kind) {
-  return kind == LossKind::kLogistic ? 0.25 : kind == LossKind::kHinge ? kInfinity : 2.0;
-}
-
 using ConstColumns = Eigen::Ref<const Matrix>;
 
 std::vector<ColumnSums> SumColumns(const ConstColumns& raw) {
@@ -230,7 +226,7 @@ double InfiniteFeaturesLearner::GainOfGroup(const FoundGroup& found,
   double shared_curvature = 0;  // of all outputs together
   for (size_t t = 0; t < tables_.size(); ++t) {
     const TaskData& task = tables_[t].task;
-    const double of_table = LargestCurvature(loss_->kind()) * task.costs.maxCoeff() *
+    const double of_table = loss_->largest_curvature() * task.costs.maxCoeff() *
                             squared_norms(static_cast<Index>(t)) * shape;
     curvature = std::max(curvature, of_table);
     shared_curvature += of_table * static_cast<double>(task.targets.cols());

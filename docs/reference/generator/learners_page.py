@@ -2,6 +2,7 @@
 
 import re
 
+import listed
 from markdown import code, table
 
 PACKAGE = "mercer.v1."
@@ -103,11 +104,9 @@ class LearnersPage:
         enum = next((self.messages.get(field.type.removeprefix(PACKAGE)) for field in message.fields if field.name == option["name"]), None)
         if enum is None or not option.get("choices"):
             return
-        meanings = {value.name.lower(): value.comment for value in enum.fields}
-        rows = []
-        for choice in option["choices"]:
-            found = next((text for name, text in meanings.items() if name.endswith("_" + choice)), "")
-            rows.append([code(choice), self._text(found)])
+        prefix = enum.fields[0].name.removesuffix("UNSPECIFIED")
+        meanings = {value.name.removeprefix(prefix).lower(): value.comment for value in enum.fields}
+        rows = [[code(choice), self._text(meanings.get(choice, ""))] for choice in option["choices"]]
         yield table([code(option["name"]), "meaning"], rows)
 
     def _recipe(self):
@@ -149,18 +148,21 @@ class LearnersPage:
         return table([f"[{name}](api.md#{name.lower()})", "meaning"], [[code(f.name), self._text(f.comment)] for f in fields])
 
     def _losses(self):
-        """Those that learners say they minimise, from the comments of core/objectives."""
+        """Those that learners say they minimise, in an option or in words."""
         yield "## Losses"
         yield (
             "Of one row with target y and value f of the function; y is -1 or 1 for classes. The risk is the sum over the rows, each times its\n"
             "cost, never the mean."
         )
         rows = []
-        for path in sorted((self.root / "core/objectives").glob("*_loss.h")):
-            formula = re.match(r"// (.*?)(?:, y in \{-1, \+1\}|:|\.\n)", path.read_text(encoding="utf-8"))[1]
-            name = path.stem.removesuffix("_loss").replace("epsilon_insensitive", "epsilon-insensitive").replace("_", " ")
-            said = re.compile(rf"(?<!squared ){name} loss", re.IGNORECASE)
-            users = [one["name"] for one in self.learners if said.search(one["summary"] + self._problem(one["name"]))]
+        for name, formula in listed.read(self.root / "core/objectives/losses/losses.inc", "MERCER_LOSS"):
+            words = name.replace("epsilon_", "epsilon-").replace("_", " ")
+            users = [one["name"] for one in self.learners if self._minimises(one, name, words)]
             if users:
-                rows.append([name, code(formula), ", ".join(f"[{code(user)}](#{user})" for user in users)])
+                rows.append([words, code(formula), ", ".join(f"[{code(user)}](#{user})" for user in users)])
         yield table(["loss", "value", "learners"], rows)
+
+    def _minimises(self, learner, loss, words):
+        choices = next((option["choices"] for option in learner.get("options", []) if option["name"] == "loss"), [])
+        said = re.search(rf"(?<!squared ){words} loss", learner["summary"] + self._problem(learner["name"]), re.IGNORECASE)
+        return loss in choices or said is not None

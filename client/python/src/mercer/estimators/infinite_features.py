@@ -31,8 +31,8 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
         unless the rows are too few. In (0, inf].
     lambda_shared : float, default=inf
-        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that
-        part alone. In (0, inf].
+        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf
+        leaves it out. With lambda inf there is that part alone. In (0, inf].
     lambda_unit : {'share_of_maximum', 'absolute'}, default='share_of_maximum'
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.
@@ -278,8 +278,8 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
         unless the rows are too few. In (0, inf].
     lambda_shared : float, default=inf
-        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that
-        part alone. In (0, inf].
+        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf
+        leaves it out. With lambda inf there is that part alone. In (0, inf].
     lambda_unit : {'share_of_maximum', 'absolute'}, default='share_of_maximum'
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.

@@ -1,12 +1,30 @@
-#include "core/objectives/hinge_loss.h"
-
+// max(0, 1 - y f), y in {-1, +1}: the loss of the support vector machine.
 #include <algorithm>
 
 #include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
+#include "core/objectives/loss.h"
 
 namespace mercer {
+namespace {
+
+class HingeLoss final : public Loss {
+ public:
+  HingeLoss() : Loss(LossKind::kHinge) {}
+
+  bool is_margin_loss() const override { return true; }
+  LossCurve curve() const override { return LossCurve::kPiecewiseLinear; }
+  double Value(double target, double cost, double score) const override;
+  double Slope(double target, double cost, double score) const override;
+  double Curvature(double target, double cost, double score) const override;
+  double Conjugate(double target, double cost, double slope) const override;
+  double Prox(double target, double cost, double point, double step) const override;
+  Interval DualBox(double target, double cost) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
+};
 
 double HingeLoss::Value(double target, double cost, double score) const {
   return cost * std::max(0.0, 1.0 - target * score);
@@ -51,6 +69,16 @@ absl::StatusOr<BiasInterval> HingeLoss::ExactBias(ConstVectorRef targets, ConstV
     }
   }
   return MinimizePiecewiseLinear(slope, std::move(jumps), context);
+}
+
+}  // namespace
+
+LossFormula losses::Hinge() {
+  return {.name = "hinge",
+          .formula = "max(0, 1 - y f)",
+          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
+            return std::make_unique<HingeLoss>();
+          }};
 }
 
 }  // namespace mercer

@@ -1,13 +1,38 @@
-#include "core/objectives/epsilon_insensitive_loss.h"
-
+// max(0, |y - f| - epsilon): the loss of support vector regression.
 #include <algorithm>
 #include <cmath>
+
+#include "absl/strings/str_cat.h"
 
 #include "core/base/paced_check.h"
 #include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
+#include "core/objectives/loss.h"
 
 namespace mercer {
+namespace {
+
+class EpsilonInsensitiveLoss final : public Loss {
+ public:
+  explicit EpsilonInsensitiveLoss(double epsilon)
+      : Loss(LossKind::kEpsilonInsensitive), epsilon_(epsilon) {}
+
+  bool is_margin_loss() const override { return false; }
+  LossCurve curve() const override { return LossCurve::kPiecewiseLinear; }
+  double epsilon() const override { return epsilon_; }
+  double Value(double target, double cost, double score) const override;
+  double Slope(double target, double cost, double score) const override;
+  double Curvature(double target, double cost, double score) const override;
+  double Conjugate(double target, double cost, double slope) const override;
+  double Prox(double target, double cost, double point, double step) const override;
+  Interval DualBox(double target, double cost) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
+
+ private:
+  double epsilon_;
+};
 
 double EpsilonInsensitiveLoss::Value(double target, double cost, double score) const {
   return cost * std::max(0.0, std::abs(target - score) - epsilon_);
@@ -57,6 +82,20 @@ absl::StatusOr<BiasInterval> EpsilonInsensitiveLoss::ExactBias(ConstVectorRef ta
     }
   }
   return MinimizePiecewiseLinear(slope, std::move(jumps), context);
+}
+
+}  // namespace
+
+LossFormula losses::EpsilonInsensitive() {
+  return {.name = "epsilon_insensitive",
+          .formula = "max(0, |y - f| - epsilon)",
+          .make = [](double epsilon) -> absl::StatusOr<std::unique_ptr<Loss>> {
+            if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
+              return absl::InvalidArgumentError(
+                  absl::StrCat("epsilon must be finite and >= 0, is ", epsilon));
+            }
+            return std::make_unique<EpsilonInsensitiveLoss>(epsilon);
+          }};
 }
 
 }  // namespace mercer

@@ -1,8 +1,31 @@
-#include "core/objectives/square_loss.h"
-
+// (y - f)^2: the loss of ridge regression.
+#include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
+namespace {
+
+class SquareLoss final : public Loss {
+ public:
+  SquareLoss() : Loss(LossKind::kSquare) {}
+
+  bool is_margin_loss() const override { return false; }
+  LossCurve curve() const override { return LossCurve::kQuadratic; }
+  double largest_curvature() const override { return 2.0; }
+  double Value(double target, double cost, double score) const override;
+  double Slope(double target, double cost, double score) const override;
+  double Curvature(double target, double cost, double score) const override;
+  double Conjugate(double target, double cost, double slope) const override;
+  double Prox(double target, double cost, double point, double step) const override;
+  Interval DualBox(double target, double cost) const override;
+  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                        VectorRef slopes) const override;
+  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                  VectorRef curvatures) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
+};
 
 double SquareLoss::Value(double target, double cost, double score) const {
   const double residual = target - score;
@@ -55,6 +78,16 @@ absl::StatusOr<BiasInterval> SquareLoss::ExactBias(ConstVectorRef targets, Const
   double mean = costs.dot(residuals) / total;
   mean += costs.dot((residuals.array() - mean).matrix()) / total;
   return BiasInterval{mean, mean, mean};
+}
+
+}  // namespace
+
+LossFormula losses::Square() {
+  return {.name = "square",
+          .formula = "(y - f)^2",
+          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
+            return std::make_unique<SquareLoss>();
+          }};
 }
 
 }  // namespace mercer

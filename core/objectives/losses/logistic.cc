@@ -1,9 +1,9 @@
-#include "core/objectives/logistic_loss.h"
-
+// log(1 + exp(-y f)), y in {-1, +1}.
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/status_macros.h"
+#include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
@@ -44,7 +44,27 @@ double IncreasingRoot(double low, double high, const Function& evaluate) {
   return x;
 }
 
-}  // namespace
+class LogisticLoss final : public Loss {
+ public:
+  LogisticLoss() : Loss(LossKind::kLogistic) {}
+
+  bool is_margin_loss() const override { return true; }
+  LossCurve curve() const override { return LossCurve::kSmooth; }
+  double largest_curvature() const override { return 0.25; }
+  double Value(double target, double cost, double score) const override;
+  double Slope(double target, double cost, double score) const override;
+  double Curvature(double target, double cost, double score) const override;
+  double Conjugate(double target, double cost, double slope) const override;
+  double Prox(double target, double cost, double point, double step) const override;
+  Interval DualBox(double target, double cost) const override;
+  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                        VectorRef slopes) const override;
+  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                  VectorRef curvatures) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
+};
 
 double LogisticLoss::Value(double target, double cost, double score) const {
   const double margin = target * score;
@@ -133,6 +153,16 @@ absl::StatusOr<BiasInterval> LogisticLoss::ExactBias(ConstVectorRef targets, Con
   const double root = IncreasingRoot(odds - largest - 1e-6, odds - smallest + 1e-6, evaluate);
   MERCER_RETURN_IF_ERROR(status);
   return BiasInterval{root, root, root};
+}
+
+}  // namespace
+
+LossFormula losses::Logistic() {
+  return {.name = "logistic",
+          .formula = "log(1 + exp(-y f))",
+          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
+            return std::make_unique<LogisticLoss>();
+          }};
 }
 
 }  // namespace mercer

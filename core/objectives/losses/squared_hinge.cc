@@ -1,5 +1,4 @@
-#include "core/objectives/squared_hinge_loss.h"
-
+// max(0, 1 - y f)^2, y in {-1, +1}.
 #include <algorithm>
 #include <vector>
 
@@ -7,6 +6,7 @@
 #include "core/base/polled_sort.h"
 #include "core/base/status_macros.h"
 #include "core/objectives/bias_search.h"
+#include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 
 namespace mercer {
@@ -37,7 +37,27 @@ SlopeAt SlopeBelow(const std::vector<BiasBreak>& breaks, double b) {
   return slope;
 }
 
-}  // namespace
+class SquaredHingeLoss final : public Loss {
+ public:
+  SquaredHingeLoss() : Loss(LossKind::kSquaredHinge) {}
+
+  bool is_margin_loss() const override { return true; }
+  LossCurve curve() const override { return LossCurve::kPiecewiseQuadratic; }
+  double largest_curvature() const override { return 2.0; }
+  double Value(double target, double cost, double score) const override;
+  double Slope(double target, double cost, double score) const override;
+  double Curvature(double target, double cost, double score) const override;
+  double Conjugate(double target, double cost, double slope) const override;
+  double Prox(double target, double cost, double point, double step) const override;
+  Interval DualBox(double target, double cost) const override;
+  double ValueAndSlopes(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                        VectorRef slopes) const override;
+  void Curvatures(ConstVectorRef targets, ConstVectorRef costs, ConstVectorRef scores,
+                  VectorRef curvatures) const override;
+  absl::StatusOr<BiasInterval> ExactBias(ConstVectorRef targets, ConstVectorRef costs,
+                                         ConstVectorRef scores,
+                                         const RunContext& context) const override;
+};
 
 double SquaredHingeLoss::Value(double target, double cost, double score) const {
   const double slack = std::max(0.0, 1.0 - target * score);
@@ -120,6 +140,16 @@ absl::StatusOr<BiasInterval> SquaredHingeLoss::ExactBias(ConstVectorRef targets,
   const SlopeAt slope = SlopeBelow(breaks, breaks[first].at);
   const double root = breaks[first].at + (slope.weight > 0 ? slope.moment / slope.weight : 0.0);
   return BiasInterval{root, root, root};
+}
+
+}  // namespace
+
+LossFormula losses::SquaredHinge() {
+  return {.name = "squared_hinge",
+          .formula = "max(0, 1 - y f)^2",
+          .make = [](double /*epsilon*/) -> absl::StatusOr<std::unique_ptr<Loss>> {
+            return std::make_unique<SquaredHingeLoss>();
+          }};
 }
 
 }  // namespace mercer
