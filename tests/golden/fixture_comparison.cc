@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -160,6 +161,36 @@ void CompareSvmCase(const json& item, const json& result, const json& tolerance)
   }
 }
 
+// Of one solver. A fixture without a tolerance of the scores has one class, and its optimum is 0.
+void CompareMasterPoint(const json& fixture, const json& point) {
+  const json& expected = fixture.at("expected");
+  const json& tolerance = fixture.at("tolerance");
+  const json& unique = fixture.at("unique");
+  const double objective = expected.at("objective");
+  if (!tolerance.contains("scores_absolute")) {
+    ExpectNear(objective, point.at("objective"), tolerance.at("objective_absolute"), "objective");
+    ExpectNear(expected.at("V"), point.at("V"), 0.0, "V");
+    for (const json& target : fixture.at("problem").at("tasks").at(0).at("y")) {
+      EXPECT_GE(target.get<double>() * point.at("b").at(0).get<double>(), 1);
+    }
+    return;
+  }
+  const double allowed =
+      tolerance.at("objective_relative").get<double>() * std::max(1.0, std::abs(objective));
+  ExpectNear(objective, point.at("objective"), allowed, "objective");
+  ExpectNear(objective, point.at("dual_objective"), allowed, "dual_objective");
+  std::vector<std::string> names = {"train_scores", "test_scores"};
+  if (unique.at("V_and_b").get<bool>()) {
+    names.insert(names.end(), {"V", "b"});
+  }
+  if (unique.at("split_W_w_shared").get<bool>()) {
+    names.insert(names.end(), {"W", "w_shared"});
+  }
+  for (const std::string& name : names) {
+    ExpectNear(expected.at(name), point.at(name), tolerance.at("scores_absolute"), name);
+  }
+}
+
 }  // namespace
 
 void CompareMkl(const json& fixture, const json& answer) {
@@ -263,6 +294,97 @@ void CompareSvm(const json& fixture, const json& answer) {
     }
     CompareSvmCase(cases[i], actual.at("result"), fixture.at("tolerance"));
   }
+}
+
+void CompareMaster(const json& fixture, const json& answer) {
+  CompareMasterPoint(fixture, answer.at("result"));
+  for (const char* solver : {"newton", "admm", "fista"}) {
+    SCOPED_TRACE(solver);
+    CompareMasterPoint(fixture, answer.at("result").at("solvers").at(solver));
+  }
+  EXPECT_LE(answer.at("gap_relative").get<double>(),
+            fixture.at("tolerance").value("duality_gap_relative", 1e-12));
+}
+
+void CompareProxAndLosses(const json& fixture, const json& answer) {
+  const double absolute = fixture.at("tolerance").at("absolute_over_norm_v");
+  const double relative = fixture.at("tolerance").at("loss_relative");
+  const json& cases = fixture.at("cases");
+  const json& result = answer.at("result");
+  ASSERT_EQ(result.at("cases").size(), cases.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    double squares = 0;
+    for (const json& entry : cases[i].at("v")) {
+      squares += Number(entry) * Number(entry);
+    }
+    for (const char* name : {"prox", "norm", "dual_norm"}) {
+      ExpectNear(cases[i].at(name), result.at("cases")[i].at(name),
+                 absolute * std::max(1.0, std::sqrt(squares)), name);
+    }
+  }
+  const json& losses = fixture.at("losses");
+  ASSERT_EQ(result.at("losses").size(), losses.size());
+  for (size_t i = 0; i < losses.size(); ++i) {
+    SCOPED_TRACE(losses[i].at("loss").get<std::string>());
+    for (const char* name : {"value", "d1", "d2", "conj_at_half_d1"}) {
+      ExpectRelative(losses[i].at(name), result.at("losses")[i].at(name), relative, name);
+    }
+  }
+}
+
+void CompareFeatures(const json& fixture, const json& answer) {
+  const double relative = fixture.at("tolerance").at("relative");
+  const json& pairs = fixture.at("fourier");
+  const json& result = answer.at("result");
+  ASSERT_EQ(result.at("fourier").size(), pairs.size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    SCOPED_TRACE("pair " + std::to_string(i));
+    const json& judged = result.at("fourier")[i];
+    EXPECT_EQ(judged.at("rejected"), pairs[i].at("rejected"));
+    for (const char* name : {"scale", "H", "ratio_p", "ratio_s"}) {
+      if (!pairs[i].at("rejected").get<bool>()) {
+        const double scale = std::max(1.0, LargestMagnitude(pairs[i].at(name)));
+        ExpectNear(pairs[i].at(name), judged.at(name), relative * scale, name);
+      }
+    }
+  }
+  ExpectRelative(fixture.at("gabor").at("values"), result.at("gabor").at("values"), relative,
+                 "gabor");
+}
+
+void CompareFiniteFeatures(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& tolerance = fixture.at("tolerance");
+  ExpectRelative(expected.at("objective"), answer.at("result").at("objective"),
+                 tolerance.at("objective_relative"), "objective");
+  ExpectNear(expected.at("test_scores"), answer.at("result").at("test_scores"),
+             tolerance.at("scores_absolute"), "test_scores");
+}
+
+void CompareInfiniteKernels(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& tolerance = fixture.at("tolerance");
+  const json& result = answer.at("result");
+  ExpectRelative(expected.at("finite_objective"), result.at("finite_objective"),
+                 tolerance.at("finite_objective_relative"), "finite_objective");
+  for (const char* name : {"infinite_objective_upper", "infinite_objective_lower"}) {
+    ExpectRelative(expected.at(name), result.at(name), tolerance.at("infinite_objective_relative"),
+                   name);
+  }
+  EXPECT_LE(Number(result.at("infinite_objective_lower")),
+            Number(result.at("infinite_objective_upper")));
+}
+
+void CompareCsi(const json& fixture, const json& answer) {
+  const json& expected = fixture.at("expected");
+  const json& tolerance = fixture.at("tolerance");
+  const json& result = answer.at("result");
+  EXPECT_EQ(result.at("pivots"), expected.at("pivots"));
+  ExpectNear(expected.at("J"), result.at("J"), tolerance.at("J_absolute"), "J");
+  // The factor of these pivots is unique: its diagonal is positive.
+  ExpectNear(expected.at("G"), result.at("G"), tolerance.at("GGt_absolute"), "G");
+  ExpectNear(expected.at("G_test"), result.at("G_test"), tolerance.at("G_test_absolute"), "G_test");
 }
 
 }  // namespace mercer::golden

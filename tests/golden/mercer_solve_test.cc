@@ -23,12 +23,10 @@ using nlohmann::json;
 
 constexpr char kFixtures[] = MERCER_SOURCE_DIR "/tests/fixtures";
 
-// Kinds that no learner solves yet.
+// Kinds that mercer-solve does not answer.
 const std::set<std::string>& UnsupportedKinds() {
   static const auto& kinds =
       *new std::set<std::string>{"mixed_norm_mkl", "mixed_norm_mkl_one_vs_one",
-                                 // learning with infinitely many features
-                                 "master", "prox", "features", "grfl", "ikl", "csi",
                                  // sparse multi-task SVM
                                  "linear", "kernel", "scores",
                                  // gradients with coordinate weights
@@ -90,7 +88,13 @@ void CompareFixture(const json& fixture, const json& answer) {
                                           {"certificate", golden::CompareCertificate},
                                           {"weight_update", golden::CompareWeightUpdate},
                                           {"normalisation", golden::CompareNormalisation},
-                                          {"svm", golden::CompareSvm}};
+                                          {"svm", golden::CompareSvm},
+                                          {"master", golden::CompareMaster},
+                                          {"prox", golden::CompareProxAndLosses},
+                                          {"features", golden::CompareFeatures},
+                                          {"grfl", golden::CompareFiniteFeatures},
+                                          {"ikl", golden::CompareInfiniteKernels},
+                                          {"csi", golden::CompareCsi}};
   const std::string kind = fixture.value("kind", fixture.value("model", "unknown"));
   if (UnsupportedKinds().count(kind) > 0) {
     EXPECT_EQ(answer.value("unsupported", ""), kind) << answer.dump().substr(0, 300);

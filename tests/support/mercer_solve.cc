@@ -20,11 +20,21 @@ using Solver = absl::StatusOr<Answer> (*)(const json&);
 
 const std::map<std::string, Solver>& Solvers() {
   static const auto& solvers = *new std::map<std::string, Solver>{
-      {"mkl_lowrank", SolveLowRank},         {"mkl_gaussian", SolveGaussian},
-      {"edge_cases", SolveEdgeCases},        {"multiclass", SolveMulticlass},
-      {"certificate", SolveCertificate},     {"weight_update", SolveWeightUpdate},
-      {"normalisation", SolveNormalisation}, {"svm", SolveSvm},
+      {"mkl_lowrank", SolveLowRank},
+      {"mkl_gaussian", SolveGaussian},
+      {"edge_cases", SolveEdgeCases},
+      {"multiclass", SolveMulticlass},
+      {"certificate", SolveCertificate},
+      {"weight_update", SolveWeightUpdate},
+      {"normalisation", SolveNormalisation},
+      {"svm", SolveSvm},
       {"mkl_tikhonov", SolveTikhonov},
+      {"master", SolveMaster},
+      {"prox", SolveProxAndLosses},
+      {"features", SolveFeatures},
+      {"grfl", SolveFiniteFeatures},
+      {"ikl", SolveInfiniteKernels},
+      {"csi", SolveCsi},
   };
   return solvers;
 }

@@ -81,7 +81,8 @@ absl::StatusOr<Solution> Train(const std::string& learner, const OptionValues& o
   QuietObserver observer;
   MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome, RunTraining(*entry, options, *run, problem,
                                                                limits, {}, context, observer));
-  return Solution{std::move(outcome.point), std::move(outcome.certificate)};
+  return Solution{std::move(outcome.point), std::move(outcome.certificate),
+                  std::move(outcome.metrics)};
 }
 
 absl::StatusOr<Vector> DecisionValues(const ModelFunction& function, const PreparedData& rows) {

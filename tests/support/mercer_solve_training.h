@@ -37,6 +37,7 @@ class QuietObserver : public RunObserver {
 struct Solution {
   TrainedPoint point;
   Certificate certificate;
+  std::vector<Metric> metrics;
 };
 
 // By the learner of that name, to `relative_gap` as verified.
