@@ -33,14 +33,29 @@ def anchors(text):
 
 
 class ReferenceTest(unittest.TestCase):
-    def test_the_pages_are_current(self):
-        with tempfile.TemporaryDirectory() as folder:
+    def test_the_pages_and_the_comments_of_the_protos_are_current(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
             subprocess.run([sys.executable, GENERATOR, folder], check=True)
-            made = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()}
-        self.assertEqual(sorted(made), sorted(path.name for path in REFERENCE.glob("*.md")))
-        for name, text in made.items():
-            changes = list(difflib.unified_diff(page(name).splitlines(), text.splitlines(), "committed", "made", lineterm="", n=0))
-            self.assertFalse(changes, f"docs/reference/{name} is out of date: run ./dev docs\n" + "\n".join(changes[:20]))
+            made = {path.relative_to(folder): path.read_text(encoding="utf-8") for path in folder.rglob("*.*")}
+        pages = {str(path) for path in made if path.suffix == ".md"}
+        self.assertEqual(pages, {path.name for path in REFERENCE.glob("*.md")})
+        self.assertEqual({path.name for path in made if path.suffix == ".proto"}, {"kernel.proto", "learner.proto"})
+        for path, text in made.items():
+            committed = REFERENCE / path if path.suffix == ".md" else server_lib.ROOT / path
+            lines = committed.read_text(encoding="utf-8").splitlines()
+            changes = list(difflib.unified_diff(lines, text.splitlines(), "committed", "made", lineterm="", n=0))
+            self.assertFalse(changes, f"{path} is out of date: run ./dev docs\n" + "\n".join(changes[:20]))
+
+    def test_ranges_and_defaults_of_options_reach_their_fields(self):
+        sys.path.insert(0, str(GENERATOR))
+        import proto_comments  # pylint: disable=import-outside-toplevel
+
+        text = "  oneof learner {\n    Tide tide = 1;\n  }\n\nmessage Tide {\n  // Old.\n  optional double height = 1;\n}\n"
+        height = {"name": "height", "type": "OPTION_TYPE_REAL", "meaning": "How high.", "unit": "metres", "range": "(0, 9]", "defaultValue": "2"}
+        made = proto_comments.with_options(text, [{"name": "tide", "options": [height]}])
+        self.assertIn("{\n  // How high. Unit: metres. In (0, 9]. Absent: 2.\n  optional double height = 1;\n}", made)
+        self.assertNotIn("Old", made)
 
     def test_every_link_leads_somewhere(self):
         for name in ("api.md", "learners.md"):

@@ -1,4 +1,6 @@
-"""Writes api.md and learners.md beside this folder: the comments of the protos, and what a server says of its learners.
+"""Writes api.md and learners.md beside this folder, and comments of the protos that follow from other sources.
+
+The pages are made of the protos' comments and of what a server says of its learners.
 
     MERCER_BIN=build/release/bin python3 docs/reference/generator [FOLDER]
 
@@ -6,32 +8,52 @@ FOLDER: where to write instead. Standard library, protobuf and protoc.
 """
 
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import api_page
 import learners_page
 import learners
 import markdown
+import proto_comments
 import protos
 import tables
 
 REFERENCE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = REFERENCE.parents[1]
+API = pathlib.Path("proto/mercer/v1")
 
 
-def pages():
+def read_protos(changed):
+    """The files of the API with the text `changed` in place of some."""
+    with tempfile.TemporaryDirectory(prefix="mercer-protos.") as folder:
+        root = pathlib.Path(folder)
+        shutil.copytree(ROOT / "proto", root / "proto")
+        for name, text in changed.items():
+            (root / API / name).write_text(text, encoding="utf-8")
+        return protos.read_files(root)
+
+
+def pages(described, files):
     """Text by file name."""
-    files = protos.read_files(ROOT)
     reasons = markdown.read_reasons((ROOT / "docs/errors.md").read_text(encoding="utf-8"), "../errors.md")
     api = api_page.ApiPage(files, tables.read_routes(ROOT), tables.read_scopes(ROOT), reasons)
-    described = learners.ask_server(ROOT)
     return {
         "api.md": api.page(),
         "learners.md": learners_page.LearnersPage(ROOT, files, described, api.writer).page(),
     }
 
 
-if __name__ == "__main__":
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else REFERENCE
-    for name, text in pages().items():
+def write(folder, texts):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    elsewhere = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    learners_described = learners.ask_server(ROOT)
+    comments = proto_comments.updated(ROOT, learners_described)
+    write(elsewhere or REFERENCE, pages(learners_described, read_protos(comments)))
+    write((elsewhere or ROOT) / API, comments)

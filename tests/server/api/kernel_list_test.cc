@@ -1,4 +1,5 @@
 // The API's messages and the clients' copies of the list of kernels, against core/kernels/formulas.
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -73,6 +74,26 @@ TEST(KernelListTest, EveryParameterIsAFieldOfBothMessages) {
       ASSERT_NE(field, nullptr) << message->name() << " lacks " << parameter.name;
       EXPECT_EQ(field->cpp_type(), type) << field->full_name();
       EXPECT_EQ(field->has_presence(), message == v1::KernelGrid::descriptor());
+    }
+  }
+}
+
+// Ranges and defaults stand in the comments of kernel.proto too.
+TEST(KernelListTest, TheCommentsOfParametersSayTheirRangesAndDefaults) {
+  const std::string proto = ReadSource("proto/mercer/v1/kernel.proto");
+  for (const KernelParameter& parameter : AllKernelParameters()) {
+    const std::string type = parameter.whole != nullptr ? "int32 " : "double ";
+    const std::vector<std::string> comments =
+        FindAll(proto, absl::StrCat("((?:  //[^\\n]*\\n)+)  (?:optional )?", type,
+                                    std::string(parameter.name), " = "));
+    ASSERT_EQ(comments.size(), 2U) << parameter.name;
+    const std::string range = std::isfinite(parameter.max)
+                                  ? absl::StrCat(parameter.min, " .. ", parameter.max)
+                                  : absl::StrCat(parameter.min_open ? "> " : ">= ", parameter.min);
+    EXPECT_THAT(comments, testing::Each(HasSubstr(range))) << parameter.name;
+    if (parameter.name != "bandwidth") {  // whose default is the median distance
+      EXPECT_THAT(comments[1],
+                  HasSubstr(absl::StrCat("Absent: ", parameter.Of(KernelSpec()), ".")));
     }
   }
 }

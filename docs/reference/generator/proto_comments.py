@@ -1,0 +1,71 @@
+"""Comments of the protos that follow from other sources, so that a range or a formula stands once."""
+
+import re
+import textwrap
+
+import listed
+
+COLUMNS = 140
+FIELD = re.compile(r"^  (?:optional|repeated) [\w.]+ (\w+) = \d+;$")
+
+
+def updated(root, learners):
+    """Text by path below proto/mercer/v1, of those files that hold such comments."""
+    folder = root / "proto/mercer/v1"
+    kernels = listed.read(root / "core/kernels/formulas/kernels.inc", "MERCER_KERNEL")
+    return {
+        "learner.proto": with_options((folder / "learner.proto").read_text(encoding="utf-8"), learners),
+        "kernel.proto": with_kernels((folder / "kernel.proto").read_text(encoding="utf-8"), kernels),
+    }
+
+
+def comment(text, indent="  "):
+    """Lines of a comment."""
+    return textwrap.wrap(text, COLUMNS, initial_indent=indent + "// ", subsequent_indent=indent + "// ", break_on_hyphens=False)
+
+
+def of_option(option):
+    """What the comment of an option's field says: meaning, unit, range and default, from the learner's `Fields()`."""
+    kind, default = option["type"].removeprefix("OPTION_TYPE_"), option.get("defaultValue", "")
+    parts = [option["meaning"]]
+    if option.get("unit"):
+        parts.append(f"Unit: {option['unit']}.")
+    if kind in ("INTEGER", "REAL", "REALS"):
+        parts.append(f"{'Each in' if kind == 'REALS' else 'In'} {option['range'].removeprefix('each in ')}.")
+    if kind == "CHOICE":
+        parts.append(f"Absent or zero: {default.upper()}.")
+    elif kind != "REALS":
+        parts.append(f"Absent: {default}.")
+    return " ".join(parts)
+
+
+def with_options(text, learners):
+    """learner.proto with the comments of all fields that are options; raises where an option has no field."""
+    for learner in learners:
+        message = re.search(rf"^    (\w+) {learner['name']} = \d+;$", text, re.MULTILINE)
+        if not message:
+            continue  # a new learner, whose message is not written yet
+        start = text.index(f"\nmessage {message[1]} {{\n")
+        end = text.index("\n}\n", start)
+        options = {option["name"]: option for option in learner.get("options", [])}
+        text = text[:start] + with_comments(text[start:end], options) + text[end:]
+    return text
+
+
+def with_comments(message, options):
+    lines = []
+    for line in message.split("\n"):
+        field = FIELD.match(line)
+        if field and field[1] in options:
+            while lines[-1].startswith("  //"):
+                lines.pop()
+            lines += comment(of_option(options[field[1]]))
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def with_kernels(text, kernels):
+    """kernel.proto with the values of KernelType."""
+    start = text.index("  KERNEL_TYPE_UNSPECIFIED = 0;\n") + len("  KERNEL_TYPE_UNSPECIFIED = 0;\n")
+    values = [line for i, (name, formula) in enumerate(kernels) for line in [*comment(formula), f"  KERNEL_TYPE_{name.upper()} = {i + 1};"]]
+    return text[:start] + "\n".join(values) + "\n" + text[text.index("}\n", start) :]
