@@ -12,9 +12,9 @@ namespace mercer {
 namespace {
 
 constexpr int kLargestNice = 19;
-// What Linux 6.12 and later call the slice of a thread: one with a shorter slice, as all have that
-// did not ask for another, takes the processor from it the moment that it wakes up. Otherwise it
-// would wait for the end of the slice.
+// The slice of time that these threads ask for, which Linux heeds from 6.12 on. A thread with a
+// shorter slice, as all have that did not ask for one, takes the processor from them the moment
+// that it wakes up; otherwise it would wait for the end of their slice.
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(20);
 
 // The kernel's SCHED_FLAG_KEEP_POLICY: whoever has started the process as a batch or for idle

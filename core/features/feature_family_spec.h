@@ -51,8 +51,8 @@ struct FeatureFamilySpec {
   double min_bandwidth = 0;                // else: 0 < min <= max
   double max_bandwidth = 0;
   int64_t bandwidths_per_round = 20;  // else: >= 1
-  // Frequencies drawn per round for each bandwidth, >= 1. With 59 = ln 0.05 / ln 0.95 the best of
-  // them lies among the best 5 % of the family with probability 0.95.
+  // Frequencies drawn per round for each bandwidth, >= 1. With 59, which is ln 0.05 / ln 0.95
+  // rounded up, the best of them lies among the best 5 % of the family with probability 0.95.
   int64_t candidates_per_bandwidth = 50;
 
   // Gabor. A row is a patch of patch_size x patch_size pixels, row by row.

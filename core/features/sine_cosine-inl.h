@@ -3,11 +3,11 @@
 //
 // x = q pi/2 + r, q = round(2 x / pi), |r| <= pi/4. pi/2 is cut into parts of 27, 25 and 53 bits:
 // up to |x| = 1e8, q has 26, so the product with the first part is exact, and what is lost of r
-// stays below 2e-16 with or without fused multiply-add. With u = r^2, sin r = r + r u S(u) and cos
-// r = 1 - u/2 + u^2 C(u); S and C interpolate at Chebyshev nodes (errors 1e-17 and 5e-19 in double,
-// 1e-8 and 8e-10 in single precision). Adding 1.5 * 2^52 rounds to the nearest integer and leaves q
-// in the low bits. Every lane is computed by itself: the bits of a result depend on neither its
-// lane nor its position.
+// stays below 2e-16 with or without fused multiply-add. With u = r^2, sin r = r + r u S(u) and
+// cos r = 1 - u/2 + u^2 C(u); S and C interpolate at Chebyshev nodes (errors 1e-17 and 5e-19 in
+// double, 1e-8 and 8e-10 in single precision). Adding 1.5 * 2^52 rounds to the nearest integer and
+// leaves q in the low bits. Every lane is computed by itself: the bits of a result depend on
+// neither its lane nor its position.
 #if defined(MERCER_CORE_FEATURES_SINE_COSINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MERCER_CORE_FEATURES_SINE_COSINE_INL_H_
 #undef MERCER_CORE_FEATURES_SINE_COSINE_INL_H_

@@ -10,9 +10,9 @@
 
 namespace mercer {
 
-// Overwrites the lower triangle of the symmetric n x n matrix `a`, the only part read, with L, A =
-// L L'; the strict upper triangle keeps its values. Errors: kInvalidArgument when A is not positive
-// definite in double precision, kCancelled; both leave `a` damaged.
+// Overwrites the lower triangle of the symmetric n x n matrix `a`, the only part read, with L,
+// A = L L'; the strict upper triangle keeps its values. Errors: kInvalidArgument when A is not
+// positive definite in double precision, kCancelled; both leave `a` damaged.
 absl::Status FactorCholesky(MatrixRef a, RunContext& context);
 
 // Solves A x = b in place, for columns of n entries, from the factor of FactorCholesky. Errors:

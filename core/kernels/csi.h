@@ -68,8 +68,8 @@ class CsiFactor {
   // Adds one more column of L or one more pivot; nothing when done(). Errors: kCancelled, and
   // kInvalidArgument with reason NOT_PSD.
   absl::Status Advance(RunContext& context);
-  // Whether the choice has ended: at max_columns, without a pivot of a diagonal above 1e-12 tr
-  // K / n, or by the tolerance.
+  // Whether the choice has ended: at max_columns, without a pivot of a diagonal above
+  // 1e-12 tr K / n, or by the tolerance.
   bool done() const { return progress_.done; }
   // About how many multiplications the next Advance takes, beside those of the kernel's columns.
   double NextOperations() const;

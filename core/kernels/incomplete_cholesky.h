@@ -4,9 +4,9 @@
 //
 //   next column of G = (K(:, p) - G G(p, :)') / sqrt(d(p)),   0 at the pivots before it.
 //
-// G(I, :), the pivots' rows in the order of the pivots, is lower triangular, and G(I, :) G(I,
-// :)' = K(I, I). Source: Fine, Scheinberg: Efficient SVM training using low-rank kernel
-// representations. JMLR 2 (2001) 243-264.
+// G(I, :), the pivots' rows in the order of the pivots, is lower triangular, and
+// G(I, :) G(I, :)' = K(I, I). Source: Fine, Scheinberg: Efficient SVM training using low-rank
+// kernel representations. JMLR 2 (2001) 243-264.
 #pragma once
 
 #include <vector>

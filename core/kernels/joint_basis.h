@@ -2,12 +2,12 @@
 // nearly the same functions: an orthonormal L with few columns r keeps v(x) ~ S^-1 L q(x),
 // q(x) = L'S v(x), where S scales every kernel to the same trace.
 //
-// L is found by a range finder on sampled rows: panels of directions B'B G, G random, made
-// orthogonal to the panels before them, until what is dropped of the sampled rows' squared norms is
-// at most the tolerance. Fresh samples then test it; one that is kept worse than a hundred times
-// the tolerance adds panels of its own. Source: docs/mathematics/README.md, section 7, which says
-// what tolerances cost; Halko, Martinsson, Tropp: Finding structure with randomness. SIAM Review 53
-// (2011) 217-288.
+// L is found by a range finder on sampled rows: panels of directions B'B G, B the features of the
+// sample and G random, made orthogonal to the panels before them, until what is dropped of the
+// sampled rows' squared norms is at most the tolerance. Fresh samples then test it; one that is
+// kept worse than a hundred times the tolerance adds panels of its own. Source:
+// docs/mathematics/README.md, section 7; Halko, Martinsson, Tropp: Finding structure with
+// randomness. SIAM Review 53 (2011) 217-288.
 #pragma once
 
 #include <cstdint>

@@ -62,12 +62,12 @@ class LowRankKernelFamily : public KernelFamily {
   // the others on a sample of the rows.
   double dropped_share() const { return dropped_share_; }
 
-  // At new rows these are functions of the joint basis as well: where there are fewer rows than
-  // features, which leave directions of the features without a trace, they may differ from the
-  // kernels' own by more than the tolerance. The functions sum_k weights(k) sum_i dual(i) K_k(x_i,
-  // .) on the landmarks: column k holds the coefficients of kernel k's values at the landmarks.
-  // Landmarks x kernels; the kernels share one basis, so that a weight of 0 is no coefficient of 0.
-  // Errors: kCancelled.
+  // The function sum_k weights(k) sum_i dual(i) K_k(x_i, .) on the landmarks, landmarks x kernels:
+  // column k holds the coefficients of kernel k's values at the landmarks. The kernels share one
+  // basis, so that a weight of 0 is no coefficient of 0. At new rows, too, this is a function of
+  // the joint basis: where there are fewer rows than features, and so directions of the features
+  // that no row has, it may differ from that of the kernels' own features by more than the
+  // tolerance. Errors: kCancelled.
   absl::StatusOr<Matrix> LandmarkCoefficients(ConstVectorRef weights, ConstVectorRef dual,
                                               RunContext& context) const;
   // The numbers |L_k y| of every kernel: the norm that the function sum_k weights(k) Q L_k'L_k y

@@ -26,13 +26,14 @@ absl::StatusOr<double> ScalingFactor(KernelScaling scaling, const GramSums& sums
 // with itself is <value>, ..."; the row is given from 0 and named from 1.
 absl::Status ZeroDiagonalError(std::string_view what, Index row, double value);
 
-// Makes the diagonal 1: gram(i, j) / sqrt(gram(i, i) gram(j, j)), and for test rows gram_test(t,
-// i) / sqrt(self_test(t) gram(i, i)). Errors: kInvalidArgument naming the row (from 1) whose
-// self-kernel is not positive.
+// Makes the diagonal 1: gram(i, j) / sqrt(gram(i, i) gram(j, j)), and for test rows
+// gram_test(t, i) / sqrt(self_test(t) gram(i, i)). Errors: kInvalidArgument naming the row (from 1)
+// whose self-kernel is not positive.
 absl::Status NormalizeUnitDiagonal(MatrixRef gram, MatrixRef gram_test, ConstVectorRef self_test);
 
-// Centres the kernel in feature space: H K H with H = I - 11'/n, and for test rows k(x,
-// x_i) - mean_j k(x, x_j) - mean_j k(x_j, x_i) + mean K. No training needs it (section 5 there).
+// Centres the kernel in feature space: H K H with H = I - 11'/n, and for test rows
+// k(x, x_i) - mean_j k(x, x_j) - mean_j k(x_j, x_i) + mean K. No training needs it
+// (docs/mathematics/README.md, section 5).
 void CentreGram(MatrixRef gram, MatrixRef gram_test);
 
 }  // namespace mercer

@@ -31,8 +31,8 @@ absl::Status NotPsd(size_t kernel, std::string_view why) {
                                "NOT_PSD"));
 }
 
-// Makes the matrix M of one kernel from W, whose lower triangle is read; it has no columns when W
-// is zero. Empty and `negative` says that W is not positive semidefinite.
+// The matrix M of one kernel, or why there is none: `map` has no columns when W is zero, when it is
+// not positive semidefinite (then `negative` < 0), and when it is not finite.
 struct Whitening {
   Matrix map;
   double negative = 0;  // an eigenvalue that rounding cannot explain, or 0

@@ -32,8 +32,8 @@ absl::Status NoConvergence() {
   return absl::InternalError("the eigenvalues of a symmetric matrix did not converge");
 }
 
-// Joins two halves with known eigenvectors, Q = [Q_1 0; 0 Q_2]: the matrix is Q (diag(d) + rho z
-// z') Q', with z in terms of Q.
+// Joins two halves with known eigenvectors, Q = [Q_1 0; 0 Q_2]: the matrix is
+// Q (diag(d) + rho z z') Q', with z in terms of Q.
 class Merge {
  public:
   // `vectors` holds Q_1 and Q_2; nothing else of it is defined.
@@ -182,8 +182,8 @@ class Merge {
     return absl::OkStatus();
   }
 
-  // Computes the z for which the eigenvalues found are exact: z(i)^2 = prod_j
-  // (eigenvalue(j) - d(i)) / prod_(j != i) (d(j) - d(i)), up to rho.
+  // Computes the z for which the eigenvalues found are exact, up to rho:
+  // z(i)^2 = prod_j (eigenvalue(j) - d(i)) / prod_(j != i) (d(j) - d(i)).
   absl::Status SetExactWeights(const RunContext& context) {
     const Index count = poles_.size();
     PacedCheck check(context);

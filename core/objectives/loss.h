@@ -5,8 +5,9 @@
 // without the bias b. The dual variable of a sample is signed, dual(i) = -d/df c(i) l(y(i), f(i)),
 // so that f = K dual, and Fenchel's dual of the problem is
 //
-//   max  sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual   subject to  sum_i dual(i) = 0  (when
-//   there is a bias).
+//   max  sum_i -conjugate_i(-dual(i)) - 1/2 dual'K dual   subject to  sum_i dual(i) = 0,
+//
+// the condition only when there is a bias.
 //
 // No loss carries a factor 1/2. Each is one file of losses/, and losses/losses.inc lists them.
 #pragma once

@@ -27,8 +27,8 @@ double InnerRoot(double a, double log_kappa, double q) {
     }
     return u;
   }
-  // For q < 2 the equation is solved in s = u^(q-1), in which it is convex: s^(1/(q-1)) + kappa
-  // s = a.
+  // For q < 2 the equation is solved in s = u^(q-1), in which it is convex:
+  // s^(1/(q-1)) + kappa s = a.
   const double inverse = 1 / (q - 1);
   double s = std::min(std::pow(a, q - 1), std::exp(std::log(a) - log_kappa));
   const double kappa = std::exp(log_kappa);

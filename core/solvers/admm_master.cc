@@ -319,8 +319,8 @@ absl::Status AdmmMaster::Iterate(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The hinge loss has many slopes at its kink; the multipliers are those that the penalties agree
-// with.
+// The hinge loss has many slopes at its kink. The multipliers of the scores are slopes too, and
+// near the solution those with which the conditions of optimality hold.
 absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) {
   if (!problem().loss->is_piecewise_linear() ||
       state_.multipliers.size() != evaluation.slopes.size()) {

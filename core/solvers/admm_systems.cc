@@ -98,8 +98,8 @@ double AdmmSystems::MeanSquare() const {
   return sum > 0 ? sum / count : 1.0;
 }
 
-// Extends the factor by columns. With L L' = M of the old columns, the new rows of the factor are B
-// L'^-1 for the new columns' entries B of M with the old ones, and the factor of what is left of
+// Extends the factor by columns. With L L' = M of the old columns, the new rows of the factor are
+// B L'^-1 for the new columns' entries B of M with the old ones, and the factor of what is left of
 // their own block.
 absl::StatusOr<bool> AdmmSystems::ExtendFactor(const Design& design, const AdmmPenalties& penalties,
                                                Matrix& factor, RunContext& context) {
@@ -212,8 +212,8 @@ absl::StatusOr<MasterPoint> AdmmSystems::Solve(const MasterProblem& problem, con
   }
   for (Index t = 0; t < tasks; ++t) {
     if (problem.has_specific()) {
-      // The tasks' weights follow from the shared ones: w_t = M^-1 (p_t - A w), where M^-1
-      // A = I - eta M^-1.
+      // The tasks' weights follow from the shared ones: w_t = M^-1 (p_t - A w), where
+      // M^-1 A = I - eta M^-1.
       Vector back = solution.shared;
       MERCER_RETURN_IF_ERROR(SolveCholesky(DesignOf(t).factor, back, context));
       solution.specific.col(t) = solved.col(t) - solution.shared + penalties_.weights * back;

@@ -147,8 +147,8 @@ absl::Status InteriorPointSvmSolver::FactorSystem(const State& state, System& sy
 
 // Solves the system of the header: change of the dual = goal - D (X v + db 1), such that v is
 // X'(change of the dual) and its sum is goal_sum. A second round on the residual refines the
-// solution, which a large spread of D makes inexact. `goal` is the header's g; `change` receives X
-// v + db 1.
+// solution, which a large spread of D makes inexact. `goal` is the header's g; `change` receives
+// X v + db 1.
 absl::Status InteriorPointSvmSolver::SolveStep(const System& system, const Vector& goal,
                                                double goal_sum, Vector& change, double& bias,
                                                RunContext& context) const {

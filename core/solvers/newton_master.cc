@@ -66,10 +66,10 @@ absl::Status NewtonMaster::Prepare(Index known, const MasterPoint& /*point*/,
 }
 
 // The change that minimises the quadratic model of the risk plus the penalties. With m = Phi'D1 and
-// s = 1'D1 the biases are minimised out, db = -(1'slopes + m'dW) / s, which subtracts m
-// (1'slopes) / s from the gradient (docs/mathematics/infinite_features.md, section 6). The slope is
-// that of the risk plus the difference of the penalties: by convexity a bound of how fast the
-// objective falls.
+// s = 1'D1 the biases are minimised out, db = -(1'slopes + m'dW) / s, which subtracts
+// m (1'slopes) / s from the gradient (docs/mathematics/infinite_features.md, section 6). The slope
+// is that of the risk plus the difference of the penalties: by convexity the slope of the objective
+// itself is no larger.
 absl::StatusOr<NewtonMaster::Direction> NewtonMaster::FindDirection(RunContext& context) {
   bool rows_used = false;
   MERCER_RETURN_IF_ERROR(curvature_.Update(problem(), evaluation(), &rows_used, context));

@@ -146,8 +146,8 @@ absl::Status SmoSolver::PlaceStart(const SmoWarmStart& warm_start, RunContext& c
   return RefreshScores(context);
 }
 
-// Replaces the dual by its best multiple within the box: the objective along the ray is s
-// linear - s^2/2 quadratic.
+// Replaces the dual by its best multiple within the box: the objective along the ray is
+// s linear - s^2/2 quadratic.
 void SmoSolver::RescaleStart() {
   const double linear = problem_.targets.dot(state_.dual) - epsilon_ * state_.dual.lpNorm<1>();
   const double quadratic = state_.dual.dot(state_.base_scores);

@@ -228,10 +228,10 @@ void SmoMklSolver::ChoosePartner(const double* row, const RunContext& context, P
   }
 }
 
-// How linear part and energies change along the pair's step t: s_k(t) = s_k + 2 t
-// (g_k,i - g_k,j) + t^2 (K_k,ii + K_k,jj - 2 K_k,ij), g_k = K_k dual. With the kinks of epsilon
-// |dual| on the sides to which the two variables move, the linear part is exact up to the next
-// kink.
+// How linear part and energies change along the pair's step t:
+// s_k(t) = s_k + 2 t (g_k,i - g_k,j) + t^2 (K_k,ii + K_k,jj - 2 K_k,ij), g_k = K_k dual. With the
+// slopes of epsilon |dual| on the sides to which the two variables move, the linear part is exact
+// up to the next kink.
 EnergyCurve SmoMklSolver::CurveOf(const Pair& pair, const double* raised_row) const {
   const Eigen::Map<const Matrix> raised(raised_row, num_samples(), num_kernels());
   EnergyCurve curve;

@@ -56,8 +56,8 @@ enum class SmoMklStop : uint8_t {
   kPrecision = 3,  // no pair of samples improves the dual any more in double precision
 };
 
-// Bounds of the whole problem, all kernels included. The upper one is that of the function sum_k
-// weights(k) K_k dual and the best bias, at the best weights for it.
+// Bounds of the whole problem, all kernels included. The upper one is that of the function
+// sum_k weights(k) K_k dual and the best bias, at the best weights for it.
 struct SmoMklCertificate {
   double primal = kInfinity;
   double dual = -kInfinity;

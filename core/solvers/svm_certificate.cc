@@ -17,8 +17,9 @@ struct RayJump {
 };
 
 // Adds the slope at scale 0+ of c l(y, s g), g = f + b, as a function of s, to `slope`, and its
-// later jumps to `jumps`. Both losses are maxima of linear functions: the slope is -c |g| before
-// the jumps at which s g meets a kink, and 0 or c |g| behind them.
+// later jumps to `jumps`. The slope is a step function. That of the hinge loss is -c |g| up to the
+// kink at s = 1 / (y g), and 0 behind it; where y g < 0 there is no kink, and it is c |g|. That of
+// the epsilon-insensitive loss is -c |g|, 0 and c |g| before, between and behind its two kinks.
 void AddRay(const Loss& loss, double target, double cost, double g, double& slope,
             std::vector<RayJump>& jumps) {
   const auto add_jump = [&](double at, double jump) {
@@ -85,8 +86,8 @@ double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
   return std::max(scale, 1.0);
 }
 
-// Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola s
-// linear - s^2 quadratic / 2.
+// Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola
+// s linear - s^2 quadratic / 2.
 void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
   const double quadratic = certificate.quadratic_form;
   const double scale =

@@ -13,9 +13,9 @@ namespace {
 constexpr double kShift = 1e-8;       // of the mean diagonal of S
 constexpr Index kHessianRows = 2048;  // rows per product: about 10 ms with 256 kernels
 
-// With s = sqrt(D), or ones for a piecewise linear loss, everything is in terms of  s
-// s' o K_FF + shift,  s o G  and  s: the shift is 1 for a loss with second derivatives, and the
-// matrix then well conditioned at any cost.
+// With s = sqrt(D), or ones for a piecewise linear loss, and o the product by entries, everything
+// is in terms of s s' o K_FF + shift, s o G and s: the shift is 1 for a loss with second
+// derivatives, and the matrix then has no eigenvalue below 1 at any cost.
 Vector RootOfCurvature(const CurvedSamples& samples) {
   const auto count = static_cast<Index>(samples.rows.size());
   return samples.curvature.size() == 0 ? Vector(Vector::Ones(count))
@@ -105,9 +105,9 @@ absl::StatusOr<bool> FactorWithShift(double shift, Matrix& system, RunContext& c
 }
 
 // With features X = s o X_F, A = X'X, T = X'(s o G), t = X's: every s o G is X Y for some Y, which
-// Y = (A + small)^-1 T is but for directions that the small number takes away anyhow. Then G'S^-1
-// G = Y'(A + shift)^-1 T, 1'S^-1 G = t'(A + shift)^-1 Y and 1'S^-1 1 = (s's - t'(A + shift)^-1
-// t) / shift.
+// Y = (A + small)^-1 T is but for directions that the small number takes away anyhow. Then
+// G'S^-1 G = Y'(A + shift)^-1 T, 1'S^-1 G = t'(A + shift)^-1 Y and
+// 1'S^-1 1 = (s's - t'(A + shift)^-1 t) / shift.
 absl::StatusOr<std::optional<Matrix>> FactoredHessian(const FactoredKernel& kernel,
                                                       const CurvedSamples& samples,
                                                       const Matrix& products, RunContext& context) {

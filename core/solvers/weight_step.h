@@ -27,8 +27,9 @@ struct WeightStepInput {
 // The weights that belong to the norms weights(k) sqrt(energies(k)): the exact minimiser for the
 // present function.
 Vector ClosedFormStep(const WeightStepInput& input);
-// A longer step with the same fixed point, OverRelaxedWeights(). At p = 1 kernels of weight 0 whose
-// energy exceeds that of all others come back.
+// A longer step with the same fixed point, OverRelaxedWeights(). At p = 1 kernels of weight 0 come
+// back when their energy exceeds that of every kernel with a weight, and those of hardly any weight
+// leave when their energy is below 0.9 of the largest.
 Vector OverRelaxedStep(const WeightStepInput& input);
 // The minimiser of the second-order model whose Hessian the curved samples give (weight_hessian.h).
 // At p = 1 over the kernels of weight > 0 and those whose energy exceeds theirs. Falls back to

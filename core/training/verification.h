@@ -39,9 +39,9 @@ absl::StatusOr<VerifiedFunction> VerifyFunction(const LearnerEntry& entry,
                                                 const ModelFunction& function,
                                                 const Witness& witness, RunContext& context);
 
-// For verifiers, which share nothing with the solvers: the largest value of  scale linear -
-// scale^2/2 quadratic  over 0 <= scale <= largest, at least 0 (at scale 0). `largest` may be
-// infinite when `quadratic` is positive or `linear` is 0.
+// For verifiers, which share nothing with the solvers: the largest value of
+// scale linear - scale^2/2 quadratic over 0 <= scale <= largest, at least 0 (at scale 0). `largest`
+// may be infinite when `quadratic` is positive or `linear` is 0.
 double BestValueOnRay(double linear, double quadratic, double largest);
 // The same for any concave function that is 0 at 0, over scales up to `largest` and at most 4.
 // Never less than the value at 1, to rounding, when that is inside. Errors: kCancelled; `value_at`

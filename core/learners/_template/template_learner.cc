@@ -1,10 +1,10 @@
-// Problem      min_f 1/2 |f|^2 + C sum_i c_i (y_i - f(x_i))^2, f in the space of the kernel K =
-//              sum_k K_k (fixed), no bias.
+// Problem      min_f 1/2 |f|^2 + C sum_i c_i (y_i - f(x_i))^2, f in the space of the kernel
+//              K = sum_k K_k (fixed), no bias.
 // Source       Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems. J.
 //              Res. NBS 49 (1952) 409-436.
 // Notation     s_i = sqrt(2 C c_i), S = diag(s); f = sum_i a_i K(x_i, .), a = S b; A = S K S + I,
-//              positive definite. The dual of the problem is max_b b'Sy - 1/2 b'Ab; so b solves A b
-//              = S y, by conjugate gradients.
+//              positive definite. The dual of the problem is max_b b'Sy - 1/2 b'Ab; so b solves
+//              A b = S y, by conjugate gradients.
 // Guarantees   with the residual r = S y - A b: dual = b'Sy - 1/2 b'Ab, primal = dual + 1/2 r'r,
 //              both true bounds at every step; the dual value never decreases.
 // Cost         one product with K per step.

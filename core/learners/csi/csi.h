@@ -1,8 +1,8 @@
-// Problem      min_{f, b}  lambda/2 |f|^2 + sum_i c_i l(y_i, f(x_i) + b)  over functions f = sum_{p
-//              in I} a_p K(x_p, .) of few training rows I, the pivots; K = sum_k K_k (fixed weights
-//              1), l the squared hinge max(0, 1 - y f)^2 for classes and (y - f)^2 for numbers; a
-//              sum over rows, not a mean; the bias is not penalised. Several outputs share the
-//              pivots.
+// Problem      min_{f, b}  lambda/2 |f|^2 + sum_i c_i l(y_i, f(x_i) + b)  over functions
+//              f = sum_{p in I} a_p K(x_p, .) of few training rows I, the pivots; K = sum_k K_k
+//              (fixed weights 1), l the squared hinge max(0, 1 - y f)^2 for classes and (y - f)^2
+//              for numbers; a sum over rows, not a mean; the bias is not penalised. Several outputs
+//              share the pivots.
 // Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005,
 //              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
 //              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.

@@ -54,9 +54,9 @@ absl::StatusOr<Expansion> ReadExpansion(const Witness& witness, const TaskData& 
   return expansion;
 }
 
-// A factor of the kernel that the pivots span: the rows of K_I L^-T, L the Cholesky factor of K_II,
-// of which P and D are made alike, so that rounding of K_II, which its inverse multiplies, cannot
-// part them.
+// A factor of the kernel that the pivots span: the rows of K_I L^-T, L the Cholesky factor of K_II.
+// Primal and dual value are both made of it, so that rounding of K_II, which its inverse magnifies,
+// is the same in both and widens no gap.
 struct SpanFactor {
   Matrix rows;      // task rows x pivots
   Matrix cholesky;  // L: the lower triangle

@@ -2,13 +2,13 @@
 //                max_a  sum_i y_i a_i - 1/2 int a'K_s a d(ds),
 //                K_s(x, z) = exp(-|x - z|^2 / (2 s^2)),
 //              a_i in its box of size C c_i, sum a = 0: a support vector machine (hinge loss) on
-//              the best convex combination of infinitely many Gaussian kernels. Dual: max_a
-//              y'a - max_s 1/2 a'K_s a.
+//              the best convex combination of infinitely many Gaussian kernels.
+//              Dual: max_a y'a - max_s 1/2 a'K_s a.
 // Source       Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008),
 //              as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely many
 //              features. Machine Learning 91 (2013) 43-66; docs/mathematics/ikl.md.
-// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual, twice T(theta;
-//              alpha) -> energies.
+// Notation     theta -> bandwidth, beta -> weights, v = alpha y -> dual,
+//              twice T(theta; alpha) -> energies.
 // Method       Multiple kernel learning over a list of bandwidths (SVMs of fixed weights, weights
 //              by over-relaxed steps and Newton's method on the optimum as a function of them);
 //              then the bandwidth of largest energy enters the list, until none exceeds those in it

@@ -10,8 +10,8 @@
 
 namespace mercer::ikl {
 
-// Bounds of the problem of ikl.h over the bandwidths s_m that the witness lists, at f = sum_m
-// weights(m) K_m dual + bias, weights >= 0 of sum 1, and at the dual, made feasible:
+// Bounds of the problem of ikl.h over the bandwidths s_m that the witness lists, at
+// f = sum_m weights(m) K_m dual + bias, weights >= 0 of sum 1, and at the dual, made feasible:
 //   primal  1/2 sum_m weights(m) dual'K_m dual + C sum_i c_i max(0, 1 - y_i f(x_i))
 //   dual    y'dual - 1/2 max_m dual'K_m dual, at its best multiple
 // Metrics: ikl.kernels, the bandwidths of weight > 0; ikl.family_dual, the same bound with the

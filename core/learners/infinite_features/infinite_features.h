@@ -1,20 +1,21 @@
 // Problem      min over groups of features g of a continuous family, weights W_g and biases b of
-//                sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g N(W_g)
-//                                                    + lambda_shared sum_g N(w_g),
+//                sum_t sum_i c_i l(y(i,t), f_t(x_i)) + lambda sum_g u_g N(W_g)
+//                                                    + lambda_shared sum_g u_g N(w_g),
 //                f_t = sum_g phi_g' (W_g(:, t) + w_g) + b_t,
 //              with one output t per class (or one alone), or per task, whose sum is then over the
 //              rows of that task; w a part that all outputs share (left out by default), phi_g the
 //              columns of group g divided by their scales, which each task may have of its own, l
 //              the squared hinge, logistic, square or hinge loss, N a norm of the block of weights
-//              of a group (core/objectives/block_penalty.h).
+//              of a group (core/objectives/block_penalty.h), u_g > 0 the weight of the group, 1 by
+//              default.
 // Source       Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine
 //              Learning 91 (2013) 43-66, equation (1); corrected in
 //              docs/mathematics/infinite_features.md.
 // Notation     lambda_p, lambda_s -> Lambdas; theta_g -> ScaledGroup::parameters; the scale of
 //              column j -> ScaledGroup::scales.
-// Method       Column generation: candidates are drawn, the one that breaks the conditions of
-//              optimality most enters the model, the restricted problem is solved again
-//              (core/solvers/feature_master.h).
+// Method       Column generation: candidates are drawn, those that break the conditions of
+//              optimality most (by default the worst alone) enter the model, the restricted problem
+//              is solved again (core/solvers/feature_master.h).
 // Guarantees   With the solver newton the objective never rises. After the search one accurate
 //              solve; the certificate is about the groups that are listed. That no candidate was
 //              found says nothing about those that were not drawn.

@@ -1,7 +1,8 @@
-// Problem      min_{f, b, d}  1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b),  f = sum_k
-//              f_k, d >= 0, |d|_p <= 1, 1 <= p <= inf; l the hinge, the squared hinge or the
-//              logistic loss (classification), the epsilon-insensitive or the square loss
-//              (regression), as core/objectives has them, without factors 1/2.
+// Problem      min_{f, b, d}  1/2 sum_k |f_k|^2 / d_k + C sum_i c_i l(y_i, f(x_i) + b),
+//              f = sum_k f_k, d >= 0, |d|_p <= 1, 1 <= p <= inf; c_i the weights of the rows; l the
+//              hinge, the squared hinge or the logistic loss (classification), the
+//              epsilon-insensitive or the square loss (regression), as core/objectives has them,
+//              without factors 1/2.
 //              Dual: max  sum_i -conjugate_i(-a_i) - 1/2 |s(a)|_q,  s_k = a'K_k a, sum a = 0,
 //              q = p / (p - 1).
 // Source       Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011)

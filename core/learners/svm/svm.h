@@ -1,6 +1,6 @@
-// Problem      min_{f, b}  1/2 |f|^2 + C sum_i c_i l(y_i, f(x_i) + b),  f in the space of K = sum_k
-//              K_k (fixed weights 1), l the hinge loss (classification) or the epsilon-insensitive
-//              loss (regression), c_i the weights of the rows.
+// Problem      min_{f, b}  1/2 |f|^2 + C sum_i c_i l(y_i, f(x_i) + b),  f in the space of
+//              K = sum_k K_k (fixed weights 1), l the hinge loss (classification) or the
+//              epsilon-insensitive loss (regression), c_i the weights of the rows.
 //              Dual: max  y'a - epsilon |a|_1 - 1/2 a'Ka,  a in the box, sum a = 0.
 // Source       Fan, Chen, Lin: Working set selection using second order information for training
 //              SVM. JMLR 6 (2005) 1889-1918. Smola, Schoelkopf: A tutorial on support vector
