@@ -48,7 +48,7 @@ class PathOrder : public PhasePlan {
     return has_folds_ ? absl::StrCat("fold ", split + 1, " of ", num_splits, ", ", value) : value;
   }
 
-  // The model on all rows is left as much time as each fold has.
+  // With folds, the model on all rows is left as much time as each fold has.
   double TimeShare(int64_t phase, size_t num_splits) const override {
     const auto splits = static_cast<double>(num_splits);
     return has_folds_ && SplitOf(phase) < num_splits ? splits / (splits + 1) : 1;
@@ -180,14 +180,14 @@ class PathRunner {
     return !WasInterrupted(*outcome);
   }
 
-  // Early: what they have come to chooses the value.
+  // Ends the folds early: the value is chosen by what they have come to.
   void EndFolds() {
     const auto folds = static_cast<int64_t>(phases_.splits().size());
     phases_.SkipTo(folds * static_cast<int64_t>(order_.num_values()));
     progress_.last_point.clear();
   }
 
-  // On all rows, with the best value, or one of the others.
+  // Trains on all rows with the best value, or one of the others.
   absl::StatusOr<bool> TrainModel(RunContext& context) {
     const bool has_best = HasModel();
     if (has_best && phases_.StopRequested()) {
@@ -262,8 +262,8 @@ class PathRunner {
     return std::optional<TrainedPoint>(std::move(point));
   }
 
-  // Larger is better. Of folds that ended early those count in which all values were tried, or,
-  // when there is none, what there is.
+  // The score of a value by its validation; larger is better. When folds have ended early, those
+  // count in which all values were tried; when there is no such fold, whatever there is.
   double Score(size_t value) const {
     const size_t through = progress_.FoldsSeen(order_.num_values() - 1);
     for (const auto& [name, of_folds] : progress_.metrics[value]) {

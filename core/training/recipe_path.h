@@ -31,11 +31,13 @@ void CheckPath(const LearnerEntry& entry, const TrainingRecipe& recipe,
 // over the folds is best. The score is the accuracy, of numbers the rmse; of equal ones the first
 // counts. Metrics of the model: "path.best" (from 1) and of each value "path.2.value",
 // "path.2.accuracy", "path.2.active_terms" (kernels or features with a weight),
-// "path.2.relative_gap". A run that is stopped or out of time ends with the best so far. With folds
-// it then trains the model with the value that is best by the folds that are through (by what there
-// is of the first, when none is): of a limit of time as much is kept for that as each fold has,
-// after a stop kTimeAfterStop, and the model is constant when that does not do. NO_MODEL when
-// nothing was trained. kFoldsLeftOut or kValuesLeftOut among its metrics says so.
+// "path.2.relative_gap".
+//
+// A run that is stopped or out of time ends with the best so far, and its metrics kFoldsLeftOut or
+// kValuesLeftOut say so. With folds it then trains the model with the value that is best by the
+// folds that are through, or, when none is, by what there is of the first. It has as much of a
+// limit of time for that as each fold has, and after a stop kTimeAfterStop; when that is too short,
+// the model is constant. NO_MODEL when nothing was trained.
 //
 // A path that keeps all answers the models of the other values too, each with the metrics of the
 // path and "path.number", which value it is; with folds all of them are trained on all rows, after

@@ -32,13 +32,13 @@ class PhasePlan {
   virtual int64_t CountPhases(size_t num_splits) const = 0;
   // The phase's name for people: "train", "fold 2 of 5".
   virtual std::string PhaseName(int64_t phase, size_t num_splits) const = 0;
-  // Of a limit of time, what may have passed when that phase ends, in (0, 1]: the rest is kept for
-  // those after it.
+  // The share of a limit of time that may have passed when that phase ends, in (0, 1]: the rest is
+  // kept for those after it.
   virtual double TimeShare(int64_t /*phase*/, size_t /*num_splits*/) const { return 1; }
 };
 
-// How long a model is trained that a stop within the folds before it would leave without any
-// training.
+// How long the model on all rows is still trained after a stop that came within the folds before
+// it.
 inline constexpr absl::Duration kTimeAfterStop = absl::Seconds(10);
 
 class RecipePhases {
@@ -58,9 +58,9 @@ class RecipePhases {
   bool StopRequested() const { return observer_.StopRequested(); }
   bool OutOfTime() const;
 
-  // The current phase has to end with a model, lest what was learned before it be lost. Nothing but
-  // a cancellation ends its preparation; when a stop was requested already, it may train for
-  // kTimeAfterStop; without a model in time it has the constant one.
+  // Has the current phase end with a model, so that what was learned before it is not lost. Nothing
+  // but a cancellation ends its preparation then; when a stop was requested already, it may train
+  // for kTimeAfterStop; without a model in time it has the constant one.
   void RequireModel();
   // What the current phase trains on. Limit and stop end this work too, but not that of a phase
   // which has a state already: the best model so far is in it. Errors: NO_MODEL.
@@ -84,7 +84,7 @@ class RecipePhases {
   // What the folds, which have ended, say of that value.
   HeldOut SummarizeFolds(size_t value) const;
   void EndPhase(int64_t iterations);
-  // Leaves the current phase and those between as they are.
+  // Goes on with that phase, and leaves the current one and those between as they are.
   void SkipTo(int64_t phase);
 
   // Makes a checkpoint of the phases before this one, so that a cancellation while a phase is
@@ -126,7 +126,7 @@ class RecipePhases {
 inline constexpr char kFoldsLeftOut[] = "left_out.folds";
 inline constexpr char kValuesLeftOut[] = "left_out.values";  // of a path, on rows held out
 
-// "held_out.accuracy" from "accuracy".
+// Appends the metrics with the prefix before their names: "held_out.accuracy" from "accuracy".
 void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model);
 
 // Whether the run was cut short by its user or its time.

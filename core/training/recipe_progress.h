@@ -39,17 +39,17 @@ struct RecipeProgress {
   void AddMetrics(size_t value, const std::vector<Metric>& found);
   // The means over the folds by name, those of the baseline last.
   std::vector<Metric> MeanMetrics(size_t value) const;
-  // In which there are metrics of that value.
+  // The number of folds that have metrics of that value.
   size_t FoldsSeen(size_t value) const;
   // Adds how the metrics vary over the folds, where two have them, with that before their names.
   void AddSpreads(size_t value, const std::string& prefix,
                   std::vector<MetricSpread>& spreads) const;
 };
 
-// Of some.
+// The mean of at least one value.
 double Mean(absl::Span<const double> values);
 
-// A checkpoint, with `run_state` and `seconds_used` in the place of its own.
+// Encodes a checkpoint, with `run_state` and `seconds_used` in the place of its own.
 std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
                            double seconds_used, const std::string& code_version);
 // Reads a checkpoint. Errors: kFailedPrecondition with reason OTHER_VERSION; kDataLoss when it is

@@ -21,8 +21,8 @@ struct RunLimits {
   // given what is left. It ends a step that is under way. Restoring a state before the search and
   // verifying the model after it are not limited.
   absl::Duration max_time = absl::InfiniteDuration();
-  // A run that ends before the learner has a model ends with the constant one, if the learner knows
-  // one. For runs that what was computed before must not be lost with.
+  // True: a run that ends before the learner has a model ends with the constant one, if the learner
+  // knows one. This is for runs behind others whose results would be lost without a model.
   bool constant_if_none = false;
 };
 

@@ -116,7 +116,7 @@ void CheckGap(const TrainingRecipe& recipe, const Model& model,
                        {"stop_reason", std::string(StopReasonName(model.stop_reason))}}});
 }
 
-// "C" of a path was chosen by so much.
+// By how much the option of a path was chosen when the validation had ended early, in words.
 std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
   if (!recipe.path.has_value()) {
     return "there are no metrics of folds";

@@ -318,7 +318,7 @@ absl::StatusOr<TrainedPoint> CsiLearner::CurrentModel(RunContext& context) const
   return point;
 }
 
-// The model of no pivots.
+// The model of a run without pivots: the biases alone.
 absl::StatusOr<TrainedPoint> CsiLearner::ConstantModel(RunContext& context) {
   CsiLearner constant(options_);
   MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));

@@ -361,7 +361,7 @@ absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::CurrentModel(RunContext& /
   return MakePoint();
 }
 
-// That of a run which has begun, before its first features have weights.
+// The model of a run that has just begun, whose features have no weights yet.
 absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::ConstantModel(RunContext& context) {
   InfiniteFeaturesLearner constant(options_, given_family_);
   MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
