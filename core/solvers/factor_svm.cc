@@ -51,6 +51,8 @@ struct FactorSvmSolver::Settings {
   static constexpr Index kDiagonalSamples = 64;
   static constexpr double kLargestStep = 1e4;
   static constexpr double kGrowth = 4;
+  // A run from the function of another begins with the step of that one divided by this, and with
+  // no less than 1 in that unit: the kernel, and so the dual, has changed.
   static constexpr double kSuccessorShare = 16;
 };
 
