@@ -314,10 +314,9 @@ absl::StatusOr<std::unique_ptr<FactorSvmSolver>> FactorSvmSolver::OnKernel(
 // The function is handed on, and not the dual: a change of the kernel weights changes the dual more
 // than the function.
 SvmWarmStart FactorSvmSolver::Successor() const {
-  return {{},
-          std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
-          kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
-          state_.bias};
+  return {.proximal_step = std::max(CostUnit(), state_.step / Settings::kSuccessorShare),
+          .function = kernel_.root.triangularView<Eigen::Lower>() * state_.coefficients,
+          .bias = state_.bias};
 }
 
 double FactorSvmSolver::NextCost() const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,7 +66,7 @@ SmoSolver::SmoSolver(const KernelOperator& kernel, const SmoOptions& options)
 
 SmoSolver::~SmoSolver() = default;
 
-absl::Status SmoSolver::SetProblem(const SmoProblem& problem) {
+absl::Status SmoSolver::SetProblem(const SvmProblem& problem) {
   const Index n = kernel_.size();
   if (problem.loss == nullptr || !problem.loss->is_piecewise_linear()) {
     return absl::InvalidArgumentError("the loss must be hinge or epsilon-insensitive");
@@ -105,7 +104,7 @@ absl::Status SmoSolver::ReadDiagonal(RunContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status SmoSolver::Start(const SmoProblem& problem, const SmoWarmStart& warm_start,
+absl::Status SmoSolver::Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                               RunContext& context) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   MERCER_RETURN_IF_ERROR(ReadDiagonal(context));
@@ -118,7 +117,7 @@ absl::Status SmoSolver::Start(const SmoProblem& problem, const SmoWarmStart& war
   return FinishRound(context);
 }
 
-absl::Status SmoSolver::PlaceStart(const SmoWarmStart& warm_start, RunContext& context) {
+absl::Status SmoSolver::PlaceStart(const SvmWarmStart& warm_start, RunContext& context) {
   const Index n = kernel_.size();
   state_.dual = Vector::Zero(n);
   state_.base_dual = Vector::Zero(n);
@@ -238,8 +237,8 @@ bool SmoSolver::GapIsReached() const {
 
 void SmoSolver::set_relative_gap(double relative_gap) {
   options_.relative_gap = relative_gap;
-  if (state_.stop == SmoStop::kRelativeGap && !GapIsReached()) {
-    state_.stop = SmoStop::kRunning;
+  if (state_.stop == SvmStop::kRelativeGap && !GapIsReached()) {
+    state_.stop = SvmStop::kRunning;
   }
 }
 
@@ -253,17 +252,17 @@ void SmoSolver::JudgeRound(double expected_violation, double drift) {
   state_.stalled_rounds = stalled ? state_.stalled_rounds + 1 : 0;
   state_.round_violation = violation;
   if (GapIsReached()) {
-    state_.stop = SmoStop::kRelativeGap;
+    state_.stop = SvmStop::kRelativeGap;
   } else if (KktTolerance() > 0 && violation <= KktTolerance()) {
-    state_.stop = SmoStop::kKktTolerance;
+    state_.stop = SvmStop::kKktTolerance;
   } else if (violation <= state_.precision) {
-    state_.stop = SmoStop::kPrecision;
+    state_.stop = SvmStop::kPrecision;
   } else if (state_.single_precision) {
     state_.single_precision =
         drift <= 0.1 * expected_violation && state_.stalled_rounds < kMaxStalledRounds;
     state_.stalled_rounds = state_.single_precision ? state_.stalled_rounds : 0;
   } else if (drift > 0.25 * violation || state_.stalled_rounds >= kMaxStalledRounds) {
-    state_.stop = SmoStop::kPrecision;
+    state_.stop = SvmStop::kPrecision;
   }
 }
 
@@ -291,21 +290,14 @@ absl::Status SmoSolver::Step(int64_t max_iterations, RunContext& context) {
       }
       const int64_t count =
           std::min({end, cap, state_.next_shrink, state_.next_estimate}) - state_.iterations;
-      MERCER_RETURN_IF_ERROR(Iterate(count, context, &round_over));
+      MERCER_RETURN_IF_ERROR(IterateWithinRound(count, context, &round_over));
     }
     if (round_over || last) {
       MERCER_RETURN_IF_ERROR(FinishRound(context));
     }
     if (last && !done()) {
-      state_.stop = SmoStop::kIterationLimit;
+      state_.stop = SvmStop::kIterationLimit;
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SmoSolver::Run(RunContext& context) {
-  while (!done()) {
-    MERCER_RETURN_IF_ERROR(Step(std::numeric_limits<int64_t>::max(), context));
   }
   return absl::OkStatus();
 }

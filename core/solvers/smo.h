@@ -26,7 +26,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +37,10 @@
 #include "core/base/saved_fields.h"
 #include "core/base/types.h"
 #include "core/kernels/kernel_operator.h"
-#include "core/objectives/loss.h"
 #include "core/solvers/smo_columns.h"
 #include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm_problem.h"
+#include "core/solvers/svm_solver.h"
 
 namespace mercer {
 
@@ -63,74 +63,44 @@ struct SmoOptions {
 // float columns of all samples, and of those under work float and double ones.
 ByteCount SmoColumnBytes(Index num_samples, const SmoOptions& options);
 
-// The problem of one machine with n samples. Targets are -1 or +1 for the hinge loss. Costs
-// are >= 0; samples of cost 0 keep dual 0.
-struct SmoProblem {
-  std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
-  Vector targets;
-  Vector costs;
-};
-
-// Where a solver begins: any dual, which Start makes feasible. Empty: zero.
-struct SmoWarmStart {
-  Vector dual = Vector();
-  // K dual for this dual as it is given. When given, Start multiplies K only with what feasibility
-  // changed; empty: unknown.
-  Vector scores = Vector();
-  // Start at the best multiple of the dual in the box (its product is known), as a change of C asks
-  // for.
-  bool rescale = false;
-};
-
-enum class SmoStop : uint8_t {
-  kRunning = 0,
-  kRelativeGap = 1,
-  kKktTolerance = 2,
-  kIterationLimit = 3,
-  kPrecision = 4,  // no pair of samples improves the dual any more in double precision; the gap
-                   // says how far it got
-};
-
 // One problem at a time; not thread-safe. The kernel must outlive the solver; its columns stay
 // cached between problems, so a path over costs should use one solver.
-class SmoSolver {
+class SmoSolver : public SvmSolver {
  public:
   SmoSolver(const KernelOperator& kernel, const SmoOptions& options);
-  ~SmoSolver();
+  ~SmoSolver() override;
 
   // Of the problem at hand and of later ones: one that was reached may be lowered to go on.
   void set_relative_gap(double relative_gap);
 
-  // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
-  // (sizes, loss, labels other than -1 and +1, negative costs, values not finite), kCancelled.
-  absl::Status Start(const SmoProblem& problem, const SmoWarmStart& warm_start,
-                     RunContext& context);
-  // At most `max_iterations` further iterations. Errors: kCancelled, with the state as after the
-  // last finished iteration; kInvalidArgument when the kernel turns out to hold values that are not
-  // finite.
-  absl::Status Step(int64_t max_iterations, RunContext& context);
-  // Steps until done.
-  absl::Status Run(RunContext& context);
+  // The loss is hinge or epsilon-insensitive.
+  absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
+                     RunContext& context) override;
+  // Iterations come in rounds, which end with a certificate. Errors beside those of the class above:
+  // kInvalidArgument when the kernel turns out to hold values that are not finite.
+  absl::Status Step(int64_t max_iterations, RunContext& context) override;
 
-  bool done() const { return state_.stop != SmoStop::kRunning; }
-  SmoStop stop() const { return state_.stop; }
-  int64_t iterations() const { return state_.iterations; }
+  SvmStop stop() const override { return state_.stop; }
+  int64_t iterations() const override { return state_.iterations; }
   // A negative curvature beyond rounding was met: the kernel is not positive semidefinite, and the
   // result a stationary point. Gaps are no bounds then: the run ends at kkt_tolerance, or, when
   // that is 0, at 1e-3 max |targets|.
   bool not_psd() const { return state_.not_psd; }
-  const Vector& dual() const { return state_.dual; }
+  const Vector& dual() const override { return state_.dual; }
   // K dual in double, as of the last certificate: equal to that of dual() once done.
-  const Vector& scores() const { return state_.base_scores; }
-  // The certificate of base_dual, the last point whose products were computed in double; that is
-  // dual() itself once done.
-  const SvmCertificate& certificate() const { return state_.certificate; }
+  const Vector& scores() const override { return state_.base_scores; }
+  // Of base_dual: the last point whose products were computed in double; dual() itself once done.
+  const SvmCertificate& certificate() const override { return state_.certificate; }
+  double NextCost() const override { return 4.0 * static_cast<double>(kernel_.size()); }
 
   // Everything that decides the future except kernel, options and problem.
-  std::string SaveState() const;
+  std::string SaveState() const override;
   // Continues where SaveState left; `problem` must be that of Start. Errors: kInvalidArgument
   // (damaged, or of another size).
-  absl::Status RestoreState(const SmoProblem& problem, std::string_view state);
+  absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
+
+ protected:
+  absl::Status Iterate(RunContext& context) override { return Step(1, context); }
 
  private:
   struct State {
@@ -149,7 +119,7 @@ class SmoSolver {
     int64_t stalled_rounds = 0;
     bool single_precision = false;
     bool not_psd = false;
-    SmoStop stop = SmoStop::kRunning;
+    SvmStop stop = SvmStop::kRunning;
     SvmCertificate certificate;
 
     static void VisitFields(auto& visit, auto& self, Index n) {
@@ -157,7 +127,7 @@ class SmoSolver {
             self.residual, self.iterations, self.next_shrink, self.next_estimate,
             self.stalled_rounds, self.dual_value, self.round_violation, self.expected_gap,
             self.precision, self.single_precision, self.not_psd,
-            UpTo(self.stop, SmoStop::kPrecision), self.certificate);
+            UpTo(self.stop, SvmStop::kPrecision), self.certificate);
       visit.Require([&] { return IsActiveSet(self.active, self.residual.size(), n); });
     }
   };
@@ -165,9 +135,9 @@ class SmoSolver {
   static bool IsActiveSet(const std::vector<Index>& active, Index size, Index n);
   struct Pair;
 
-  absl::Status SetProblem(const SmoProblem& problem);
+  absl::Status SetProblem(const SvmProblem& problem);
   absl::Status ReadDiagonal(RunContext& context);
-  absl::Status PlaceStart(const SmoWarmStart& warm_start, RunContext& context);
+  absl::Status PlaceStart(const SvmWarmStart& warm_start, RunContext& context);
   void RescaleStart();
   absl::Status RefreshScores(RunContext& context);
   void SetActive(std::vector<Index> active);
@@ -183,7 +153,7 @@ class SmoSolver {
   int64_t EstimateInterval() const;
   int64_t ShrinkInterval() const;
   void TakeStep(Pair& pair);
-  absl::Status Iterate(int64_t count, RunContext& context, bool* round_over);
+  absl::Status IterateWithinRound(int64_t count, RunContext& context, bool* round_over);
   template <typename T>
   absl::Status IterateOn(ColumnCache<T>& columns, const T* diagonal, int64_t count,
                          RunContext& context, bool* round_over);
@@ -193,7 +163,7 @@ class SmoSolver {
 
   const KernelOperator& kernel_;
   SmoOptions options_;
-  SmoProblem problem_;
+  SvmProblem problem_;
   double epsilon_ = 0;
   Vector lower_;
   Vector upper_;

@@ -101,7 +101,7 @@ void SmoSolver::TakeStep(Pair& pair) {
   SetBounds(pair.j);
 }
 
-absl::Status SmoSolver::Iterate(int64_t count, RunContext& context, bool* round_over) {
+absl::Status SmoSolver::IterateWithinRound(int64_t count, RunContext& context, bool* round_over) {
   while (count > 0 && !*round_over) {
     MERCER_RETURN_IF_ERROR(context.CheckCancelled());
     const int64_t size = std::max<int64_t>(1, state_.residual.size());

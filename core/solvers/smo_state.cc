@@ -23,7 +23,7 @@ std::string SmoSolver::SaveState() const {
   return std::move(writer).Take();
 }
 
-absl::Status SmoSolver::RestoreState(const SmoProblem& problem, std::string_view bytes) {
+absl::Status SmoSolver::RestoreState(const SvmProblem& problem, std::string_view bytes) {
   ByteReader reader(bytes);
   Vector diagonal = reader.ReadVector();
   State state;

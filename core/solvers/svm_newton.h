@@ -49,7 +49,7 @@ class SvmNewtonSolver : public SvmSolver {
   const Vector& dual() const override { return state_.dual; }
   const Vector& scores() const override { return state_.dual_scores; }
   const SvmCertificate& certificate() const override { return certificate_; }
-  SvmWarmStart Successor() const override { return {{}, state_.step, {}, 0}; }
+  SvmWarmStart Successor() const override { return {.proximal_step = state_.step}; }
   double NextCost() const override;
   std::string SaveState() const override;
   absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,22 +16,18 @@
 
 #include "core/base/run_context.h"
 #include "core/base/types.h"
-#include "core/objectives/loss.h"
 #include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm_problem.h"
 
 namespace mercer {
 
-// The problem of one machine with n samples. Targets are -1 or +1 for the hinge loss. Costs
-// are >= 0; samples of cost 0 keep dual 0. Both signs must be possible: some sample of positive
-// cost on either side (any two samples for regression).
-struct SvmProblem {
-  std::shared_ptr<const Loss> loss;  // hinge or epsilon-insensitive
-  Vector targets;
-  Vector costs;
-};
-
+// Where a solver begins. Each reads what it can use.
 struct SvmWarmStart {
-  Vector dual = {};          // any; made feasible by Start; empty: zero
+  Vector dual = {};  // any; made feasible by Start; empty: zero
+  // K dual for this dual as it is given. When given, Start need multiply K only with what feasibility changed; empty: unknown.
+  Vector scores = {};
+  // Start at the best multiple of the dual in the box (its scores are known), as a change of C asks for.
+  bool rescale = false;
   double proximal_step = 0;  // to begin with; 0: that of a run from nothing
   // For kernels of explicit features a function to begin with, f = rows function + bias. Empty: the
   // function of the dual.
@@ -43,7 +38,9 @@ struct SvmWarmStart {
 enum class SvmStop : uint8_t {
   kRunning = 0,
   kRelativeGap = 1,
-  kPrecision = 2,  // no further progress in double precision; the certificate says how far it got
+  kKktTolerance = 2,
+  kIterationLimit = 3,
+  kPrecision = 4,  // no further progress in double precision; the certificate says how far it got
 };
 
 // A method for one problem at a time, iteration by iteration; not thread-safe. The kernel must
@@ -52,14 +49,15 @@ class SvmSolver {
  public:
   virtual ~SvmSolver() = default;
 
-  // Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, loss, labels,
-  // costs, one side only), kCancelled.
+  // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, a loss that is not the solver's,
+  // labels, costs; all but SMO: one side only, that is, no sample of positive cost on either side, or fewer than two for
+  // regression), kCancelled.
   virtual absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                              RunContext& context) = 0;
   // Makes at most `max_iterations` iterations. Errors: kCancelled, with the state as after the last
   // finished iteration.
-  absl::Status Step(int64_t max_iterations, RunContext& context);
-  // Steps until done.
+  virtual absl::Status Step(int64_t max_iterations, RunContext& context);
+  // Until done.
   absl::Status Run(RunContext& context);
 
   bool done() const { return stop() != SvmStop::kRunning; }
@@ -70,7 +68,7 @@ class SvmSolver {
   virtual const Vector& scores() const = 0;
   virtual const SvmCertificate& certificate() const = 0;
   // What a run on a similar kernel should begin with; the dual is left to the caller.
-  virtual SvmWarmStart Successor() const = 0;
+  virtual SvmWarmStart Successor() const { return {}; }
   // About how many floating point operations the next iteration takes.
   virtual double NextCost() const = 0;
 
@@ -80,7 +78,7 @@ class SvmSolver {
   virtual absl::Status RestoreState(const SvmProblem& problem, std::string_view state) = 0;
 
  protected:
-  // Makes one iteration; on an error the state stays as it was.
+  // One iteration of the Step above; on an error the state stays as it was.
   virtual absl::Status Iterate(RunContext& context) = 0;
 };
 

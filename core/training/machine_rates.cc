@@ -160,7 +160,7 @@ class Measurement {
 
   double PairStepSeconds(const KernelOperator& kernel) {
     constexpr int64_t kIterations = 400;
-    const SmoProblem problem{MakeHinge(), labels_, Vector::Constant(kRows, 10.0)};
+    const SvmProblem problem{MakeHinge(), labels_, Vector::Constant(kRows, 10.0)};
     double least = HUGE_VAL;
     SmoOptions options;
     options.relative_gap = 0;

@@ -115,12 +115,12 @@ absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRe
   return absl::OkStatus();
 }
 
-absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
-                                    std::shared_ptr<const Loss> loss, double C) {
+absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
+                                          std::shared_ptr<const Loss> loss, double C) {
   MERCER_RETURN_IF_ERROR(CheckSingleTask(problem));
   const TaskData& task = problem.tasks[0];
   const bool classification = problem.kind == TargetKind::kClassification;
-  SvmTask svm{std::move(loss), task.targets.col(0), C * task.costs};
+  SvmProblem svm{std::move(loss), task.targets.col(0), C * task.costs};
   const double largest_target = std::max(1.0, svm.targets.lpNorm<Eigen::Infinity>());
   FieldViolations violations;
   const double total_cost = svm.costs.sum();
@@ -140,12 +140,13 @@ absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
   return svm;
 }
 
-absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon) {
+absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem, double C,
+                                          double epsilon) {
   const bool classification = problem.kind == TargetKind::kClassification;
   MERCER_ASSIGN_OR_RETURN(
       std::unique_ptr<Loss> loss,
       MakeLoss(classification ? LossKind::kHinge : LossKind::kEpsilonInsensitive, epsilon));
-  return ReadSvmTask(problem, std::move(loss), C);
+  return ReadSvmProblem(problem, std::move(loss), C);
 }
 
 ByteCount LearnerFamilyBytes(const ProblemShape& shape) {

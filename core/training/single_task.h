@@ -12,6 +12,7 @@
 #include "core/base/types.h"
 #include "core/kernels/kernel_family.h"
 #include "core/objectives/loss.h"
+#include "core/solvers/svm_problem.h"
 #include "core/training/learner.h"
 #include "core/training/problem.h"
 
@@ -31,20 +32,12 @@ absl::Status CheckSingleTask(const TrainingProblem& problem);
 absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs);
 
 // A loss and the data of a task, as solvers take them: costs times C.
-struct SvmTask {
-  std::shared_ptr<const Loss> loss;
-  Vector targets;
-  Vector costs;
-};
-
-// Does CheckSingleTask, and checks that the risk cannot overflow and that both classes have a row
-// of weight > 0. `loss` is one for the kind of target. Errors: those, naming the fields "C" and
-// "epsilon", reason ONE_CLASS.
-absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem,
-                                    std::shared_ptr<const Loss> loss, double C);
-// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for
-// numbers.
-absl::StatusOr<SvmTask> ReadSvmTask(const TrainingProblem& problem, double C, double epsilon);
+// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. `loss` is one for the kind of
+// target. Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
+absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
+                                          std::shared_ptr<const Loss> loss, double C);
+// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for numbers.
+absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem, double C, double epsilon);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the
 // verifier, which comes while the learner still has its own.

@@ -195,7 +195,7 @@ class Comparison {
   }
 
  private:
-  mercer::SmoProblem Problem(double c) const {
+  mercer::SvmProblem Problem(double c) const {
     return {loss_, labels_, Vector::Constant(labels_.size(), c)};
   }
 
@@ -246,7 +246,7 @@ class Comparison {
       mercer::SmoSolver solver(kernel_, {});
       mercer::RunContext context;
       for (int k = 0; k < 10; ++k) {
-        mercer::SmoWarmStart warm;
+        mercer::SvmWarmStart warm;
         if (k > 0) {
           warm = {.dual = solver.dual(), .scores = solver.scores(), .rescale = true};
         }

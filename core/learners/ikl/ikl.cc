@@ -41,8 +41,7 @@ absl::Status IklLearner::Begin(const WarmStart* /*warm_start*/) {
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   TrainingProblem with_kernel = *problem_;
   with_kernel.kernels = {GaussianOf(1)};
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(with_kernel, options_.C, 0));
-  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(with_kernel, options_.C, 0));
   state_.dual = Vector::Zero(svm_.targets.size());
   interval_ = {};
   family_bandwidths_.clear();
@@ -165,7 +164,7 @@ absl::Status IklLearner::FinishSvm(RunContext& context) {
   state_.solving = false;
   state_.iterations += solver_->iterations();
   state_.dual = solver_->dual();
-  const bool stuck = solver_->stop() != SmoStop::kRelativeGap;
+  const bool stuck = solver_->stop() != SvmStop::kRelativeGap;
   Matrix energies(family_->num_kernels(), 1);
   MERCER_RETURN_IF_ERROR(family_->QuadraticForms(state_.dual, {}, energies, context));
   energies_ = energies.col(0).cwiseMax(0.0);

@@ -119,7 +119,7 @@ class IklLearner : public ResumableLearner<IklState> {
   TrainedPoint MakePoint(const IklPoint& best) const;
 
   const IklOptions options_;
-  SmoProblem svm_;
+  SvmProblem svm_;
   // Functions of the problem and of state_.bandwidths and state_.weights.
   BandwidthInterval interval_;
   double first_bandwidth_ = 0;

@@ -12,6 +12,7 @@
 #include "core/solvers/factor_svm.h"
 #include "core/solvers/gfb_svm.h"
 #include "core/solvers/interior_point_svm.h"
+#include "core/solvers/smo.h"
 #include "core/solvers/svm_newton.h"
 
 namespace mercer::lp_mkl {
@@ -59,29 +60,19 @@ absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual
   finished_iterations_ = iterations();
   kernel_ = &kernel;
   relative_gap_ = relative_gap;
-  smo_ = nullptr;
   solver_ = nullptr;
   // Entries of a factored kernel cost as much as whole rows of its factor, which Newton's method
   // reads but a few times.
   const bool smo = choice_ == InnerSolverChoice::kSmo ||
                    (choice_ == InnerSolverChoice::kAuto && !prefers_newton_ &&
                     !kernel.Factored().has_value() && problem_.loss->is_piecewise_linear());
-  return smo ? StartSmo(dual, scores, context) : StartIterations(dual, context);
+  return StartSolver(smo, {.dual = dual, .scores = scores}, context);
 }
 
-SmoOptions InnerSolver::SmoSettings() const {
-  SmoOptions options;
-  options.relative_gap = relative_gap_;
-  return options;
-}
-
-absl::Status InnerSolver::StartSmo(const Vector& dual, const Vector& scores, RunContext& context) {
-  smo_ = std::make_unique<SmoSolver>(*kernel_, SmoSettings());
-  return smo_->Start({problem_.loss, problem_.targets, problem_.costs},
-                     {.dual = dual, .scores = scores}, context);
-}
-
-std::unique_ptr<SvmSolver> InnerSolver::MakeSolver() const {
+std::unique_ptr<SvmSolver> InnerSolver::MakeSolver(bool smo) const {
+  if (smo) {
+    return std::make_unique<SmoSolver>(*kernel_, SmoOptions{.relative_gap = relative_gap_});
+  }
   if (!problem_.loss->is_piecewise_linear()) {
     return std::make_unique<CurvedSvmSolver>(*kernel_, relative_gap_);
   }
@@ -107,53 +98,54 @@ std::unique_ptr<SvmSolver> InnerSolver::MakeSolver() const {
   return std::make_unique<FactorSvmSolver>(*factored, relative_gap_);
 }
 
-absl::Status InnerSolver::StartIterations(const Vector& dual, RunContext& context) {
-  std::unique_ptr<SvmSolver> solver = MakeSolver();
-  SvmWarmStart start = successor_;
-  start.dual = dual;
-  MERCER_RETURN_IF_ERROR(
-      solver->Start({problem_.loss, problem_.targets, problem_.costs}, start, context));
+// What the solver of the last run left serves iterations on all samples alone.
+absl::Status InnerSolver::StartSolver(bool smo, SvmWarmStart start, RunContext& context) {
+  if (!smo) {
+    start.proximal_step = successor_.proximal_step;
+    start.function = successor_.function;
+    start.bias = successor_.bias;
+  }
+  std::unique_ptr<SvmSolver> solver = MakeSolver(smo);
+  MERCER_RETURN_IF_ERROR(solver->Start(problem_, start, context));
   solver_ = std::move(solver);
+  smo_ = smo;
   return absl::OkStatus();
 }
 
 absl::Status InnerSolver::Step(RunContext& context) {
-  if (solver_ != nullptr) {
-    for (double work = 0; work < kSliceOperations && !solver_->done();) {
-      work += solver_->NextCost();
-      MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
-    }
-    if (solver_->done()) {
-      successor_ = solver_->Successor();  // while there is the kernel that it is about
-    }
-    return absl::OkStatus();
+  if (smo_) {
+    return StepSmo(context);
   }
-  const int64_t budget =
-      choice_ == InnerSolverChoice::kAuto ? SmoBudget() : std::numeric_limits<int64_t>::max();
-  const double per_iteration = 4.0 * static_cast<double>(problem_.targets.size());
-  const int64_t slice =
-      std::max<int64_t>(100, static_cast<int64_t>(kSmoSliceOperations / per_iteration));
-  MERCER_RETURN_IF_ERROR(smo_->Step(std::min(slice, budget - smo_->iterations()), context));
-  const bool exhausted =
-      smo_->done() ? smo_->stop() != SmoStop::kRelativeGap : smo_->iterations() >= budget;
-  if (choice_ == InnerSolverChoice::kAuto && exhausted) {
-    prefers_newton_ = true;
-    MERCER_RETURN_IF_ERROR(StartIterations(smo_->dual(), context));
-    finished_iterations_ += smo_->iterations();
-    smo_ = nullptr;
+  for (double work = 0; work < kSliceOperations && !solver_->done();) {
+    work += solver_->NextCost();
+    MERCER_RETURN_IF_ERROR(solver_->Step(1, context));
+  }
+  if (solver_->done()) {
+    successor_ = solver_->Successor();  // while there is the kernel that it is about
   }
   return absl::OkStatus();
 }
 
-bool InnerSolver::stuck() const {
-  return solver_ != nullptr
-             ? solver_->stop() == SvmStop::kPrecision
-             : smo_ != nullptr && smo_->done() && smo_->stop() != SmoStop::kRelativeGap;
+absl::Status InnerSolver::StepSmo(RunContext& context) {
+  const int64_t budget = choice_ == InnerSolverChoice::kAuto ? 100 * problem_.targets.size()
+                                                             : std::numeric_limits<int64_t>::max();
+  const auto slice = static_cast<int64_t>(kSmoSliceOperations / solver_->NextCost());
+  MERCER_RETURN_IF_ERROR(solver_->Step(
+      std::min(std::max<int64_t>(100, slice), budget - solver_->iterations()), context));
+  const bool exhausted = solver_->done() ? stuck() : solver_->iterations() >= budget;
+  if (choice_ == InnerSolverChoice::kAuto && exhausted) {
+    prefers_newton_ = true;
+    const int64_t finished = iterations();
+    MERCER_RETURN_IF_ERROR(StartSolver(false, {.dual = Vector(solver_->dual())}, context));
+    finished_iterations_ = finished;
+  }
+  return absl::OkStatus();
 }
 
+bool InnerSolver::stuck() const { return done() && solver_->stop() != SvmStop::kRelativeGap; }
+
 int64_t InnerSolver::iterations() const {
-  return finished_iterations_ + (solver_ != nullptr ? solver_->iterations() : 0) +
-         (smo_ != nullptr ? smo_->iterations() : 0);
+  return finished_iterations_ + (solver_ != nullptr ? solver_->iterations() : 0);
 }
 
 void InnerSolver::Save(ByteWriter& writer) const {
@@ -163,9 +155,8 @@ void InnerSolver::Save(ByteWriter& writer) const {
   writer.WriteVector(successor_.function);
   writer.WriteDouble(successor_.bias);
   writer.WriteInt64(finished_iterations_);
-  writer.WriteUint8(solver_ != nullptr ? 2 : (smo_ != nullptr ? 1 : 0));
-  writer.WriteString(solver_ != nullptr ? solver_->SaveState()
-                                        : (smo_ != nullptr ? smo_->SaveState() : std::string()));
+  writer.WriteUint8(solver_ == nullptr ? 0 : (smo_ ? 1 : 2));
+  writer.WriteString(solver_ != nullptr ? solver_->SaveState() : std::string());
 }
 
 absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel) {
@@ -178,21 +169,17 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   finished_iterations_ = reader.ReadInt64();
   const uint8_t solver = reader.ReadUint8();
   const std::string state = reader.ReadString();
-  smo_ = nullptr;
   solver_ = nullptr;
   if (!reader.ok() || solver > 2 || (solver > 0 && kernel == nullptr) ||
       !IsStepCount(finished_iterations_)) {
     return absl::InvalidArgumentError("not a state of the inner solver");
   }
-  if (solver == 1) {
-    smo_ = std::make_unique<SmoSolver>(*kernel, SmoSettings());
-    return smo_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
+  smo_ = solver == 1;
+  if (solver == 0) {
+    return absl::OkStatus();
   }
-  if (solver == 2) {
-    solver_ = MakeSolver();
-    return solver_->RestoreState({problem_.loss, problem_.targets, problem_.costs}, state);
-  }
-  return absl::OkStatus();
+  solver_ = MakeSolver(smo_);
+  return solver_->RestoreState(problem_, state);
 }
 
 }  // namespace mercer::lp_mkl

@@ -15,22 +15,15 @@
 #include "core/base/run_context.h"
 #include "core/kernels/kernel_operator.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/objectives/loss.h"
-#include "core/solvers/smo.h"
+#include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm_problem.h"
 #include "core/solvers/svm_solver.h"
 #include "core/training/learner.h"
 
 namespace mercer::lp_mkl {
 
-struct InnerProblem {
-  std::shared_ptr<const Loss> loss;
-  Vector targets;
-  Vector costs;
-};
-
-// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit
-// features; for which losses they are loss_choice.h knows. Errors: kInvalidArgument naming the
-// field "inner_solver".
+// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features; for which losses they are
+// loss_choice.h knows. Errors: kInvalidArgument naming the field "inner_solver".
 absl::Status CheckInnerSolver(const LpMklOptions& options);
 
 // Upper bound on what the choice adds to the vectors of one number per row that every solver of
@@ -39,7 +32,7 @@ ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shap
 
 class InnerSolver {
  public:
-  InnerSolver(InnerSolverChoice choice, InnerProblem problem)
+  InnerSolver(InnerSolverChoice choice, SvmProblem problem)
       : choice_(choice), problem_(std::move(problem)) {}
 
   // Begins with the kernel, which must live until the next Start, from a dual whose products are
@@ -50,20 +43,14 @@ class InnerSolver {
   // Load, with a point that is still feasible.
   absl::Status Step(RunContext& context);
 
-  bool done() const {
-    return solver_ != nullptr ? solver_->done() : smo_ != nullptr && smo_->done();
-  }
+  bool done() const { return solver_ != nullptr && solver_->done(); }
   // True when the last run ended for want of precision and not at the gap asked for.
   bool stuck() const;
   // Whether there is a feasible dual: from Start on. The rest may be asked for once there is one.
-  bool has_point() const {
-    return solver_ != nullptr || (smo_ != nullptr && smo_->dual().size() > 0);
-  }
-  const Vector& dual() const { return solver_ != nullptr ? solver_->dual() : smo_->dual(); }
-  const Vector& scores() const { return solver_ != nullptr ? solver_->scores() : smo_->scores(); }
-  const SvmCertificate& certificate() const {
-    return solver_ != nullptr ? solver_->certificate() : smo_->certificate();
-  }
+  bool has_point() const { return solver_ != nullptr && solver_->dual().size() > 0; }
+  const Vector& dual() const { return solver_->dual(); }
+  const Vector& scores() const { return solver_->scores(); }
+  const SvmCertificate& certificate() const { return solver_->certificate(); }
   int64_t iterations() const;
 
   void Save(ByteWriter& writer) const;
@@ -71,21 +58,19 @@ class InnerSolver {
   absl::Status Load(ByteReader& reader, const KernelOperator* kernel);
 
  private:
-  absl::Status StartSmo(const Vector& dual, const Vector& scores, RunContext& context);
-  absl::Status StartIterations(const Vector& dual, RunContext& context);
-  SmoOptions SmoSettings() const;
-  std::unique_ptr<SvmSolver> MakeSolver() const;
-  int64_t SmoBudget() const { return 100 * problem_.targets.size(); }
+  absl::Status StartSolver(bool smo, SvmWarmStart start, RunContext& context);
+  std::unique_ptr<SvmSolver> MakeSolver(bool smo) const;
+  absl::Status StepSmo(RunContext& context);
 
   const InnerSolverChoice choice_;
-  const InnerProblem problem_;
+  const SvmProblem problem_;
   const KernelOperator* kernel_ = nullptr;
   double relative_gap_ = 0;
   bool prefers_newton_ = false;
   SvmWarmStart successor_;  // of the last run
   int64_t finished_iterations_ = 0;
-  std::unique_ptr<SmoSolver> smo_;
-  std::unique_ptr<SvmSolver> solver_;  // when smo_ is not at work
+  std::unique_ptr<SvmSolver> solver_;  // of the run at hand; null before the first Start
+  bool smo_ = false;                   // whether it is SMO, whose iterations are pairs of samples
 };
 
 }  // namespace mercer::lp_mkl

@@ -22,8 +22,7 @@ constexpr int64_t kMaxFruitlessPoints = 300;
 absl::Status InterleavedLpMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
-  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
   state_.weights = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
   state_.start = CarriedDual(*problem_, warm_start);
   kernels_ = {};

@@ -21,6 +21,7 @@
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/factor_svm.h"
+#include "core/solvers/svm_problem.h"
 #include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {

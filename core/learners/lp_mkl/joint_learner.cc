@@ -42,8 +42,7 @@ ByteCount JointSolverBytes(const LpMklOptions& options, const ProblemShape& shap
 
 absl::Status JointLpMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
-  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
   state_.start = CarriedDual(*problem_, warm_start);
   kernels_ = {};
   solver_ = nullptr;

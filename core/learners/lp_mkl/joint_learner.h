@@ -15,6 +15,7 @@
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/smo_mkl.h"
+#include "core/solvers/svm_problem.h"
 #include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {

@@ -40,8 +40,7 @@ absl::Status LpMklLearner::Begin(const WarmStart* warm_start) {
   MERCER_RETURN_IF_ERROR(CheckInnerSolver(options_));
   MERCER_RETURN_IF_ERROR(CheckApproximation(options_, problem_->kernels));
   MERCER_ASSIGN_OR_RETURN(std::unique_ptr<Loss> loss, MakeChosenLoss(options_, problem_->kind));
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, std::move(loss), options_.C));
-  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, std::move(loss), options_.C));
   state_.weights = UniformWeights(static_cast<Index>(problem_->kernels.size()), options_.p);
   state_.dual = Vector::Zero(svm_.targets.size());
   state_.newton_from = kOverRelaxedSteps;

@@ -29,6 +29,7 @@
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/curved_samples.h"
 #include "core/solvers/mkl_bounds.h"
+#include "core/solvers/svm_problem.h"
 #include "core/training/resumable_learner.h"
 
 namespace mercer::lp_mkl {
@@ -103,7 +104,7 @@ class LpMklLearner : public ResumableLearner<LpMklState> {
   CurvedSamples FindCurvedSamples() const;
 
   const LpMklOptions options_;
-  InnerProblem svm_;
+  SvmProblem svm_;
   std::unique_ptr<InnerSolver> inner_;
   // Functions of the problem and of state_.weights.
   LpMklKernels kernels_;

@@ -12,16 +12,15 @@ namespace {
 
 constexpr double kSliceEntries = 4e8;  // kernel entries read per step, about 0.2 s
 constexpr int64_t kMinSlice = 100;     // iterations
-StopReason ReasonOf(SmoStop stop) {
-  return stop == SmoStop::kIterationLimit ? StopReason::kIterationLimit
+StopReason ReasonOf(SvmStop stop) {
+  return stop == SvmStop::kIterationLimit ? StopReason::kIterationLimit
                                           : StopReason::kNumericalLimit;
 }
 
 }  // namespace
 
 absl::Status SvmLearner::Begin(const WarmStart* warm_start) {
-  MERCER_ASSIGN_OR_RETURN(SvmTask task, ReadSvmTask(*problem_, options_.C, options_.epsilon));
-  svm_ = {std::move(task.loss), std::move(task.targets), std::move(task.costs)};
+  MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(*problem_, options_.C, options_.epsilon));
   state_.first_dual = CarriedDual(*problem_, warm_start);
   solver_ = nullptr;
   kernel_ = nullptr;
@@ -71,7 +70,7 @@ absl::Status SvmLearner::Advance(RunContext& context) {
   state_.dual = std::max(state_.dual, solver_->certificate().dual);
   if (state_.primal <= 1e-300) {
     state_.stop = StopReason::kObjectiveZero;
-  } else if (solver_->done() && solver_->stop() != SmoStop::kRelativeGap) {
+  } else if (solver_->done() && solver_->stop() != SvmStop::kRelativeGap) {
     state_.stop = ReasonOf(solver_->stop());
   }
   return absl::OkStatus();

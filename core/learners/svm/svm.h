@@ -66,7 +66,7 @@ class SvmLearner : public ResumableLearner<SvmState> {
 
   const SvmOptions options_;
   const int64_t slice_iterations_;
-  SmoProblem svm_;
+  SvmProblem svm_;
   // Functions of the problem alone.
   std::unique_ptr<KernelFamily> family_;
   std::unique_ptr<KernelOperator> kernel_;

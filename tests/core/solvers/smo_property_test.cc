@@ -55,7 +55,7 @@ TEST(SmoPropertyTest, WeightTwoEqualsTheSampleTwiceAndWeightZeroItsAbsence) {
 TEST(SmoPropertyTest, FlippingLabelsAndPermutingSamplesCarryOver) {
   SmoCase task = MakeSmoCase(22, 60, 2.0);
   const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-12});
-  SmoProblem flipped = task.problem;
+  SvmProblem flipped = task.problem;
   flipped.targets *= -1;
   const auto mirrored = SolveSmo(task.kernel, flipped, {.relative_gap = 1e-12});
   EXPECT_LE((solver->scores() + mirrored->scores()).lpNorm<Eigen::Infinity>(), 1e-5);

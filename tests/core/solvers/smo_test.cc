@@ -14,13 +14,13 @@
 namespace mercer {
 namespace {
 
-double Objective(const Matrix& gram, const SmoProblem& problem, const Vector& dual) {
+double Objective(const Matrix& gram, const SvmProblem& problem, const Vector& dual) {
   return 0.5 * dual.dot(gram * dual) - problem.targets.dot(dual) +
          problem.loss->epsilon() * dual.lpNorm<1>();
 }
 
 // max up - min down over all samples, from the definition.
-double KktViolation(const Matrix& gram, const SmoProblem& problem, const Vector& dual) {
+double KktViolation(const Matrix& gram, const SvmProblem& problem, const Vector& dual) {
   const Vector h = gram * dual - problem.targets;
   const double epsilon = problem.loss->epsilon();
   double up = -kInfinity;
@@ -37,7 +37,7 @@ double KktViolation(const Matrix& gram, const SmoProblem& problem, const Vector&
   return up - down;
 }
 
-void ExpectFeasible(const SmoProblem& problem, const Vector& dual) {
+void ExpectFeasible(const SvmProblem& problem, const Vector& dual) {
   EXPECT_LE(std::abs(dual.sum()), 1e-10 * dual.lpNorm<1>());
   for (Index i = 0; i < dual.size(); ++i) {
     const Interval box = problem.loss->DualBox(problem.targets(i), problem.costs(i));
@@ -50,7 +50,7 @@ TEST(SmoSolverTest, SolvesTwoSamplesInClosedForm) {
   const auto gram = std::make_shared<const Matrix>(Matrix{{2.0, 0.5}, {0.5, 1.0}});
   const DenseKernelOperator kernel(gram);
   for (const double c : {0.1, 10.0}) {
-    const SmoProblem problem{SharedLoss(LossKind::kHinge), Vector{{1, -1}}, Vector{{c, 2 * c}}};
+    const SvmProblem problem{SharedLoss(LossKind::kHinge), Vector{{1, -1}}, Vector{{c, 2 * c}}};
     const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-12});
     const double expected = std::min({c, 2 * c, 2.0 / (2.0 + 1.0 - 1.0)});
     EXPECT_DOUBLE_EQ(solver->dual()(0), expected);
@@ -69,7 +69,7 @@ TEST(SmoSolverTest, ReachesTheOptimumOfAnExhaustivePairSolver) {
     EXPECT_NEAR(Objective(*task.gram, task.problem, solver->dual()), optimum,
                 1e-10 * std::abs(optimum))
         << "C " << c;
-    EXPECT_EQ(solver->stop(), SmoStop::kRelativeGap);
+    EXPECT_EQ(solver->stop(), SvmStop::kRelativeGap);
   }
 }
 
@@ -84,7 +84,7 @@ TEST(SmoSolverTest, RegressionReachesTheOptimumOfAnExhaustivePairSolver) {
                 1e-9 * std::abs(optimum))
         << "C " << c;
     EXPECT_LE((*task.gram * (solver->dual() - reference)).lpNorm<Eigen::Infinity>(), 1e-3);
-    EXPECT_EQ(solver->stop(), SmoStop::kRelativeGap);
+    EXPECT_EQ(solver->stop(), SvmStop::kRelativeGap);
   }
 }
 
@@ -93,7 +93,7 @@ TEST(SmoSolverTest, StopsByKktViolationAndBiasLiesBetweenTheEnds) {
   const double tolerance = 1e-6;
   const auto solver =
       SolveSmo(task.kernel, task.problem, {.relative_gap = 0, .kkt_tolerance = tolerance});
-  EXPECT_EQ(solver->stop(), SmoStop::kKktTolerance);
+  EXPECT_EQ(solver->stop(), SvmStop::kKktTolerance);
   EXPECT_LE(KktViolation(*task.gram, task.problem, solver->dual()), tolerance * (1 + 1e-6));
   // -b lies in [max of h over down, min of h over up] up to the tolerance.
   const Vector h = *task.gram * solver->dual() - task.problem.targets;
@@ -112,7 +112,7 @@ TEST(SmoSolverTest, StopsByKktViolationAndBiasLiesBetweenTheEnds) {
 TEST(SmoSolverTest, LargeProblemOnFloatColumnsReachesDoublePrecisionGaps) {
   SmoCase task = MakeSmoCase(6, 1200, 20.0);
   const auto solver = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-10});
-  EXPECT_EQ(solver->stop(), SmoStop::kRelativeGap);
+  EXPECT_EQ(solver->stop(), SvmStop::kRelativeGap);
   ExpectFeasible(task.problem, solver->dual());
   const Vector scores = *task.gram * solver->dual();
   EXPECT_LE((scores - solver->scores()).lpNorm<Eigen::Infinity>(),
@@ -136,7 +136,7 @@ TEST(SmoSolverTest, CacheSizeChangesNoBit) {
   const RowMatrix x = RandomFeatures(8, 1100, 3);
   const Matrix gram = GaussianGram(x, 0.5);
   const HiddenKernelOperator kernel(gram);
-  const SmoProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(8, x),
+  const SvmProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(8, x),
                            Vector::Constant(1100, 3.0)};
   const auto large = SolveSmo(kernel, problem, {.relative_gap = 1e-7});
   const auto tiny = SolveSmo(kernel, problem, {.relative_gap = 1e-7, .cache_bytes = 1});
@@ -205,7 +205,7 @@ TEST(SmoSolverTest, WarmStartWithKnownScoresAsksForNoProduct) {
   SmoCase task = MakeSmoCase(11, 150, 1.0);
   const auto cold = SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-8});
   const CountingOperator counting(task.kernel);
-  SmoProblem larger = task.problem;
+  SvmProblem larger = task.problem;
   larger.costs *= 1.01;
   SmoSolver solver(counting, {.relative_gap = 0.5});
   RunContext context;
@@ -293,7 +293,7 @@ TEST(SmoSolverTest, IndefiniteKernelTerminatesAndIsFlagged) {
       }
     }
     const DenseKernelOperator kernel(std::make_shared<const Matrix>(gram));
-    const SmoProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(16, x),
+    const SvmProblem problem{SharedLoss(LossKind::kHinge), NoisyLabels(16, x),
                              Vector::Constant(n, 1.0)};
     const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-6, .kkt_tolerance = 1e-6});
     EXPECT_TRUE(solver->not_psd());
@@ -309,7 +309,7 @@ TEST(SmoSolverTest, RepeatedRowsWithOppositeLabelsTerminate) {
   labels.tail(20) = -labels.head(20);
   const Matrix gram = GaussianGram(x, 0.5);
   const DenseKernelOperator kernel(std::make_shared<const Matrix>(gram));
-  const SmoProblem problem{SharedLoss(LossKind::kHinge), labels, Vector::Constant(40, 2.0)};
+  const SvmProblem problem{SharedLoss(LossKind::kHinge), labels, Vector::Constant(40, 2.0)};
   const auto solver = SolveSmo(kernel, problem, {.relative_gap = 1e-9});
   EXPECT_LE(solver->certificate().RelativeGap(), 1e-9);
   EXPECT_NEAR(solver->certificate().primal, 80.0, 1e-6);  // no function does better than f = 0
@@ -317,7 +317,7 @@ TEST(SmoSolverTest, RepeatedRowsWithOppositeLabelsTerminate) {
 
 TEST(SmoSolverTest, OneClassAndZeroKernelEndAtOnce) {
   SmoCase task = MakeSmoCase(18, 20, 1.0);
-  SmoProblem one_class = task.problem;
+  SvmProblem one_class = task.problem;
   one_class.targets.setOnes();
   const auto solver = SolveSmo(task.kernel, one_class, {});
   EXPECT_EQ(solver->iterations(), 0);
@@ -331,7 +331,7 @@ TEST(SmoSolverTest, IterationLimitIsReported) {
   SmoCase task = MakeSmoCase(19, 200, 100.0);
   const auto solver =
       SolveSmo(task.kernel, task.problem, {.relative_gap = 1e-9, .max_iterations = 37});
-  EXPECT_EQ(solver->stop(), SmoStop::kIterationLimit);
+  EXPECT_EQ(solver->stop(), SvmStop::kIterationLimit);
   EXPECT_EQ(solver->iterations(), 37);
   EXPECT_GT(solver->certificate().RelativeGap(), 1e-9);
 }
@@ -340,7 +340,7 @@ TEST(SmoSolverTest, RefusesInputThatCannotBeTrainedOn) {
   SmoCase task = MakeSmoCase(20, 10, 1.0);
   RunContext context;
   SmoSolver solver(task.kernel, {});
-  SmoProblem bad = task.problem;
+  SvmProblem bad = task.problem;
   bad.targets(3) = 0.5;
   EXPECT_EQ(solver.Start(bad, {}, context).code(), absl::StatusCode::kInvalidArgument);
   bad = task.problem;

@@ -13,7 +13,7 @@ namespace {
 
 struct Case {
   Matrix gram;
-  SmoProblem problem;
+  SvmProblem problem;
 };
 
 Case MakeCase(LossKind kind, uint64_t seed) {

@@ -37,7 +37,7 @@ Matrix ToMatrix(const nlohmann::json& rows) {
   return matrix;
 }
 
-SmoProblem ProblemOf(const nlohmann::json& item) {
+SvmProblem ProblemOf(const nlohmann::json& item) {
   return {SharedLoss(LossKind::kHinge), ToVector(item["y"]), ToVector(item["C_i"])};
 }
 
@@ -50,7 +50,7 @@ TEST(SvmFixtureTest, SmoSolvesEveryCase) {
   for (const nlohmann::json& item : fixture["cases"]) {
     SCOPED_TRACE(item["name"].get<std::string>());
     const DenseKernelOperator kernel(std::make_shared<const Matrix>(ToMatrix(item["gram"])));
-    const SmoProblem problem = ProblemOf(item);
+    const SvmProblem problem = ProblemOf(item);
     SmoSolver solver(kernel, {.relative_gap = 1e-13});
     RunContext context;
     ASSERT_EQ(solver.Start(problem, {}, context), absl::OkStatus());
@@ -85,7 +85,7 @@ TEST(SvmFixtureTest, CertificateOfEveryReferenceSolutionClosesTheGap) {
   const nlohmann::json fixture = ReadFixture("mixed-norm-mkl/svm-cases.json");
   for (const nlohmann::json& item : fixture["cases"]) {
     SCOPED_TRACE(item["name"].get<std::string>());
-    const SmoProblem problem = ProblemOf(item);
+    const SvmProblem problem = ProblemOf(item);
     Vector dual = ToVector(item["beta"]);
     problem.loss->RepairDual(problem.targets, problem.costs, true, dual);
     const auto certificate = CertifySvm(*problem.loss, problem.targets, problem.costs, dual,
@@ -104,7 +104,7 @@ TEST(SvmFixtureTest, DecisionValuesAgreeWithLibsvm) {
   const Matrix gram = GaussianGram(ToMatrix(fixture["features"]), fixture["gamma"]);
   const DenseKernelOperator kernel(std::make_shared<const Matrix>(gram));
   const Vector ones = Vector::Ones(gram.rows());
-  const std::vector<std::pair<SmoProblem, Vector>> tasks = {
+  const std::vector<std::pair<SvmProblem, Vector>> tasks = {
       {{SharedLoss(LossKind::kHinge), ToVector(fixture["labels"]),
         fixture["classification_c"].get<double>() * ones},
        ToVector(fixture["classification_decision"])},

@@ -58,7 +58,7 @@ TEST_P(SvmNewtonTest, ReachesTheOptimumOfSmo) {
     SmoOptions options;
     options.relative_gap = 1e-6;
     SmoSolver smo(kernel, options);
-    const SmoProblem problem{instance.problem.loss, instance.problem.targets,
+    const SvmProblem problem{instance.problem.loss, instance.problem.targets,
                              instance.problem.costs};
     ASSERT_TRUE(smo.Start(problem, {}, context).ok());
     ASSERT_TRUE(smo.Run(context).ok());

@@ -12,7 +12,7 @@ namespace {
 
 // The change t of dual(i), minus which dual(j) changes, that minimises the objective: the best
 // among the kinks, the ends and the vertices of the parabolas between them.
-double BestPairStep(const Matrix& gram, const SmoProblem& problem, const Vector& dual,
+double BestPairStep(const Matrix& gram, const SvmProblem& problem, const Vector& dual,
                     const Vector& scores, Index i, Index j) {
   const Interval box_i = problem.loss->DualBox(problem.targets(i), problem.costs(i));
   const Interval box_j = problem.loss->DualBox(problem.targets(j), problem.costs(j));
@@ -113,7 +113,7 @@ std::shared_ptr<const Loss> SharedLoss(LossKind kind, double epsilon) {
   return *MakeLoss(kind, epsilon);
 }
 
-Vector SolveByPairSweeps(const Matrix& gram, const SmoProblem& problem) {
+Vector SolveByPairSweeps(const Matrix& gram, const SvmProblem& problem) {
   const Index n = gram.rows();
   Vector dual = Vector::Zero(n);
   Vector scores = Vector::Zero(n);
@@ -145,8 +145,8 @@ SmoCase MakeSmoCase(uint64_t seed, Index n, double c, LossKind kind, double gamm
       {SharedLoss(kind, kind == LossKind::kHinge ? 0.0 : 0.2), targets, Vector::Constant(n, c)}};
 }
 
-std::unique_ptr<SmoSolver> SolveSmo(const KernelOperator& kernel, const SmoProblem& problem,
-                                    const SmoOptions& options, const SmoWarmStart& warm) {
+std::unique_ptr<SmoSolver> SolveSmo(const KernelOperator& kernel, const SvmProblem& problem,
+                                    const SmoOptions& options, const SvmWarmStart& warm) {
   auto solver = std::make_unique<SmoSolver>(kernel, options);
   RunContext context;
   EXPECT_EQ(solver->Start(problem, warm, context), absl::OkStatus());

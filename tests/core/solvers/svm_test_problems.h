@@ -39,7 +39,7 @@ std::shared_ptr<const Loss> SharedLoss(LossKind kind, double epsilon = 0);
 struct SmoCase {
   std::shared_ptr<const Matrix> gram;
   DenseKernelOperator kernel;
-  SmoProblem problem;
+  SvmProblem problem;
 };
 
 // n samples of three features under a Gaussian kernel; costs all c; epsilon 0.2 for regression.
@@ -47,12 +47,12 @@ SmoCase MakeSmoCase(uint64_t seed, Index n, double c, LossKind kind = LossKind::
                     double gamma = 0.5);
 
 // Starts, and runs until done; a failure fails the test.
-std::unique_ptr<SmoSolver> SolveSmo(const KernelOperator& kernel, const SmoProblem& problem,
-                                    const SmoOptions& options, const SmoWarmStart& warm = {});
+std::unique_ptr<SmoSolver> SolveSmo(const KernelOperator& kernel, const SvmProblem& problem,
+                                    const SmoOptions& options, const SvmWarmStart& warm = {});
 
 // min 1/2 dual'K dual - targets'dual + epsilon |dual|_1 over the boxes and sum dual = 0, by exact
 // minimisation over every pair of variables in turn until a sweep changes nothing: slow, without
 // working sets, caches or gradients.
-Vector SolveByPairSweeps(const Matrix& gram, const SmoProblem& problem);
+Vector SolveByPairSweeps(const Matrix& gram, const SvmProblem& problem);
 
 }  // namespace mercer

@@ -141,7 +141,7 @@ TEST(LpMklRelationsTest, AlternationWithTheClosedFormNeverRaisesTheOptimum) {
       options.relative_gap = 1e-12;
       SmoSolver solver(kernel, options);
       RunContext context;
-      const SmoProblem problem{*MakeLoss(LossKind::kHinge), cloud.labels,
+      const SvmProblem problem{*MakeLoss(LossKind::kHinge), cloud.labels,
                                Vector::Constant(40, 5.0)};
       ASSERT_TRUE(solver.Start(problem, {}, context).ok());
       ASSERT_TRUE(solver.Run(context).ok());
