@@ -97,7 +97,8 @@ std::string NameHere(absl::Span<const Named> all, const std::string& word) {
   return "";
 }
 
-// What other programs call gamma; of kernels that they do not have, it is what their most common one, the Gaussian, has.
+// What other programs call gamma; of kernels that they do not have, it is what their most common
+// one, the Gaussian, has.
 std::string GammaInWords(const std::string& value, v1::KernelType type) {
   GammaWords words = FormulaOf(static_cast<KernelType>(type - 1)).gamma;
   if (words.parameter.empty()) {
@@ -151,7 +152,8 @@ absl::Status SetWord(const std::string& name, const std::string& value, v1::Kern
   return SetFieldFromText(*grid.mutable_normalization(), *field, value);
 }
 
-// Words that say where the bandwidths come from. One of them is enough, and two would contradict each other.
+// Words that say where the bandwidths come from. One of them is enough, and two would contradict
+// each other.
 class WidthWords {
  public:
   absl::Status Add(const std::string& name, const std::string& value) {

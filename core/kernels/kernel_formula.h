@@ -4,7 +4,8 @@
 //
 // A kernel is a function of one number t for each pair of rows: the value that it `reads`, or the
 // square root of it. Blocks of t are computed once for all kernels that read the same
-// (kernel_source.h). From t follow the kernel's values and, with t of a row and itself, its diagonal.
+// (kernel_source.h). From t follow the kernel's values and, with t of a row and itself, its
+// diagonal.
 #pragma once
 
 #include <string>
@@ -22,8 +23,8 @@
 
 namespace mercer {
 
-// A number that a kernel has: a member of KernelSpec, real or whole, and a field of the same name of
-// the API's messages. It is finite and in [min, max], or in (min, max].
+// A number that a kernel has: a member of KernelSpec, real or whole, and a field of the same name
+// of the API's messages. It is finite and in [min, max], or in (min, max].
 struct KernelParameter {
   std::string_view name = {};
   double KernelSpec::*real = nullptr;
@@ -56,11 +57,11 @@ struct KernelFormula {
   std::variant<PairValue, SquareKind> reads = PairValue::kDotProduct;
   bool of_root = false;  // t is the square root of what it reads
   std::vector<KernelParameter> parameters = {};
-  // Of exp(-rate t), whose sums over many kernels have loops of their own; null for other kernels. Of
-  // features such a kernel has the diagonal 1.
+  // Of exp(-rate t), whose sums over many kernels have loops of their own; null for other kernels.
+  // Of features such a kernel has the diagonal 1.
   double (*rate)(const KernelSpec& spec) = nullptr;
-  // Of other kernels the values for a block of t, with the layout of vector_math.h; null where they are
-  // t itself.
+  // Of other kernels the values for a block of t, with the layout of vector_math.h; null where they
+  // are t itself.
   void (*values)(const KernelSpec& spec, const Strip& strip, double* out) = nullptr;
 
   bool is_exponential() const { return rate != nullptr; }

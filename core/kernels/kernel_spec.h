@@ -43,7 +43,8 @@ struct KernelNormalization {
 
 struct KernelSpec {
   KernelType type = KernelType::kGaussian;
-  // Parameters, of which a kernel has some (KernelFormula::parameters says which, and their ranges).
+  // Parameters, of which a kernel has some (KernelFormula::parameters says which, and their
+  // ranges).
   double bandwidth = 1.0;  // unit: that of the distance it divides
   int degree = 3;
   double scale = 1.0;

@@ -76,8 +76,8 @@ class SmoSolver : public SvmSolver {
   // The loss is hinge or epsilon-insensitive.
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  // Iterations come in rounds, which end with a certificate. Errors beside those of the class above:
-  // kInvalidArgument when the kernel turns out to hold values that are not finite.
+  // Iterations come in rounds, which end with a certificate. Errors beside those of the class
+  // above: kInvalidArgument when the kernel turns out to hold values that are not finite.
   absl::Status Step(int64_t max_iterations, RunContext& context) override;
 
   SvmStop stop() const override { return state_.stop; }

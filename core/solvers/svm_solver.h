@@ -24,9 +24,11 @@ namespace mercer {
 // Where a solver begins. Each reads what it can use.
 struct SvmWarmStart {
   Vector dual = {};  // any; made feasible by Start; empty: zero
-  // K dual for this dual as it is given. When given, Start need multiply K only with what feasibility changed; empty: unknown.
+  // K dual for this dual as it is given. When given, Start need multiply K only with what
+  // feasibility changed; empty: unknown.
   Vector scores = {};
-  // Start at the best multiple of the dual in the box (its scores are known), as a change of C asks for.
+  // Start at the best multiple of the dual in the box (its scores are known), as a change of C asks
+  // for.
   bool rescale = false;
   double proximal_step = 0;  // to begin with; 0: that of a run from nothing
   // For kernels of explicit features a function to begin with, f = rows function + bias. Empty: the
@@ -49,9 +51,9 @@ class SvmSolver {
  public:
   virtual ~SvmSolver() = default;
 
-  // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument (sizes, a loss that is not the solver's,
-  // labels, costs; all but SMO: one side only, that is, no sample of positive cost on either side, or fewer than two for
-  // regression), kCancelled.
+  // Begins a problem. Certifies the start; done() may hold at once. Errors: kInvalidArgument
+  // (sizes, a loss that is not the solver's, labels, costs; all but SMO: one side only, that is, no
+  // sample of positive cost on either side, or fewer than two for regression), kCancelled.
   virtual absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                              RunContext& context) = 0;
   // Makes at most `max_iterations` iterations. Errors: kCancelled, with the state as after the last

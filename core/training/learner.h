@@ -79,10 +79,11 @@ class Learner {
   // Validates and stores; allocates nothing large. `problem` (and a warm start, until the first
   // Step returns) must outlive the learner. Errors: kInvalidArgument.
   virtual absl::Status Start(const TrainingProblem& problem, const WarmStart* warm_start) = 0;
-  // One slice of work, about 0.2 s where the mathematics allows it, towards `target`, the accuracy that is still to be reached: that of
-  // the problem, or a smaller one where a verified accuracy missed it. Errors: kCancelled when the
-  // context says that work must end, within 250 ms of work (the state to save is that before the
-  // step); kInvalidArgument for data that cannot be trained on.
+  // One slice of work, about 0.2 s where the mathematics allows it, towards `target`, the accuracy
+  // that is still to be reached: that of the problem, or a smaller one where a verified accuracy
+  // missed it. Errors: kCancelled when the context says that work must end, within 250 ms of work
+  // (the state to save is that before the step); kInvalidArgument for data that cannot be trained
+  // on.
   virtual absl::StatusOr<StepReport> Step(RunContext& context, double target) = 0;
   // The best solution so far; there is one once has_model. After a step that was cut short it may
   // be what that step has come to. Errors: kFailedPrecondition when there is none, kCancelled.
@@ -137,7 +138,8 @@ struct LearnerEntry {
   bool several_tasks = false;  // takes problems of several tasks, one output each
   // True when it takes a list of kernels; an empty list means that of default_kernels.h.
   bool uses_kernels = true;
-  // The path that a request with these options and without a path of its own is given; none, and empty: none.
+  // The path that a request with these options and without a path of its own is given; none, and
+  // empty: none.
   std::function<std::optional<DefaultPath>(const OptionValues&)> default_path = {};
   std::function<absl::StatusOr<std::unique_ptr<Learner>>(const OptionValues&)> create = {};
   // Recomputes the certificate of a witness of this problem from the data, by code that shares
@@ -149,13 +151,15 @@ struct LearnerEntry {
   // truth of the largest run that the same options and shape admit.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> estimate_memory =
       {};
-  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty: no more than there are rows.
+  // Upper bound on the rows that the basis of a model holds, all outputs together; none, and empty:
+  // no more than there are rows.
   std::function<std::optional<Index>(const OptionValues&, const ProblemShape&)> basis_rows = {};
-  // Upper bound on the numbers by which model and witness together tell the features of a model; empty: it has none.
+  // Upper bound on the numbers by which model and witness together tell the features of a model;
+  // empty: it has none.
   std::function<absl::StatusOr<size_t>(const OptionValues&, const ProblemShape&)> feature_numbers =
       {};
-  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before it; counts of iterations are
-  // those of usual data. Never decreases when the shape grows.
+  // What a run of one output (with joint_outputs: of all) has to do, as far as that is known before
+  // it; counts of iterations are those of usual data. Never decreases when the shape grows.
   std::function<absl::StatusOr<LearnerWork>(const OptionValues&, const ProblemShape&)>
       estimate_work = {};
 };

@@ -1,4 +1,5 @@
-// A learner's line of the registry, made from its options type, its learner type and its functions of parsed options.
+// A learner's line of the registry, made from its options type, its learner type and its functions
+// of parsed options.
 //
 //   LearnerEntry Entry() {
 //     return MakeEntry<SvmOptions, SvmLearner>(
@@ -34,7 +35,8 @@ struct LearnerFunctions {
   size_t (*feature_numbers)(const Options&, const ProblemShape&) = nullptr;
 };
 
-// Lets `bound` parse its option values and call `function`. Values that cannot be parsed are its error, or no result.
+// Lets `bound` parse its option values and call `function`. Values that cannot be parsed are its
+// error, or no result.
 template <typename Options, typename Function, typename Result, typename... Arguments>
 void BindOptions(Function* function,
                  std::function<Result(const OptionValues&, Arguments...)>& bound) {

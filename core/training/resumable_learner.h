@@ -1,5 +1,5 @@
-// What makes the steps of a learner transactions, once for all learners: a step that fails or is cancelled is forgotten, and what is
-// saved is the state after the last whole step.
+// What makes the steps of a learner transactions, once for all learners: a step that fails or is
+// cancelled is forgotten, and what is saved is the state after the last whole step.
 //
 //   struct RidgeState {
 //     Vector dual;  // empty before the first step
@@ -13,8 +13,9 @@
 //         : ResumableLearner("ridge", /*version=*/1), options_(options) {}
 //     ...
 //
-// A learner supplies: the state and its list of fields (core/base/saved_fields.h); Begin, which sets the first state; Advance, a step on
-// the state; Report; the model; and, where it has solvers with states of their own, SaveParts and LoadParts.
+// A learner supplies: the state and its list of fields (core/base/saved_fields.h); Begin, which
+// sets the first state; Advance, a step on the state; Report; the model; and, where it has solvers
+// with states of their own, SaveParts and LoadParts.
 #pragma once
 
 #include <cstdint>
@@ -82,12 +83,15 @@ class ResumableLearner : public Learner {
 
   // Checks the problem and sets `state_`, which is new, and whatever else a run begins with.
   virtual absl::Status Begin(const WarmStart* warm_start) = 0;
-  // A step on `state_` and on what belongs to it. After an error both are made anew from what was saved.
+  // A step on `state_` and on what belongs to it. After an error both are made anew from what was
+  // saved.
   virtual absl::Status Advance(RunContext& context) = 0;
   virtual StepReport Report() const = 0;
-  // Whether a state that was read, whose fields are within their limits, is one of this problem and these options.
+  // Whether a state that was read, whose fields are within their limits, is one of this problem and
+  // these options.
   virtual bool Fits(const State& /*state*/) const { return true; }
-  // The solvers that belong to `state_`. LoadParts makes them, and what they work on, from `state_` and what SaveParts wrote.
+  // The solvers that belong to `state_`. LoadParts makes them, and what they work on, from `state_`
+  // and what SaveParts wrote.
   virtual void SaveParts(ByteWriter& /*writer*/) const {}
   virtual absl::Status LoadParts(ByteReader& /*reader*/, RunContext& /*context*/) {
     return absl::OkStatus();

@@ -32,11 +32,13 @@ absl::Status CheckSingleTask(const TrainingProblem& problem);
 absl::Status CheckBothClasses(const ConstMatrixRef& targets, const ConstVectorRef& costs);
 
 // A loss and the data of a task, as solvers take them: costs times C.
-// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0. `loss` is one for the kind of
-// target. Errors: those, naming the fields "C" and "epsilon", reason ONE_CLASS.
+// CheckSingleTask, and that the risk cannot overflow and both classes have a row of weight > 0.
+// `loss` is one for the kind of target. Errors: those, naming the fields "C" and "epsilon", reason
+// ONE_CLASS.
 absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem,
                                           std::shared_ptr<const Loss> loss, double C);
-// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for numbers.
+// The same with the loss of support vector machines: hinge for classes, epsilon-insensitive for
+// numbers.
 absl::StatusOr<SvmProblem> ReadSvmProblem(const TrainingProblem& problem, double C, double epsilon);
 
 // Upper bound on the bytes of an exact kernel family with one combination, and of the family of the

@@ -1,5 +1,5 @@
-// What the calls of each connection account for, so that whoever owns the connections can tell those apart that send what
-// belongs to no call: resets, or headers without end.
+// What the calls of each connection account for, so that whoever owns the connections can tell
+// those apart that send what belongs to no call: resets, or headers without end.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// The standard health checks of gRPC (grpc.health.v1), which everybody may ask: gRPC's own read messages of any size before
-// they look at them.
+// The standard health checks of gRPC (grpc.health.v1), which everybody may ask: gRPC's own read
+// messages of any size before they look at them.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ namespace mercer::server {
 // Thread-safe. Outlives its calls.
 class HealthService final : public RpcService {
  public:
-  // `services`: the names that may be asked for, besides the empty one of the whole server. All are serving.
+  // `services`: the names that may be asked for, besides the empty one of the whole server. All are
+  // serving.
   HealthService(const RpcEnvironment& environment, std::vector<std::string> services);
 
   // Watchers hear of it.
@@ -39,8 +40,9 @@ class HealthService final : public RpcService {
   const std::vector<std::string> services_;
   std::atomic<bool> serving_{true};
   mutable absl::Mutex mutex_;
-  // Of each connection, the calls that run. Strangers may not have any number of them, but a connection's first ones are always
-  // admitted: those who flood the server with checks keep none from whoever asks how it is.
+  // Of each connection, the calls that run. Strangers may not have any number of them, but a
+  // connection's first ones are always admitted: those who flood the server with checks keep none
+  // from whoever asks how it is.
   HashMap<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
   int all_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   HashSet<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);

@@ -30,8 +30,9 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(50);
 constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
-// Of a connection that has sent no messages to speak of. gRPC reads all that has come before it looks at another connection, and begins
-// every call in it: of resets, as they have some thirty bytes, a buffer that grows holds a hundred thousand, for which all others would wait.
+// Of a connection that has sent no messages to speak of. gRPC reads all that has come before it
+// looks at another connection, and begins every call in it: of resets, as they have some thirty
+// bytes, a buffer that grows holds a hundred thousand, for which all others would wait.
 constexpr int kHeldBytes = 16 << 10;
 constexpr int64_t kBytesOfASender = int64_t{64} << 10;
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);

@@ -1,5 +1,6 @@
-// The port, and who takes new connections from it. gRPC's own way has no limit on connections, and stops
-// to listen for good when it finds no room for another file: whoever can connect could do that.
+// The port, and who takes new connections from it. gRPC's own way has no limit on connections, and
+// stops to listen for good when it finds no room for another file: whoever can connect could do
+// that.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +33,22 @@ struct ConnectionLimits {
   size_t per_peer = 0;  // so that nobody takes all of them
 };
 
-// Connections that were handed to somebody else, who closes them: known by number and inode, since the
-// numbers of closed ones are used again.
+// Connections that were handed to somebody else, who closes them: known by number and inode, since
+// the numbers of closed ones are used again.
 class OpenConnections {
  public:
   // `loads` outlives it.
   explicit OpenConnections(ConnectionLoads& loads) : loads_(loads) {}
 
-  // `host` is whose limit it counts for, `peer` what gRPC calls the other end. The system is to take in little of it at a time.
+  // `host` is whose limit it counts for, `peer` what gRPC calls the other end. The system is to
+  // take in little of it at a time.
   void Add(int socket, std::string host, std::string peer);
-  // Whether one more would be too many, for all or for `host`; may count those that were closed within the last moment.
+  // Whether one more would be too many, for all or for `host`; may count those that were closed
+  // within the last moment.
   bool AreMany(const ConnectionLimits& limits, const std::string& host, absl::Time now);
-  // Breaks off those that send what belongs to no call, and lets their hosts make no others for a while; answers what is to be
-  // logged. Lets those flow that have sent messages. To be called again and again.
+  // Breaks off those that send what belongs to no call, and lets their hosts make no others for a
+  // while; answers what is to be logged. Lets those flow that have sent messages. To be called
+  // again and again.
   std::vector<std::string> BreakOffFloods(absl::Time now);
   bool IsShutOut(const std::string& host, absl::Time now) const;
   bool empty() const { return connections_.empty(); }
@@ -83,8 +87,9 @@ class Listener {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that connect
-  // wait. `loads` outlives the listener; `log` may be null. Errors: those of ListeningSockets::Open, kInternal.
+  // Takes the port of `address`, "HOST:PORT", at every address that the host has; clients that
+  // connect wait. `loads` outlives the listener; `log` may be null. Errors: those of
+  // ListeningSockets::Open, kInternal.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address,
                                                         ConnectionLimits limits,
                                                         ConnectionLoads& loads,
@@ -93,8 +98,8 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Hands connections to `acceptor`, whose server has started; one beyond the limits is closed at once. Call
-  // once at most.
+  // Hands connections to `acceptor`, whose server has started; one beyond the limits is closed at
+  // once. Call once at most.
   void Start(std::unique_ptr<Acceptor> acceptor);
   // Takes no further connections; those that stand go on. Idempotent.
   void Stop();
@@ -105,8 +110,8 @@ class Listener {
            std::shared_ptr<spdlog::logger> log);
   void Run();
   void Accept(int listening);
-  // Breaks off floods, on a thread of its own: gRPC may read from a connection on that which hands it over, for as long as
-  // bytes come.
+  // Breaks off floods, on a thread of its own: gRPC may read from a connection on that which hands
+  // it over, for as long as bytes come.
   void Guard() ABSL_LOCKS_EXCLUDED(mutex_);
   // False: the connection is one too many.
   bool Remember(int socket, std::string host, std::string peer) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -123,8 +128,8 @@ class Listener {
   std::thread guard_thread_;
 };
 
-// All together half of the files that this process may have open, at most 10,000; one peer half of these, but all where
-// only this machine can connect.
+// All together half of the files that this process may have open, at most 10,000; one peer half of
+// these, but all where only this machine can connect.
 ConnectionLimits LimitsOfConnections(bool loopback);
 
 }  // namespace mercer::server

@@ -1,11 +1,14 @@
-// Low-rank lp-norm MKL from 10^5 to 10^6 rows: whole trainings, factors included, and their verification.
+// Low-rank lp-norm MKL from 10^5 to 10^6 rows: whole trainings, factors included, and their
+// verification.
 //
 //   low_rank_bench [THREADS [KERNELS [LANDMARKS [C [ROWS ...]]]]]        defaults: 2 20 100 1 100000 1000000
 //
-// Rows: x ~ N(0, I) in 10 columns, score sin(1.5 x0) + 0.7 x1 x2 + 0.5 x3 + 0.25 noise, classes above and below its median. Gaussian
-// kernels with bandwidths from 1 to 100, p = 2, relative gap 1e-4. Per number of rows: wall and processor seconds to the certified
-// gap, microseconds per row and their ratio to the first line, the accuracy on 20,000 other rows, the memory's peak so far, the
-// verifier's gap and seconds. With two threads or more the first number of rows is run with one thread as well.
+// Rows: x ~ N(0, I) in 10 columns, score sin(1.5 x0) + 0.7 x1 x2 + 0.5 x3 + 0.25 noise, classes
+// above and below its median. Gaussian kernels with bandwidths from 1 to 100, p = 2, relative gap
+// 1e-4. Per number of rows: wall and processor seconds to the certified gap, microseconds per row
+// and their ratio to the first line, the accuracy on 20,000 other rows, the memory's peak so far,
+// the verifier's gap and seconds. With two threads or more the first number of rows is run with one
+// thread as well.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

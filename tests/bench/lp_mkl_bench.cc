@@ -6,8 +6,8 @@
 // Per setting: LIBSVM's time on the formed sum (default tolerance 1e-3), lp_mkl's time to the
 // certified relative gap 1e-4, whole and without the preparation of the kernels (distances and one
 // combination, measured apart), and the verifier's gap. Wall time. Then, on fewer rows and kernels,
-// pair steps on dual and weights together (outer_loop=smo_mkl) against the default, to the same gap,
-// and their penalised form against the constrained one of equal solutions.
+// pair steps on dual and weights together (outer_loop=smo_mkl) against the default, to the same
+// gap, and their penalised form against the constrained one of equal solutions.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,9 +1,11 @@
-// A server under many watchers, against the same server without them (asked: no event lost or later than a second; Train and
-// Predict within 1.5 times of what they take without watchers; memory bounded).
+// A server under many watchers, against the same server without them (asked: no event lost or later
+// than a second; Train and Predict within 1.5 times of what they take without watchers; memory
+// bounded).
 //   2000 watchers on 20 running jobs that make 2 events a second each; a tenth of the watchers reads nothing. Of ten
 //   watchers nine stream the progress of one job, one watches all jobs.
-// Server, watchers and the client that measures are processes of their own. Phases without and with watchers take turns, so
-// that both see the same machine. The jobs are trainings by the real learner, which rests between its steps and never ends.
+// Server, watchers and the client that measures are processes of their own. Phases without and with
+// watchers take turns, so that both see the same machine. The jobs are trainings by the real
+// learner, which rests between its steps and never ends.
 //   ./dev bench watchers_bench [watchers] [seconds of a phase]
 // Prints one JSON object per line.
 #include <algorithm>
@@ -39,7 +41,8 @@ constexpr int kPhases = 6;  // without, with, without, with, ...
 constexpr absl::Duration kLongestPause = absl::Milliseconds(20);
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
-// ---------------------------------------------------------------------------------------------------------------- server
+// ----------------------------------------------------------------------------------------------------------------
+// server
 
 // The real learner with a rest before each step, and no end.
 class RestingLearner final : public Learner {
@@ -108,7 +111,8 @@ void Serve(const std::string& folder, int input, int output) {
   server->reset();
 }
 
-// -------------------------------------------------------------------------------------------------------------- watchers
+// --------------------------------------------------------------------------------------------------------------
+// watchers
 
 // Jobs with the numbers of their last events.
 using Sequences = std::vector<std::pair<std::string, int64_t>>;
@@ -221,7 +225,8 @@ class Fleet {
 
 // Lines: "begin ADDRESS SIZE JOB SEQUENCE ...", then "end JOB SEQUENCE ...".
 void Watch(int input, int output) {
-  // Watchers are elsewhere: here they get what server and client leave of the processors, and are the later for it.
+  // Watchers are elsewhere: here they get what server and client leave of the processors, and are
+  // the later for it.
   const sched_param none = {};
   sched_setscheduler(0, SCHED_IDLE, &none);
   std::unique_ptr<Fleet> fleet;
@@ -240,7 +245,8 @@ void Watch(int input, int output) {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------- client
+// ----------------------------------------------------------------------------------------------------------------
+// client
 
 class Probe {
  public:
@@ -284,8 +290,9 @@ class Probe {
     Require(ended.state() == v1::JOB_STATE_SUCCEEDED, ended.ShortDebugString());
   }
 
-  // For so long: a Train, whose job waits behind the running ones and is cancelled, and ten predictions, again and again,
-  // each at a moment of its own: the news of the Train go to all watchers.
+  // For so long: a Train, whose job waits behind the running ones and is cancelled, and ten
+  // predictions, again and again, each at a moment of its own: the news of the Train go to all
+  // watchers.
   void Measure(absl::Duration time, std::vector<double>& trains, std::vector<double>& predictions) {
     v1::PredictRequest request;
     request.set_model("models/clouds");

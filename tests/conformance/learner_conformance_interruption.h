@@ -36,8 +36,8 @@ inline std::string FinishByHand(Learner& learner, const TrainingProblem& problem
   return std::move(writer).Take();
 }
 
-// A learner whose work was interrupted when it asked for the `polls`-th time; no learner when it was
-// done before.
+// A learner whose work was interrupted when it asked for the `polls`-th time; no learner when it
+// was done before.
 struct InterruptedLearner {
   std::unique_ptr<Learner> learner;
   bool had_model = false;  // a step before has said so
@@ -94,7 +94,8 @@ TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
         const absl::StatusOr<VerifiedFunction> verified =
             VerifyFunction(entry(), options, problem, point->function, point->witness, context);
         ASSERT_TRUE(verified.ok()) << verified.status();
-        // The features that are listed at the end may have a smaller optimum than those that were so far.
+        // The features that are listed at the end may have a smaller optimum than those that were
+        // so far.
         if (verified->certificate.scope != CertificateScope::kListedFeatures) {
           EXPECT_LE(verified->certificate.dual,
                     exact->certificate.primal + Slack(exact->certificate.primal));

@@ -1,4 +1,5 @@
-// The states of learners in checkpoints: the first byte chooses learner and problem, the rest is the state.
+// The states of learners in checkpoints: the first byte chooses learner and problem, the rest is
+// the state.
 #include <memory>
 #include <string>
 

@@ -78,7 +78,8 @@ TEST_F(BoundsTest, HealthChecksHaveTheirOwn) {
                              std::string(5, '\0'))));
     }
   }
-  // A connection's first checks are always answered; whoever has four already must wait for a place.
+  // A connection's first checks are always answered; whoever has four already must wait for a
+  // place.
   const auto channel = NewChannel();
   std::vector<std::unique_ptr<OpenWatch>> watches;
   for (int i = 0; i < 4; ++i) {

@@ -23,8 +23,8 @@ class Http2FloodTest : public HostileTest {
 #endif
   }
 
-  // Sends `bytes(i)` for i = 0, 1, ... for three seconds, on four connections, and on others when they are broken off. Answers
-  // how many were.
+  // Sends `bytes(i)` for i = 0, 1, ... for three seconds, on four connections, and on others when
+  // they are broken off. Answers how many were.
   template <typename Bytes>
   int Flood(const Bytes& bytes) {
     std::atomic<int> broken = 0;
@@ -64,7 +64,8 @@ TEST_F(Http2FloodTest, CallsThatAreResetAsTheyBegin) {
   EXPECT_THAT(Log(), testing::HasSubstr("a connection is broken off peer=ipv4:127.0.0.2:"));
 }
 
-// Those who have a token may reset some, as clients do whose deadlines are short; not as many as they can.
+// Those who have a token may reset some, as clients do whose deadlines are short; not as many as
+// they can.
 TEST_F(Http2FloodTest, CallsOfKnownCallersThatAreResetAsTheyBegin) {
   for (const char* path :
        {"/mercer.v1.TrainingService/GetJob", "/mercer.v1.TrainingService/WatchJobs"}) {

@@ -21,15 +21,16 @@ namespace mercer::server {
 class KnownCallers {
  public:
   struct Figures {
-    // Of each call that was answered, by what it is: "GetJob", "Predict", "Train", "StreamProgress", and "health", which asks for no
-    // token.
+    // Of each call that was answered, by what it is: "GetJob", "Predict", "Train",
+    // "StreamProgress", and "health", which asks for no token.
     std::map<std::string, std::vector<double>> milliseconds;
     std::vector<std::string> failures;
   };
   // The value that 99 of 100 do not exceed; of fewer than 100 the greatest, of none 0.
   static double Percentile99(std::vector<double> values);
 
-  // Uploads a data set, trains a model, and begins to call, each kind on a connection of its own. `server` outlives it.
+  // Uploads a data set, trains a model, and begins to call, each kind on a connection of its own.
+  // `server` outlives it.
   explicit KnownCallers(const HostileServer& server);
   ~KnownCallers();
   KnownCallers(const KnownCallers&) = delete;
@@ -43,7 +44,8 @@ class KnownCallers {
  private:
   using CallOnce = std::function<grpc::Status(const std::shared_ptr<grpc::Channel>&)>;
 
-  // Calls again and again, with a pause in between. The time of `rest`, which may be empty, does not count.
+  // Calls again and again, with a pause in between. The time of `rest`, which may be empty, does
+  // not count.
   void Start(const std::string& kind, CallOnce call, CallOnce rest = nullptr);
   void Note(const std::string& kind, const grpc::Status& status, double milliseconds)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,5 +1,5 @@
-// Known callers' calls go on through attacks and are answered about as soon as ever, health within a second, and the memory stays
-// bounded.
+// Known callers' calls go on through attacks and are answered about as soon as ever, health within
+// a second, and the memory stays bounded.
 #include <algorithm>
 #include <thread>
 
@@ -19,9 +19,10 @@ namespace {
 constexpr int kAttackers = 4;
 constexpr absl::Duration kPeace = absl::Seconds(3);
 constexpr absl::Duration kSiege = absl::Seconds(4);
-// What the 99th percentile of a kind of call may become, as a multiple of what it is without the attack, and milliseconds that it
-// may always have: on two processors beside four attackers, five callers and the server's threads each of the four to six switches of
-// threads that a call takes waits for up to ten turns of about 3 ms. So much is the scheduler's, of whatever the server does.
+// What the 99th percentile of a kind of call may become, as a multiple of what it is without the
+// attack, and milliseconds that it may always have: on two processors beside four attackers, five
+// callers and the server's threads each of the four to six switches of threads that a call takes
+// waits for up to ten turns of about 3 ms. So much is the scheduler's, of whatever the server does.
 constexpr double kMostSlowdown = 10;
 constexpr double kScheduling = 100;
 

@@ -1,5 +1,5 @@
-// What an interrupted run needs to go on with the same bits: the pivots, from which all else of the choice of pivots follows, and the
-// solver of each output.
+// What an interrupted run needs to go on with the same bits: the pivots, from which all else of the
+// choice of pivots follows, and the solver of each output.
 #include <algorithm>
 #include <utility>
 

@@ -32,7 +32,8 @@ ProblemShape ShapeOfKernels(const ProblemShape& shape, Index kernels) {
   return of_kernels;
 }
 
-// The kernels of the list with their combination, and those of a search or of the verifier beside them; columns of the solver, vectors.
+// The kernels of the list with their combination, and those of a search or of the verifier beside
+// them; columns of the solver, vectors.
 size_t EstimateMemory(const IklOptions& /*options*/, const ProblemShape& shape) {
   constexpr size_t kVectors = 60;
   const ProblemShape of_kernels = ShapeOfKernels(shape, kSearchKernels);

@@ -149,7 +149,8 @@ absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext
                           context);
 }
 
-// With the features that are taken over, if any; else the first round's search is the first of the run.
+// With the features that are taken over, if any; else the first round's search is the first of the
+// run.
 absl::Status InfiniteFeaturesLearner::BeginSearch(RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const SearchRound found, SearchAtConstant(context));
   state_.largest = found.Largest();
@@ -198,7 +199,8 @@ bool InfiniteFeaturesLearner::LossIsZero() const {
   return master_->evaluation().risk <= kRoundingOfZero * of_targets;
 }
 
-// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution is as good as was asked for.
+// Solves and searches until there was about 0.2 s of work, or the search has ended and the solution
+// is as good as was asked for.
 absl::Status InfiniteFeaturesLearner::Work(RunContext& context) {
   if (state_.end != SearchEnd::kSearching) {
     state_.stuck = master_->stop() == MasterStop::kPrecision;

@@ -65,7 +65,8 @@ struct InfiniteFeaturesState {
   int64_t candidates = 0;
   int64_t round_iterations = 0;  // of the solver since the last search
   double best_ratio = 0;         // of the last round: dual norm to lambda
-  // The last group must lower the objective at least to this; a master that does not was solved too loosely.
+  // The last group must lower the objective at least to this; a master that does not was solved too
+  // loosely.
   double promised = kInfinity;
   double master_decrease = 0;  // accuracy of the masters between rounds
   bool stuck = false;          // no further progress in floating point

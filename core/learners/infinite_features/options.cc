@@ -38,8 +38,9 @@ void AddProblem(Schema& schema) {
        .source = kChosen});
   schema.Real(
       "lambda_shared", &InfiniteFeaturesOptions::lambda_shared,
-      {.meaning = "Weight of the penalty of a part of the weights that all outputs share, in the "
-                  "unit of lambda_unit; inf leaves it out. With lambda inf there is that part alone.",
+      {.meaning =
+           "Weight of the penalty of a part of the weights that all outputs share, in the "
+           "unit of lambda_unit; inf leaves it out. With lambda inf there is that part alone.",
        .min = 0.0,
        .min_open = true,
        .source = kPaper});

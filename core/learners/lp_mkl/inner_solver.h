@@ -22,8 +22,9 @@
 
 namespace mercer::lp_mkl {
 
-// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit features; for which losses they are
-// loss_choice.h knows. Errors: kInvalidArgument naming the field "inner_solver".
+// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit
+// features; for which losses they are loss_choice.h knows. Errors: kInvalidArgument naming the
+// field "inner_solver".
 absl::Status CheckInnerSolver(const LpMklOptions& options);
 
 // Upper bound on what the choice adds to the vectors of one number per row that every solver of

@@ -31,7 +31,8 @@ constexpr double kLargestNewtonP = 8;  // above, the over-relaxed step contracts
 
 }  // namespace
 
-// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have other bits.
+// Of low rank, states of solvers are in terms of factors that are made anew: 4 since these have
+// other bits.
 LpMklLearner::LpMklLearner(const LpMklOptions& options)
     : ResumableLearner("lp_mkl", options.approximation == Approximation::kNystrom ? 4 : 3),
       options_(options) {}

@@ -164,7 +164,8 @@ TEST(InfiniteFeaturesTest, ColumnsOfTheDataSatisfyTheConditionsOfTheLasso) {
   EXPECT_NE(outcome.point.summary.feature_names[0].find("column 'x"), std::string::npos);
 }
 
-// One-against-all with the square loss: labels add up to a constant, so weights of all classes add up to 0.
+// One-against-all with the square loss: labels add up to a constant, so weights of all classes add
+// up to 0.
 TEST(InfiniteFeaturesTest, WeightsOfAllClassesAddUpToZeroForTheSquareLoss) {
   TrainingProblem problem = ThreeClassProblem(150, 11);
   problem.relative_gap = 1e-9;

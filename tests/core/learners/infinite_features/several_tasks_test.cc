@@ -1,5 +1,5 @@
-// Tasks with rows of their own: properties of docs/mathematics/infinite_features.md, section 10, and
-// the fixture of tasks with different data.
+// Tasks with rows of their own: properties of docs/mathematics/infinite_features.md, section 10,
+// and the fixture of tasks with different data.
 #include <cmath>
 #include <utility>
 #include <vector>

@@ -21,7 +21,8 @@ absl::StatusOr<TrainingOutcome> TrainFrom(const TrainedPoint* point, const Optio
                      &warm_start);
 }
 
-// The columns of the data are a finite family, so its optimum does not depend on where a run begins.
+// The columns of the data are a finite family, so its optimum does not depend on where a run
+// begins.
 TEST(WarmStartTest, AFiniteFamilyHasOneOptimum) {
   TrainingProblem problem = ThreeClassProblem(150, 3);
   problem.relative_gap = 1e-9;
@@ -90,7 +91,8 @@ TEST(WarmStartTest, ARestoredStateGoesOnWithTheSameBits) {
   }
 }
 
-// A run that is resumed between two values of a path, or within one, begins the next value with the same solution.
+// A run that is resumed between two values of a path, or within one, begins the next value with the
+// same solution.
 TEST(WarmStartTest, EveryCheckpointOfAPathLeadsToTheSameBits) {
   const LearnerEntry entry = Entry();
   const Dataset data = ClassificationData(60, 3, 3, 1);

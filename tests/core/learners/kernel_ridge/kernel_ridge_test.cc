@@ -77,7 +77,8 @@ TEST(KernelRidgeTest, LargeLambdaLeavesTheWeightedMean) {
               costs.dot(problem.tasks[0].targets.col(0)) / costs.sum(), 1e-9);
 }
 
-// Rows whose weight vanishes against lambda would be left out, and a ridge beyond all numbers is no matrix.
+// Rows whose weight vanishes against lambda would be left out, and a ridge beyond all numbers is no
+// matrix.
 TEST(KernelRidgeTest, LambdaBeyondTheNumbersIsRefusedByName) {
   TrainingProblem problem = ToyProblem(TargetKind::kRegression, 30, 2, {1.0});
   const double largest = std::nextafter(kInfinity, 0.0);

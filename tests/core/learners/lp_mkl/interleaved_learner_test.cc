@@ -1,4 +1,5 @@
-// outer_loop = interleaved against the default on the same kernels of low rank; its steps, refusals and states.
+// outer_loop = interleaved against the default on the same kernels of low rank; its steps, refusals
+// and states.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -89,7 +90,8 @@ TEST(InterleavedLpMklTest, RestoredRunGivesTheSameBitsAfterEveryStep) {
   ExpectSameBitsAfterEveryStep(problem, Interleaved({{"p", 1.2}, {"C", 300.0}}), 12);
 }
 
-// The closed form changes the weights by little there: many of its steps, none of which is a failure of the solver.
+// The closed form changes the weights by little there: many of its steps, none of which is a
+// failure of the solver.
 TEST(InterleavedLpMklTest, ExponentsNearOneReachTheirGap) {
   const TrainingProblem problem = InterleavedProblem(120);
   for (const double p : {1.02, 1.05}) {

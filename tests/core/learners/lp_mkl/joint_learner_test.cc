@@ -1,4 +1,5 @@
-// outer_loop = smo_mkl against a cone solver's fixtures and the other outer loops; its refusals, states and ends.
+// outer_loop = smo_mkl against a cone solver's fixtures and the other outer loops; its refusals,
+// states and ends.
 #include <memory>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Runs on kernels of low rank that are cancelled, wherever they are, and gone on with from what they last saved, as after the end of
-// their process.
+// Runs on kernels of low rank that are cancelled, wherever they are, and gone on with from what
+// they last saved, as after the end of their process.
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -43,7 +43,8 @@ std::string Finished(Learner& learner) {
   return learner.SaveState();
 }
 
-// A run that was cancelled when it asked for the `polls`-th time whether it is; null when it was done before.
+// A run that was cancelled when it asked for the `polls`-th time whether it is; null when it was
+// done before.
 struct CancelledRun {
   std::unique_ptr<Learner> learner;
   std::string saved;  // before the step that was cancelled

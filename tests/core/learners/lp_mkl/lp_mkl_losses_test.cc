@@ -1,4 +1,5 @@
-// lp-norm MKL with the losses squared hinge, logistic and square: against values computed elsewhere, closed forms, identities.
+// lp-norm MKL with the losses squared hinge, logistic and square: against values computed
+// elsewhere, closed forms, identities.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -68,8 +69,9 @@ OptionValues LowRankWith(const std::string& loss, OptionValues options, int64_t 
   return With(loss, std::move(options));
 }
 
-// scikit-learn 1.9.1 on the first two columns V with C = 2: LogisticRegression(C=2, tol=1e-14, solver='newton-cholesky'),
-// LinearSVC(C=2, loss='squared_hinge', dual=False, tol=1e-14, intercept_scaling=1e4), Ridge(alpha=1/4).
+// scikit-learn 1.9.1 on the first two columns V with C = 2: LogisticRegression(C=2, tol=1e-14,
+// solver='newton-cholesky'), LinearSVC(C=2, loss='squared_hinge', dual=False, tol=1e-14,
+// intercept_scaling=1e4), Ridge(alpha=1/4).
 TEST(LpMklLossesTest, OneLinearKernelIsTheModelOfScikitLearn) {
   struct Expected {
     std::string loss;
@@ -127,7 +129,8 @@ TEST(LpMklLossesTest, ThreeBlocksHaveTheOptimumOfTheBlockNormProblem) {
       EXPECT_LE(fit.certificate.accuracy, 1e-8);
       EXPECT_NEAR(fit.certificate.primal, e.objective, 1e-7 * e.objective);
       EXPECT_NEAR(fit.certificate.dual, e.objective, 1e-7 * e.objective);
-      // |w - w*| <= sqrt(2 gap / (r - 1)) with r = 1.6 at p = 4; p = 1 promises the objective alone.
+      // |w - w*| <= sqrt(2 gap / (r - 1)) with r = 1.6 at p = 4; p = 1 promises the objective
+      // alone.
       const Vector weights{{e.first, e.second, e.third}};
       EXPECT_LE((fit.weights() - weights).lpNorm<Eigen::Infinity>(), e.p == 1 ? 2e-3 : 5e-4)
           << fit.weights().transpose();
@@ -135,8 +138,9 @@ TEST(LpMklLossesTest, ThreeBlocksHaveTheOptimumOfTheBlockNormProblem) {
   }
 }
 
-// At p = 1 bounds are as good as the energies of the kernels: Newton's method on the weights went on from those of the weights before,
-// twenty steps within 1.2e-8 of the optimum, while a start had the gap that was asked of the SVM.
+// At p = 1 bounds are as good as the energies of the kernels: Newton's method on the weights went
+// on from those of the weights before, twenty steps within 1.2e-8 of the optimum, while a start had
+// the gap that was asked of the SVM.
 TEST(LpMklLossesTest, EnergiesAreThoseOfTheWeightsHoweverSmallTheGap) {
   const WaveData data;
   TrainingProblem problem = data.Problem("logistic", 3);

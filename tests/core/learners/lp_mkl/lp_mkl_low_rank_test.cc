@@ -170,7 +170,8 @@ TEST(LpMklLowRankTest, RegressionAgreesWithTheExactLearner) {
   EXPECT_GE(low_rank.certificate.primal, reference.certificate.dual * (1 - 1e-9));
 }
 
-// The model's values on landmarks are those of the witness at training rows, and go on smoothly between them.
+// The model's values on landmarks are those of the witness at training rows, and go on smoothly
+// between them.
 TEST(LpMklLowRankTest, ModelOnLandmarksIsTheFunctionOfTheWitness) {
   for (const char* selection : {"uniform", "k_means"}) {
     const TrainingProblem problem = CloudProblem(200, 1e-5);
