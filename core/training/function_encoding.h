@@ -3,8 +3,8 @@
 
 #include "core/base/bytes.h"
 #include "core/data/prepared_data.h"
-#include "core/training/learner.h"
 #include "core/training/model.h"
+#include "core/training/trained_point.h"
 
 namespace mercer {
 

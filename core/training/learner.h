@@ -23,6 +23,7 @@
 #include "core/training/model.h"
 #include "core/training/problem.h"
 #include "core/training/stop_reason.h"
+#include "core/training/trained_point.h"
 #include "core/training/witness.h"
 
 namespace mercer {
@@ -52,16 +53,6 @@ struct StepReport {
           self.support_vectors, self.inner_iterations, self.has_model,
           UpTo(self.stop, StopReason::kObjectiveZero));
   }
-};
-
-// A solution: the function and what its certificate is recomputed from.
-struct TrainedPoint {
-  ModelFunction function;
-  Witness witness;
-  ModelSummary summary;
-  // The name and the value of the option that ended a search for kernels or features, when more
-  // might have paid; absent when none did.
-  std::optional<Metric> limit_reached = {};
 };
 
 // A solution of a related problem to start from: other costs, a neighbouring class or fold. Rows
