@@ -8,14 +8,14 @@ set(mercer_fuzz_slow blob_store checkpoint database learner_state restore upload
 if(NOT TARGET mercer_template_learner)
   mercer_library(mercer_template_learner core/learners/_template LINK mercer_training)
 endif()
-mercer_library(mercer_fuzz_support tests/fuzz/support LINK mercer_data)
+mercer_library(mercer_fuzz_support tests/fuzz/support LINK mercer_io)
 mercer_library(mercer_fuzz_training tests/fuzz/support/training LINK mercer_fuzz_support mercer_template_learner mercer_learners)
 if(MERCER_BUILD_SERVER)
   mercer_library(mercer_fuzz_messages tests/fuzz/support/server LINK mercer_fuzz_support mercer_api)
 endif()
 
 # Folders that a target includes, and their libraries, from those that use others to those that are used: the order of the link.
-# A target links no more than it includes, so that a parser of core/data does not wait for the server.
+# A target links no more than it includes, so that a parser of core/io does not wait for the server.
 set(mercer_fuzz_rules
     tests/fuzz/support/server=mercer_fuzz_messages server/app=mercer_app client/cpp/cli=mercer_cli client/cpp=mercer_client
     server/maintenance=mercer_maintenance server/gateway=mercer_gateway server/api=mercer_api server/jobs=mercer_jobs server/access=mercer_access
@@ -30,7 +30,7 @@ function(mercer_fuzz_libraries variable source)
     string(REGEX MATCH "^(.*)=(.*)$" matched ${rule})
     set(folder ${CMAKE_MATCH_1})
     set(library ${CMAKE_MATCH_2})
-    file(STRINGS ${source} includes REGEX "^#include \"${folder}/[^/]*\"")
+    file(STRINGS ${source} includes REGEX "^#include \"${folder}/")
     if(includes)
       list(APPEND libraries ${library})
     endif()

@@ -2,8 +2,8 @@
 
 #include <string_view>
 
-#include "core/base/status_macros.h"
-#include "core/data/reader_errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/reader_errors.h"
 
 namespace mercer::client {
 

@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/data/record_reader.h"
+#include "core/io/text/record_reader.h"
 
 namespace mercer::client {
 

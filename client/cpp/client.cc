@@ -10,7 +10,7 @@
 
 #include "client/cpp/channel.h"
 #include "client/cpp/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

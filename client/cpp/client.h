@@ -24,7 +24,7 @@
 
 #include "client/cpp/retry.h"
 #include "client/cpp/security.h"
-#include "core/data/readers.h"
+#include "core/io/text/readers.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include <grpcpp/support/status.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "google/rpc/status.pb.h"
 
 namespace mercer::client {

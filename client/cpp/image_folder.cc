@@ -11,8 +11,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
-#include "core/base/utf8.h"
+#include "core/base/status/status_macros.h"
+#include "core/base/status/utf8.h"
 
 namespace mercer::client {
 namespace {

@@ -13,9 +13,9 @@
 #include "absl/types/span.h"
 
 #include "client/cpp/field_text.h"
-#include "core/base/near_names.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_formula.h"
+#include "core/base/status/near_names.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_formula.h"
 
 namespace mercer::client {
 namespace {

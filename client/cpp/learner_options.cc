@@ -8,9 +8,9 @@
 
 #include "client/cpp/field_text.h"
 #include "client/cpp/kernel_syntax.h"
-#include "core/base/errors.h"
-#include "core/base/near_names.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/near_names.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

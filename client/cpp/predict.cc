@@ -9,7 +9,7 @@
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/row_pieces.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

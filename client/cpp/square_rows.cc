@@ -6,11 +6,11 @@
 
 #include "client/cpp/blank_rest.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/status_macros.h"
-#include "core/data/csv_cells.h"
-#include "core/data/number_parser.h"
-#include "core/data/reader_errors.h"
-#include "core/data/record_reader.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/reader_errors.h"
+#include "core/io/text/csv_cells.h"
+#include "core/io/text/number_parser.h"
+#include "core/io/text/record_reader.h"
 
 namespace mercer::client {
 namespace {

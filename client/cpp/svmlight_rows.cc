@@ -4,8 +4,8 @@
 
 #include "client/cpp/errors.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/status_macros.h"
-#include "core/data/record_reader.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/text/record_reader.h"
 
 namespace mercer::client {
 namespace {

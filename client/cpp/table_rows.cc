@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 
 #include "client/cpp/blank_rest.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/data/csv_cells.h"
-#include "core/data/csv_layout.h"
-#include "core/data/reader_errors.h"
-#include "core/data/record_reader.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/reader_errors.h"
+#include "core/io/text/csv_cells.h"
+#include "core/io/text/csv_layout.h"
+#include "core/io/text/record_reader.h"
 
 namespace mercer::client {
 namespace {

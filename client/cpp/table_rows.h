@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/data/readers.h"
+#include "core/io/text/readers.h"
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::client {

@@ -13,7 +13,7 @@
 #include "client/cpp/output_file.h"
 #include "client/cpp/retry.h"
 #include "client/cpp/sha256.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

@@ -17,8 +17,8 @@
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/sha256.h"
-#include "core/base/crc32c.h"
-#include "core/base/status_macros.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

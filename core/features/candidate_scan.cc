@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {

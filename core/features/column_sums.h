@@ -1,7 +1,7 @@
 // Sums over columns of feature values, in double precision.
 #pragma once
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 

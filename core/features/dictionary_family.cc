@@ -3,8 +3,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/feature_family.h"
 
 namespace mercer {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/column_family.h"
 #include "core/features/fourier_family.h"
 #include "core/features/gabor_family.h"

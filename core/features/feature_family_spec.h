@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/bytes.h"
+#include "core/base/encoding/bytes.h"
 #include "core/features/feature_family.h"
 
 namespace mercer {

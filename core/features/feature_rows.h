@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/types.h"
-#include "core/data/prepared_data.h"
+#include "core/base/numeric/types.h"
+#include "core/data/preprocess/prepared_data.h"
 
 namespace mercer {
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/random.h"
-#include "core/base/status_macros.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/projections.h"
 
 namespace mercer {

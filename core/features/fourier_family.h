@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_family_spec.h"
 

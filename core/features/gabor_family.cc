@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/random.h"
-#include "core/base/status_macros.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/projections.h"
 
 namespace mercer {

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 #include "core/features/candidate_scan.h"
 
 namespace mercer {

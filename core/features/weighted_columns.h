@@ -3,8 +3,8 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_rows.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer {
 

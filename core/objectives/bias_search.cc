@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/base/polled_sort.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer {
 

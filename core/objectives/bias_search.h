@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
+#include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
 
 namespace mercer {

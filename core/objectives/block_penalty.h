@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 

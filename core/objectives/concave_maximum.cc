@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 namespace {

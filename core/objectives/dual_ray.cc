@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/concave_maximum.h"
 
 namespace mercer {

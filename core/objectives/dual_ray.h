@@ -3,8 +3,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
 
 namespace mercer {

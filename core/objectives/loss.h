@@ -19,8 +19,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 
 namespace mercer {
 

@@ -2,7 +2,7 @@
 // left.
 #pragma once
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 

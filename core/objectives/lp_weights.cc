@@ -5,7 +5,7 @@
 
 #include <Eigen/Cholesky>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer {
 namespace {

@@ -15,8 +15,8 @@
 #include <openssl/rand.h>
 #include <openssl/sha.h>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

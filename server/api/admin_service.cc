@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
 #include "server/api/dataset_upload.h"
 #include "server/api/rpc_service.h"

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/hash_table.h"
-#include "core/kernels/kernel_spec.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer::server {
 namespace {

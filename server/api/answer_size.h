@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include <google/protobuf/message.h>
 
-#include "core/training/model.h"
+#include "core/training/model/model.h"
 
 namespace mercer::server {
 

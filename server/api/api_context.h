@@ -8,9 +8,9 @@
 
 #include "absl/time/time.h"
 
-#include "core/base/errors.h"
-#include "core/base/live_value.h"
-#include "core/training/learner.h"
+#include "core/base/process/live_value.h"
+#include "core/base/status/errors.h"
+#include "core/training/contract/learner.h"
 #include "server/api/parse_budget.h"
 #include "server/api/unfinished_uploads.h"
 #include "server/api/upload_requests.h"

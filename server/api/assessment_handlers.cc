@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/background.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/training/certificate_comparison.h"
-#include "core/training/witness.h"
+#include "core/base/process/background.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/model/witness.h"
+#include "core/training/run/certificate_comparison.h"
 #include "server/api/dataset_evaluation.h"
 #include "server/api/model_lookup.h"
 #include "server/api/model_translator.h"

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/cancellation.h"
+#include "core/base/process/cancellation.h"
 #include "mercer/v1/model_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/api/model_cache.h"

@@ -7,7 +7,7 @@
 #include <google/protobuf/descriptor.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::server {
 namespace {

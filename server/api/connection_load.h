@@ -11,7 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 
 namespace mercer::server {
 

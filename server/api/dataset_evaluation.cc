@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
-#include "core/base/status_macros.h"
-#include "core/data/weights.h"
-#include "core/training/evaluation.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/weights.h"
+#include "core/training/run/evaluation.h"
 
 namespace mercer::server {
 namespace {

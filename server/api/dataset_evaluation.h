@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/cancellation.h"
-#include "core/data/dataset.h"
-#include "core/training/predictor.h"
+#include "core/base/process/cancellation.h"
+#include "core/data/table/dataset.h"
+#include "core/training/model/predictor.h"
 
 namespace mercer::server {
 

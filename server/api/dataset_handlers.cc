@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/page_filler.h"
 #include "server/api/resource_names.h"

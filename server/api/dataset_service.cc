@@ -1,7 +1,7 @@
 // DatasetService over gRPC.
 #include <utility>
 
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"

@@ -8,11 +8,11 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/errors.h"
-#include "core/data/csv_layout.h"
-#include "core/data/dataset.h"
-#include "core/data/quality_scan.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/data/table/dataset.h"
+#include "core/io/quality/quality_scan.h"
+#include "core/io/text/csv_layout.h"
+#include "core/io/text/readers.h"
 #include "mercer/v1/dataset.pb.h"
 #include "server/storage/records.h"
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/shorten.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
 #include "google/rpc/error_details.pb.h"
 
 namespace mercer::server {

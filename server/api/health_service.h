@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.pb.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 #include "server/api/rpc_service.h"
 
 namespace mercer::server {

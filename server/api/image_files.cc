@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/shorten.h"
-#include "core/base/status_macros.h"
-#include "core/data/gray_image.h"
-#include "core/data/image_patches.h"
+#include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/images/gray_image.h"
+#include "core/io/images/image_patches.h"
 #include "server/api/upload_files.h"
 #include "server/blobs/file_system.h"
 

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/errors.h"
-#include "core/data/dataset.h"
+#include "core/base/status/errors.h"
+#include "core/data/table/dataset.h"
 #include "mercer/v1/dataset.pb.h"
 
 namespace mercer::server {

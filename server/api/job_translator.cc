@@ -6,7 +6,7 @@
 
 #include "absl/strings/ascii.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/error_details.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"

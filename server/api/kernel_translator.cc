@@ -4,7 +4,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "core/kernels/kernel_formula.h"
+#include "core/kernels/spec/kernel_formula.h"
 #include "server/api/enum_translator.h"
 
 namespace mercer::server {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_spec.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/spec/kernel_spec.h"
 #include "mercer/v1/kernel.pb.h"
 
 namespace mercer::server {

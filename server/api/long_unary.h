@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/cancellation.h"
-#include "core/base/errors.h"
+#include "core/base/process/cancellation.h"
+#include "core/base/status/errors.h"
 #include "server/api/request_call.h"
 #include "server/api/rpc.h"
 

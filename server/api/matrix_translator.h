@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 #include "mercer/v1/matrix.pb.h"
 
 namespace mercer::server {

@@ -3,9 +3,9 @@
 #include <malloc.h>
 #include <utility>
 
-#include "core/base/errors.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "mercer/v1/model.pb.h"
 #include "server/api/prediction_work.h"
 #include "server/api/resource_names.h"

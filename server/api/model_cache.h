@@ -14,8 +14,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 
-#include "core/base/hash_table.h"
-#include "core/training/predictor.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/training/model/predictor.h"
 #include "server/api/prediction_queue.h"
 #include "server/api/prediction_statistics.h"
 #include "server/blobs/blob_store.h"

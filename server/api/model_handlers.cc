@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
-#include "core/base/shorten.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/model_lookup.h"
 #include "server/api/model_translator.h"
 #include "server/api/page_filler.h"

@@ -1,7 +1,7 @@
 #include "server/api/model_lookup.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 

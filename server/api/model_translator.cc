@@ -3,8 +3,8 @@
 #include <set>
 #include <string>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/gabor_family.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/kernel_translator.h"

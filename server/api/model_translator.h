@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/training/model.h"
+#include "core/training/model/model.h"
 #include "mercer/v1/model.pb.h"
 #include "server/jobs/job_planner.h"
 #include "server/storage/records.h"

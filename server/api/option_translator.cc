@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/descriptor.h>
 
-#include "core/training/default_kernels.h"
+#include "core/training/recipe/default_kernels.h"
 
 namespace mercer::server {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <google/protobuf/message.h>
 
-#include "core/base/options.h"
-#include "core/training/learner.h"
+#include "core/base/status/options.h"
+#include "core/training/contract/learner.h"
 #include "mercer/v1/learner.pb.h"
 #include "mercer/v1/model.pb.h"
 

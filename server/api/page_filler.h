@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include <google/protobuf/repeated_field.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/records.h"
 

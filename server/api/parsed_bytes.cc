@@ -4,7 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 
 namespace mercer::server {
 namespace {

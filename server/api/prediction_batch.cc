@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/answer_size.h"
 #include "server/api/model_cache.h"
 #include "server/api/prediction_translator.h"

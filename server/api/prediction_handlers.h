@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
+#include "core/base/process/run_context.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/api/model_cache.h"

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/prediction_handlers.h"
 #include "server/api/prediction_runner.h"

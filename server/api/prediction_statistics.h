@@ -15,7 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 
 namespace mercer::server {
 

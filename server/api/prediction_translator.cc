@@ -7,13 +7,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/hash_table.h"
-#include "core/base/shorten.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_formula.h"
-#include "core/training/label_names.h"
-#include "core/training/output_coding.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/spec/kernel_formula.h"
+#include "core/training/targets/label_names.h"
+#include "core/training/targets/output_coding.h"
 #include "server/api/matrix_translator.h"
 
 namespace mercer::server {

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/hash_table.h"
-#include "core/data/dataset.h"
-#include "core/training/predictor.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/data/table/dataset.h"
+#include "core/training/model/predictor.h"
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::server {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/training/model.h"
+#include "core/training/model/model.h"
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::server {

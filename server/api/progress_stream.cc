@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/job_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"

@@ -1,7 +1,7 @@
 #include "server/api/quality_translator.h"
 
-#include "core/base/shorten.h"
-#include "core/training/label_names.h"
+#include "core/base/status/shorten.h"
+#include "core/training/targets/label_names.h"
 
 namespace mercer::server {
 namespace {

@@ -1,8 +1,8 @@
 // The quality of a data set, from the core to the API.
 #pragma once
 
-#include "core/data/dataset.h"
-#include "core/data/quality.h"
+#include "core/data/table/dataset.h"
+#include "core/io/quality/quality.h"
 #include "mercer/v1/dataset.pb.h"
 
 namespace mercer::server {

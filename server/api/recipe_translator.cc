@@ -11,9 +11,9 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "core/base/memory_reserve.h"
-#include "core/base/shorten.h"
-#include "core/data/joined_tasks.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/shorten.h"
+#include "core/data/table/joined_tasks.h"
 #include "server/api/enum_translator.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/option_translator.h"

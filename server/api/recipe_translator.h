@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/errors.h"
-#include "core/training/recipe_defaults.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_defaults.h"
 #include "mercer/v1/training.pb.h"
 #include "server/jobs/job_planner.h"
 

@@ -4,8 +4,8 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::server {
 namespace {

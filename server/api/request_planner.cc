@@ -3,9 +3,9 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
-#include "core/base/status_macros.h"
-#include "core/training/default_kernels.h"
-#include "core/training/recipe_defaults.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/recipe/default_kernels.h"
+#include "core/training/recipe/recipe_defaults.h"
 #include "server/api/kernel_translator.h"
 #include "server/api/model_translator.h"
 #include "server/api/recipe_translator.h"

@@ -3,8 +3,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/shorten.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
 
 namespace mercer::server {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
 #include "server/api/answer_size.h"
 #include "server/api/error_details.h"
 #include "server/api/peer.h"

@@ -13,8 +13,8 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
 #include "server/access/gate.h"
 #include "server/access/ownership.h"
 #include "server/api/audit.h"

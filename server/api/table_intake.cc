@@ -7,9 +7,9 @@
 
 #include "absl/synchronization/notification.h"
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
-#include "core/data/dataset_file.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/store/dataset_file.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/table_splitter.h"
 

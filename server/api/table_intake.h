@@ -18,9 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/data/dataset.h"
-#include "core/data/dense_scan.h"
-#include "core/data/quality_scan.h"
+#include "core/data/table/dataset.h"
+#include "core/io/quality/dense_scan.h"
+#include "core/io/quality/quality_scan.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/api_context.h"
 #include "server/jobs/executor.h"

@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/data/csv_layout.h"
-#include "core/data/dataset.h"
+#include "core/data/table/dataset.h"
+#include "core/io/text/csv_layout.h"
 
 namespace mercer::server {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/base/background.h"
-#include "core/base/run_safely.h"
+#include "core/base/process/background.h"
+#include "core/base/process/run_safely.h"
 
 namespace mercer::server {
 

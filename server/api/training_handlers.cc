@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/job_translator.h"
 #include "server/api/option_translator.h"
 #include "server/api/page_filler.h"

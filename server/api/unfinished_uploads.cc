@@ -12,9 +12,9 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
 #include "server/api/resource_names.h"
 

@@ -4,7 +4,7 @@
 
 #include <google/protobuf/message.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::server {
 

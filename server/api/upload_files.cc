@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/shorten.h"
-#include "core/base/status_macros.h"
-#include "core/data/csv_layout.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/text/csv_layout.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/image_files.h"
 #include "server/api/table_splitter.h"

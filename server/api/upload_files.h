@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/errors.h"
-#include "core/data/dataset.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/data/table/dataset.h"
+#include "core/io/text/readers.h"
 #include "mercer/v1/dataset.pb.h"
 #include "server/api/upload_part_files.h"
 

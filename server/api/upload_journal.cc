@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/bytes.h"
-#include "core/base/crc32c.h"
-#include "core/base/status_macros.h"
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/create_anew.h"
 
 namespace mercer::server {

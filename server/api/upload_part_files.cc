@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/create_anew.h"
 
 namespace mercer::server {

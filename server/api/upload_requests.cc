@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/access/ownership.h"
 #include "server/api/dataset_translator.h"
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 #include "server/storage/dataset_store.h"
 
 namespace mercer::server {

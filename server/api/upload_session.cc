@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/crc32c.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 #include "server/api/upload_files.h"

@@ -1,13 +1,13 @@
 // Messages whose maps are not left half made. An allocation that fails within protobuf's maps, or the fields that it does not
 // know, leaves them broken, and the process ends when they are destroyed. So they are read, and filled, with memory from the
-// reserve (core/base/memory_reserve.h).
+// reserve (core/base/memory/memory_reserve.h).
 #pragma once
 
 #include <string_view>
 
 #include <google/protobuf/message_lite.h>
 
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
 
 namespace mercer::server {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/blobs/make_folders.h"
 #include "server/maintenance/restore.h"
 

@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/app/listener.h"
 #include "server/gateway/gateway.h"
 

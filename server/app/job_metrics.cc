@@ -7,7 +7,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::server {
 namespace {

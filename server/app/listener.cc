@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/net/peer_host.h"
 #include "server/net/receive_buffer.h"
 

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include <grpcpp/server_builder.h>
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 #include "server/api/connection_load.h"
 #include "server/app/flood_gauge.h"
 #include "server/net/listening_sockets.h"

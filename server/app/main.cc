@@ -13,8 +13,8 @@
 
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/crash_note.h"
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/process/crash_note.h"
 #include "server/app/command_line.h"
 #include "server/app/library_log.h"
 #include "server/app/maintenance_commands.h"

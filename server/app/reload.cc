@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

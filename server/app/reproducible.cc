@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/kernels/simd_level.h"
+#include "core/linalg/simd_level.h"
 
 namespace mercer::server {
 namespace {

@@ -15,10 +15,10 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/registry.h"
 #include "server/api/peer.h"
 #include "server/api/request_planner.h"

@@ -4,9 +4,9 @@
 #include <limits>
 #include <thread>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/base/usable_memory.h"
+#include "core/base/memory/usable_memory.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 absl::StatusOr<ServerOptions> ResolveOptions(ServerOptions options) {

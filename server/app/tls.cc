@@ -13,8 +13,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

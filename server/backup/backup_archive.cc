@@ -5,8 +5,8 @@
 
 #include "absl/time/clock.h"
 
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/status_macros.h"
 #include "server/backup/tar.h"
 
 namespace mercer::server {

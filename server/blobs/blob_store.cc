@@ -10,10 +10,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
-#include "core/base/errors.h"
-#include "core/base/hash_table.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/blobs/sha256.h"
 
 namespace mercer::server {

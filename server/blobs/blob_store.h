@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/cancellation.h"
+#include "core/base/process/cancellation.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {

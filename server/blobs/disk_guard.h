@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/live_value.h"
+#include "core/base/process/live_value.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include <zlib.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/assets.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/url.h"

@@ -9,8 +9,8 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/error_answer.h"
 
 namespace mercer::gateway {

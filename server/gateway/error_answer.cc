@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include <google/protobuf/util/json_util.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "google/rpc/code.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "server/api/error_details.h"

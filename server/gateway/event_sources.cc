@@ -7,8 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
 #include "mercer/v1/training_service.pb.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 
-#include "core/base/run_safely.h"
+#include "core/base/process/run_safely.h"
 #include "mercer/v1/model_service.pb.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"

@@ -9,9 +9,9 @@
 #include "absl/time/clock.h"
 #include <spdlog/spdlog.h>
 
-#include "core/base/errors.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/method_rules.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/event_sources.h"

@@ -20,9 +20,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include "core/base/errors.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/gateway/connection.h"
 #include "server/gateway/tls_context.h"
 #include "server/net/listening_sockets.h"

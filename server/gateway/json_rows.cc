@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/base/utf8.h"
-#include "core/data/reader_errors.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/base/status/utf8.h"
+#include "core/data/table/reader_errors.h"
 #include "server/gateway/json_scanner.h"
 
 namespace mercer::gateway {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/ascii.h"
 
-#include "core/data/number_parser.h"
+#include "core/io/text/number_parser.h"
 
 namespace mercer::gateway {
 namespace {

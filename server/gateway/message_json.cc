@@ -11,11 +11,11 @@
 #include <google/protobuf/util/type_resolver_util.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/shorten.h"
-#include "core/base/status_macros.h"
-#include "core/base/utf8.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/shorten.h"
+#include "core/base/status/status_macros.h"
+#include "core/base/status/utf8.h"
 #include "server/api/whole_message.h"
 
 namespace mercer::gateway {

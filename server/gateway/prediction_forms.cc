@@ -7,8 +7,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/gateway/csv_rows.h"
 #include "server/gateway/json_rows.h"

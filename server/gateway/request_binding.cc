@@ -10,7 +10,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
 #include "server/gateway/message_json.h"
 
 namespace mercer::gateway {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include <google/protobuf/message.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/url.h"
 
 namespace mercer::gateway {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/url.h"
 
 namespace mercer::gateway {

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-#include "core/base/hash_table.h"
-#include "core/base/status_macros.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::gateway {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
-#include "core/data/reader_errors.h"
-#include "core/training/label_names.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/reader_errors.h"
+#include "core/training/targets/label_names.h"
 
 namespace mercer::gateway {
 namespace {

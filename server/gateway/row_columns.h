@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 #include "mercer/v1/prediction_service.pb.h"
 
 namespace mercer::gateway {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
 #include "server/api/error_details.h"
 #include "server/api/peer.h"
 

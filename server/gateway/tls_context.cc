@@ -4,7 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <openssl/ssl.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::gateway {
 namespace {

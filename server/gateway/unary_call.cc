@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
-#include "core/base/errors.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/method_rules.h"
 #include "server/api/parsed_bytes.h"
 #include "server/api/request_intake.h"

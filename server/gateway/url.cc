@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/utf8.h"
+#include "core/base/status/utf8.h"
 
 namespace mercer::gateway {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/cancellation.h"
+#include "core/base/process/cancellation.h"
 #include "server/jobs/steady_sleep.h"
 
 namespace mercer::server {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 

@@ -3,7 +3,7 @@
 
 #include "absl/time/time.h"
 
-#include "core/base/steady_clock.h"
+#include "core/base/process/steady_clock.h"
 
 namespace mercer::server {
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/crash_note.h"
+#include "core/base/process/crash_note.h"
 
 namespace mercer::server {
 

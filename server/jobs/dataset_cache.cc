@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
-#include "core/data/dataset_file.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/store/dataset_file.h"
 
 namespace mercer::server {
 

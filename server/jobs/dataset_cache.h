@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/cancellation.h"
-#include "core/base/hash_table.h"
-#include "core/data/dataset.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/process/cancellation.h"
+#include "core/data/table/dataset.h"
 #include "server/blobs/blob_store.h"
 #include "server/storage/storage.h"
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/base/background.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/run_safely.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/process/background.h"
+#include "core/base/process/run_safely.h"
 
 namespace mercer::server {
 

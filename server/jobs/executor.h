@@ -24,7 +24,7 @@ class Executor {
   virtual void Post(absl::AnyInvocable<void()> work) = 0;
 };
 
-enum class PoolPriority : uint8_t { kNormal, kBackground };  // see core/base/background.h
+enum class PoolPriority : uint8_t { kNormal, kBackground };  // see core/base/process/background.h
 
 // A fixed number of threads. The destructor runs what was posted, then joins.
 class ThreadPool final : public Executor {

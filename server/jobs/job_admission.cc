@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/byte_count.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/training/recipe_checks.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/recipe/recipe_checks.h"
 #include "server/jobs/job_event.h"
 #include "server/jobs/training_data.h"
 #include "server/storage/refusals.h"

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include <spdlog/logger.h>
 
-#include "core/base/crash_note.h"
-#include "core/base/errors.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/crash_note.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_log.h"

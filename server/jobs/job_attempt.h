@@ -15,9 +15,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/base/crash_note.h"
-#include "core/base/shared_cache.h"
-#include "core/training/recipe.h"
+#include "core/base/memory/shared_cache.h"
+#include "core/base/process/crash_note.h"
+#include "core/training/recipe/recipe.h"
 #include "server/jobs/attempt_interruption.h"
 #include "server/jobs/dataset_cache.h"
 #include "server/jobs/job_manager.h"

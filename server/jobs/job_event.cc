@@ -5,8 +5,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/bytes.h"
-#include "core/base/saved_fields.h"
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 
 namespace mercer::server {
 namespace {

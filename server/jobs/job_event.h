@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

@@ -13,11 +13,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/errors.h"
-#include "core/base/hash_table.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/jobs/wake_slot.h"
 
 namespace mercer::server {

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/training/learner.h"
-#include "core/training/recipe.h"
-#include "core/training/warnings.h"
+#include "core/training/contract/learner.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/recipe/warnings.h"
 #include "server/storage/records.h"
 
 namespace mercer::server {

@@ -5,7 +5,7 @@
 
 #include <spdlog/logger.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/jobs/blob_collector.h"
 
 namespace mercer::server {

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "core/base/live_value.h"
+#include "core/base/process/live_value.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/clock.h"
 #include "server/storage/storage.h"

@@ -7,7 +7,7 @@
 
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/scratch_space.h"
-#include "core/training/recipe.h"
+#include "core/base/memory/scratch_space.h"
+#include "core/training/recipe/recipe.h"
 #include "server/blobs/disk_guard.h"
 
 namespace mercer::server {

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/cancellation.h"
-#include "core/training/model.h"
-#include "core/training/witness.h"
+#include "core/base/process/cancellation.h"
+#include "core/training/model/model.h"
+#include "core/training/model/witness.h"
 #include "server/jobs/job_attempt.h"
 #include "server/storage/records.h"
 

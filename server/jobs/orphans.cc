@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include <spdlog/logger.h>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/training/no_model.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/run/no_model.h"
 #include "server/jobs/job_errors.h"
 #include "server/jobs/job_event.h"
 #include "server/jobs/job_log.h"

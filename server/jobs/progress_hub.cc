@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/hash_table.h"
-#include "core/base/memory_reserve.h"
-#include "core/base/run_safely.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/numeric/hash_table.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
 #include "server/jobs/wake_slot.h"
 
 namespace mercer::server {

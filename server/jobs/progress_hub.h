@@ -30,7 +30,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/hash_table.h"
+#include "core/base/numeric/hash_table.h"
 #include "server/jobs/executor.h"
 #include "server/jobs/job_event.h"
 #include "server/storage/storage.h"

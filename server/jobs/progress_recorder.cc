@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "core/base/run_safely.h"
+#include "core/base/process/run_safely.h"
 
 namespace mercer::server {
 namespace {

@@ -21,7 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
-#include "core/training/run_training.h"
+#include "core/training/run/run_training.h"
 #include "server/jobs/clock.h"
 #include "server/jobs/progress_hub.h"
 #include "server/storage/storage.h"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/jobs/job_event.h"
 
 namespace mercer::server {

@@ -5,8 +5,8 @@
 
 #include <spdlog/logger.h>
 
-#include "core/base/background.h"
-#include "core/base/run_safely.h"
+#include "core/base/process/background.h"
+#include "core/base/process/run_safely.h"
 #include "server/jobs/blob_collector.h"
 #include "server/jobs/clock.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
-#include "core/data/joined_tasks.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/joined_tasks.h"
 
 namespace mercer::server {
 

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
-#include "core/data/dataset.h"
+#include "core/base/process/run_context.h"
+#include "core/data/table/dataset.h"
 #include "server/jobs/dataset_cache.h"
 #include "server/storage/records.h"
 

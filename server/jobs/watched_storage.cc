@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/run_safely.h"
+#include "core/base/process/run_safely.h"
 
 namespace mercer::server {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
-#include "core/data/dataset_file.h"
-#include "core/training/model.h"
-#include "core/training/witness.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/store/dataset_file.h"
+#include "core/training/model/model.h"
+#include "core/training/model/witness.h"
 #include "server/backup/backup_format.h"
 #include "server/blobs/sha256.h"
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/maintenance/blob_check.h"
 #include "server/maintenance/payload_check.h"
 #include "server/maintenance/restore.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/model_translator.h"
 #include "server/api/recipe_translator.h"

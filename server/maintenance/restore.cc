@@ -12,8 +12,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/backup/tar.h"
 #include "server/blobs/make_folders.h"
 #include "server/blobs/sha256.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <grpcpp/client_context.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "mercer/v1/dataset_service.grpc.pb.h"
 
 namespace mercer::server {

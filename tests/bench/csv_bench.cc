@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "core/base/random.h"
-#include "core/data/readers.h"
+#include "core/base/numeric/random.h"
+#include "core/io/text/readers.h"
 
 namespace {
 

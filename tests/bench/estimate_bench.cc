@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/learners/registry.h"
-#include "core/training/machine_rates.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/run/machine_rates.h"
 
 namespace mercer {
 namespace {

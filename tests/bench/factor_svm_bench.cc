@@ -22,12 +22,12 @@
 #include "absl/strings/str_split.h"
 #include <zlib.h>
 
-#include "core/base/random.h"
-#include "core/kernels/low_rank_family.h"
-#include "core/solvers/coordinate_descent_svm.h"
-#include "core/solvers/factor_svm.h"
-#include "core/solvers/gfb_svm.h"
-#include "core/solvers/interior_point_svm.h"
+#include "core/base/numeric/random.h"
+#include "core/kernels/lowrank/low_rank_family.h"
+#include "core/solvers/factor/coordinate_descent_svm.h"
+#include "core/solvers/factor/factor_svm.h"
+#include "core/solvers/factor/gfb_svm.h"
+#include "core/solvers/factor/interior_point_svm.h"
 
 namespace mercer {
 namespace {

@@ -25,8 +25,8 @@
 #include "absl/strings/str_split.h"
 #include <zlib.h>
 
-#include "core/base/random.h"
-#include "core/solvers/feature_master.h"
+#include "core/base/numeric/random.h"
+#include "core/solvers/group/feature_master.h"
 
 namespace mercer {
 namespace {

@@ -22,8 +22,8 @@
 // After foreach_target.h, which includes this file again for each target.
 #include "hwy/highway.h"
 
-#include "core/base/random.h"
-#include "core/base/run_context.h"
+#include "core/base/numeric/random.h"
+#include "core/base/process/run_context.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/sine_cosine-inl.h"

@@ -19,12 +19,12 @@
 #include <cblas.h>
 #include <zlib.h>
 
-#include "core/base/random.h"
-#include "core/kernels/huge_pages.h"
-#include "core/kernels/kernel_family.h"
-#include "core/kernels/kernel_source.h"
-#include "core/kernels/tile_source.h"
-#include "core/kernels/vector_math.h"
+#include "core/base/numeric/random.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/gram/tile_source.h"
+#include "core/linalg/huge_pages.h"
+#include "core/linalg/vector_math.h"
 
 namespace mercer {
 namespace {

@@ -19,11 +19,11 @@
 #include <sys/resource.h>
 #include <vector>
 
-#include "core/base/index_range.h"
-#include "core/base/random.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/numeric/random.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
-#include "core/training/predictor.h"
-#include "core/training/verification.h"
+#include "core/training/model/predictor.h"
+#include "core/training/run/verification.h"
 
 namespace mercer {
 namespace {

@@ -20,11 +20,11 @@
 #include <libsvm/svm.h>
 #include <zlib.h>
 
-#include "core/base/random.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/numeric/random.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/smo_mkl.h"
+#include "core/solvers/mkl/smo_mkl.h"
 
 namespace mercer {
 namespace {

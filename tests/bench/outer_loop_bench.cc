@@ -19,12 +19,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
-#include "core/base/status_macros.h"
-#include "core/data/readers.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/text/readers.h"
 #include "core/learners/registry.h"
-#include "core/training/machine_rates.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/run/machine_rates.h"
 
 namespace mercer {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include <grpcpp/grpcpp.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "mercer/v1/dataset_service.grpc.pb.h"
 #include "mercer/v1/training_service.grpc.pb.h"
 #include "server/app/server.h"

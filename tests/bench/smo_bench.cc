@@ -20,12 +20,12 @@
 #include "libsvm/svm.h"
 #include <zlib.h>
 
-#include "core/base/random.h"
-#include "core/base/run_context.h"
-#include "core/kernels/kernel_operator.h"
+#include "core/base/numeric/random.h"
+#include "core/base/process/run_context.h"
+#include "core/kernels/gram/kernel_operator.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/smo.h"
-#include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm/smo.h"
+#include "core/solvers/svm/svm_certificate.h"
 
 namespace {
 

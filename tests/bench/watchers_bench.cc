@@ -23,7 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/learners/registry.h"
 #include "mercer/v1/prediction_service.grpc.pb.h"
 #include "server/app/server.h"

@@ -14,10 +14,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/function_encoding.h"
-#include "core/training/predictor.h"
-#include "core/training/recipe.h"
-#include "core/training/run_training.h"
+#include "core/training/model/function_encoding.h"
+#include "core/training/model/predictor.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/run/run_training.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/toy_data.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/conformance/learner_conformance.h"
 #include "tests/conformance/learner_conformance_options.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/training/verification.h"
+#include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {

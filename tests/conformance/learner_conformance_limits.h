@@ -10,9 +10,9 @@
 
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
-#include "core/base/random.h"
-#include "core/training/verification.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
+#include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
 #include "tests/support/cancelled_work.h"
 

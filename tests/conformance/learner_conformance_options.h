@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
-#include "core/training/verification.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
+#include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {

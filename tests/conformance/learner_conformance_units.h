@@ -1,10 +1,10 @@
 // Conformance of regressions to their unit: what is learned is the same in metres and in millimetres.
 #pragma once
 
-#include "core/base/errors.h"
-#include "core/training/recipe_problem.h"
-#include "core/training/target_unit.h"
-#include "core/training/verification.h"
+#include "core/base/status/errors.h"
+#include "core/training/contract/target_unit.h"
+#include "core/training/recipe/recipe_problem.h"
+#include "core/training/run/verification.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {

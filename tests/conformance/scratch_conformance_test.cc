@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/conformance/learner_conformance.h"
 
 namespace mercer {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "client/cpp/errors.h"
-#include "core/base/crc32c.h"
+#include "core/base/encoding/crc32c.h"
 #include "server/blobs/sha256.h"
 #include "tests/fault/crash_client.h"
 #include "tests/fault/crash_workload.h"

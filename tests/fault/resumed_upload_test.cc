@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 
 #include "client/cpp/upload.h"
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/fault/connection.h"
 #include "tests/fault/fault_fixture.h"
 #include "tests/support/server/cutting_proxy.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/blobs/sha256.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"

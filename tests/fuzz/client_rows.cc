@@ -4,7 +4,7 @@
 
 #include "client/cpp/row_pieces.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

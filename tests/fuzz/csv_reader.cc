@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "core/base/errors.h"
-#include "core/data/dataset_file.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/io/store/dataset_file.h"
+#include "core/io/text/readers.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

@@ -11,7 +11,7 @@
 
 #include <sqlite3.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/job_translator.h"
 #include "server/api/model_translator.h"

@@ -1,10 +1,10 @@
 // The stored form of a data set, as it is mapped from a blob.
-#include "core/data/dataset_file.h"
+#include "core/io/store/dataset_file.h"
 
 #include <cstring>
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

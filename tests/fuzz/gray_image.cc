@@ -1,5 +1,5 @@
 // Images: PGM, plain and binary, and PNG, also with its checksums put right. What is read, written as PGM, is the same image.
-#include "core/data/gray_image.h"
+#include "core/io/images/gray_image.h"
 
 #include <cstdint>
 #include <cstring>

@@ -5,8 +5,8 @@
 
 #include <zlib.h>
 
-#include "core/base/errors.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/io/text/readers.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "client/cpp/learner_options.h"
-#include "core/base/errors.h"
-#include "core/base/options.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/options.h"
 #include "core/learners/registry.h"
 #include "server/api/option_translator.h"
 #include "server/api/recipe_translator.h"

@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "core/base/status_macros.h"
-#include "core/base/steady_clock.h"
-#include "core/training/composite_learner.h"
+#include "core/base/process/steady_clock.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/run/composite_learner.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

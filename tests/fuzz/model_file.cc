@@ -2,9 +2,9 @@
 #include <memory>
 #include <string>
 
-#include "core/training/basis.h"
-#include "core/training/model.h"
-#include "core/training/predictor.h"
+#include "core/training/model/basis.h"
+#include "core/training/model/model.h"
+#include "core/training/model/predictor.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

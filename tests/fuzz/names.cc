@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "core/base/shorten.h"
+#include "core/base/status/shorten.h"
 #include "server/api/recipe_translator.h"
 #include "server/api/resource_names.h"
 #include "server/api/trace_context.h"

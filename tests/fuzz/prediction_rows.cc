@@ -7,8 +7,8 @@
 
 #include "client/cpp/cli/prediction_csv.h"
 #include "client/cpp/row_pieces.h"
-#include "core/data/readers.h"
-#include "core/training/predictor.h"
+#include "core/io/text/readers.h"
+#include "core/training/model/predictor.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "server/api/prediction_translator.h"
 #include "tests/fuzz/support/checks.h"

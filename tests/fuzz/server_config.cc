@@ -2,7 +2,7 @@
 #include <iostream>
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/app/command_line.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"

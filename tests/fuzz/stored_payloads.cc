@@ -2,7 +2,7 @@
 // byte says which. The answers that they become can be sent.
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/dataset_translator.h"
 #include "server/api/error_details.h"
 #include "server/api/job_translator.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "core/data/readers.h"
+#include "core/io/text/readers.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/datasets.h"
 #include "tests/fuzz/support/fuzz_target.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/access/gate.h"
 #include "server/access/token_table.h"
 #include "tests/fuzz/support/checks.h"

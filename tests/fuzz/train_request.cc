@@ -1,7 +1,7 @@
 // TrainRequest messages: translation, validation, the memory estimate, the stored form, and the answer to a refusal.
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/registry.h"
 #include "mercer/v1/training.pb.h"
 #include "server/api/recipe_translator.h"

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "core/base/crc32c.h"
-#include "core/base/errors.h"
-#include "core/data/dataset_file.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/errors.h"
+#include "core/io/store/dataset_file.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "server/api/dataset_upload.h"
 #include "server/blobs/sha256.h"

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/base/bytes.h"
-#include "core/base/crc32c.h"
+#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/crc32c.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/input.h"

@@ -1,7 +1,7 @@
 // Stored witnesses, and the verifiers of all learners on what they hold.
 #include <string>
 
-#include "core/training/witness.h"
+#include "core/training/model/witness.h"
 #include "tests/fuzz/support/checks.h"
 #include "tests/fuzz/support/fuzz_target.h"
 #include "tests/fuzz/support/training/framed_file.h"

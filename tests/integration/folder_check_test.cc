@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/app/maintenance_commands.h"
 #include "server/blobs/sha256.h"
 #include "server/storage/sqlite/connection.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/integration/test_server.h"
 
 namespace mercer::server {

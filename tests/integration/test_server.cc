@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer::server {
 namespace {

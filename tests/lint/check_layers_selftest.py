@@ -8,36 +8,36 @@ import unittest
 import check_layers
 
 CLEAN = {
-    "core/base/types.h": "#include <vector>\n#include <Eigen/Core>\n",
-    "core/data/dataset.cc": '#include "core/base/types.h"\n#include "absl/status/status.h"\n#include <zlib.h>\n',
-    "core/kernels/gaussian.cc": '#include "core/data/dataset.h"\n#include <hwy/highway.h>\n',
-    "core/kernels/formulas/chi_square.cc": '#include "core/kernels/gaussian.h"\n',
+    "core/base/numeric/types.h": "#include <vector>\n#include <Eigen/Core>\n",
+    "core/data/table/dataset.cc": '#include "core/base/numeric/types.h"\n#include "absl/status/status.h"\n#include <zlib.h>\n',
+    "core/kernels/spec/gaussian.cc": '#include "core/data/table/dataset.h"\n#include <hwy/highway.h>\n',
+    "core/kernels/formulas/chi_square.cc": '#include "core/kernels/spec/gaussian.h"\n',
     "core/kernels/formulas/kernels.inc": "MERCER_KERNEL(ChiSquare)\n",
-    "core/objectives/losses/hinge.cc": '#include "core/kernels/gaussian.h"\n',
+    "core/objectives/losses/hinge.cc": '#include "core/kernels/spec/gaussian.h"\n',
     "core/objectives/losses/losses.inc": "MERCER_LOSS(Hinge)\n",
-    "core/training/model.h": '#include "core/kernels/gaussian.h"\n',
-    "core/learners/svm/svm.cc": '#include "core/learners/svm/svm.h"\n#include "core/training/model.h"\n',
-    "core/learners/csi/csi.cc": '#include "core/training/model.h"\n',
+    "core/training/model/model.h": '#include "core/kernels/spec/gaussian.h"\n',
+    "core/learners/svm/svm.cc": '#include "core/learners/svm/svm.h"\n#include "core/training/model/model.h"\n',
+    "core/learners/csi/csi.cc": '#include "core/training/model/model.h"\n',
     "core/learners/_template/template.cc": "",
     "core/learners/learners.inc": "// names\nMERCER_LEARNER(svm)\nMERCER_LEARNER(csi)\n",
     "server/storage/job_store.h": '#include "absl/status/status.h"\n',
     "server/storage/sqlite/db.cc": '#include "server/storage/job_store.h"\n#include <sqlite3.h>\n',
-    "server/jobs/worker.cc": '#include "server/storage/job_store.h"\n#include "core/training/model.h"\n#include <spdlog/spdlog.h>\n',
+    "server/jobs/worker.cc": '#include "server/storage/job_store.h"\n#include "core/training/model/model.h"\n#include <spdlog/spdlog.h>\n',
     "server/api/train.cc": '#include "server/jobs/worker.h"\n#include "mercer/v1/job.grpc.pb.h"\n#include <grpcpp/grpcpp.h>\n',
     "server/app/main.cc": '#include "server/storage/sqlite/db.h"\n#include "core/learners/registry.h"\n#include <CLI/CLI.hpp>\n',
-    "client/cpp/client.h": '#include "core/data/dataset.h"\n#include "google/rpc/status.pb.h"\n',
+    "client/cpp/client.h": '#include "core/data/table/dataset.h"\n#include "google/rpc/status.pb.h"\n',
     "tests/core/base/types_test.cc": '#include "tests/support/random.h"\n#include <gtest/gtest.h>\n',
     "tests/integration/all_test.cc": '#include "server/app/main.h"\n#include "core/learners/svm/svm.h"\n',
 }
 
 # file, its new content, what the report must say
 VIOLATIONS = (
-    ("core/base/bad.h", '#include "core/data/dataset.h"\n', "core/base may not include"),
-    ("core/data/bad.h", '#include "core/kernels/gaussian.h"\n', "core/data may not include"),
+    ("core/base/bad.h", '#include "core/data/table/dataset.h"\n', "core/base may not include"),
+    ("core/data/bad.h", '#include "core/kernels/spec/gaussian.h"\n', "core/data may not include"),
     ("core/kernels/bad.cc", '#include "core/features/fourier.h"\n', "core/kernels may not include"),
-    ("core/features/bad.cc", '#include "core/kernels/gaussian.h"\n', "core/features may not include"),
-    ("core/objectives/bad.cc", '#include "core/solvers/smo.h"\n', "core/objectives may not include"),
-    ("core/solvers/bad.cc", '#include "core/training/model.h"\n', "core/solvers may not include"),
+    ("core/features/bad.cc", '#include "core/kernels/spec/gaussian.h"\n', "core/features may not include"),
+    ("core/objectives/bad.cc", '#include "core/solvers/svm/smo.h"\n', "core/objectives may not include"),
+    ("core/solvers/bad.cc", '#include "core/training/model/model.h"\n', "core/solvers may not include"),
     ("core/training/bad.cc", '#include "core/learners/registry.h"\n', "core/training may not include"),
     ("core/learners/svm/bad.cc", '#include "core/learners/csi/csi.h"\n', "learner svm includes learner csi"),
     ("core/training/bad.cc", '#include "server/jobs/worker.h"\n', "core/training may not include"),
@@ -50,11 +50,11 @@ VIOLATIONS = (
     ("core/data/bad.cc", "#  include <nlohmann/json.hpp>\n", "not one of the core's"),
     ("core/data/bad.cc", "#include <iostream>\n", "writes no log"),
     ("core/data/bad.cc", '#include "dataset.h"\n', "from the root of the repository"),
-    ("server/storage/bad.cc", '#include "core/data/dataset.h"\n', "server/storage may not include"),
+    ("server/storage/bad.cc", '#include "core/data/table/dataset.h"\n', "server/storage may not include"),
     ("server/storage/bad.cc", '#include "mercer/v1/job.pb.h"\n', "server/storage may not include"),
     ("server/storage/bad.cc", '#include "server/storage/sqlite/db.h"\n', "server/storage may not include"),
     ("server/storage/bad.cc", "#include <sqlite3.h>\n", "belongs to server/storage/sqlite"),
-    ("server/blobs/bad.cc", '#include "core/data/dataset.h"\n', "server/blobs may not include"),
+    ("server/blobs/bad.cc", '#include "core/data/table/dataset.h"\n', "server/blobs may not include"),
     ("server/jobs/bad.cc", '#include "server/api/train.h"\n', "server/jobs may not include"),
     ("server/jobs/bad.cc", '#include "mercer/v1/job.pb.h"\n', "server/jobs may not include"),
     ("server/jobs/bad.cc", "#include <grpcpp/grpcpp.h>\n", "belongs to server/api"),
@@ -103,7 +103,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("401 lines", warnings[0])
 
     def test_line_number_is_named(self):
-        errors, _ = check({**CLEAN, "core/base/bad.h": '\n\n#include "core/data/dataset.h"\n'})
+        errors, _ = check({**CLEAN, "core/base/bad.h": '\n\n#include "core/data/table/dataset.h"\n'})
         self.assertTrue(errors[0].startswith("core/base/bad.h:3: error:"), errors)
 
 

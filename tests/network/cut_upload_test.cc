@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/network/network_fixture.h"
 
 namespace mercer::server {

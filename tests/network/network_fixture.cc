@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer::server {
 namespace {

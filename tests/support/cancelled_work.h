@@ -9,7 +9,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "core/base/run_context.h"
+#include "core/base/process/run_context.h"
 #include "tests/support/sanitized.h"
 
 namespace mercer {

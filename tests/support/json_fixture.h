@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 

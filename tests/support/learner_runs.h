@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
-#include "core/training/run_training.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/run/run_training.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

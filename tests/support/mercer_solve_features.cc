@@ -5,16 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/index_range.h"
-#include "core/base/status_macros.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/normalization.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/options.h"
 #include "core/objectives/block_penalty.h"
-#include "core/solvers/feature_master.h"
-#include "core/training/predictor.h"
+#include "core/solvers/group/feature_master.h"
+#include "core/training/model/predictor.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
 #include "tests/support/mercer_solve_training.h"

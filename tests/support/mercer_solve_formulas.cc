@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/normalization.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/spec/normalization.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/lp_weights.h"
 #include "tests/support/mercer_solve.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include <nlohmann/json.hpp>
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 #include "core/objectives/loss.h"
 
 namespace mercer::solve {

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/csi.h"
-#include "core/kernels/kernel_columns.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_columns.h"
+#include "core/kernels/lowrank/csi.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
 #include "tests/support/mercer_solve_training.h"

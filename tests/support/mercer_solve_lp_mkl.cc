@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/loss.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/registry.h"
-#include "core/training/predictor.h"
-#include "core/training/recipe.h"
+#include "core/training/model/predictor.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
 #include "tests/support/mercer_solve_training.h"

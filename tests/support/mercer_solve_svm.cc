@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/loss.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"

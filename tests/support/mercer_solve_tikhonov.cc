@@ -4,11 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/smo_mkl.h"
+#include "core/solvers/mkl/smo_mkl.h"
 #include "tests/support/mercer_solve.h"
 #include "tests/support/mercer_solve_json.h"
 #include "tests/support/mercer_solve_training.h"

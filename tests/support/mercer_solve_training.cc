@@ -4,12 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/index_range.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/learners/registry.h"
-#include "core/training/predictor.h"
-#include "core/training/run_training.h"
+#include "core/training/model/predictor.h"
+#include "core/training/run/run_training.h"
 
 namespace mercer::solve {
 namespace {

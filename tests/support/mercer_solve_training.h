@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/options.h"
-#include "core/base/types.h"
-#include "core/data/prepared_data.h"
-#include "core/training/certificate.h"
-#include "core/training/learner.h"
-#include "core/training/problem.h"
-#include "core/training/run_training.h"
+#include "core/base/numeric/types.h"
+#include "core/base/status/options.h"
+#include "core/data/preprocess/prepared_data.h"
+#include "core/training/contract/learner.h"
+#include "core/training/contract/problem.h"
+#include "core/training/model/certificate.h"
+#include "core/training/run/run_training.h"
 
 namespace mercer::solve {
 

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/random.h"
-#include "core/data/dataset.h"
-#include "core/training/problem.h"
+#include "core/base/numeric/random.h"
+#include "core/data/table/dataset.h"
+#include "core/training/contract/problem.h"
 
 namespace mercer {
 

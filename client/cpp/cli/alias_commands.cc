@@ -2,7 +2,7 @@
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/text.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

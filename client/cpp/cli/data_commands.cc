@@ -11,8 +11,8 @@
 #include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/field_text.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

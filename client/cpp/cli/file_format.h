@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/data/readers.h"
+#include "core/io/text/readers.h"
 
 namespace mercer::client {
 

@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/data/gray_image.h"
+#include "core/io/images/gray_image.h"
 #include "mercer/v1/model.pb.h"
 
 namespace mercer::client {

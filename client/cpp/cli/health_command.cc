@@ -1,5 +1,5 @@
 #include "client/cpp/cli/commands.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

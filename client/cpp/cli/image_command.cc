@@ -11,7 +11,7 @@
 #include "client/cpp/cli/file_format.h"
 #include "client/cpp/cli/upload_parts.h"
 #include "client/cpp/image_folder.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

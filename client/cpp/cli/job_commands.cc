@@ -9,7 +9,7 @@
 #include "client/cpp/cli/text.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/field_text.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

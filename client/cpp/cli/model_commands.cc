@@ -7,7 +7,7 @@
 #include "client/cpp/cli/model_text.h"
 #include "client/cpp/cli/model_versions.h"
 #include "client/cpp/cli/text.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

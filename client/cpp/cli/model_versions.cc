@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include <google/protobuf/util/time_util.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

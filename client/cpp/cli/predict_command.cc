@@ -10,8 +10,8 @@
 #include "client/cpp/cli/text.h"
 #include "client/cpp/output_file.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/suggestions.h"
-#include "core/base/near_names.h"
+#include "core/base/status/near_names.h"
 
 namespace mercer::client {
 namespace {

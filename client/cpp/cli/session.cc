@@ -8,7 +8,7 @@
 #include "client/cpp/cli/field_words.h"
 #include "client/cpp/errors.h"
 #include "client/cpp/table_rows.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 
 #include "client/cpp/errors.h"
-#include "core/base/near_names.h"
+#include "core/base/status/near_names.h"
 
 namespace mercer::client {
 namespace {

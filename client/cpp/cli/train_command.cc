@@ -10,7 +10,7 @@
 #include "client/cpp/cli/train_request.h"
 #include "client/cpp/kernel_syntax.h"
 #include "client/cpp/learner_options.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

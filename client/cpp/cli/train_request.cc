@@ -12,7 +12,7 @@
 
 #include "client/cpp/cli/session.h"
 #include "client/cpp/field_text.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::client {
 namespace {

@@ -191,8 +191,8 @@ def test_models_with_a_validation(client, data, validation, regression):
 
 
 def test_the_newest_format_is_known():
-    """That of ``core/training/model.h``."""
-    header = pathlib.Path(__file__).resolve().parents[3] / "core/training/model.h"
+    """That of ``core/training/model/model.h``."""
+    header = pathlib.Path(__file__).resolve().parents[3] / "core/training/model/model.h"
     (version,) = re.findall(r"kModelFormatVersion = (\d+);", header.read_text(encoding="utf-8"))
     assert int(version) == _model_file._VERSION
 

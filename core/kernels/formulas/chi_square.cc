@@ -1,4 +1,4 @@
-#include "core/kernels/kernel_formula.h"
+#include "core/kernels/spec/kernel_formula.h"
 
 namespace mercer::formulas {
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/kernels/kernel_formula.h"
+#include "core/kernels/spec/kernel_formula.h"
 
 namespace mercer::formulas {
 

@@ -1,7 +1,7 @@
 // The template learner: a small complete learner to copy from.
 #pragma once
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::template_learner {
 

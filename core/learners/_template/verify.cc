@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
-#include "core/training/single_task.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::template_learner {
 

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_source.h"
-#include "core/training/single_task.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_source.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::csi {
 namespace {

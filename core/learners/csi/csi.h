@@ -6,10 +6,10 @@
 // Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005,
 //              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
 //              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.
-// Notation     G, an incomplete Cholesky factor on I -> core/kernels/csi.h; G_I = its pivots' rows;
+// Notation     G, an incomplete Cholesky factor on I -> core/kernels/lowrank/csi.h; G_I = its pivots' rows;
 //              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2.
 // Method       Pivots chosen greedily by kernel and targets, then Newton's method on G
-//              (core/solvers/feature_ridge.h).
+//              (core/solvers/factor/feature_ridge.h).
 // Guarantees   The certificate is about the problem given the pivots. Rows of cost 0 take no part.
 // Cost         Per pivot two columns of the kernel; n (2 max_pivots + 2 look_ahead) numbers; never
 //              n x n.
@@ -23,11 +23,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernels/csi.h"
-#include "core/kernels/kernel_columns.h"
+#include "core/kernels/gram/kernel_columns.h"
+#include "core/kernels/lowrank/csi.h"
 #include "core/learners/csi/options.h"
-#include "core/solvers/feature_ridge.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/factor/feature_ridge.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::csi {
 

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/base/byte_count.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/row_products.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/csi/csi.h"
 #include "core/learners/csi/verify.h"
-#include "core/solvers/feature_ridge.h"
-#include "core/training/learner_entry.h"
-#include "core/training/single_task.h"
+#include "core/linalg/row_products.h"
+#include "core/solvers/factor/feature_ridge.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::csi {
 namespace {

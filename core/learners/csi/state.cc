@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/csi/csi.h"
 
 namespace mercer::csi {

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/blocked_cholesky.h"
-#include "core/kernels/kernel_columns.h"
-#include "core/kernels/row_products.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_columns.h"
+#include "core/linalg/blocked_cholesky.h"
+#include "core/linalg/row_products.h"
 #include "core/objectives/loss.h"
-#include "core/training/verification.h"
+#include "core/training/run/verification.h"
 
 namespace mercer::csi {
 namespace {

@@ -4,9 +4,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/learners/csi/options.h"
-#include "core/training/learner.h"
-#include "core/training/problem.h"
-#include "core/training/witness.h"
+#include "core/training/contract/learner.h"
+#include "core/training/contract/problem.h"
+#include "core/training/model/witness.h"
 
 namespace mercer::csi {
 
@@ -19,7 +19,7 @@ namespace mercer::csi {
 //   dual    -sum_i conjugate_i(-lambda u_i) - lambda/2 |G'u|^2,  sum_i u_i = 0,
 //           at its best multiple
 //
-// summed over the outputs. Metrics: csi.pivots, and csi.criterion (J of core/kernels/csi.h, as the
+// summed over the outputs. Metrics: csi.pivots, and csi.criterion (J of core/kernels/lowrank/csi.h, as the
 // run says). Errors: kFailedPrecondition with reason WITNESS_MISMATCH; those of the kernels;
 // kCancelled.
 absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/byte_count.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/ikl/ikl.h"
 #include "core/learners/ikl/verify.h"
-#include "core/training/learner_entry.h"
-#include "core/training/single_task.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::ikl {
 namespace {

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/dual_ray.h"
-#include "core/solvers/weight_step.h"
-#include "core/training/single_task.h"
+#include "core/solvers/mkl/weight_step.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::ikl {
 namespace {

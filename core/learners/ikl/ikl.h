@@ -27,9 +27,9 @@
 
 #include "core/learners/ikl/options.h"
 #include "core/learners/ikl/search.h"
-#include "core/solvers/mkl_bounds.h"
-#include "core/solvers/smo.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/mkl/mkl_bounds.h"
+#include "core/solvers/svm/smo.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::ikl {
 

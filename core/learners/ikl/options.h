@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/base/options.h"
+#include "core/base/status/options.h"
 
 namespace mercer::ikl {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::ikl {
 namespace {

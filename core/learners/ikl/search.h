@@ -6,10 +6,10 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
-#include "core/kernels/kernel_family.h"
-#include "core/training/problem.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/problem.h"
 
 namespace mercer::ikl {
 

@@ -1,7 +1,7 @@
 // What an interrupted run needs to go on with the same bits.
 #include <cmath>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/ikl/ikl.h"
 
 namespace mercer::ikl {

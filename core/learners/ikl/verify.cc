@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
-#include "core/training/single_task.h"
-#include "core/training/verification.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/verification.h"
 
 namespace mercer::ikl {
 namespace {

@@ -1,16 +1,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/byte_count.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/feature_rows.h"
-#include "core/kernels/row_operations.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
 #include "core/learners/infinite_features/verify.h"
-#include "core/solvers/feature_columns.h"
-#include "core/training/learner_entry.h"
-#include "core/training/single_task.h"
+#include "core/linalg/row_operations.h"
+#include "core/solvers/group/feature_columns.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::infinite_features {
 namespace {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/row_operations.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
+#include "core/linalg/row_operations.h"
 
 namespace mercer::infinite_features {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/problem.h"
-#include "core/training/feature_term.h"
-#include "core/training/single_task.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/model/feature_term.h"
 
 namespace mercer::infinite_features {
 namespace {

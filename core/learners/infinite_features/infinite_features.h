@@ -15,7 +15,7 @@
 //              column j -> ScaledGroup::scales.
 // Method       Column generation: candidates are drawn, those that break the conditions of
 //              optimality most (by default the worst alone) enter the model, the restricted problem
-//              is solved again (core/solvers/feature_master.h).
+//              is solved again (core/solvers/group/feature_master.h).
 // Guarantees   With the solver newton the objective never rises. After the search one accurate
 //              solve; the certificate is about the groups that are listed. That no candidate was
 //              found says nothing about those that were not drawn.
@@ -36,9 +36,9 @@
 #include "core/features/feature_rows.h"
 #include "core/learners/infinite_features/options.h"
 #include "core/learners/infinite_features/search.h"
-#include "core/solvers/feature_columns.h"
-#include "core/solvers/feature_master.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/group/feature_columns.h"
+#include "core/solvers/group/feature_master.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::infinite_features {
 

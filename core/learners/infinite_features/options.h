@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/options.h"
+#include "core/base/status/options.h"
 
 namespace mercer::infinite_features {
 

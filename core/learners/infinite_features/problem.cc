@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/gabor_family.h"
-#include "core/kernels/kernel_spec.h"
+#include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer::infinite_features {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_family_spec.h"
@@ -16,9 +16,9 @@
 #include "core/learners/infinite_features/options.h"
 #include "core/objectives/block_penalty.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/feature_columns.h"
-#include "core/solvers/feature_master.h"
-#include "core/training/problem.h"
+#include "core/solvers/group/feature_columns.h"
+#include "core/solvers/group/feature_master.h"
+#include "core/training/contract/problem.h"
 
 namespace mercer::infinite_features {
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_rows.h"

@@ -1,10 +1,10 @@
 // What an interrupted run needs to go on with the same bits, and what it hands out.
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/problem.h"
-#include "core/training/feature_term.h"
+#include "core/training/model/feature_term.h"
 
 namespace mercer::infinite_features {
 namespace {

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/features/feature_rows.h"
 #include "core/learners/infinite_features/problem.h"
-#include "core/training/verification.h"
+#include "core/training/run/verification.h"
 
 namespace mercer::infinite_features {
 namespace {

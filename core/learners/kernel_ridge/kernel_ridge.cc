@@ -8,16 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/byte_count.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/learners/kernel_ridge/options.h"
 #include "core/learners/kernel_ridge/verify.h"
-#include "core/solvers/ridge.h"
-#include "core/training/learner_entry.h"
-#include "core/training/resumable_learner.h"
-#include "core/training/single_task.h"
+#include "core/solvers/factor/ridge.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/resumable_learner.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::kernel_ridge {
 namespace {

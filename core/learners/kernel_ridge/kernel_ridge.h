@@ -6,7 +6,7 @@
 //              machine classifiers. Neural Processing Letters 9 (1999) 293-300.
 // Notation     f(x) = sum_i dual(i) K(x_i, x), dual = (2 c / lambda) (y - f - b), hence
 //                (K + diag(lambda / (2 c))) dual + b 1 = y,  1'dual = 0.
-// Method       Blocked Cholesky factor, refined by exact residuals (core/solvers/ridge.h).
+// Method       Blocked Cholesky factor, refined by exact residuals (core/solvers/factor/ridge.h).
 // Guarantees   The optimum up to rounding; the certificate's gap says how far that goes.
 // Cost         n^3 / 3 operations in one step, cancelled within it but resumed from its beginning;
 //              one n x n matrix besides the Gram matrix.
@@ -14,7 +14,7 @@
 //              system, and the conformance suite.
 #pragma once
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::kernel_ridge {
 

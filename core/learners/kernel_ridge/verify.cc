@@ -4,9 +4,9 @@
 #include <cmath>
 #include <memory>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
-#include "core/training/single_task.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::kernel_ridge {
 namespace {

@@ -4,9 +4,9 @@
 #include "absl/status/statusor.h"
 
 #include "core/learners/kernel_ridge/options.h"
-#include "core/training/learner.h"
-#include "core/training/problem.h"
-#include "core/training/witness.h"
+#include "core/training/contract/learner.h"
+#include "core/training/contract/problem.h"
+#include "core/training/model/witness.h"
 
 namespace mercer::kernel_ridge {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/training/resumable_learner.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 

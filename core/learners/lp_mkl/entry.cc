@@ -1,17 +1,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/byte_count.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/interleaved_learner.h"
 #include "core/learners/lp_mkl/joint_learner.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
-#include "core/solvers/weight_step.h"
-#include "core/training/learner_entry.h"
-#include "core/training/single_task.h"
+#include "core/solvers/mkl/weight_step.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::lp_mkl {
 namespace {

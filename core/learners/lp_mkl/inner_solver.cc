@@ -4,16 +4,16 @@
 #include <limits>
 #include <optional>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/base/step_count.h"
-#include "core/solvers/coordinate_descent_svm.h"
-#include "core/solvers/curved_svm.h"
-#include "core/solvers/factor_svm.h"
-#include "core/solvers/gfb_svm.h"
-#include "core/solvers/interior_point_svm.h"
-#include "core/solvers/smo.h"
-#include "core/solvers/svm_newton.h"
+#include "core/base/numeric/step_count.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/solvers/factor/coordinate_descent_svm.h"
+#include "core/solvers/factor/factor_svm.h"
+#include "core/solvers/factor/gfb_svm.h"
+#include "core/solvers/factor/interior_point_svm.h"
+#include "core/solvers/svm/curved_svm.h"
+#include "core/solvers/svm/smo.h"
+#include "core/solvers/svm/svm_newton.h"
 
 namespace mercer::lp_mkl {
 namespace {

@@ -10,15 +10,15 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/byte_count.h"
-#include "core/base/bytes.h"
-#include "core/base/run_context.h"
-#include "core/kernels/kernel_operator.h"
+#include "core/base/encoding/bytes.h"
+#include "core/base/process/run_context.h"
+#include "core/base/status/byte_count.h"
+#include "core/kernels/gram/kernel_operator.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/solvers/svm_certificate.h"
-#include "core/solvers/svm_problem.h"
-#include "core/solvers/svm_solver.h"
-#include "core/training/learner.h"
+#include "core/solvers/svm/svm_certificate.h"
+#include "core/solvers/svm/svm_problem.h"
+#include "core/solvers/svm/svm_solver.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::lp_mkl {
 

@@ -2,7 +2,7 @@
 // outer_loop = interleaved. The problem is that of lp_mkl.h.
 //
 // Source       docs/mathematics/lp_mkl.md, section 7.
-// Method       Proximal Newton steps of core/solvers/factor_svm.h. After each, the weights become
+// Method       Proximal Newton steps of core/solvers/factor/factor_svm.h. After each, the weights become
 //              the closed form for the norms that the function has in the kernels, which lowers the
 //              same subproblem: its regulariser is the block norm then. The proximal step never
 //              shrinks.
@@ -20,9 +20,9 @@
 #include "core/learners/lp_mkl/best_point.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/solvers/factor_svm.h"
-#include "core/solvers/svm_problem.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/factor/factor_svm.h"
+#include "core/solvers/svm/svm_problem.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 

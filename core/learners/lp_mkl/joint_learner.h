@@ -1,7 +1,7 @@
 // lp-norm MKL whose weights and dual move together: the option outer_loop = smo_mkl. The problem is
 // that of lp_mkl.h.
 //
-// Method       Pair steps on the joint dual (core/solvers/smo_mkl.h), 1.000001 <= p < inf, exact
+// Method       Pair steps on the joint dual (core/solvers/mkl/smo_mkl.h), 1.000001 <= p < inf, exact
 //              kernels, hinge or epsilon-insensitive loss.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
 //              at every step.
@@ -11,12 +11,12 @@
 
 #include <memory>
 
-#include "core/base/byte_count.h"
+#include "core/base/status/byte_count.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/solvers/smo_mkl.h"
-#include "core/solvers/svm_problem.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/mkl/smo_mkl.h"
+#include "core/solvers/svm/svm_problem.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 

@@ -9,16 +9,16 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/bytes.h"
-#include "core/base/errors.h"
-#include "core/base/paced_check.h"
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_landmarks.h"
-#include "core/kernels/kernel_source.h"
+#include "core/base/encoding/bytes.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/lowrank/kernel_landmarks.h"
 #include "core/learners/lp_mkl/inner_solver.h"
 #include "core/objectives/lp_weights.h"
-#include "core/training/basis.h"
-#include "core/training/single_task.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/model/basis.h"
 
 namespace mercer::lp_mkl {
 namespace {

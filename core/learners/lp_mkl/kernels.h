@@ -7,13 +7,13 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/byte_count.h"
-#include "core/base/run_context.h"
-#include "core/kernels/landmarks.h"
-#include "core/kernels/low_rank_family.h"
+#include "core/base/process/run_context.h"
+#include "core/base/status/byte_count.h"
+#include "core/kernels/lowrank/landmarks.h"
+#include "core/kernels/lowrank/low_rank_family.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/solvers/curved_samples.h"
-#include "core/training/learner.h"
+#include "core/solvers/svm/curved_samples.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::lp_mkl {
 

@@ -7,7 +7,7 @@
 
 #include "core/learners/lp_mkl/options.h"
 #include "core/objectives/loss.h"
-#include "core/training/problem.h"
+#include "core/training/contract/problem.h"
 
 namespace mercer::lp_mkl {
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/dual_ray.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/weight_step.h"
-#include "core/training/single_task.h"
+#include "core/solvers/mkl/weight_step.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::lp_mkl {
 namespace {

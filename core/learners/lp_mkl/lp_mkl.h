@@ -27,10 +27,10 @@
 #include "core/learners/lp_mkl/inner_solver.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/solvers/curved_samples.h"
-#include "core/solvers/mkl_bounds.h"
-#include "core/solvers/svm_problem.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/mkl/mkl_bounds.h"
+#include "core/solvers/svm/curved_samples.h"
+#include "core/solvers/svm/svm_problem.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::lp_mkl {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/base/options.h"
-#include "core/kernels/landmarks.h"
+#include "core/base/status/options.h"
+#include "core/kernels/lowrank/landmarks.h"
 
 namespace mercer::lp_mkl {
 

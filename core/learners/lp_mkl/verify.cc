@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/objectives/loss.h"
-#include "core/training/single_task.h"
-#include "core/training/verification.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/verification.h"
 
 namespace mercer::lp_mkl {
 namespace {

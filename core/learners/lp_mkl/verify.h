@@ -3,11 +3,11 @@
 
 #include "absl/status/statusor.h"
 
-#include "core/base/run_context.h"
+#include "core/base/process/run_context.h"
 #include "core/learners/lp_mkl/options.h"
-#include "core/training/learner.h"
-#include "core/training/problem.h"
-#include "core/training/witness.h"
+#include "core/training/contract/learner.h"
+#include "core/training/contract/problem.h"
+#include "core/training/model/witness.h"
 
 namespace mercer::lp_mkl {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 
-#include "core/base/byte_count.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/svm/svm.h"
 #include "core/learners/svm/verify.h"
-#include "core/training/learner_entry.h"
-#include "core/training/single_task.h"
+#include "core/training/contract/learner_entry.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::svm {
 namespace {

@@ -1,7 +1,7 @@
 // Options of the learner `svm`.
 #pragma once
 
-#include "core/base/options.h"
+#include "core/base/status/options.h"
 
 namespace mercer::svm {
 

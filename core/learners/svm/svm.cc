@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/status_macros.h"
-#include "core/training/single_task.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/contract/single_task.h"
 
 namespace mercer::svm {
 namespace {

@@ -6,7 +6,7 @@
 //              SVM. JMLR 6 (2005) 1889-1918. Smola, Schoelkopf: A tutorial on support vector
 //              regression. Statistics and Computing 14 (2004) 199-222. docs/mathematics/svm.md.
 // Notation     a -> dual (signed): f(x) = sum_i dual(i) K(x_i, x).
-// Method       Sequential minimal optimisation (core/solvers/smo.h) in slices of a fixed number of
+// Method       Sequential minimal optimisation (core/solvers/svm/smo.h) in slices of a fixed number of
 //              iterations.
 // Guarantees   primal and dual of a report are bounds of the optimum at every step. The accuracy is
 //              that of the function itself, without the scaling that the solver's own gap allows;
@@ -19,10 +19,10 @@
 #include <memory>
 #include <optional>
 
-#include "core/kernels/kernel_family.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/learners/svm/options.h"
-#include "core/solvers/smo.h"
-#include "core/training/resumable_learner.h"
+#include "core/solvers/svm/smo.h"
+#include "core/training/contract/resumable_learner.h"
 
 namespace mercer::svm {
 

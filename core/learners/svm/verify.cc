@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "core/objectives/loss.h"
-#include "core/training/single_task.h"
-#include "core/training/verification.h"
+#include "core/training/contract/single_task.h"
+#include "core/training/run/verification.h"
 
 namespace mercer::svm {
 

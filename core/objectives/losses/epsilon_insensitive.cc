@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/paced_check.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss.h"
 

@@ -1,8 +1,8 @@
 // max(0, 1 - y f), y in {-1, +1}: the loss of the support vector machine.
 #include <algorithm>
 
-#include "core/base/paced_check.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"
 

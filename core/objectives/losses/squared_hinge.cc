@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/base/paced_check.h"
-#include "core/base/polled_sort.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/paced_check.h"
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
 #include "core/objectives/bias_search.h"
 #include "core/objectives/loss.h"
 #include "core/objectives/loss_loops.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/memory/memory_queue.h"
 #include "server/storage/refusals.h"
 

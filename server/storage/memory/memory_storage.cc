@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/memory/memory_job_store.h"
 #include "server/storage/memory/memory_model_store.h"
 #include "server/storage/memory/memory_state.h"

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/row_checksums.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/queue_changes.h"
 #include "server/storage/sqlite/tables.h"

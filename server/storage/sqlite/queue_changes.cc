@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/tables.h"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/base/memory_reserve.h"
-#include "core/base/status_macros.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/sqlite/row_checksums.h"
 
 namespace mercer::server {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-#include "core/base/crc32c.h"
-#include "core/base/status_macros.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 namespace {

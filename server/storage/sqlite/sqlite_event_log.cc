@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/tables.h"
 

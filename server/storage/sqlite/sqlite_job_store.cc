@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/page_token.h"
 #include "server/storage/refusals.h"
 #include "server/storage/sqlite/finished_jobs.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/folder_lock.h"
 #include "server/storage/sqlite/migrations.h"

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/storage/refusals.h"
 
 namespace mercer::server {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/base/run_safely.h"
-#include "core/base/status_macros.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/status_macros.h"
 
 namespace mercer::server {
 

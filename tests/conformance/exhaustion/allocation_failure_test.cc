@@ -1,6 +1,6 @@
 // An allocation that fails ends the run that asked for it, never the process: every learner of the registry under every choice of its
 // options, with allocations that fail all along its run. What is left of a run does not harm the next.
-#include "core/base/run_safely.h"
+#include "core/base/process/run_safely.h"
 #include "core/learners/registry.h"
 #include "tests/conformance/learner_conformance.h"
 #include "tests/support/exhaustion/failing_allocations.h"

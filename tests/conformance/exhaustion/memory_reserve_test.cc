@@ -1,5 +1,5 @@
 // Memory that is kept for what must not fail.
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
 
 #include <memory>
 #include <new>
@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/parallel.h"
-#include "core/base/run_safely.h"
+#include "core/base/process/parallel.h"
+#include "core/base/process/run_safely.h"
 #include "tests/support/exhaustion/failing_allocations.h"
 #include "tests/support/peak_growth.h"
 

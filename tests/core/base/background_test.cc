@@ -1,4 +1,4 @@
-#include "core/base/background.h"
+#include "core/base/process/background.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/parallel.h"
+#include "core/base/process/parallel.h"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/byte_count.h"
+#include "core/base/status/byte_count.h"
 
 #include <cstdint>
 

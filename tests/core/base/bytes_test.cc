@@ -1,4 +1,4 @@
-#include "core/base/bytes.h"
+#include "core/base/encoding/bytes.h"
 
 #include <cmath>
 #include <limits>

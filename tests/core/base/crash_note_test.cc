@@ -1,4 +1,4 @@
-#include "core/base/crash_note.h"
+#include "core/base/process/crash_note.h"
 
 #include <atomic>
 #include <csignal>
@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/parallel.h"
+#include "core/base/process/parallel.h"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/crc32c.h"
+#include "core/base/encoding/crc32c.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 #include <gtest/gtest.h>
 

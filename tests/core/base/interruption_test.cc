@@ -1,8 +1,8 @@
-#include "core/base/interruption.h"
+#include "core/base/process/interruption.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/run_context.h"
+#include "core/base/process/run_context.h"
 
 namespace mercer {
 namespace {

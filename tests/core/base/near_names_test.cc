@@ -1,4 +1,4 @@
-#include "core/base/near_names.h"
+#include "core/base/status/near_names.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/options.h"
+#include "core/base/status/options.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "core/base/parallel.h"
+#include "core/base/process/parallel.h"
 
 #include <atomic>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/run_context.h"
-#include "core/base/run_safely.h"
+#include "core/base/process/run_context.h"
+#include "core/base/process/run_safely.h"
+#include "core/base/status/errors.h"
 
 namespace mercer {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/base/polled_sort.h"
+#include "core/base/process/polled_sort.h"
 
 #include <functional>
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer {
 namespace {

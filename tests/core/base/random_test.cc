@@ -1,4 +1,4 @@
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/base/run_safely.h"
+#include "core/base/process/run_safely.h"
 
 #include <exception>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/saved_fields.h"
+#include "core/base/encoding/saved_fields.h"
 
 #include <limits>
 

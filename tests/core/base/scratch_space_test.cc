@@ -1,4 +1,4 @@
-#include "core/base/scratch_space.h"
+#include "core/base/memory/scratch_space.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/shorten.h"
+#include "core/base/status/shorten.h"
 
 #include <gtest/gtest.h>
 

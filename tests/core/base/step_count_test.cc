@@ -1,4 +1,4 @@
-#include "core/base/step_count.h"
+#include "core/base/numeric/step_count.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "core/base/usable_memory.h"
+#include "core/base/memory/usable_memory.h"
 
 #include <filesystem>
 #include <fstream>

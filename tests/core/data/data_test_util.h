@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include <zlib.h>
 
-#include "core/base/errors.h"
-#include "core/data/dataset.h"
-#include "core/data/dataset_file.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/data/table/dataset.h"
+#include "core/io/store/dataset_file.h"
+#include "core/io/text/readers.h"
 
 namespace mercer {
 

@@ -1,4 +1,4 @@
-#include "core/data/dataset.h"
+#include "core/data/table/dataset.h"
 
 #include <cmath>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/data/prepared_data.h"
+#include "core/data/preprocess/prepared_data.h"
 #include "tests/core/data/data_test_util.h"
 
 namespace mercer {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/data/splits.h"
+#include "core/base/numeric/random.h"
+#include "core/data/splits/splits.h"
 
 namespace mercer {
 namespace {

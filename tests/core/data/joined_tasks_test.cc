@@ -1,10 +1,10 @@
-#include "core/data/joined_tasks.h"
+#include "core/data/table/joined_tasks.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

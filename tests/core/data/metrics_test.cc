@@ -1,12 +1,12 @@
-#include "core/data/metrics.h"
+#include "core/data/metrics/metrics.h"
 
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/data/weighted_metrics.h"
+#include "core/base/numeric/random.h"
+#include "core/data/metrics/weighted_metrics.h"
 
 namespace mercer {
 namespace {

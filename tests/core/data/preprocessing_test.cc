@@ -1,4 +1,4 @@
-#include "core/data/preprocessing.h"
+#include "core/data/preprocess/preprocessing.h"
 
 #include <cmath>
 #include <limits>
@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/index_range.h"
-#include "core/base/random.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/numeric/random.h"
 #include "tests/core/data/data_test_util.h"
 #include "tests/support/cancelled_work.h"
 

@@ -1,8 +1,8 @@
-#include "core/data/reader_errors.h"
+#include "core/data/table/reader_errors.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer {
 namespace {

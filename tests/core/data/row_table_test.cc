@@ -1,4 +1,4 @@
-#include "core/data/row_table.h"
+#include "core/data/table/row_table.h"
 
 #include <cstdio>
 #include <fstream>

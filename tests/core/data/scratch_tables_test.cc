@@ -10,11 +10,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
-#include "core/base/random.h"
-#include "core/data/preprocessing.h"
-#include "core/data/table_writer.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
+#include "core/data/preprocess/preprocessing.h"
+#include "core/data/table/table_writer.h"
 #include "tests/core/data/data_test_util.h"
 
 namespace mercer {

@@ -1,4 +1,4 @@
-#include "core/data/split_columns.h"
+#include "core/data/splits/split_columns.h"
 
 #include <gtest/gtest.h>
 

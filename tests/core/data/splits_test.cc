@@ -1,4 +1,4 @@
-#include "core/data/splits.h"
+#include "core/data/splits/splits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "core/base/random.h"
-#include "core/data/prepared_data.h"
+#include "core/base/numeric/random.h"
+#include "core/data/preprocess/prepared_data.h"
 #include "core/features/feature_family_spec.h"
 #include "core/features/feature_rows.h"
 

@@ -11,7 +11,7 @@
 #include "hwy/highway.h"
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/features/column_sums.h"
 #include "tests/core/features/feature_test_data.h"
 

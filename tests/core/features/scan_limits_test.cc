@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include <gtest/gtest.h>
 
-#include "core/base/interruption.h"
+#include "core/base/process/interruption.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/normalization.h"
 #include "tests/core/features/feature_test_data.h"

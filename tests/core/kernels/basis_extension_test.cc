@@ -1,4 +1,4 @@
-#include "core/kernels/basis_extension.h"
+#include "core/kernels/lowrank/basis_extension.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include <Eigen/QR>
 #include <gtest/gtest.h>
 
-#include "core/base/index_range.h"
-#include "core/kernels/low_rank_family.h"
-#include "core/kernels/representative_kernels.h"
+#include "core/base/numeric/index_range.h"
+#include "core/kernels/lowrank/low_rank_family.h"
+#include "core/kernels/lowrank/representative_kernels.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {

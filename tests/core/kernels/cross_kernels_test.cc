@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_family.h"
-#include "core/kernels/kernel_source.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/gram/kernel_source.h"
 #include "tests/core/kernels/kernel_test_data.h"
 #include "tests/support/cancelled_work.h"
 

@@ -1,4 +1,4 @@
-#include "core/kernels/csi.h"
+#include "core/kernels/lowrank/csi.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/kernels/factor_rows.h"
+#include "core/kernels/gram/factor_rows.h"
 
 #include <cmath>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "core/kernels/joint_basis.h"
+#include "core/kernels/lowrank/joint_basis.h"
 
 #include <string>
 

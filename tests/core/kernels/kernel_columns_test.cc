@@ -1,10 +1,10 @@
-#include "core/kernels/kernel_columns.h"
+#include "core/kernels/gram/kernel_columns.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/index_range.h"
-#include "core/kernels/incomplete_cholesky.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/numeric/index_range.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/kernels/lowrank/incomplete_cholesky.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_family.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/gram/kernel_family.h"
 #include "tests/core/kernels/kernel_test_data.h"
 
 namespace mercer {

@@ -1,4 +1,4 @@
-#include "core/kernels/kernel_family.h"
+#include "core/kernels/gram/kernel_family.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/kernels/kernel_landmarks.h"
+#include "core/kernels/lowrank/kernel_landmarks.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/index_range.h"
+#include "core/base/numeric/index_range.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {

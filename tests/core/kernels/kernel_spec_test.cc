@@ -1,12 +1,12 @@
-#include "core/kernels/kernel_spec.h"
+#include "core/kernels/spec/kernel_spec.h"
 
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_formula.h"
-#include "core/kernels/kernel_grid.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/gram/kernel_grid.h"
+#include "core/kernels/spec/kernel_formula.h"
 #include "tests/core/kernels/kernel_test_data.h"
 
 namespace mercer {

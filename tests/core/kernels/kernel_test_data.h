@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
-#include "core/data/prepared_data.h"
-#include "core/kernels/kernel_spec.h"
+#include "core/base/numeric/random.h"
+#include "core/data/preprocess/prepared_data.h"
+#include "core/kernels/spec/kernel_spec.h"
 
 namespace mercer {
 

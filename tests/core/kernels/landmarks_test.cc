@@ -1,4 +1,4 @@
-#include "core/kernels/landmarks.h"
+#include "core/kernels/lowrank/landmarks.h"
 
 #include <algorithm>
 #include <limits>

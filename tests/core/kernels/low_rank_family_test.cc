@@ -1,11 +1,11 @@
-#include "core/kernels/low_rank_family.h"
+#include "core/kernels/lowrank/low_rank_family.h"
 
 #include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {

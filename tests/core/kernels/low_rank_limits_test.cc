@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_landmarks.h"
-#include "core/kernels/low_rank_family.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/lowrank/kernel_landmarks.h"
+#include "core/kernels/lowrank/low_rank_family.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 
 namespace mercer {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/kernels/low_rank_family.h"
+#include "core/kernels/lowrank/low_rank_family.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 #include "tests/support/peak_growth.h"
 

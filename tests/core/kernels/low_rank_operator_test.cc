@@ -1,4 +1,4 @@
-#include "core/kernels/low_rank_operator.h"
+#include "core/kernels/lowrank/low_rank_operator.h"
 
 #include <cmath>
 

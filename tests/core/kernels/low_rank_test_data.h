@@ -10,9 +10,9 @@
 #include <Eigen/Eigenvalues>
 #include <gtest/gtest.h>
 
-#include "core/kernels/factor_rows.h"
-#include "core/kernels/landmarks.h"
-#include "core/kernels/nystrom.h"
+#include "core/kernels/gram/factor_rows.h"
+#include "core/kernels/lowrank/landmarks.h"
+#include "core/kernels/lowrank/nystrom.h"
 #include "tests/core/kernels/kernel_test_data.h"
 
 namespace mercer {

@@ -1,4 +1,4 @@
-#include "core/kernels/normalization.h"
+#include "core/kernels/spec/normalization.h"
 
 #include <fstream>
 #include <string>
@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer {
 namespace {

@@ -1,12 +1,12 @@
-#include "core/kernels/nystrom.h"
+#include "core/kernels/lowrank/nystrom.h"
 
 #include <string>
 
 #include <Eigen/Eigenvalues>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
 #include "tests/core/kernels/low_rank_test_data.h"
 #include "tests/support/cancelled_work.h"
 #include "tests/support/json_fixture.h"

@@ -1,4 +1,4 @@
-#include "core/kernels/representative_kernels.h"
+#include "core/kernels/lowrank/representative_kernels.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/objectives/loss.h"
 #include "tests/support/json_fixture.h"
 

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 namespace {

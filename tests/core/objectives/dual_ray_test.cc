@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer {
 namespace {

@@ -7,7 +7,7 @@
 #include "nlohmann/json.hpp"
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer {
 namespace {

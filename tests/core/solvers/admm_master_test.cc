@@ -1,4 +1,4 @@
-#include "core/solvers/admm_master.h"
+#include "core/solvers/group/admm_master.h"
 
 #include <cmath>
 #include <memory>

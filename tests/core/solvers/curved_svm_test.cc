@@ -1,5 +1,5 @@
 // Newton's method for losses with a curvature, against slow and obvious ways to the same solution.
-#include "core/solvers/curved_svm.h"
+#include "core/solvers/svm/curved_svm.h"
 
 #include <cmath>
 #include <functional>
@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/solvers/ridge.h"
+#include "core/base/numeric/random.h"
+#include "core/solvers/factor/ridge.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

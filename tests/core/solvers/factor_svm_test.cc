@@ -1,5 +1,5 @@
 // Costs beyond those of svm_solver_conformance_test.cc, where rounding limits a Newton step.
-#include "core/solvers/factor_svm.h"
+#include "core/solvers/factor/factor_svm.h"
 
 #include <gtest/gtest.h>
 

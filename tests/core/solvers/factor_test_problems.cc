@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/random.h"
-#include "core/solvers/coordinate_descent_svm.h"
-#include "core/solvers/factor_svm.h"
-#include "core/solvers/gfb_svm.h"
-#include "core/solvers/interior_point_svm.h"
-#include "core/solvers/svm_newton.h"
+#include "core/base/numeric/random.h"
+#include "core/solvers/factor/coordinate_descent_svm.h"
+#include "core/solvers/factor/factor_svm.h"
+#include "core/solvers/factor/gfb_svm.h"
+#include "core/solvers/factor/interior_point_svm.h"
+#include "core/solvers/svm/svm_newton.h"
 
 namespace mercer {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/base/types.h"
-#include "core/kernels/kernel_operator.h"
+#include "core/base/numeric/types.h"
+#include "core/kernels/gram/kernel_operator.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/svm_solver.h"
+#include "core/solvers/svm/svm_solver.h"
 
 namespace mercer {
 

@@ -1,4 +1,4 @@
-#include "core/solvers/feature_columns.h"
+#include "core/solvers/group/feature_columns.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/support/peak_growth.h"
 
 namespace mercer {

@@ -1,4 +1,4 @@
-#include "core/solvers/feature_ridge.h"
+#include "core/solvers/factor/feature_ridge.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
-#include "core/solvers/master_system.h"
+#include "core/solvers/group/master_system.h"
 
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
-#include "core/base/cancellation.h"
+#include "core/base/process/cancellation.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

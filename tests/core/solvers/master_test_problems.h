@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/base/random.h"
-#include "core/solvers/feature_master.h"
+#include "core/base/numeric/random.h"
+#include "core/solvers/group/feature_master.h"
 
 namespace mercer {
 

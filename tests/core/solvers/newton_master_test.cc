@@ -1,4 +1,4 @@
-#include "core/solvers/newton_master.h"
+#include "core/solvers/group/newton_master.h"
 
 #include <cmath>
 #include <memory>

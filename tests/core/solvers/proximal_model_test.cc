@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/parallel.h"
-#include "core/base/random.h"
-#include "core/solvers/svm_newton_model.h"
+#include "core/base/numeric/random.h"
+#include "core/base/process/parallel.h"
+#include "core/solvers/svm/svm_newton_model.h"
 
 namespace mercer {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/solvers/ridge.h"
+#include "core/solvers/factor/ridge.h"
 
 #include <cmath>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/kernels/blocked_cholesky.h"
+#include "core/linalg/blocked_cholesky.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

@@ -1,5 +1,5 @@
 // The vectorised loops against plain ones, bit for bit, on every instruction set of this processor.
-#include "core/solvers/smo_loops.h"
+#include "core/solvers/svm/smo_loops.h"
 
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer::smo {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/status_macros.h"
-#include "core/kernels/kernel_family.h"
-#include "core/solvers/smo_mkl.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/solvers/mkl/smo_mkl.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/solvers/smo.h"
+#include "core/solvers/svm/smo.h"
 #include "tests/core/solvers/smo_mkl_problems.h"
 
 namespace mercer {

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/solvers/smo.h"
+#include "core/solvers/svm/smo.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

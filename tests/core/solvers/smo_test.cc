@@ -1,4 +1,4 @@
-#include "core/solvers/smo.h"
+#include "core/solvers/svm/smo.h"
 
 #include <algorithm>
 #include <cmath>

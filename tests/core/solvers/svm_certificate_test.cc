@@ -1,11 +1,11 @@
-#include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm/svm_certificate.h"
 
 #include <algorithm>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

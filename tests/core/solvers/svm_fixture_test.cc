@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/solvers/smo.h"
-#include "core/solvers/svm_certificate.h"
+#include "core/solvers/svm/smo.h"
+#include "core/solvers/svm/svm_certificate.h"
 #include "tests/core/solvers/svm_test_problems.h"
 
 namespace mercer {

@@ -1,12 +1,12 @@
 // Exact kernels of full rank; what every solver owes is in svm_solver_conformance_test.cc.
-#include "core/solvers/svm_newton.h"
+#include "core/solvers/svm/svm_newton.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/solvers/smo.h"
+#include "core/base/numeric/random.h"
+#include "core/solvers/svm/smo.h"
 #include "tests/support/cancelled_work.h"
 
 namespace mercer {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/solvers/smo.h"
+#include "core/solvers/svm/smo.h"
 #include "tests/core/solvers/factor_test_problems.h"
 #include "tests/support/json_fixture.h"
 

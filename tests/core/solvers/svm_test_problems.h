@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "core/base/types.h"
-#include "core/kernels/kernel_operator.h"
+#include "core/base/numeric/types.h"
+#include "core/kernels/gram/kernel_operator.h"
 #include "core/objectives/loss.h"
-#include "core/solvers/smo.h"
+#include "core/solvers/svm/smo.h"
 
 namespace mercer {
 

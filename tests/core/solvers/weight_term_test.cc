@@ -1,5 +1,5 @@
 // The closed forms and the step of WeightTerm against formulas written out and a search by values.
-#include "core/solvers/weight_term.h"
+#include "core/solvers/mkl/weight_term.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 
 namespace mercer {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/data/readers.h"
+#include "core/base/status/errors.h"
+#include "core/io/text/readers.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

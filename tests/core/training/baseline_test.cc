@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/evaluation.h"
-#include "core/training/warnings.h"
+#include "core/training/recipe/warnings.h"
+#include "core/training/run/evaluation.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/toy_data.h"
 

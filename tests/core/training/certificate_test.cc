@@ -1,4 +1,4 @@
-#include "core/training/certificate.h"
+#include "core/training/model/certificate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "core/training/composite_learner.h"
+#include "core/training/run/composite_learner.h"
 
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/_template/template_learner.h"
-#include "core/training/predictor.h"
-#include "core/training/verification.h"
+#include "core/training/model/predictor.h"
+#include "core/training/run/verification.h"
 #include "tests/core/training/scripted_learner.h"
 
 namespace mercer {

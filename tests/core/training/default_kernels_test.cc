@@ -1,9 +1,9 @@
 // The kernels of a recipe that names none.
-#include "core/training/default_kernels.h"
+#include "core/training/recipe/default_kernels.h"
 
 #include <gtest/gtest.h>
 
-#include "core/training/recipe_problem.h"
+#include "core/training/recipe/recipe_problem.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

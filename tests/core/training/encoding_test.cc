@@ -1,4 +1,4 @@
-#include "core/training/encoding.h"
+#include "core/training/encoding/encoding.h"
 
 #include <gtest/gtest.h>
 

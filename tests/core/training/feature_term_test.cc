@@ -1,13 +1,13 @@
-#include "core/training/feature_term.h"
+#include "core/training/model/feature_term.h"
 
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/encoding.h"
-#include "core/training/predictor.h"
+#include "core/base/status/errors.h"
+#include "core/training/encoding/encoding.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

@@ -1,5 +1,5 @@
 // What is kept of predictions for rows that were not trained on.
-#include "core/training/held_out.h"
+#include "core/training/model/held_out.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/data/weighted_metrics.h"
-#include "core/training/encoding.h"
-#include "core/training/recipe_progress.h"
+#include "core/data/metrics/weighted_metrics.h"
+#include "core/training/encoding/encoding.h"
+#include "core/training/recipe/recipe_progress.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/toy_data.h"
 

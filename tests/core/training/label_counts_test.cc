@@ -1,11 +1,11 @@
-#include "core/training/label_counts.h"
+#include "core/training/targets/label_counts.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/training/output_coding.h"
+#include "core/base/numeric/random.h"
+#include "core/training/targets/output_coding.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

@@ -1,9 +1,9 @@
-#include "core/training/model.h"
+#include "core/training/model/model.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/encoding.h"
+#include "core/base/status/errors.h"
+#include "core/training/encoding/encoding.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

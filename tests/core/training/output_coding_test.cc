@@ -1,4 +1,4 @@
-#include "core/training/output_coding.h"
+#include "core/training/targets/output_coding.h"
 
 #include <cmath>
 #include <fstream>
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/errors.h"
-#include "core/training/label_names.h"
+#include "core/base/status/errors.h"
+#include "core/training/targets/label_names.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

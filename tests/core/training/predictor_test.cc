@@ -1,13 +1,13 @@
-#include "core/training/predictor.h"
+#include "core/training/model/predictor.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
-#include "core/base/status_macros.h"
-#include "core/training/evaluation.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/run/evaluation.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

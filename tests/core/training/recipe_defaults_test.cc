@@ -1,5 +1,5 @@
 // What a recipe that leaves something open means, and what it is refused for before it runs.
-#include "core/training/recipe_defaults.h"
+#include "core/training/recipe/recipe_defaults.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/recipe_checks.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_checks.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/toy_data.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 

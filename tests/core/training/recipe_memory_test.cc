@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/scratch_space.h"
-#include "core/training/recipe.h"
+#include "core/base/memory/scratch_space.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/peak_growth.h"
 

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/recipe_path.h"
-#include "core/training/recipe_phases.h"
-#include "core/training/warnings.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_phases.h"
+#include "core/training/recipe/warnings.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

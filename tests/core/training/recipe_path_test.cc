@@ -1,5 +1,5 @@
 // Runs that go through several values of an option.
-#include "core/training/recipe_path.h"
+#include "core/training/recipe/recipe_path.h"
 
 #include <algorithm>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 

@@ -1,11 +1,11 @@
 // Validation on data with groups or with a given split.
-#include "core/training/recipe_splits.h"
+#include "core/training/recipe/recipe_splits.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 

@@ -1,4 +1,4 @@
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 
 #include <cerrno>
 #include <map>
@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include "core/base/errors.h"
-#include "core/base/scratch_space.h"
-#include "core/training/recipe_phases.h"
-#include "core/training/warnings.h"
+#include "core/base/memory/scratch_space.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_phases.h"
+#include "core/training/recipe/warnings.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

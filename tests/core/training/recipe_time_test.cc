@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/machine_rates.h"
-#include "core/training/recipe.h"
-#include "core/training/recipe_shape.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/recipe/recipe_shape.h"
+#include "core/training/run/machine_rates.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

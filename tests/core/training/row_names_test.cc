@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/kernels/kernel_family.h"
-#include "core/training/single_task.h"
+#include "core/base/status/errors.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/contract/single_task.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

@@ -1,9 +1,9 @@
-#include "core/training/run_training.h"
+#include "core/training/run/run_training.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/verification.h"
+#include "core/base/status/errors.h"
+#include "core/training/run/verification.h"
 #include "tests/core/training/scripted_learner.h"
 
 namespace mercer {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/bytes.h"
-#include "core/training/run_training.h"
+#include "core/base/encoding/bytes.h"
+#include "core/training/run/run_training.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

@@ -1,13 +1,13 @@
-#include "core/training/target_unit.h"
+#include "core/training/contract/target_unit.h"
 
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/index_range.h"
-#include "core/base/random.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
 #include "tests/core/training/trained_models.h"
 
 namespace mercer {

@@ -1,10 +1,10 @@
-#include "core/training/task_coding.h"
+#include "core/training/targets/task_coding.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/_template/template_learner.h"
-#include "core/training/predictor.h"
-#include "core/training/recipe.h"
+#include "core/training/model/predictor.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/core/training/scripted_learner.h"
 
 namespace mercer {

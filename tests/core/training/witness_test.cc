@@ -1,4 +1,4 @@
-#include "core/training/witness.h"
+#include "core/training/model/witness.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include "client/cpp/client.h"
 #include "client/cpp/errors.h"
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "server/app/server.h"
 #include "tests/fault/files/file_faults.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/status_macros.h"
+#include "core/base/status/status_macros.h"
 #include "server/blobs/sha256.h"
 #include "server/jobs/blob_collector.h"
 #include "server/storage/sqlite/sqlite_storage.h"

@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/crc32c.h"
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/encoding/crc32c.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/dataset_handlers.h"
 #include "server/api/dataset_upload.h"
 #include "server/api/upload_recovery.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::fuzz {
 

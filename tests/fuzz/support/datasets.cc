@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/data/dataset_file.h"
+#include "core/io/store/dataset_file.h"
 #include "tests/fuzz/support/checks.h"
 
 namespace mercer::fuzz {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "core/data/dataset.h"
-#include "core/data/preprocessing.h"
-#include "core/data/readers.h"
+#include "core/data/preprocess/preprocessing.h"
+#include "core/data/table/dataset.h"
+#include "core/io/text/readers.h"
 
 namespace mercer::fuzz {
 

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 
-#include "core/base/crash_note.h"
-#include "core/base/memory_reserve.h"
+#include "core/base/memory/memory_reserve.h"
+#include "core/base/process/crash_note.h"
 #include "tests/integration/field_walk_fixture.h"
 #include "tests/support/exhaustion/failing_allocations.h"
 #include "tests/support/sanitized.h"

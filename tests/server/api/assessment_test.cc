@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/training/predictor.h"
+#include "core/training/model/predictor.h"
 #include "server/api/dataset_evaluation.h"
 #include "tests/server/api/registry_fixture.h"
 

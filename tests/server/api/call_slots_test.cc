@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::server {
 namespace {

@@ -8,8 +8,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/data/dataset_file.h"
+#include "core/base/status/errors.h"
+#include "core/io/store/dataset_file.h"
 #include "server/api/dataset_handlers.h"
 #include "tests/server/api/upload_fixture.h"
 

@@ -5,7 +5,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/server/api/api_fixture.h"
 #include "tests/support/field_violation.h"
 

@@ -1,7 +1,7 @@
 // Data sets that are deleted when the last job that needs them has ended.
 #include <gmock/gmock.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/dataset_handlers.h"
 #include "tests/server/api/api_fixture.h"
 

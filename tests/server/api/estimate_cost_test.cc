@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/server/api/api_fixture.h"
 
 namespace mercer::server {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/upload_files.h"
 #include "tests/server/api/image_upload_fixture.h"
 #include "tests/support/peak_growth.h"

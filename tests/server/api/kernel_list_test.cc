@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/kernels/kernel_formula.h"
+#include "core/kernels/spec/kernel_formula.h"
 #include "server/api/kernel_translator.h"
 
 namespace mercer::server {

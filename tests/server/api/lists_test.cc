@@ -3,8 +3,8 @@
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
 #include "server/api/page_filler.h"
 #include "tests/server/api/api_fixture.h"
 

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/index_range.h"
-#include "core/base/random.h"
+#include "core/base/numeric/index_range.h"
+#include "core/base/numeric/random.h"
 #include "tests/support/peak_growth.h"
 
 namespace mercer::server {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
 #include "server/api/model_translator.h"
 #include "server/api/prediction_handlers.h"
 #include "tests/server/api/api_fixture.h"

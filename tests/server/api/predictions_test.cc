@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/api/answer_size.h"
 #include "server/api/model_handlers.h"
 #include "tests/server/api/api_fixture.h"

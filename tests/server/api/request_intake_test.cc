@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
 #include "tests/server/api/api_fixture.h"

@@ -6,7 +6,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/registry.h"
 #include "mercer/v1/dataset.pb.h"
 #include "mercer/v1/training_service.pb.h"

@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/status_macros.h"
-#include "core/data/dataset_file.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/store/dataset_file.h"
 #include "server/api/dataset_upload.h"
 #include "server/blobs/sha256.h"
 #include "tests/server/api/upload_fixture.h"

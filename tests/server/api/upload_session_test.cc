@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {

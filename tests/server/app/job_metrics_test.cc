@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <prometheus/text_serializer.h>
 
-#include "core/training/learner.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/support/server/real_file_system.h"
 
 namespace mercer::server {

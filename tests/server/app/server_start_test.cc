@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/app/server.h"
 #include "server/jobs/job_event.h"
 #include "server/storage/sqlite/sqlite_storage.h"

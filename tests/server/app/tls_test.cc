@@ -12,7 +12,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/support/server/certificates.h"
 
 namespace mercer::server {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/blobs/disk_guard.h"
 #include "server/blobs/disk_reserve.h"
 #include "tests/support/server/real_file_system.h"

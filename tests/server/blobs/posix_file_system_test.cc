@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/blobs/file_system.h"
 
 namespace mercer::server {

@@ -7,7 +7,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/http_server.h"
 #include "tests/support/server/certificates.h"
 #include "tests/support/server/http_client.h"

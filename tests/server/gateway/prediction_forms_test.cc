@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/gateway/csv_rows.h"
 #include "server/gateway/json_rows.h"
 #include "server/gateway/row_answers.h"

@@ -8,7 +8,7 @@
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "mercer/v1/admin_service.pb.h"
 #include "mercer/v1/dataset_service.pb.h"
 #include "mercer/v1/model_service.pb.h"

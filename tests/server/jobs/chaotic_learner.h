@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 
-#include "core/base/bytes.h"
-#include "core/training/learner.h"
+#include "core/base/encoding/bytes.h"
+#include "core/training/contract/learner.h"
 
 namespace mercer::server {
 

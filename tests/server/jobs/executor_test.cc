@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/background.h"
-#include "core/base/errors.h"
+#include "core/base/process/background.h"
+#include "core/base/status/errors.h"
 
 namespace mercer::server {
 namespace {

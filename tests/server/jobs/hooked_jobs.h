@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/storage/storage.h"
 
 namespace mercer::server {

@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/jobs/job_event.h"
 #include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/hooked_jobs.h"

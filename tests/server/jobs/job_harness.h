@@ -23,9 +23,9 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
-#include "core/base/errors.h"
-#include "core/base/status_macros.h"
-#include "core/data/dataset_file.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/io/store/dataset_file.h"
 #include "server/blobs/blob_store.h"
 #include "server/jobs/job_manager.h"
 #include "server/storage/sqlite/sqlite_storage.h"

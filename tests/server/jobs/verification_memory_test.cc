@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/model.h"
-#include "core/training/witness.h"
+#include "core/training/model/model.h"
+#include "core/training/model/witness.h"
 #include "server/jobs/model_verification.h"
 #include "tests/server/jobs/job_harness.h"
 

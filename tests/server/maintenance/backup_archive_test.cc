@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/backup/backup_format.h"
 #include "server/backup/tar.h"
 #include "server/jobs/blob_collector.h"

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
 #include "server/backup/tar.h"
 #include "server/blobs/sha256.h"
 #include "tests/server/maintenance/stored_folder.h"

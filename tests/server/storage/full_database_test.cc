@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/reader_pool.h"

@@ -12,7 +12,7 @@
 #include "absl/time/clock.h"
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/row_checksums.h"

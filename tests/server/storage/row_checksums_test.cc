@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include <gmock/gmock.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "tests/server/storage/storage_conformance.h"
 
 namespace mercer::server {

@@ -15,7 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/storage/sqlite/connection.h"
 #include "server/storage/sqlite/migrations.h"
 #include "server/storage/sqlite/write_queue.h"

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "server/storage/memory/memory_storage.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/storage.h"

@@ -22,7 +22,7 @@ _VERSION_WITHOUT_FEATURES = 1
 _VERSION_WITHOUT_TASKS = 2
 _VERSION_WITHOUT_HELD_OUT = 3
 _FOURIER, _GABOR, _COLUMNS = 0, 1, 2
-# In the order of ``core/training/stop_reason.h``.
+# In the order of ``core/training/model/stop_reason.h``.
 _STOP_REASONS = (
     "converged", "iteration_limit", "time_limit", "stop_requested", "numerical_limit", "objective_zero",
 )  # fmt: skip
@@ -56,7 +56,7 @@ class BlockTransform:
 
 @dataclasses.dataclass(frozen=True)
 class PreprocessingFile:
-    """From columns to features. The numbers are those of ``core/data/preprocessing.h``."""
+    """From columns to features. The numbers are those of ``core/data/preprocess/preprocessing.h``."""
 
     scaling: int
     imputation: int
@@ -86,7 +86,7 @@ class Basis:
 
 @dataclasses.dataclass(frozen=True)
 class KernelSpec:
-    """One kernel. The numbers of `type` are those of ``core/kernels/kernel_spec.h``."""
+    """One kernel. The numbers of `type` are those of ``core/kernels/spec/kernel_spec.h``."""
 
     type: int
     bandwidth: float

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/registry.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/support/learner_runs.h"
 #include "tests/support/peak_growth.h"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/ikl/search.h"
 #include "core/learners/registry.h"
 #include "tests/support/field_violation.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/recipe_problem.h"
+#include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_problem.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 
 namespace mercer::infinite_features {

@@ -9,7 +9,7 @@
 
 #include "core/learners/infinite_features/infinite_features.h"
 #include "core/learners/infinite_features/verify.h"
-#include "core/training/predictor.h"
+#include "core/training/model/predictor.h"
 #include "tests/support/learner_runs.h"
 
 namespace mercer::infinite_features {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/features/feature_family_spec.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/support/json_fixture.h"

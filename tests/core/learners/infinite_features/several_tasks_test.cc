@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/peak_growth.h"

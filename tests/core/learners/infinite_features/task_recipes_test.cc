@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/training/encoding.h"
-#include "core/training/recipe_splits.h"
+#include "core/base/status/errors.h"
+#include "core/training/encoding/encoding.h"
+#include "core/training/recipe/recipe_splits.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "tests/core/learners/infinite_features/feature_problems.h"
 
 namespace mercer::infinite_features {

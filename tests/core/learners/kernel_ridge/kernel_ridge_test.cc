@@ -8,9 +8,9 @@
 #include <Eigen/LU>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/registry.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/support/learner_runs.h"
 
 namespace mercer {

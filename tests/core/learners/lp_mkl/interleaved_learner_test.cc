@@ -9,7 +9,7 @@
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/factor_svm.h"
+#include "core/solvers/factor/factor_svm.h"
 #include "tests/core/learners/lp_mkl/outer_loop_checks.h"
 
 namespace mercer::lp_mkl {

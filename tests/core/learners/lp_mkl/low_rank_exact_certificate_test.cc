@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/lp_mkl/lp_mkl.h"
-#include "core/training/verification.h"
+#include "core/training/run/verification.h"
 #include "tests/core/learners/lp_mkl/low_rank_problems.h"
 
 namespace mercer::lp_mkl {

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/kernels/landmarks.h"
-#include "core/kernels/nystrom.h"
-#include "core/training/predictor.h"
+#include "core/kernels/lowrank/landmarks.h"
+#include "core/kernels/lowrank/nystrom.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/learners/lp_mkl/low_rank_problems.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_fixture_checks.h"
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/training/predictor.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {

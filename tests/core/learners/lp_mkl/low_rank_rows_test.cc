@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "tests/core/learners/lp_mkl/low_rank_problems.h"
 

@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/mkl_bounds.h"
-#include "core/training/output_coding.h"
+#include "core/solvers/mkl/mkl_bounds.h"
+#include "core/training/targets/output_coding.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_fixture_checks.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/base/shared_cache.h"
+#include "core/base/memory/shared_cache.h"
+#include "core/base/numeric/random.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"

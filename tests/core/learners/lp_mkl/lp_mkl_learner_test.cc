@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"

@@ -8,7 +8,7 @@
 #include <Eigen/LU>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 

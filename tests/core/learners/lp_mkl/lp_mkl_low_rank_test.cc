@@ -8,11 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
-#include "core/training/predictor.h"
+#include "core/training/model/predictor.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/lp_mkl/lp_mkl.h"
-#include "core/training/composite_learner.h"
-#include "core/training/run_training.h"
+#include "core/training/run/composite_learner.h"
+#include "core/training/run/run_training.h"
 #include "tests/core/training/scripted_learner.h"
 #include "tests/support/toy_data.h"
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
-#include "core/base/status_macros.h"
+#include "core/base/numeric/random.h"
+#include "core/base/status/status_macros.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
-#include "core/training/run_training.h"
+#include "core/training/run/run_training.h"
 
 namespace mercer::lp_mkl {
 

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/objectives/lp_weights.h"
-#include "core/solvers/mkl_bounds.h"
+#include "core/solvers/mkl/mkl_bounds.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {

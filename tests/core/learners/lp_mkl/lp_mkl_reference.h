@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/base/types.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer::lp_mkl {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/errors.h"
+#include "core/base/status/errors.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 
 namespace mercer::lp_mkl {

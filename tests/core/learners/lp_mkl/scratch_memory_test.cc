@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/data/dataset_file.h"
+#include "core/io/store/dataset_file.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/core/training/scripted_learner.h"
 #include "tests/support/peak_growth.h"
 

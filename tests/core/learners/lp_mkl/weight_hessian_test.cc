@@ -1,5 +1,5 @@
 // The curvature of the optimum in the kernel weights, against differences of optima.
-#include "core/solvers/weight_hessian.h"
+#include "core/solvers/mkl/weight_hessian.h"
 
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 #include <Eigen/Cholesky>
 #include <gtest/gtest.h>
 
-#include "core/solvers/curved_svm.h"
+#include "core/solvers/svm/curved_svm.h"
 #include "tests/core/learners/lp_mkl/lp_mkl_problems.h"
 
 namespace mercer::lp_mkl {

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/learners/registry.h"
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 #include "tests/support/json_fixture.h"
 #include "tests/support/learner_runs.h"
 

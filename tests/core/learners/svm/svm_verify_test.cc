@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/random.h"
+#include "core/base/numeric/random.h"
 #include "core/learners/svm/svm.h"
-#include "core/training/verification.h"
+#include "core/training/run/verification.h"
 #include "tests/support/learner_runs.h"
 
 namespace mercer {

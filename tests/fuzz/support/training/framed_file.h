@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/training/encoding.h"
+#include "core/training/encoding/encoding.h"
 
 namespace mercer::fuzz {
 

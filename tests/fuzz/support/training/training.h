@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/training/recipe.h"
+#include "core/training/recipe/recipe.h"
 
 namespace mercer::fuzz {
 

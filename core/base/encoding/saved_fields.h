@@ -1,0 +1,321 @@
+// Structs that are saved name their fields once; writer, reader, limits and checks follow from that
+// list.
+//
+//   struct State {
+//     Vector dual;
+//     int64_t iterations = 0;
+//     Stop stop = Stop::kRunning;
+//
+//     static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+//       visit(Sized(self.dual, of.rows), self.iterations, UpTo(self.stop, Stop::kPrecision));
+//       visit.Require([&] { return self.dual.allFinite(); });
+//     }
+//   };
+//
+//   WriteFields(state, writer, sizes);
+//   ReadFields(reader, state, sizes);  // a field outside its limits marks the input as damaged
+//
+// The order of the list is that of the bytes, so that a list which is only extended at its end by
+// fields of a new version opens files of before. The last argument of VisitFields, what limits
+// depend on, may be left out everywhere. Integers of 64 bits are counts of steps
+// (step_count.h); an enumeration is a byte, an optional one a flag and a byte, an optional struct a
+// flag and, when it is there, its fields.
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/numeric/types.h"
+#include "core/base/numeric/step_count.h"
+
+namespace mercer {
+
+// An array of a known size, or none where that may be.
+template <typename Array>
+struct SizedField {
+  Array& value;
+  Index rows;
+  Index columns;
+  bool may_be_empty;
+
+  bool Fits() const {
+    if constexpr (requires { value.cols(); }) {
+      return (value.rows() == rows && value.cols() == columns) ||
+             (may_be_empty && value.size() == 0);
+    } else {
+      return static_cast<Index>(value.size()) == rows || (may_be_empty && value.empty());
+    }
+  }
+};
+template <typename Array>
+SizedField<Array> Sized(Array& value, Index rows, Index columns = 1) {
+  return {value, rows, columns, false};
+}
+template <typename Array>
+SizedField<Array> SizedOrEmpty(Array& value, Index rows, Index columns = 1) {
+  return {value, rows, columns, true};
+}
+
+// An enumeration, or an optional one, up to `last`.
+template <typename Value, typename Enum>
+struct EnumField {
+  Value& value;
+  Enum last;
+};
+template <typename Value, typename Enum>
+EnumField<Value, Enum> UpTo(Value& value, Enum last) {
+  return {value, last};
+}
+
+// A value that `holds` is true of.
+template <typename Value>
+struct CheckedField {
+  Value& value;
+  bool (*holds)(const std::remove_const_t<Value>&);
+};
+template <typename Value>
+CheckedField<Value> Finite(Value& value) {
+  return {value, [](const std::remove_const_t<Value>& read) {
+            if constexpr (std::is_floating_point_v<std::remove_const_t<Value>>) {
+              return std::isfinite(read);
+            } else {
+              return read.allFinite();
+            }
+          }};
+}
+inline CheckedField<double> NotNegative(double& value) {
+  return {value, [](const double& read) { return read >= 0; }};
+}
+inline CheckedField<const double> NotNegative(const double& value) { return {value, nullptr}; }
+inline CheckedField<double> Positive(double& value) {
+  return {value, [](const double& read) { return read > 0; }};
+}
+inline CheckedField<const double> Positive(const double& value) { return {value, nullptr}; }
+
+// A number of 64 bits that is no count of steps.
+template <typename Integer>
+struct IntegerField {
+  Integer& value;
+};
+template <typename Integer>
+IntegerField<Integer> AnyInteger(Integer& value) {
+  return {value};
+}
+
+// The place of a number that is no longer in use: 0 is written, and what was there is passed over.
+struct FormerNumber {};
+
+// A struct, an optional one, or a list of them after its length, with what their limits depend on.
+template <typename Value, typename Sizes>
+struct NestedField {
+  Value& value;
+  const Sizes& sizes;
+};
+template <typename Value, typename Sizes>
+NestedField<Value, Sizes> Nested(Value& value, const Sizes& sizes) {
+  return {value, sizes};
+}
+struct NoSizes {};
+
+template <typename Visitor, typename Self, typename Sizes>
+void VisitFieldsOf(Visitor& visit, Self& self, const Sizes& sizes) {
+  using Struct = std::remove_const_t<Self>;
+  if constexpr (std::is_same_v<Sizes, NoSizes>) {
+    Struct::VisitFields(visit, self);
+  } else {
+    Struct::VisitFields(visit, self, sizes);
+  }
+}
+
+class FieldWriter {
+ public:
+  explicit FieldWriter(ByteWriter& writer) : writer_(writer) {}
+
+  template <typename... Fields>
+  void operator()(const Fields&... fields) {
+    (Write(fields), ...);
+  }
+  // What is written was checked when it was read or made.
+  template <typename Condition>
+  void Require(const Condition& /*holds*/) {}
+
+ private:
+  void Write(const bool& value) { writer_.WriteBool(value); }
+  void Write(const uint64_t& value) { writer_.WriteUint64(value); }
+  void Write(const int64_t& value) { writer_.WriteInt64(value); }
+  void Write(const double& value) { writer_.WriteDouble(value); }
+  void Write(const std::string& value) { writer_.WriteString(value); }
+  void Write(const std::vector<std::string>& value) { writer_.WriteStrings(value); }
+  void Write(const std::vector<Index>& value) { writer_.WriteIndices(value); }
+  void Write(const std::vector<double>& value) { writer_.WriteDoubles(value); }
+  void Write(const Vector& value) { writer_.WriteVector(value); }
+  void Write(const Matrix& value) { writer_.WriteMatrix(value); }
+  void Write(const RowMatrix& value) { writer_.WriteRowMatrix(value); }
+
+  void Write(const FormerNumber& /*field*/) { writer_.WriteDouble(0); }
+  template <typename Array>
+  void Write(const SizedField<Array>& field) {
+    Write(field.value);
+  }
+  template <typename Value>
+  void Write(const CheckedField<Value>& field) {
+    Write(field.value);
+  }
+  template <typename Integer>
+  void Write(const IntegerField<Integer>& field) {
+    Write(field.value);
+  }
+  template <typename Value, typename Enum>
+  void Write(const EnumField<Value, Enum>& field) {
+    if constexpr (std::is_enum_v<std::remove_const_t<Value>>) {
+      writer_.WriteUint8(static_cast<uint8_t>(field.value));
+    } else {
+      writer_.WriteBool(field.value.has_value());
+      writer_.WriteUint8(static_cast<uint8_t>(field.value.value_or(Enum{})));
+    }
+  }
+  template <typename Value, typename Sizes>
+  void Write(const NestedField<Value, Sizes>& field) {
+    if constexpr (requires { field.value.has_value(); }) {
+      writer_.WriteBool(field.value.has_value());
+      if (field.value.has_value()) {
+        VisitFieldsOf(*this, *field.value, field.sizes);
+      }
+    } else if constexpr (requires { field.value.begin(); }) {
+      writer_.WriteUint64(field.value.size());
+      for (const auto& element : field.value) {
+        VisitFieldsOf(*this, element, field.sizes);
+      }
+    } else {
+      VisitFieldsOf(*this, field.value, field.sizes);
+    }
+  }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void Write(const Struct& value) { Write(Nested(value, NoSizes())); }
+
+  ByteWriter& writer_;
+};
+
+class FieldReader {
+ public:
+  explicit FieldReader(ByteReader& reader) : reader_(reader) {}
+
+  template <typename... Fields>
+  void operator()(Fields&&... fields) {
+    (Read(fields), ...);
+  }
+  template <typename Condition>
+  void Require(const Condition& holds) {
+    if (reader_.ok() && !holds()) {
+      reader_.Fail();
+    }
+  }
+
+ private:
+  void Check(bool fits) {
+    if (!fits) {
+      reader_.Fail();
+    }
+  }
+
+  void Read(bool& value) { value = reader_.ReadBool(); }
+  void Read(uint64_t& value) { value = reader_.ReadUint64(); }
+  void Read(int64_t& value) {
+    value = reader_.ReadInt64();
+    Check(IsStepCount(value));
+  }
+  void Read(double& value) { value = reader_.ReadDouble(); }
+  void Read(std::string& value) { value = reader_.ReadString(); }
+  void Read(std::vector<std::string>& value) { value = reader_.ReadStrings(); }
+  void Read(std::vector<Index>& value) { value = reader_.ReadIndices(); }
+  void Read(std::vector<double>& value) { value = reader_.ReadDoubles(); }
+  void Read(Vector& value) { value = reader_.ReadVector(); }
+  void Read(Matrix& value) { value = reader_.ReadMatrix(); }
+  void Read(RowMatrix& value) { value = reader_.ReadRowMatrix(); }
+
+  void Read(FormerNumber& /*field*/) { reader_.ReadDouble(); }
+  template <typename Array>
+  void Read(SizedField<Array>& field) {
+    Read(field.value);
+    Check(field.Fits());
+  }
+  template <typename Value>
+  void Read(CheckedField<Value>& field) {
+    Read(field.value);
+    Check(field.holds(field.value));
+  }
+  template <typename Integer>
+  void Read(IntegerField<Integer>& field) {
+    field.value = reader_.ReadInt64();
+  }
+  template <typename Value, typename Enum>
+  void Read(EnumField<Value, Enum>& field) {
+    bool there = true;
+    if constexpr (!std::is_enum_v<Value>) {
+      there = reader_.ReadBool();
+    }
+    const uint8_t number = reader_.ReadUint8();
+    Check(number <= static_cast<uint8_t>(field.last));
+    if (there && reader_.ok()) {
+      field.value = static_cast<Enum>(number);
+    }
+  }
+  template <typename Value, typename Sizes>
+  void Read(NestedField<Value, Sizes>& field) {
+    if constexpr (requires { field.value.has_value(); }) {
+      if (reader_.ReadBool()) {
+        VisitFieldsOf(*this, field.value.emplace(), field.sizes);
+      }
+    } else if constexpr (requires { field.value.begin(); }) {
+      const uint64_t count = reader_.ReadUint64();
+      for (uint64_t i = 0; i < count && reader_.ok(); ++i) {
+        VisitFieldsOf(*this, field.value.emplace_back(), field.sizes);
+      }
+    } else {
+      VisitFieldsOf(*this, field.value, field.sizes);
+    }
+  }
+  template <typename Struct>
+  requires std::is_class_v<Struct>
+  void Read(Struct& value) {
+    NestedField<Struct, NoSizes> field = Nested(value, NoSizes());
+    Read(field);
+  }
+
+  ByteReader& reader_;
+};
+
+template <typename Struct, typename Sizes = NoSizes>
+void WriteFields(const Struct& value, ByteWriter& writer, const Sizes& sizes = {}) {
+  FieldWriter visit(writer);
+  visit(Nested(value, sizes));
+}
+// False, and the reader has failed, when some field is outside its limits.
+template <typename Struct, typename Sizes = NoSizes>
+bool ReadFields(ByteReader& reader, Struct& value, const Sizes& sizes = {}) {
+  FieldReader visit(reader);
+  visit(Nested(value, sizes));
+  return reader.ok();
+}
+
+// The same for bytes that hold nothing else.
+template <typename Struct, typename Sizes = NoSizes>
+std::string SaveFields(const Struct& value, const Sizes& sizes = {}) {
+  ByteWriter writer;
+  WriteFields(value, writer, sizes);
+  return std::move(writer).Take();
+}
+template <typename Struct, typename Sizes = NoSizes>
+bool LoadFields(std::string_view bytes, Struct& value, const Sizes& sizes = {}) {
+  ByteReader reader(bytes);
+  return ReadFields(reader, value, sizes) && reader.AtEnd();
+}
+
+}  // namespace mercer

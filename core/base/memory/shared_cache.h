@@ -1,0 +1,65 @@
+// A byte-bounded cache shared by the parts of one job, or of several: folds, classes, paths and
+// searches that need the same distances find them here. Keys name the content; a value is a pure
+// function of its key, so a hit and a miss give the same bits, and eviction (least recently used
+// first) changes time only.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+
+class SharedCache {
+ public:
+  explicit SharedCache(size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+
+  // The value of `key`, made by `make` when it is not there. `make` runs without the lock; two
+  // callers may both make it. A value larger than the capacity, or an empty key, is made and
+  // returned without being kept.
+  template <typename T>
+  absl::StatusOr<std::shared_ptr<const T>> GetOrMake(
+      const std::string& key, size_t bytes,
+      const std::function<absl::StatusOr<std::shared_ptr<const T>>()>& make) {
+    if (!key.empty()) {
+      if (std::shared_ptr<const void> found = Find(key)) {
+        return std::static_pointer_cast<const T>(found);
+      }
+    }
+    MERCER_ASSIGN_OR_RETURN(std::shared_ptr<const T> made, make());
+    if (!key.empty()) {
+      Insert(key, bytes, made);
+    }
+    return made;
+  }
+
+  size_t size_bytes() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    size_t bytes;
+    std::shared_ptr<const void> value;
+  };
+
+  std::shared_ptr<const void> Find(const std::string& key);
+  void Insert(const std::string& key, size_t bytes, std::shared_ptr<const void> value);
+
+  const size_t capacity_bytes_;
+  mutable absl::Mutex mutex_;
+  size_t size_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // most recently used first
+  std::map<std::string, std::list<Entry>::iterator> index_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace mercer

@@ -1,0 +1,37 @@
+// Sorts what may be many millions of values, and ends early when its run must.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/process/run_context.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+
+// Sorts as std::sort does, but by short pieces that are merged pair by pair, so that a long sort
+// can be cancelled. The order of equal values depends on nothing but the input. Errors: kCancelled,
+// with the values in any order.
+template <typename Value, typename Less>
+absl::Status SortPolled(std::vector<Value>& values, const Less& less, const RunContext& context) {
+  constexpr size_t kPiece = size_t{1} << 16;  // some milliseconds
+  const size_t size = values.size();
+  const auto at = [&](size_t i) {
+    return values.begin() + static_cast<std::ptrdiff_t>(std::min(i, size));
+  };
+  for (size_t begin = 0; begin < size; begin += kPiece) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    std::sort(at(begin), at(begin + kPiece), less);
+  }
+  for (size_t sorted = kPiece; sorted < size; sorted *= 2) {
+    for (size_t begin = 0; begin + sorted < size; begin += 2 * sorted) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      std::inplace_merge(at(begin), at(begin + sorted), at(begin + 2 * sorted), less);
+    }
+  }
+  return context.CheckCancelled();
+}
+
+}  // namespace mercer

@@ -1,0 +1,352 @@
+#include "core/data/preprocess/preprocessing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/data/preprocess/column_matcher.h"
+#include "core/data/table/block_rows.h"
+#include "core/data/table/reader_errors.h"
+#include "core/data/table/table_writer.h"
+
+namespace mercer {
+namespace {
+
+// Maps the rows of one block.
+class BlockMapper {
+ public:
+  BlockMapper(const Dataset& dataset, const BlockTransform& transform,
+              const PreprocessingOptions& options, std::vector<SourceColumn> sources)
+      : dataset_(dataset), transform_(transform), options_(options), sources_(std::move(sources)) {}
+
+  absl::StatusOr<PreparedBlock> Map(const RunContext& context) {
+    MERCER_RETURN_IF_ERROR(CheckSize(context));
+    PreparedBlock prepared;
+    prepared.name = transform_.name;
+    for (size_t i = 0; i < transform_.columns.size(); ++i) {
+      prepared.sources.insert(prepared.sources.end(), Width(i), ShownColumn(transform_, i));
+    }
+    MERCER_ASSIGN_OR_RETURN(const bool changes_nothing, ChangesNothing(context));
+    if (changes_nothing) {
+      prepared.values = dataset_.blocks[sources_[0].block].values;
+      return prepared;
+    }
+    const auto width = static_cast<Index>(prepared.sources.size());
+    std::vector<Index> used_columns(dataset_.blocks.size(), 0);
+    for (const SourceColumn& source : sources_) {
+      used_columns[source.block] = std::max(used_columns[source.block], source.column + 1);
+    }
+    std::vector<BlockRows> readers;
+    for (size_t b = 0; b < dataset_.blocks.size(); ++b) {
+      readers.emplace_back(dataset_.blocks[b], used_columns[b]);
+    }
+    const bool in_file = IsKeptInFile(context, TableBytes(dataset_.rows, width));
+    MERCER_ASSIGN_OR_RETURN(
+        TableWriter writer,
+        TableWriter::Make(dataset_.rows, width, in_file ? context.scratch() : nullptr));
+    std::vector<const double*> rows(readers.size(), nullptr);
+    const Index poll_rows = RowsPerPoll(width);
+    for (Index row = 0; row < dataset_.rows; ++row) {
+      if (row % poll_rows == 0) {
+        MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      }
+      for (size_t b = 0; b < readers.size(); ++b) {
+        rows[b] = used_columns[b] > 0 ? readers[b].Row(row) : nullptr;
+      }
+      MERCER_ASSIGN_OR_RETURN(double* const out, writer.NextRow());
+      MERCER_RETURN_IF_ERROR(MapRow(rows, row, out));
+      if (options_.scaling == Scaling::kUnitNorm) {
+        Normalize(out, width);
+      }
+    }
+    MERCER_ASSIGN_OR_RETURN(prepared.values, writer.Finish());
+    return prepared;
+  }
+
+ private:
+  // Output columns of column i of the model.
+  size_t Width(size_t i) const {
+    const ColumnTransform& column = transform_.columns[i];
+    return column.categorical ? column.categories.size() : 1;
+  }
+
+  // Whether the table is a dense block of the data set as it is: its columns in their order, known
+  // and not scaled.
+  absl::StatusOr<bool> ChangesNothing(const RunContext& context) const {
+    if (sources_.empty() || options_.scaling == Scaling::kUnitNorm) {
+      return false;
+    }
+    const FeatureBlock& block = dataset_.blocks[sources_[0].block];
+    if (block.is_sparse || block.num_columns() != static_cast<Index>(sources_.size())) {
+      return false;
+    }
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const ColumnTransform& column = transform_.columns[i];
+      if (sources_[i].block != sources_[0].block || sources_[i].column != static_cast<Index>(i) ||
+          column.categorical || column.offset != 0 || std::signbit(column.offset) ||
+          column.factor != 1) {
+        return false;
+      }
+    }
+    return IsFinite(block.values, context);
+  }
+
+  static absl::StatusOr<bool> IsFinite(const SharedMatrix& values, const RunContext& context) {
+    const Index poll_rows = RowsPerPoll(values.cols());
+    for (Index begin = 0; begin < values.rows(); begin += poll_rows) {
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      const Index count = std::min(poll_rows, values.rows() - begin);
+      if (!values.view().middleRows(begin, count).allFinite()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Blocks that grow by the map are refused before they are too large; others are no larger than
+  // the rows at hand. What is too large for memory has room in a scratch space, but for what is
+  // known of every column.
+  absl::Status CheckSize(const RunContext& context) const {
+    const Index rows = context.scratch() == nullptr ? dataset_.rows : 0;
+    size_t width = 0;
+    bool sparse = false;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      width += Width(i);
+      sparse = sparse || dataset_.blocks[sources_[i].block].is_sparse;
+    }
+    return sparse || width > sources_.size()
+               ? CheckTableSize(transform_.name, rows, static_cast<Index>(width))
+               : absl::OkStatus();
+  }
+
+  absl::Status MapRow(const std::vector<const double*>& rows, Index row, double* out) const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const SourceColumn& source = sources_[i];
+      const ColumnTransform& column = transform_.columns[i];
+      double value = source.column < 0 ? 0.0 : rows[source.block][source.column];
+      if (!column.categorical && std::isfinite(value)) {
+        *out = (value - column.offset) * column.factor;
+      } else {
+        MERCER_RETURN_IF_ERROR(MapSpecial(i, value, row, out));
+      }
+      if (!column.categorical && !std::isfinite(*out)) {
+        return CellError(row + 1, ShownColumn(transform_, i),
+                         absl::StrCat(value, " is too large to be scaled"));
+      }
+      out += Width(i);
+    }
+    return absl::OkStatus();
+  }
+
+  // Maps what is no ordinary number: categories, missing values, infinities.
+  absl::Status MapSpecial(size_t i, double value, Index row, double* out) const {
+    const ColumnTransform& column = transform_.columns[i];
+    if (std::isinf(value)) {
+      return CellError(row + 1, ShownColumn(transform_, i), "the value is infinite");
+    }
+    const bool missing = std::isnan(value);
+    if (missing && options_.imputation == Imputation::kRefuse) {
+      return CellError(row + 1, ShownColumn(transform_, i),
+                       "the value is missing and the model fills none in",
+                       "preprocessing.imputation");
+    }
+    if (!column.categorical) {
+      *out = (column.fill - column.offset) * column.factor;
+      return absl::OkStatus();
+    }
+    std::fill(out, out + column.categories.size(), 0.0);
+    const std::vector<int32_t>& categories = sources_[i].categories;
+    if (!missing && !(value >= 0 && value < static_cast<double>(categories.size()))) {
+      return CellError(row + 1, ShownColumn(transform_, i),
+                       absl::StrCat(value, " is no code of its categories"));
+    }
+    const int32_t category =
+        missing ? static_cast<int32_t>(column.fill) : categories[static_cast<size_t>(value)];
+    if (category != kUnseenCategory) {
+      out[category] = 1;
+      return absl::OkStatus();
+    }
+    if (options_.unseen_category == UnseenCategory::kAllZeros) {
+      return absl::OkStatus();
+    }
+    const SourceColumn& source = sources_[i];
+    const ColumnSchema& schema =
+        dataset_.blocks[source.block].columns[static_cast<size_t>(source.column)];
+    return CellError(row + 1, ShownColumn(transform_, i),
+                     absl::StrCat("training did not know the category ",
+                                  Quoted(schema.categories[static_cast<size_t>(value)])));
+  }
+
+  // Divides by the Euclidean norm, in a plain loop: its bits depend on the row alone, not on where
+  // it lies in memory. The largest entry is taken out first, so that the squares neither overflow
+  // nor vanish.
+  static void Normalize(double* row, Index width) {
+    double largest = 0;
+    for (Index j = 0; j < width; ++j) {
+      largest = std::max(largest, std::abs(row[j]));
+    }
+    if (largest == 0) {
+      return;
+    }
+    double squares = 0;
+    for (Index j = 0; j < width; ++j) {
+      row[j] /= largest;
+      squares += row[j] * row[j];
+    }
+    const double norm = std::sqrt(squares);
+    for (Index j = 0; j < width; ++j) {
+      row[j] /= norm;
+    }
+  }
+
+  const Dataset& dataset_;
+  const BlockTransform& transform_;
+  const PreprocessingOptions& options_;
+  std::vector<SourceColumn> sources_;
+};
+
+void SaveColumn(const ColumnTransform& column, ByteWriter& writer) {
+  writer.WriteString(column.name);
+  writer.WriteBool(column.categorical);
+  writer.WriteStrings(column.categories);
+  writer.WriteDouble(column.fill);
+  writer.WriteDouble(column.offset);
+  writer.WriteDouble(column.factor);
+}
+
+ColumnTransform LoadColumn(ByteReader& reader) {
+  ColumnTransform column;
+  column.name = reader.ReadString();
+  column.categorical = reader.ReadBool();
+  column.categories = reader.ReadStrings();
+  column.fill = reader.ReadDouble();
+  column.offset = reader.ReadDouble();
+  column.factor = reader.ReadDouble();
+  const bool finite =
+      std::isfinite(column.fill) && std::isfinite(column.offset) && std::isfinite(column.factor);
+  const bool fill_exists =
+      column.fill >= 0 && column.fill < static_cast<double>(column.categories.size());
+  if (!finite || (column.categorical && !fill_exists)) {
+    reader.Fail();
+  }
+  return column;
+}
+
+template <typename Enum>
+Enum LoadEnum(ByteReader& reader, Enum last) {
+  const uint8_t value = reader.ReadUint8();
+  if (value > static_cast<uint8_t>(last)) {
+    reader.Fail();
+    return Enum{};
+  }
+  return static_cast<Enum>(value);
+}
+
+}  // namespace
+
+absl::StatusOr<PreparedData> Preprocessing::Apply(const Dataset& dataset,
+                                                  const RunContext& context) const {
+  PreparedData prepared;
+  prepared.rows = dataset.rows;
+  for (const BlockTransform& transform : blocks_) {
+    MERCER_ASSIGN_OR_RETURN(std::vector<SourceColumn> sources,
+                            MatchColumns(dataset, transform, blocks_.size()));
+    BlockMapper mapper(dataset, transform, options_, std::move(sources));
+    MERCER_ASSIGN_OR_RETURN(PreparedBlock block, mapper.Map(context));
+    prepared.blocks.push_back(std::move(block));
+  }
+  for (const std::string& name : squares_) {
+    const SquareBlock* square = dataset.FindSquare(name);
+    if (square == nullptr) {
+      return HeaderError("", absl::StrCat("the rows have no square block ", Quoted(name)));
+    }
+    prepared.squares.push_back(*square);
+  }
+  return prepared;
+}
+
+absl::StatusOr<std::vector<UnseenCell>> Preprocessing::FindUnseen(const Dataset& dataset,
+                                                                  const RunContext& context) const {
+  std::map<Index, UnseenCell> first;
+  for (const BlockTransform& transform : blocks_) {
+    MERCER_ASSIGN_OR_RETURN(const std::vector<SourceColumn> sources,
+                            MatchColumns(dataset, transform, blocks_.size()));
+    for (size_t i = 0; i < sources.size(); ++i) {
+      const std::vector<int32_t>& categories = sources[i].categories;
+      if (std::find(categories.begin(), categories.end(), kUnseenCategory) == categories.end()) {
+        continue;
+      }
+      MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+      const FeatureBlock& block = dataset.blocks[sources[i].block];
+      const auto values = block.values.view().col(sources[i].column);
+      for (Index row = 0; row < dataset.rows; ++row) {
+        const double code = values(row);
+        if (code >= 0 && code < static_cast<double>(categories.size()) &&
+            categories[static_cast<size_t>(code)] == kUnseenCategory) {
+          first.try_emplace(row, UnseenCell{row, ShownColumn(transform, i),
+                                            block.columns[static_cast<size_t>(sources[i].column)]
+                                                .categories[static_cast<size_t>(code)]});
+        }
+      }
+    }
+  }
+  std::vector<UnseenCell> cells;
+  for (auto& [row, cell] : first) {
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+Index Preprocessing::num_outputs() const {
+  size_t count = 0;
+  for (const BlockTransform& block : blocks_) {
+    for (const ColumnTransform& column : block.columns) {
+      count += column.categorical ? column.categories.size() : 1;
+    }
+  }
+  return static_cast<Index>(count);
+}
+
+void Preprocessing::Save(ByteWriter& writer) const {
+  writer.WriteUint8(static_cast<uint8_t>(options_.scaling));
+  writer.WriteUint8(static_cast<uint8_t>(options_.imputation));
+  writer.WriteUint8(static_cast<uint8_t>(options_.unseen_category));
+  writer.WriteStrings(options_.blocks);
+  writer.WriteUint64(blocks_.size());
+  for (const BlockTransform& block : blocks_) {
+    writer.WriteString(block.name);
+    writer.WriteUint64(block.columns.size());
+    for (const ColumnTransform& column : block.columns) {
+      SaveColumn(column, writer);
+    }
+  }
+  writer.WriteStrings(squares_);
+}
+
+absl::StatusOr<Preprocessing> Preprocessing::Load(ByteReader& reader) {
+  Preprocessing result;
+  result.options_.scaling = LoadEnum(reader, Scaling::kUnitNorm);
+  result.options_.imputation = LoadEnum(reader, Imputation::kMeanOrMostFrequent);
+  result.options_.unseen_category = LoadEnum(reader, UnseenCategory::kAllZeros);
+  result.options_.blocks = reader.ReadStrings();
+  const uint64_t num_blocks = reader.ReadUint64();
+  for (uint64_t b = 0; b < num_blocks && reader.ok(); ++b) {
+    BlockTransform& block = result.blocks_.emplace_back();
+    block.name = reader.ReadString();
+    const uint64_t num_columns = reader.ReadUint64();
+    for (uint64_t i = 0; i < num_columns && reader.ok(); ++i) {
+      block.columns.push_back(LoadColumn(reader));
+    }
+  }
+  result.squares_ = reader.ReadStrings();
+  if (!reader.ok()) {
+    return absl::DataLossError("the preprocessing of the model is damaged");
+  }
+  return result;
+}
+
+}  // namespace mercer

@@ -1,0 +1,104 @@
+// The way from typed columns to numeric features: imputation, one-hot coding, scaling. It is fitted
+// on training rows only and stored with the model, so that rows to predict go the same way.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/process/run_context.h"
+#include "core/data/preprocess/prepared_data.h"
+#include "core/data/table/dataset.h"
+
+namespace mercer {
+
+enum class Scaling : uint8_t { kNone = 0, kStandardize = 1, kMinMax = 2, kUnitNorm = 3 };
+enum class Imputation : uint8_t { kRefuse = 0, kMeanOrMostFrequent = 1 };
+enum class UnseenCategory : uint8_t { kRefuse = 0, kAllZeros = 1 };
+
+struct PreprocessingOptions {
+  // kStandardize: (x - mean) / deviation (divisor n); kMinMax: to [0, 1]; constant columns become 0
+  // in both. kUnitNorm: every row of a block divided by its Euclidean norm; a zero row stays zero.
+  // One-hot columns are scaled like all others except under kStandardize and kMinMax, where they
+  // stay 0/1.
+  Scaling scaling = Scaling::kStandardize;
+  // kRefuse: a missing value is an error that names row and column. kMeanOrMostFrequent: numeric
+  // columns get the mean of their known training values, categorical ones the most frequent
+  // category (ties: the first).
+  Imputation imputation = Imputation::kRefuse;
+  // What a category that training did not know means at prediction.
+  UnseenCategory unseen_category = UnseenCategory::kRefuse;
+  // Names of the blocks in use; empty means all.
+  std::vector<std::string> blocks;
+};
+
+// What one column of the data set becomes.
+struct ColumnTransform {
+  std::string name;
+  bool categorical = false;
+  std::vector<std::string> categories;  // one-hot output columns, in this order
+  double fill = 0;    // replaces a missing value (categorical: index into categories)
+  double offset = 0;  // numeric: (x - offset) * factor
+  double factor = 1;
+};
+
+struct BlockTransform {
+  std::string name;
+  std::vector<ColumnTransform> columns;
+};
+
+// A category that training did not know.
+struct UnseenCell {
+  Index row = 0;  // from 0
+  std::string column;
+  std::string category;
+};
+
+class Preprocessing {
+ public:
+  Preprocessing() = default;
+
+  // Statistics from the rows `training_rows` of `dataset`. Errors: kInvalidArgument (unknown block,
+  // missing value refused); kResourceExhausted (a sparse block that takes more than 8 GiB when
+  // dense, without a scratch space, or that has so many columns); kCancelled.
+  static absl::StatusOr<Preprocessing> Fit(const Dataset& dataset,
+                                           const std::vector<Index>& training_rows,
+                                           const PreprocessingOptions& options,
+                                           const RunContext& context);
+
+  // Applies the map. Columns are matched by name when the data set names them, else by position and
+  // count. Errors: kInvalidArgument naming the block and column (missing column, wrong count, wrong
+  // type, unseen category with its row); kResourceExhausted (a block that grows by the map to more
+  // than 8 GiB, without a scratch space, or to so many columns); those of ScratchSpace; kCancelled.
+  absl::StatusOr<PreparedData> Apply(const Dataset& dataset, const RunContext& context) const;
+
+  // The first category of each row that training did not know, by row. Errors: those of Apply about
+  // columns; kCancelled.
+  absl::StatusOr<std::vector<UnseenCell>> FindUnseen(const Dataset& dataset,
+                                                     const RunContext& context) const;
+
+  // The same map with another rule for categories that training did not know.
+  Preprocessing WithUnseenCategory(UnseenCategory rule) const {
+    Preprocessing other = *this;
+    other.options_.unseen_category = rule;
+    return other;
+  }
+
+  const PreprocessingOptions& options() const { return options_; }
+  const std::vector<BlockTransform>& blocks() const { return blocks_; }
+  // Number of output columns of all blocks.
+  Index num_outputs() const;
+
+  void Save(ByteWriter& writer) const;
+  static absl::StatusOr<Preprocessing> Load(ByteReader& reader);
+
+ private:
+  PreprocessingOptions options_;
+  std::vector<BlockTransform> blocks_;
+  std::vector<std::string> squares_;  // square blocks that are passed through
+};
+
+}  // namespace mercer

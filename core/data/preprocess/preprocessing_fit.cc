@@ -1,0 +1,268 @@
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/preprocess/column_matcher.h"
+#include "core/data/preprocess/preprocessing.h"
+#include "core/data/table/block_rows.h"
+#include "core/data/table/reader_errors.h"
+
+namespace mercer {
+namespace {
+
+// What one pass over the training rows tells about a column.
+struct ColumnStatistics {
+  Index num_known = 0;
+  double sum = 0;
+  double min = kInfinity;
+  double max = -kInfinity;
+  double largest_deviation = 0;  // max |x - mean|
+  // sum ((x - mean) / largest_deviation)^2, which neither overflows nor underflows.
+  double scaled_squares = 0;
+};
+
+std::string SourceName(const FeatureBlock& block, Index column) {
+  const auto i = static_cast<size_t>(column);
+  return i < block.columns.size() ? block.columns[i].name : "";
+}
+
+// How messages name a column: by its name, or by its block and position when it has none.
+std::string ShownName(const FeatureBlock& block, Index column) {
+  const std::string name = SourceName(block, column);
+  return name.empty() ? absl::StrCat(block.name, "[", column + 1, "]") : name;
+}
+
+class BlockFitter {
+ public:
+  BlockFitter(const FeatureBlock& block, const std::vector<Index>& rows,
+              const PreprocessingOptions& options, const RunContext& context)
+      : block_(block),
+        rows_(rows),
+        options_(options),
+        context_(context),
+        poll_rows_(static_cast<size_t>(RowsPerPoll(block.num_columns()))) {}
+
+  absl::StatusOr<BlockTransform> Fit() {
+    if (block_.is_sparse) {
+      const auto rows = static_cast<Index>(context_.scratch() == nullptr ? rows_.size() : 0);
+      MERCER_RETURN_IF_ERROR(CheckTableSize(block_.name, rows, block_.num_columns()));
+    }
+    statistics_.resize(static_cast<size_t>(block_.num_columns()));
+    MERCER_RETURN_IF_ERROR(FirstPass());
+    if (options_.scaling == Scaling::kStandardize) {
+      MERCER_RETURN_IF_ERROR(DeviationPass());
+    }
+    BlockTransform transform;
+    transform.name = block_.name;
+    for (Index column = 0; column < block_.num_columns(); ++column) {
+      ColumnTransform& added = transform.columns.emplace_back();
+      added.name = SourceName(block_, column);
+      const auto i = static_cast<size_t>(column);
+      if (statistics_[i].num_known == 0) {
+        return absl::InvalidArgumentError(absl::StrCat("block ", Quoted(block_.name), ", column ",
+                                                       Quoted(ShownName(block_, column)),
+                                                       ": no training row has a known value"));
+      }
+      if (IsCategorical(i)) {
+        MERCER_RETURN_IF_ERROR(FitCategories(i, added));
+      } else {
+        MERCER_RETURN_IF_ERROR(FitNumber(i, added));
+      }
+    }
+    return transform;
+  }
+
+ private:
+  bool IsCategorical(size_t column) const {
+    return column < block_.columns.size() && block_.columns[column].categorical;
+  }
+  static double Mean(const ColumnStatistics& column) {
+    return column.sum / static_cast<double>(column.num_known);
+  }
+
+  absl::Status Poll(size_t row) const {
+    return row % poll_rows_ == 0 ? context_.CheckCancelled() : absl::OkStatus();
+  }
+
+  absl::Status FirstPass() {
+    counts_.resize(statistics_.size());
+    for (size_t i = 0; i < counts_.size(); ++i) {
+      counts_[i].resize(IsCategorical(i) ? block_.columns[i].categories.size() : 0, 0);
+    }
+    BlockRows reader(block_, block_.num_columns());
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      MERCER_RETURN_IF_ERROR(Poll(r));
+      const double* values = reader.Row(rows_[r]);
+      for (size_t i = 0; i < statistics_.size(); ++i) {
+        MERCER_RETURN_IF_ERROR(AddValue(values[i], rows_[r], i));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddValue(double value, Index row, size_t i) {
+    ColumnStatistics& column = statistics_[i];
+    if (std::isfinite(value)) {
+      ++column.num_known;
+      column.sum += value;
+      column.min = std::min(column.min, value);
+      column.max = std::max(column.max, value);
+      if (!counts_[i].empty() && value >= 0 && value < static_cast<double>(counts_[i].size())) {
+        ++counts_[i][static_cast<size_t>(value)];
+      }
+      return absl::OkStatus();
+    }
+    const std::string name = ShownName(block_, static_cast<Index>(i));
+    if (std::isinf(value)) {
+      return CellError(row + 1, name, "the value is infinite");
+    }
+    return options_.imputation == Imputation::kRefuse
+               ? CellError(row + 1, name, "the value is missing", "preprocessing.imputation")
+               : absl::OkStatus();
+  }
+
+  // A missing value is imputed by the mean, so that it deviates by zero.
+  absl::Status DeviationPass() {
+    std::vector<double> means;
+    for (ColumnStatistics& column : statistics_) {
+      means.push_back(Mean(column));
+      column.largest_deviation = std::max(column.max - means.back(), means.back() - column.min);
+    }
+    BlockRows reader(block_, block_.num_columns());
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      MERCER_RETURN_IF_ERROR(Poll(r));
+      const double* values = reader.Row(rows_[r]);
+      for (size_t i = 0; i < statistics_.size(); ++i) {
+        ColumnStatistics& column = statistics_[i];
+        if (column.largest_deviation > 0 && !std::isnan(values[i])) {
+          const double scaled = (values[i] - means[i]) / column.largest_deviation;
+          column.scaled_squares += scaled * scaled;
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // x becomes (x - offset) factor. A column that is constant over the training rows, or whose width
+  // is so small that 1 / width overflows, becomes zero.
+  absl::Status FitNumber(size_t i, ColumnTransform& transform) const {
+    const ColumnStatistics& column = statistics_[i];
+    const double mean = Mean(column);
+    transform.fill = options_.imputation == Imputation::kMeanOrMostFrequent ? mean : 0;
+    double width = 1;
+    if (options_.scaling == Scaling::kStandardize) {
+      transform.offset = mean;
+      width = column.largest_deviation *
+              std::sqrt(column.scaled_squares / static_cast<double>(rows_.size()));
+    } else if (options_.scaling == Scaling::kMinMax) {
+      transform.offset = column.min;
+      width = column.max - column.min;
+    }
+    const bool scaled =
+        options_.scaling == Scaling::kStandardize || options_.scaling == Scaling::kMinMax;
+    const bool constant =
+        column.min == column.max || !(width >= std::numeric_limits<double>::min());
+    transform.factor = !scaled ? 1 : constant ? 0 : 1 / width;
+    if (scaled && constant) {
+      transform.offset = column.min;
+    }
+    if (!std::isfinite(transform.fill) || !std::isfinite(transform.offset) ||
+        !std::isfinite(width)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("block ", Quoted(block_.name), ", column ",
+                       Quoted(ShownName(block_, static_cast<Index>(i))), ": values between ",
+                       column.min, " and ", column.max, " are too large to be scaled"));
+    }
+    return absl::OkStatus();
+  }
+
+  // The categories that occur in training rows, in the order of the dictionary.
+  absl::Status FitCategories(size_t i, ColumnTransform& transform) const {
+    transform.categorical = true;
+    Index largest = 0;
+    for (size_t code = 0; code < counts_[i].size(); ++code) {
+      if (counts_[i][code] == 0) {
+        continue;
+      }
+      if (counts_[i][code] > largest) {
+        largest = counts_[i][code];
+        transform.fill = static_cast<double>(transform.categories.size());
+      }
+      transform.categories.push_back(block_.columns[i].categories[code]);
+    }
+    if (transform.categories.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "block ", Quoted(block_.name), ", column ",
+          Quoted(ShownName(block_, static_cast<Index>(i))), ": codes outside its categories"));
+    }
+    return absl::OkStatus();
+  }
+
+  const FeatureBlock& block_;
+  const std::vector<Index>& rows_;
+  const PreprocessingOptions& options_;
+  const RunContext& context_;
+  const size_t poll_rows_;
+  std::vector<ColumnStatistics> statistics_;
+  std::vector<std::vector<Index>> counts_;  // of each category, categorical columns only
+};
+
+absl::Status CheckBlockNames(const Dataset& dataset, const PreprocessingOptions& options) {
+  FieldViolations violations;
+  HashSet<std::string> seen;
+  for (size_t i = 0; i < options.blocks.size(); ++i) {
+    const std::string& name = options.blocks[i];
+    const bool known = dataset.FindBlock(name) != nullptr || dataset.FindSquare(name) != nullptr;
+    violations.Check(known, absl::StrCat("blocks[", i, "]"),
+                     absl::StrCat("the data set has no block ", Quoted(name)));
+    violations.Check(seen.insert(name).second, absl::StrCat("blocks[", i, "]"),
+                     absl::StrCat("names the block ", Quoted(name), " twice"));
+  }
+  return violations.ToStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Preprocessing> Preprocessing::Fit(const Dataset& dataset,
+                                                 const std::vector<Index>& training_rows,
+                                                 const PreprocessingOptions& options,
+                                                 const RunContext& context) {
+  MERCER_RETURN_IF_ERROR(CheckBlockNames(dataset, options));
+  if (training_rows.empty()) {
+    return absl::InvalidArgumentError("preprocessing needs at least one training row");
+  }
+  for (const Index row : training_rows) {
+    if (row < 0 || row >= dataset.rows) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("training row ", row, " is outside the data set's ", dataset.rows));
+    }
+  }
+  const auto in_use = [&](const std::string& name) {
+    return options.blocks.empty() ||
+           std::find(options.blocks.begin(), options.blocks.end(), name) != options.blocks.end();
+  };
+  Preprocessing result;
+  result.options_ = options;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (in_use(block.name)) {
+      MERCER_ASSIGN_OR_RETURN(BlockTransform transform,
+                              BlockFitter(block, training_rows, options, context).Fit());
+      result.blocks_.push_back(std::move(transform));
+    }
+  }
+  for (const SquareBlock& square : dataset.squares) {
+    if (in_use(square.name)) {
+      result.squares_.push_back(square.name);
+    }
+  }
+  if (result.blocks_.empty() && result.squares_.empty()) {
+    return absl::InvalidArgumentError("the data set has no features");
+  }
+  return result;
+}
+
+}  // namespace mercer

@@ -1,0 +1,153 @@
+#include "core/data/splits/split_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/data/table/reader_errors.h"
+
+namespace mercer {
+namespace {
+
+bool IsMissing(const RoleColumn& column, Index row) { return std::isnan(column.values(row)); }
+
+// The cell of `row` as the user wrote it, near enough; it must not be missing.
+std::string CellText(const RoleColumn& column, Index row) {
+  const double value = column.values(row);
+  return column.schema.categorical ? column.schema.categories[static_cast<size_t>(value)]
+                                   : absl::StrCat(value);
+}
+
+absl::Status MissingPart(const RoleColumn& column, Index row) {
+  return CellError(row + 1, column.schema.name, "the part of the row is missing");
+}
+
+// The fold that a cell names; none when it names no fold.
+std::optional<int64_t> FoldNumber(const RoleColumn& column, Index row) {
+  constexpr double kLargest = 1e9;
+  double value = column.values(row);
+  if (column.schema.categorical && !absl::SimpleAtod(CellText(column, row), &value)) {
+    return std::nullopt;
+  }
+  if (!(value >= 0 && value <= kLargest) || value != std::floor(value)) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(value);
+}
+
+absl::Status ColumnError(const RoleColumn& column, std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("column ", Quoted(column.schema.name), ": ", std::string(what)));
+}
+
+// Folds are numbered without gaps from 0 or from 1.
+absl::Status CheckFoldNumbers(const RoleColumn& column, const std::map<int64_t, int>& folds) {
+  if (folds.size() < 2) {
+    return ColumnError(column, "names one fold; at least two are needed");
+  }
+  int64_t expected = folds.begin()->first == 0 ? 0 : 1;
+  for (const auto& [number, position] : folds) {
+    if (number != expected) {
+      return ColumnError(column, absl::StrCat("fold ", expected, " has no rows, fold ",
+                                              folds.rbegin()->first, " has"));
+    }
+    ++expected;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Split> GivenHoldOut(const RoleColumn& column) {
+  Split split;
+  for (Index row = 0; row < column.values.size(); ++row) {
+    if (IsMissing(column, row)) {
+      return MissingPart(column, row);
+    }
+    const std::string text = CellText(column, row);
+    if (text != kTrainWord && text != kValidationWord) {
+      return CellError(
+          row + 1, column.schema.name,
+          absl::StrCat("a hold-out knows the parts 'train' and 'validation', not ", Quoted(text)));
+    }
+    (text == kTrainWord ? split.training : split.held_out).push_back(row);
+  }
+  if (split.training.empty() || split.held_out.empty()) {
+    return ColumnError(column, absl::StrCat("no row has the part ",
+                                            split.training.empty() ? "'train'" : "'validation'"));
+  }
+  return split;
+}
+
+absl::StatusOr<std::vector<Split>> GivenFolds(const RoleColumn& column, const RunContext& context) {
+  std::map<int64_t, int> folds;  // number -> position
+  std::vector<int64_t> number_of_row;
+  for (Index row = 0; row < column.values.size(); ++row) {
+    if (IsMissing(column, row)) {
+      return MissingPart(column, row);
+    }
+    const std::optional<int64_t> number = FoldNumber(column, row);
+    if (!number.has_value()) {
+      return CellError(row + 1, column.schema.name,
+                       absl::StrCat("folds are whole numbers from 0 or 1 on, not ",
+                                    Quoted(CellText(column, row))));
+    }
+    folds.try_emplace(*number, 0);
+    number_of_row.push_back(*number);
+  }
+  MERCER_RETURN_IF_ERROR(CheckFoldNumbers(column, folds));
+  int position = 0;
+  for (auto& fold : folds) {
+    fold.second = position++;
+  }
+  std::vector<int> fold_of_row(number_of_row.size());
+  std::transform(number_of_row.begin(), number_of_row.end(), fold_of_row.begin(),
+                 [&](int64_t number) { return folds[number]; });
+  return SplitsOfFolds(fold_of_row, position, context);
+}
+
+absl::StatusOr<std::vector<int>> GroupCodes(const RoleColumn& column) {
+  std::map<double, int> codes;
+  for (Index row = 0; row < column.values.size(); ++row) {
+    if (IsMissing(column, row)) {
+      return CellError(row + 1, column.schema.name, "the group of the row is missing");
+    }
+    codes.try_emplace(column.values(row), 0);
+  }
+  int next_code = 0;
+  for (auto& [value, code] : codes) {
+    code = next_code++;
+  }
+  std::vector<int> code_of_row;
+  code_of_row.reserve(static_cast<size_t>(column.values.size()));
+  for (const double value : column.values) {
+    code_of_row.push_back(codes[value]);
+  }
+  return code_of_row;
+}
+
+absl::Status CheckGroupsWhole(const RoleColumn& groups, const RoleColumn& parts) {
+  std::map<double, Index> first_row;  // of each group
+  for (Index row = 0; row < groups.values.size(); ++row) {
+    if (IsMissing(groups, row)) {
+      return CellError(row + 1, groups.schema.name, "the group of the row is missing");
+    }
+    const Index first = first_row.try_emplace(groups.values(row), row).first->second;
+    if (parts.values(row) != parts.values(first)) {
+      return CellError(
+          row + 1, parts.schema.name,
+          absl::StrCat("the group ", Quoted(CellText(groups, row)), " of column ",
+                       Quoted(groups.schema.name), " is in the part ", Quoted(CellText(parts, row)),
+                       " here and in ", Quoted(CellText(parts, first)), " in row ", first + 1));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer

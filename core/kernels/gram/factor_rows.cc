@@ -1,0 +1,238 @@
+#include "core/kernels/gram/factor_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <cblas.h>
+
+#include "core/base/status/status_macros.h"
+#include "core/linalg/blas_int.h"
+#include "core/linalg/row_operations.h"
+
+namespace mercer {
+namespace {
+
+constexpr Index kTaskRows = 512;                  // about 0.1 ms for 700 columns
+constexpr Index kSummedRows = 2048;               // per partial sum
+constexpr Index kGramRows = 2048;                 // gathered at a time
+constexpr Index kGramTile = 128;                  // a tile's update takes about 2 ms
+constexpr Index kTriangularValues = 200'000'000;  // products per task with a triangular root
+
+// Adds a(i) row(i) to `sum` for i in [begin, end).
+void AddRows(const FactorRows& factor, ConstVectorRef a, Index begin, Index end, Index stride,
+             double* sum) {
+  std::array<const float*, 4> rows = {};
+  std::array<double, 4> scales = {};
+  size_t count = 0;
+  const auto add = [&] {
+    for (; count < rows.size(); ++count) {
+      rows[count] = rows[0];
+      scales[count] = 0;
+    }
+    AddFourRows(rows.data(), scales.data(), stride, sum);
+    count = 0;
+  };
+  for (Index i = begin; i < end; ++i) {
+    if (a(i) == 0) {
+      continue;
+    }
+    rows[count] = factor.row(i);
+    scales[count] = a(i);
+    if (++count == rows.size()) {
+      add();
+    }
+  }
+  if (count > 0) {
+    add();
+  }
+}
+
+}  // namespace
+
+// Passes over the rows are cut into tasks of kTaskRows. Sums over rows are formed in blocks of
+// kSummedRows and added in the order of the blocks, so that bits do not depend on threads. Rows
+// become doubles before they are multiplied.
+FactorRows::FactorRows(Index rows, Index cols)
+    : rows_(rows), cols_(cols), stride_(PaddedStride(cols)), values_(rows * stride_) {}
+
+void FactorRows::SetRow(Index i, ConstVectorRef values) {
+  auto row = values_.segment(i * stride_, stride_);
+  row.head(cols_) = values.cast<float>();
+  row.tail(stride_ - cols_).setZero();
+}
+
+size_t FactorRows::Bytes(Index rows, Index cols) {
+  return static_cast<size_t>(rows) * static_cast<size_t>(PaddedStride(cols)) * sizeof(float);
+}
+
+Vector FactorRows::Padded(ConstVectorRef x) const {
+  Vector padded = Vector::Zero(stride_);
+  padded.head(cols_) = x;
+  return padded;
+}
+
+absl::Status FactorRows::Multiply(ConstVectorRef x, VectorRef out, RunContext& context) const {
+  const Vector padded = Padded(x);
+  context.parallel().ForBlocks(rows_, kTaskRows, [&](Index begin, Index end) {
+    for (Index i = begin; i < end && !context.cancelled(); ++i) {
+      out(i) = mercer::DotRow(row(i), padded.data(), stride_);
+    }
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyRows(absl::Span<const Index> rows, ConstVectorRef x, VectorRef out,
+                                      RunContext& context) const {
+  const Vector padded = Padded(x);
+  const auto count = static_cast<Index>(rows.size());
+  context.parallel().ForBlocks(count, kTaskRows, [&](Index begin, Index end) {
+    for (Index j = begin; j < end && !context.cancelled(); ++j) {
+      out(j) = mercer::DotRow(row(rows[static_cast<size_t>(j)]), padded.data(), stride_);
+    }
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyTransposed(ConstVectorRef a, VectorRef out,
+                                            RunContext& context) const {
+  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
+  Matrix sums = Matrix::Zero(stride_, blocks);
+  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
+    if (!context.cancelled()) {
+      AddRows(*this, a, begin, end, stride_, sums.col(begin / kSummedRows).data());
+    }
+  });
+  out.setZero();
+  for (Index b = 0; b < blocks; ++b) {
+    out += sums.col(b).head(cols_);
+  }
+  return context.CheckCancelled();
+}
+
+double FactorRows::DotRow(Index i, const double* x) const {
+  return mercer::DotRow(row(i), x, stride_);
+}
+
+void FactorRows::AddRow(Index i, double a, double* out) const {
+  AddScaledRow(row(i), a, stride_, out);
+}
+
+Matrix FactorRows::Widened(Index begin, Index end) const {
+  Matrix widened(stride_, end - begin);
+  for (Index i = begin; i < end; ++i) {
+    ScaleRow(row(i), 1.0, stride_, widened.col(i - begin).data());
+  }
+  return widened;
+}
+
+absl::Status FactorRows::MultiplyMatrix(ConstMatrixRef x, MatrixRef out,
+                                        RunContext& context) const {
+  if (x.cols() == 1) {
+    return Multiply(x.col(0), out.col(0), context);
+  }
+  if (cols_ == 0 || x.cols() == 0) {
+    out.setZero();
+    return context.CheckCancelled();
+  }
+  context.parallel().ForBlocks(rows_, kTaskRows, [&](Index begin, Index end) {
+    if (context.cancelled()) {
+      return;
+    }
+    const Matrix widened = Widened(begin, end);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, BlasInt(end - begin), BlasInt(x.cols()),
+                BlasInt(cols_), 1.0, widened.data(), BlasInt(stride_), x.data(),
+                BlasInt(x.outerStride()), 0.0, out.data() + begin, BlasInt(out.outerStride()));
+  });
+  return context.CheckCancelled();
+}
+
+absl::Status FactorRows::MultiplyTransposedMatrix(ConstMatrixRef a, MatrixRef out,
+                                                  RunContext& context) const {
+  if (a.cols() == 1) {
+    return MultiplyTransposed(a.col(0), out.col(0), context);
+  }
+  out.setZero();
+  if (cols_ == 0 || a.cols() == 0) {
+    return context.CheckCancelled();
+  }
+  const Index blocks = (rows_ + kSummedRows - 1) / kSummedRows;
+  std::vector<Matrix> sums(static_cast<size_t>(blocks));
+  context.parallel().ForBlocks(rows_, kSummedRows, [&](Index begin, Index end) {
+    Matrix& sum = sums[static_cast<size_t>(begin / kSummedRows)];
+    sum = Matrix::Zero(cols_, a.cols());
+    for (Index first = begin; first < end && !context.cancelled(); first += kTaskRows) {
+      const Index last = std::min(end, first + kTaskRows);
+      const Matrix widened = Widened(first, last);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, BlasInt(cols_), BlasInt(a.cols()),
+                  BlasInt(last - first), 1.0, widened.data(), BlasInt(stride_), a.data() + first,
+                  BlasInt(a.outerStride()), 1.0, sum.data(), BlasInt(cols_));
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  for (const Matrix& sum : sums) {
+    out += sum;
+  }
+  return absl::OkStatus();
+}
+
+// The explicit features X = rows root, for solvers that visit single rows again and again.
+absl::StatusOr<FactorRows> FactorRows::TimesTriangular(ConstMatrixRef root,
+                                                       RunContext& context) const {
+  FactorRows product(rows_, root.cols());
+  const Matrix upper = root.transpose();
+  const Index block = std::clamp<Index>(kTriangularValues / std::max<Index>(1, cols_ * cols_),
+                                        kTaskRows / 32, kTaskRows / 2);
+  context.parallel().ForBlocks(rows_, block, [&](Index begin, Index end) {
+    if (context.cancelled()) {
+      return;
+    }
+    const Matrix widened = Widened(begin, end);
+    const Matrix transformed = upper.triangularView<Eigen::Upper>() * widened.topRows(cols_);
+    for (Index i = begin; i < end; ++i) {
+      product.SetRow(i, transformed.col(i - begin));
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return product;
+}
+
+// Rows are gathered as doubles, times the roots of their weights, so that the Gram matrix is a
+// product of the gathered matrix with itself; its lower tiles are independent of each other.
+absl::Status FactorRows::AddGram(absl::Span<const Index> rows, ConstVectorRef weights, double scale,
+                                 MatrixRef out, RunContext& context) const {
+  const auto count = static_cast<Index>(rows.size());
+  const Index tiles = (cols_ + kGramTile - 1) / kGramTile;
+  Matrix gathered(stride_, std::min(count, kGramRows));
+  for (Index first = 0; first < count; first += kGramRows) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const Index width = std::min(kGramRows, count - first);
+    context.parallel().ForBlocks(width, kTaskRows / 4, [&](Index begin, Index end) {
+      for (Index j = begin; j < end; ++j) {
+        ScaleRow(row(rows[static_cast<size_t>(first + j)]), std::sqrt(weights(first + j)), stride_,
+                 gathered.col(j).data());
+      }
+    });
+    // The lower tiles (i, j), j <= i, numbered row by row.
+    context.parallel().ForBlocks(tiles * (tiles + 1) / 2, 1, [&](Index tile, Index) {
+      if (context.cancelled()) {
+        return;
+      }
+      Index i = 0;
+      while ((i + 1) * (i + 2) / 2 <= tile) {
+        ++i;
+      }
+      const Index j = tile - i * (i + 1) / 2;
+      const Index height = std::min(kGramTile, cols_ - i * kGramTile);
+      const Index breadth = std::min(kGramTile, cols_ - j * kGramTile);
+      cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, BlasInt(height), BlasInt(breadth),
+                  BlasInt(width), scale, gathered.data() + i * kGramTile, BlasInt(stride_),
+                  gathered.data() + j * kGramTile, BlasInt(stride_), 1.0,
+                  out.data() + j * kGramTile * out.outerStride() + i * kGramTile,
+                  BlasInt(out.outerStride()));
+    });
+  }
+  return context.CheckCancelled();
+}
+
+}  // namespace mercer

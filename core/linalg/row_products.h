@@ -1,0 +1,42 @@
+// Products of tall matrices that are sums over their rows, and passes over blocks of rows. Pieces
+// are short and run in parallel, those of few columns too; pieces and the order of the sums depend
+// on sizes only. Many columns against many columns: matrix_products.h.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+
+namespace mercer {
+
+// How many rows a block has where there are few operations for each entry of a row.
+inline constexpr Index kPassRows = 2048;
+
+// Calls body(begin, count) for blocks of `block` of the rows [0, rows), concurrently. Errors:
+// kCancelled, when some were left out.
+absl::Status ForRowBlocks(Index rows, Index block, RunContext& context,
+                          const std::function<void(Index begin, Index count)>& body);
+
+// The product a b in one call of the library: for the rows of a block.
+Matrix ProductOfBlock(const ConstMatrixRef& a, const ConstMatrixRef& b);
+
+// The product a'b, a sum over rows. Errors: kCancelled.
+absl::StatusOr<Matrix> ProductOverRows(const ConstMatrixRef& a, const ConstMatrixRef& b,
+                                       RunContext& context);
+
+// The lower triangle of sum_k weights(rows[k])^2 a(rows[k], :)' a(rows[k], :); the strict upper one
+// is arbitrary. Errors: kCancelled.
+absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, const std::vector<Index>& rows,
+                                    const Vector& weights, RunContext& context);
+// The same of all rows with weights of 1: a'a.
+absl::StatusOr<Matrix> GramOverRows(const ConstMatrixRef& a, RunContext& context);
+
+// Upper bound on what GramOverRows takes, its result included.
+size_t GramOverRowsBytes(Index columns);
+
+}  // namespace mercer

@@ -1,0 +1,389 @@
+#include "core/solvers/group/admm_master.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr int kIterationsPerStep = 10;
+constexpr double kOverRelaxation = 1.6;
+constexpr double kImbalance = 5;             // of the residuals: penalties are adapted beyond it
+constexpr int64_t kLastAdaptation = 320;     // iterations
+constexpr double kLeastScorePenalty = 0.01;  // times the Lipschitz constant, as the next
+constexpr double kMostScorePenalty = 10;
+constexpr double kLeastWeightPenalty = 1e-4;  // weights that a small lambda leaves large need it
+constexpr double kMostWeightPenalty = 1e3;
+constexpr double kSmallerGap = 0.9;
+constexpr int64_t kMaxAdmmStalls = 500;
+
+bool IsAdaptationTime(int64_t iterations) {
+  return iterations >= kIterationsPerStep && iterations <= kLastAdaptation &&
+         iterations % kIterationsPerStep == 0 &&
+         ((iterations / kIterationsPerStep) & (iterations / kIterationsPerStep - 1)) == 0;
+}
+
+// The factor by which a penalty parameter is multiplied: the root of the ratio of its relative
+// primal and dual residuals, within bounds, or 1 where they are about as large as each other. A
+// larger parameter makes primal residuals smaller and dual ones larger.
+double Adaptation(double primal, double primal_size, double dual, double dual_size) {
+  if (!(primal_size > 0 && dual_size > 0 && dual > 0)) {
+    return 1;
+  }
+  const double ratio = (primal / primal_size) / (dual / dual_size);
+  return ratio > kImbalance || ratio < 1 / kImbalance
+             ? std::clamp(std::sqrt(ratio), 1 / kImbalance, kImbalance)
+             : 1.0;
+}
+
+double SumOfSquares(const MasterPoint& weights) {
+  return weights.specific.squaredNorm() + weights.shared.squaredNorm();
+}
+
+// kOverRelaxation a + (1 - kOverRelaxation) b.
+template <typename Values>
+Values Relaxed(const Values& a, const Values& b) {
+  return kOverRelaxation * a + (1 - kOverRelaxation) * b;
+}
+
+}  // namespace
+
+// The part of one iteration that goes over the rows: from the solution of the systems to the scores
+// s, by the proximal operator of the loss, to their multipliers mu += xi (relaxed scores - s), and
+// to the products of the columns with xi s - mu, which the next systems need.
+class AdmmMaster::ScorePass {
+ public:
+  ScorePass(const MasterProblem& problem, const std::vector<Index>& tasks, State& state)
+      : problem_(problem), tasks_(tasks), state_(state) {}
+
+  absl::Status Run(const MasterPoint& solution, Matrix& products, Vector& sums,
+                   Residuals& residuals, RunContext& context) {
+    const FeatureColumns& columns = *problem_.task(tasks_.front()).columns;
+    const auto width = static_cast<Index>(tasks_.size());
+    const Index blocks =
+        (columns.rows() + FeatureColumns::kPassRows - 1) / FeatureColumns::kPassRows;
+    block_residuals_.assign(static_cast<size_t>(blocks), {});
+    block_sums_ = Matrix::Zero(width, blocks);
+    Matrix positive(columns.cols(), width);
+    Matrix negative(columns.cols(), width);
+    const Matrix weights = solution.Weights()(Eigen::all, tasks_);
+    MERCER_RETURN_IF_ERROR(columns.ScoreAndReduce(
+        weights,
+        [&](Index begin, const Matrix& scores, Matrix& out) {
+          for (Index k = 0; k < width; ++k) {
+            UpdateBlock(k, begin, scores.col(k), solution, out.col(k));
+          }
+        },
+        positive, negative, context));
+    for (Index k = 0; k < width; ++k) {
+      const Index t = tasks_[static_cast<size_t>(k)];
+      products.col(t) = positive.col(k) + negative.col(k);
+      for (Index block = 0; block < blocks; ++block) {
+        sums(t) += block_sums_(k, block);
+      }
+    }
+    for (const Residuals& block : block_residuals_) {
+      residuals.scores += block.scores;
+      residuals.scores_moved += block.scores_moved;
+      residuals.scores_size += block.scores_size;
+      residuals.multipliers_size += block.multipliers_size;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  void UpdateBlock(Index k, Index begin, const ConstVectorRef& scores, const MasterPoint& solution,
+                   VectorRef out) {
+    const Index t = tasks_[static_cast<size_t>(k)];
+    const MasterTask& task = problem_.task(t);
+    Vector& split = state_.scores[static_cast<size_t>(t)];
+    Vector& multipliers = state_.multipliers[static_cast<size_t>(t)];
+    const double xi = state_.penalties.scores;
+    const auto block = begin / FeatureColumns::kPassRows;
+    Residuals& residuals = block_residuals_[static_cast<size_t>(block)];
+    for (Index i = 0; i < scores.size(); ++i) {
+      const Index row = begin + i;
+      const double score = scores(i) + solution.bias(t);
+      const double relaxed = kOverRelaxation * score + (1 - kOverRelaxation) * split(row);
+      const double next = problem_.loss->Prox(task.targets(row), task.costs(row),
+                                              relaxed + multipliers(row) / xi, 1 / xi);
+      residuals.scores += (score - next) * (score - next);
+      residuals.scores_moved += (next - split(row)) * (next - split(row));
+      residuals.scores_size += (task.targets(row) - score) * (task.targets(row) - score);
+      multipliers(row) += xi * (relaxed - next);
+      residuals.multipliers_size += multipliers(row) * multipliers(row);
+      split(row) = next;
+      out(i) = xi * next - multipliers(row);
+      block_sums_(k, block) += out(i);
+    }
+  }
+
+  const MasterProblem& problem_;
+  const std::vector<Index>& tasks_;
+  State& state_;
+  std::vector<Residuals> block_residuals_;
+  Matrix block_sums_;
+};
+
+absl::Status AdmmMaster::CheckProblem(const MasterProblem& problem) const {
+  if (problem.loss->is_piecewise_linear() && !problem.loss->is_margin_loss()) {
+    return absl::InvalidArgumentError("the epsilon-insensitive loss is not supported");
+  }
+  return absl::OkStatus();
+}
+
+double AdmmMaster::LipschitzConstant() const {
+  double largest_cost = 0;
+  for (const MasterTask& task : problem().tasks) {
+    largest_cost = std::max(largest_cost, task.costs.maxCoeff());
+  }
+  const Loss& loss = *problem().loss;
+  const double constant = loss.is_piecewise_linear() ? 1.0 : loss.largest_curvature();
+  return constant * (largest_cost > 0 ? largest_cost : 1.0);
+}
+
+absl::Status AdmmMaster::Prepare(Index known, const MasterPoint& point,
+                                 const MasterEvaluation& evaluation, RunContext& context) {
+  CountPass();
+  // Multipliers of new weights that balance the slopes: minus the products of the new columns with
+  // the scores' multipliers.
+  const Index appended = known > 0 ? problem().num_columns() - known : 0;
+  Matrix fresh(appended, problem().num_tasks());
+  for (Index t = 0; t < problem().num_tasks() && appended > 0; ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    fresh.col(t).noalias() =
+        -problem().task(t).columns->Columns(known, problem().num_columns()).transpose() *
+        state_.multipliers[static_cast<size_t>(t)];
+  }
+  MERCER_RETURN_IF_ERROR(systems_.Extend(problem(), known, context));
+  best_gap_ = kInfinity;
+  stalls_ = 0;
+  if (known > 0) {
+    // The new weights are 0; all others stay.
+    const Index d = problem().num_columns();
+    MasterPoint& multipliers = state_.weight_multipliers;
+    state_.weights.specific.conservativeResize(d, Eigen::NoChange);
+    state_.weights.specific.bottomRows(d - known).setZero();
+    state_.weights.shared.conservativeResize(d);
+    state_.weights.shared.tail(d - known).setZero();
+    multipliers.specific.conservativeResize(d, Eigen::NoChange);
+    multipliers.shared.conservativeResize(d);
+    multipliers.specific.bottomRows(appended) = fresh;
+    multipliers.shared.tail(appended) = fresh.rowwise().sum();
+    return absl::OkStatus();
+  }
+  state_.scores = evaluation.scores;
+  state_.multipliers = evaluation.slopes;
+  state_.weights = point;
+  state_.weight_multipliers.specific = -(evaluation.positive + evaluation.negative);
+  state_.weight_multipliers.shared = state_.weight_multipliers.specific.rowwise().sum();
+  state_.weight_multipliers.bias.resize(0);
+  state_.iterations = 0;
+  state_.penalties.scores = 0.5 * LipschitzConstant();
+  state_.penalties.weights = systems_.MeanSquare();
+  return absl::OkStatus();
+}
+
+void AdmmMaster::UpdateWeights(const MasterPoint& solution, State& state,
+                               Residuals& residuals) const {
+  const double eta = state.penalties.weights;
+  MasterPoint& split = state.weights;
+  MasterPoint& multipliers = state.weight_multipliers;
+  const MasterPoint before = split;
+  const Matrix relaxed = Relaxed(solution.specific, split.specific);
+  const Vector relaxed_shared = Relaxed(solution.shared, split.shared);
+  if (problem().has_specific()) {
+    split.specific = relaxed + multipliers.specific / eta;
+  }
+  if (problem().has_shared()) {
+    split.shared = relaxed_shared + multipliers.shared / eta;
+  }
+  for (Index g = 0; g < problem().num_groups(); ++g) {
+    const Index first = problem().first_column(g);
+    const Index size = problem().group_size(g);
+    const double weight = problem().group_weights(g) / eta;
+    if (problem().has_specific()) {
+      problem().specific.norm.Prox(weight * problem().specific.lambda,
+                                   split.specific.middleRows(first, size));
+    }
+    if (problem().has_shared()) {
+      problem().shared.norm.Prox(weight * problem().shared.lambda,
+                                 split.shared.segment(first, size));
+    }
+  }
+  if (problem().has_specific()) {
+    multipliers.specific += eta * (relaxed - split.specific);
+  }
+  if (problem().has_shared()) {
+    multipliers.shared += eta * (relaxed_shared - split.shared);
+  }
+  split.bias = solution.bias;
+  const auto distance = [](const MasterPoint& a, const MasterPoint& b) {
+    return (a.specific - b.specific).squaredNorm() + (a.shared - b.shared).squaredNorm();
+  };
+  residuals.weights = distance(solution, split);
+  residuals.weights_moved = distance(split, before);
+  residuals.weights_size = std::max(SumOfSquares(solution), SumOfSquares(split));
+  residuals.weight_multipliers_size =
+      (problem().has_specific() ? multipliers.specific.squaredNorm() : 0) +
+      (problem().has_shared() ? multipliers.shared.squaredNorm() : 0);
+}
+
+absl::Status AdmmMaster::RunIterations(State& state, Residuals& residuals, RunContext& context) {
+  const Index tasks = problem().num_tasks();
+  const std::vector<std::vector<Index>> by_columns = problem().TasksByColumns();
+  MERCER_RETURN_IF_ERROR(systems_.Factor(problem(), state.penalties, context));
+  // The products for the first system, by the penalties that are in force now.
+  MasterEvaluation first;
+  first.slopes.resize(static_cast<size_t>(tasks));
+  first.positive.resize(problem().num_columns(), tasks);
+  first.negative.resize(problem().num_columns(), tasks);
+  first.positive_sum.resize(tasks);
+  first.negative_sum.resize(tasks);
+  for (size_t t = 0; t < first.slopes.size(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    first.slopes[t] = state.penalties.scores * state.scores[t] - state.multipliers[t];
+  }
+  CountPass();
+  MERCER_RETURN_IF_ERROR(EvaluateSlopes(problem(), first, context));
+  Matrix products = first.positive + first.negative;
+  Vector sums = first.positive_sum + first.negative_sum;
+  const double eta = state.penalties.weights;
+  for (int iteration = 0; iteration < kIterationsPerStep; ++iteration) {
+    const MasterPoint pull = {eta * state.weights.specific - state.weight_multipliers.specific,
+                              eta * state.weights.shared - state.weight_multipliers.shared,
+                              {}};
+    MERCER_ASSIGN_OR_RETURN(const MasterPoint solution,
+                            systems_.Solve(problem(), products, sums, pull, context));
+    residuals = {};
+    sums.setZero();
+    CountPass();
+    for (const std::vector<Index>& group : by_columns) {
+      ScorePass pass(problem(), group, state);
+      MERCER_RETURN_IF_ERROR(pass.Run(solution, products, sums, residuals, context));
+    }
+    UpdateWeights(solution, state, residuals);
+    ++state.iterations;
+  }
+  return absl::OkStatus();
+}
+
+void AdmmMaster::AdaptPenalties(const Residuals& residuals, State& state) const {
+  if (!IsAdaptationTime(state.iterations)) {
+    return;
+  }
+  AdmmPenalties& penalties = state.penalties;
+  const double lipschitz = LipschitzConstant();
+  const double unit = systems_.MeanSquare();
+  const double scores =
+      penalties.scores * Adaptation(std::sqrt(residuals.scores), std::sqrt(residuals.scores_size),
+                                    penalties.scores * std::sqrt(residuals.scores_moved),
+                                    std::sqrt(residuals.multipliers_size));
+  const double weights = penalties.weights *
+                         Adaptation(std::sqrt(residuals.weights), std::sqrt(residuals.weights_size),
+                                    penalties.weights * std::sqrt(residuals.weights_moved),
+                                    std::sqrt(residuals.weight_multipliers_size));
+  penalties.scores =
+      std::clamp(scores, kLeastScorePenalty * lipschitz, kMostScorePenalty * lipschitz);
+  penalties.weights =
+      std::clamp(weights, kLeastWeightPenalty * lipschitz * unit, kMostWeightPenalty * unit);
+}
+
+absl::Status AdmmMaster::Iterate(RunContext& context) {
+  State state = state_;
+  Residuals residuals;
+  MERCER_RETURN_IF_ERROR(RunIterations(state, residuals, context));
+  MasterPoint next = state.weights;
+  MasterEvaluation evaluated;
+  CountPass();
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem(), next, evaluated, context));
+  MERCER_RETURN_IF_ERROR(OptimizeBias(next, evaluated, context));
+  AdaptPenalties(residuals, state);
+  std::swap(state_, state);
+  absl::Status status = Evaluate(next, evaluated, context);
+  if (status.ok()) {
+    status = MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context);
+  }
+  if (!status.ok()) {
+    std::swap(state_, state);
+    return status;
+  }
+  stalls_ = certificate().Gap() < kSmallerGap * best_gap_ ? 0 : stalls_ + 1;
+  best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
+  if (stalls_ > kMaxAdmmStalls && stop() == MasterStop::kRunning) {
+    EndForPrecision();
+  }
+  return absl::OkStatus();
+}
+
+// The hinge loss has many slopes at its kink. The multipliers of the scores are slopes too, and
+// near the solution those with which the conditions of optimality hold.
+absl::Status AdmmMaster::ChooseSlopes(MasterEvaluation& evaluation, RunContext& context) {
+  if (!problem().loss->is_piecewise_linear() ||
+      state_.multipliers.size() != evaluation.slopes.size()) {
+    return absl::OkStatus();
+  }
+  for (size_t t = 0; t < evaluation.slopes.size(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const MasterTask& task = problem().tasks[t];
+    for (Index i = 0; i < task.targets.size(); ++i) {
+      // Rounding may carry a multiplier out of the conjugate's domain; its negative is a dual
+      // variable.
+      const Interval box = problem().loss->DualBox(task.targets(i), task.costs(i));
+      evaluation.slopes[t](i) = std::clamp(state_.multipliers[t](i), -box.high, -box.low);
+    }
+  }
+  CountPass();
+  return EvaluateSlopes(problem(), evaluation, context);
+}
+
+void AdmmMaster::SaveExtra(ByteWriter& writer) const {
+  for (size_t t = 0; t < state_.scores.size(); ++t) {
+    writer.WriteVector(state_.scores[t]);
+    writer.WriteVector(state_.multipliers[t]);
+  }
+  writer.WriteMatrix(state_.weights.specific);
+  writer.WriteVector(state_.weights.shared);
+  writer.WriteVector(state_.weights.bias);
+  writer.WriteMatrix(state_.weight_multipliers.specific);
+  writer.WriteVector(state_.weight_multipliers.shared);
+  writer.WriteDouble(state_.penalties.scores);
+  writer.WriteDouble(state_.penalties.weights);
+  writer.WriteInt64(state_.iterations);
+  writer.WriteDouble(best_gap_);
+  writer.WriteInt64(stalls_);
+  systems_.Save(writer);
+}
+
+bool AdmmMaster::LoadExtra(ByteReader& reader) {
+  const Index d = problem().num_columns();
+  const Index tasks = problem().num_tasks();
+  state_ = {};
+  for (const MasterTask& task : problem().tasks) {
+    state_.scores.push_back(reader.ReadVector());
+    state_.multipliers.push_back(reader.ReadVector());
+    if (state_.scores.back().size() != task.targets.size() ||
+        state_.multipliers.back().size() != task.targets.size()) {
+      return false;
+    }
+  }
+  state_.weights = {reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
+  state_.weight_multipliers = {reader.ReadMatrix(), reader.ReadVector(), {}};
+  state_.penalties = {reader.ReadDouble(), reader.ReadDouble()};
+  state_.iterations = reader.ReadInt64();
+  best_gap_ = reader.ReadDouble();
+  stalls_ = reader.ReadInt64();
+  for (const MasterPoint* weights : {&state_.weights, &state_.weight_multipliers}) {
+    if (weights->specific.rows() != d || weights->specific.cols() != tasks ||
+        weights->shared.size() != d) {
+      return false;
+    }
+  }
+  return state_.weights.bias.size() == tasks && state_.penalties.scores > 0 &&
+         state_.penalties.weights > 0 && systems_.Load(problem(), reader);
+}
+
+}  // namespace mercer

@@ -1,0 +1,314 @@
+#include "core/solvers/group/feature_master.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/solvers/group/admm_master.h"
+#include "core/solvers/group/fista_master.h"
+#include "core/solvers/group/newton_master.h"
+
+namespace mercer {
+namespace {
+
+absl::Status CheckTask(const MasterProblem& problem, Index t) {
+  const MasterTask& task = problem.task(t);
+  if (task.columns == nullptr || task.targets.size() != task.columns->rows() ||
+      task.costs.size() != task.columns->rows() || task.columns->rows() == 0 ||
+      task.columns->cols() != problem.num_columns()) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", t, ": sizes do not agree"));
+  }
+  if (!task.targets.allFinite() || !task.costs.allFinite() || (task.costs.array() < 0).any()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task ", t, ": targets and costs must be finite, costs >= 0"));
+  }
+  if (problem.loss->is_margin_loss() && (task.targets.array().abs() != 1).any()) {
+    return absl::InvalidArgumentError(absl::StrCat("task ", t, ": targets must be -1 or +1"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGroups(const MasterProblem& problem) {
+  const std::vector<Index>& begin = problem.group_begin;
+  if (begin.empty() || begin.front() != 0 ||
+      std::adjacent_find(begin.begin(), begin.end(), std::greater_equal<>()) != begin.end()) {
+    return absl::InvalidArgumentError("groups must begin at 0 and hold at least one column each");
+  }
+  if (problem.group_weights.size() != problem.num_groups() || !problem.group_weights.allFinite() ||
+      (problem.group_weights.array() <= 0).any()) {
+    return absl::InvalidArgumentError("every group needs a weight > 0");
+  }
+  return absl::OkStatus();
+}
+
+// Gives the point rows of zeros for columns that are new.
+void Widen(Index columns, MasterPoint& point) {
+  const Index known = point.shared.size();
+  point.specific.conservativeResize(columns, Eigen::NoChange);
+  point.specific.bottomRows(columns - known).setZero();
+  point.shared.conservativeResize(columns);
+  point.shared.tail(columns - known).setZero();
+}
+
+absl::Status DamagedState() {
+  return absl::InvalidArgumentError("the state does not fit the problem");
+}
+
+}  // namespace
+
+absl::Status MasterProblem::Check() const {
+  if (loss == nullptr || tasks.empty()) {
+    return absl::InvalidArgumentError("a loss and at least one task are needed");
+  }
+  MERCER_RETURN_IF_ERROR(CheckGroups(*this));
+  for (Index t = 0; t < num_tasks(); ++t) {
+    MERCER_RETURN_IF_ERROR(CheckTask(*this, t));
+  }
+  if (!(specific.lambda > 0) || !(shared.lambda > 0) || (!has_specific() && !has_shared())) {
+    return absl::InvalidArgumentError("both lambdas must be > 0, and one of them finite");
+  }
+  return absl::OkStatus();
+}
+
+MasterPoint MasterPoint::Zero(Index columns, Index tasks) {
+  return {Matrix::Zero(columns, tasks), Vector::Zero(columns), Vector::Zero(tasks)};
+}
+
+// The best bias of each task for its scores without a bias.
+absl::Status MasterSolver::OptimizeBias(MasterPoint& point, const MasterEvaluation& evaluation,
+                                        const RunContext& context) const {
+  for (Index t = 0; problem_.bias && t < problem_.num_tasks(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const MasterTask& task = problem_.task(t);
+    const Vector scores = evaluation.scores[static_cast<size_t>(t)].array() - point.bias(t);
+    MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
+                            problem_.loss->ExactBias(task.targets, task.costs, scores, context));
+    point.bias(t) = bias.chosen;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MasterSolver::Evaluate(const MasterPoint& point, MasterEvaluation& evaluation,
+                                    RunContext& context) {
+  CountPass();
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation, context));
+  return ChooseSlopes(evaluation, context);
+}
+
+// The weights of the point with the best biases, which take a pass for the scores and one for
+// slopes and products.
+absl::Status MasterSolver::Start(MasterProblem problem, MasterPoint point, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(problem.Check());
+  MERCER_RETURN_IF_ERROR(CheckProblem(problem));
+  if (point.specific.rows() != problem.num_columns() ||
+      point.specific.cols() != problem.num_tasks() ||
+      point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
+      !point.specific.allFinite() || !point.shared.allFinite()) {
+    return absl::InvalidArgumentError("the first point does not fit the problem");
+  }
+  problem_ = std::move(problem);
+  iterations_ = 0;
+  passes_ = 0;
+  decrease_ = kInfinity;
+  stop_ = MasterStop::kRunning;
+  if (!problem_.has_specific()) {
+    point.specific.setZero();
+  }
+  if (!problem_.has_shared()) {
+    point.shared.setZero();
+  }
+  point.bias.setZero();
+  MasterEvaluation evaluation;
+  MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
+  MERCER_RETURN_IF_ERROR(OptimizeBias(point, evaluation, context));
+  if (!point.bias.allFinite()) {
+    return absl::InvalidArgumentError(
+        "all samples of a task are of one class, whose best bias is infinite");
+  }
+  MERCER_RETURN_IF_ERROR(Evaluate(point, evaluation, context));
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
+  MERCER_RETURN_IF_ERROR(Prepare(0, point, evaluation, context));
+  point_ = std::move(point);
+  evaluation_ = std::move(evaluation);
+  Judge();
+  return absl::OkStatus();
+}
+
+// Weights of the new columns are 0, so that scores and slopes stay; only the products of the new
+// columns are formed. When anything fails, groups and weights are put back as they were.
+absl::Status MasterSolver::Extend(std::vector<Index> group_begin, Vector group_weights,
+                                  RunContext& context) {
+  const Index known = problem_.num_columns();
+  const std::vector<Index> old_begin = std::exchange(problem_.group_begin, std::move(group_begin));
+  Vector old_weights = std::exchange(problem_.group_weights, std::move(group_weights));
+  const auto restore = [&](const absl::Status& status) {
+    problem_.group_begin = old_begin;
+    problem_.group_weights = old_weights;
+    return status;
+  };
+  if (absl::Status status = problem_.Check(); !status.ok()) {
+    return restore(status);
+  }
+  if (problem_.group_begin.size() < old_begin.size() ||
+      !std::equal(old_begin.begin(), old_begin.end(), problem_.group_begin.begin())) {
+    return restore(absl::InvalidArgumentError("the first groups must be those that there were"));
+  }
+  MasterPoint point = point_;
+  Widen(problem_.num_columns(), point);
+  MasterEvaluation evaluation = evaluation_;
+  CountPass();
+  absl::Status status = ExtendEvaluation(problem_, point, known, evaluation, context);
+  if (status.ok()) {
+    status = ChooseSlopes(evaluation, context);
+  }
+  MasterCertificate certificate;
+  if (status.ok()) {
+    auto certified = CertifyMaster(problem_, evaluation, 0, context);
+    status = certified.status();
+    certificate = certified.value_or(certificate);
+  }
+  if (status.ok()) {
+    status = Prepare(known, point, evaluation, context);
+  }
+  if (!status.ok()) {
+    return restore(status);
+  }
+  point_ = std::move(point);
+  evaluation_ = std::move(evaluation);
+  certificate_ = certificate;
+  decrease_ = kInfinity;
+  stop_ = MasterStop::kRunning;
+  Judge();
+  return absl::OkStatus();
+}
+
+absl::Status MasterSolver::Step(RunContext& context) {
+  if (stop_ != MasterStop::kRunning) {
+    return absl::OkStatus();
+  }
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return Iterate(context);
+}
+
+absl::Status MasterSolver::Run(RunContext& context) {
+  while (stop_ == MasterStop::kRunning) {
+    MERCER_RETURN_IF_ERROR(Step(context));
+  }
+  return absl::OkStatus();
+}
+
+void MasterSolver::SetAccuracy(const MasterAccuracy& accuracy) {
+  accuracy_ = accuracy;
+  if (stop_ == MasterStop::kGap || stop_ == MasterStop::kDecrease) {
+    stop_ = MasterStop::kRunning;
+  }
+  Judge();
+}
+
+// The best lower bound is kept: it is one of the same problem.
+absl::Status MasterSolver::MoveTo(MasterPoint point, MasterEvaluation evaluation, Progress progress,
+                                  const RunContext& context) {
+  const double best = certificate_.dual;
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation, 0, context));
+  certificate_.dual = std::max(best, certificate_.dual);
+  const double before = evaluation_.objective();
+  point_ = std::move(point);
+  evaluation_ = std::move(evaluation);
+  const double after = evaluation_.objective();
+  decrease_ = progress == Progress::kFalls ? (before - after) / std::max(std::abs(after), 1e-300)
+                                           : kInfinity;
+  ++iterations_;
+  Judge();
+  return absl::OkStatus();
+}
+
+void MasterSolver::Judge() {
+  if (stop_ == MasterStop::kPrecision || point_.bias.size() == 0) {
+    return;
+  }
+  if (certificate_.RelativeGap() <= accuracy_.relative_gap) {
+    stop_ = MasterStop::kGap;
+  } else if (accuracy_.relative_decrease > 0 && decrease_ <= accuracy_.relative_decrease) {
+    stop_ = MasterStop::kDecrease;
+  }
+}
+
+std::string MasterSolver::SaveState() const {
+  ByteWriter writer;
+  writer.WriteString(name());
+  writer.WriteMatrix(point_.specific);
+  writer.WriteVector(point_.shared);
+  writer.WriteVector(point_.bias);
+  writer.WriteDouble(certificate_.dual);
+  writer.WriteUint8(static_cast<uint8_t>(stop_));
+  writer.WriteDouble(decrease_);
+  writer.WriteInt64(iterations_);
+  writer.WriteInt64(passes_);
+  SaveExtra(writer);
+  return std::move(writer).Take();
+}
+
+absl::Status MasterSolver::RestoreState(MasterProblem problem, std::string_view state,
+                                        RunContext& context) {
+  MERCER_RETURN_IF_ERROR(problem.Check());
+  MERCER_RETURN_IF_ERROR(CheckProblem(problem));
+  ByteReader reader(state);
+  if (reader.ReadString() != name()) {
+    return DamagedState();
+  }
+  MasterPoint point{reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
+  const double dual = reader.ReadDouble();
+  const uint8_t stop = reader.ReadUint8();
+  const double decrease = reader.ReadDouble();
+  const int64_t iterations = reader.ReadInt64();
+  const int64_t passes = reader.ReadInt64();
+  if (!reader.ok() || point.specific.rows() != problem.num_columns() ||
+      point.specific.cols() != problem.num_tasks() ||
+      point.shared.size() != problem.num_columns() || point.bias.size() != problem.num_tasks() ||
+      stop > static_cast<uint8_t>(MasterStop::kPrecision)) {
+    return DamagedState();
+  }
+  problem_ = std::move(problem);
+  if (!LoadExtra(reader) || !reader.AtEnd()) {
+    return DamagedState();
+  }
+  MERCER_RETURN_IF_ERROR(EvaluateMaster(problem_, point, evaluation_, context));
+  MERCER_RETURN_IF_ERROR(ChooseSlopes(evaluation_, context));
+  point_ = std::move(point);
+  MERCER_ASSIGN_OR_RETURN(certificate_, CertifyMaster(problem_, evaluation_, 0, context));
+  certificate_.dual = std::max(dual, certificate_.dual);
+  stop_ = static_cast<MasterStop>(stop);
+  decrease_ = decrease;
+  iterations_ = iterations;
+  passes_ = passes;
+  return absl::OkStatus();
+}
+
+std::string_view MasterMethodName(MasterMethod method) {
+  switch (method) {
+    case MasterMethod::kNewton:
+      return "newton";
+    case MasterMethod::kAdmm:
+      return "admm";
+    case MasterMethod::kFista:
+      return "fista";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<MasterSolver> MakeMasterSolver(MasterMethod method) {
+  switch (method) {
+    case MasterMethod::kNewton:
+      return std::make_unique<NewtonMaster>();
+    case MasterMethod::kAdmm:
+      return std::make_unique<AdmmMaster>();
+    case MasterMethod::kFista:
+      return std::make_unique<FistaMaster>();
+  }
+  return nullptr;
+}
+
+}  // namespace mercer

@@ -1,0 +1,175 @@
+#include "core/solvers/group/fista_master.h"
+
+#include <cmath>
+#include <utility>
+
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr double kLipschitzSlack = 1e-12;  // of the risk: rounding in the test for the constant
+constexpr double kMostLipschitz = 1e300;
+constexpr double kGapGain = 0.9;
+constexpr int64_t kMaxStalledIterations = 20000;
+
+Vector RootRows(const MasterProblem& problem) {
+  Vector roots(problem.num_tasks());
+  for (Index t = 0; t < problem.num_tasks(); ++t) {
+    roots(t) = std::sqrt(static_cast<double>(problem.task(t).targets.size()));
+  }
+  return roots;
+}
+
+// from + factor (to - from).
+MasterPoint Extrapolate(const MasterPoint& from, const MasterPoint& to, double factor) {
+  return {from.specific + factor * (to.specific - from.specific),
+          from.shared + factor * (to.shared - from.shared),
+          from.bias + factor * (to.bias - from.bias)};
+}
+
+MasterPoint PointDifference(const MasterPoint& a, const MasterPoint& b) {
+  return {a.specific - b.specific, a.shared - b.shared, a.bias - b.bias};
+}
+
+// The inner product in the variables (W, w, beta), beta(t) = sqrt(n_t) b(t).
+double ScaledProduct(const MasterPoint& a, const MasterPoint& b, const Vector& roots) {
+  return (a.specific.array() * b.specific.array()).sum() + a.shared.dot(b.shared) +
+         (a.bias.array() * b.bias.array() * roots.array().square()).sum();
+}
+
+// The derivative of the risk at `at` along `change`.
+double RiskSlope(const MasterEvaluation& at, const MasterPoint& change) {
+  const Matrix gradient = at.positive + at.negative;
+  return (gradient.array() * change.Weights().array()).sum() +
+         (at.positive_sum + at.negative_sum).dot(change.bias);
+}
+
+}  // namespace
+
+absl::Status FistaMaster::CheckProblem(const MasterProblem& problem) const {
+  if (problem.loss->is_piecewise_linear()) {
+    return absl::InvalidArgumentError(
+        "FISTA needs a loss with a slope: square, squared hinge or logistic");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FistaMaster::Prepare(Index known, const MasterPoint& /*point*/,
+                                  const MasterEvaluation& /*evaluation*/, RunContext& /*context*/) {
+  if (known == 0) {
+    lipschitz_ = 1;
+  }
+  previous_ = {};  // no momentum
+  momentum_ = 1;
+  best_gap_ = kInfinity;
+  stalls_ = 0;
+  return absl::OkStatus();
+}
+
+// The proximal operator of the penalties over the constant at from - gradient / constant, group by
+// group. In beta(t) = sqrt(n_t) b(t) the gradient of the biases is slopes / sqrt(n_t), so that b(t)
+// moves by slopes / n_t over the constant.
+MasterPoint FistaMaster::ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const {
+  const Matrix gradient = at.positive + at.negative;
+  const double step = 1 / lipschitz_;
+  MasterPoint next = from;
+  if (problem().has_specific()) {
+    next.specific -= step * gradient;
+  }
+  if (problem().has_shared()) {
+    next.shared -= step * gradient.rowwise().sum();
+  }
+  for (Index g = 0; g < problem().num_groups(); ++g) {
+    const Index first = problem().first_column(g);
+    const Index size = problem().group_size(g);
+    const double weight = step * problem().group_weights(g);
+    if (problem().has_specific()) {
+      problem().specific.norm.Prox(weight * problem().specific.lambda,
+                                   next.specific.middleRows(first, size));
+    }
+    if (problem().has_shared()) {
+      problem().shared.norm.Prox(weight * problem().shared.lambda,
+                                 next.shared.segment(first, size));
+    }
+  }
+  if (problem().bias) {
+    const Vector slopes = at.positive_sum + at.negative_sum;
+    next.bias -= step * (slopes.array() / RootRows(problem()).array().square()).matrix();
+  }
+  return next;
+}
+
+// Restarts the momentum when it leads uphill: when the last step points back against the way from
+// the point before (O'Donoghue and Candes, the gradient scheme).
+void FistaMaster::RestartIfUphill(const MasterPoint& from, MasterPoint before) {
+  const Vector roots = RootRows(problem());
+  if (ScaledProduct(PointDifference(from, point()), PointDifference(point(), before), roots) > 0) {
+    momentum_ = 1;
+    previous_ = {};
+  } else {
+    previous_ = std::move(before);
+  }
+}
+
+// With t' = (1 + sqrt(1 + 4 t^2)) / 2 the step starts from point + (t - 1) / t' (point - previous).
+absl::Status FistaMaster::Iterate(RunContext& context) {
+  const double next_momentum = 0.5 * (1 + std::sqrt(1 + 4 * momentum_ * momentum_));
+  const double factor = (momentum_ - 1) / next_momentum;
+  const bool moves = previous_.bias.size() > 0 && factor > 0;
+  const MasterPoint from = moves ? Extrapolate(previous_, point(), 1 + factor) : point();
+  MasterEvaluation at = evaluation();
+  if (moves) {
+    MERCER_RETURN_IF_ERROR(Evaluate(from, at, context));
+  }
+  MasterPoint next;
+  MasterEvaluation evaluated;
+  // Backtracking: the constant is doubled until the quadratic bound with it holds at the new point.
+  for (;; lipschitz_ *= 2) {
+    next = ProximalStep(from, at);
+    MERCER_RETURN_IF_ERROR(Evaluate(next, evaluated, context));
+    const MasterPoint change = PointDifference(next, from);
+    const double bound = at.risk + RiskSlope(at, change) +
+                         0.5 * lipschitz_ * ScaledProduct(change, change, RootRows(problem()));
+    if (evaluated.risk <= bound + kLipschitzSlack * std::abs(at.risk) ||
+        lipschitz_ > kMostLipschitz) {
+      break;
+    }
+  }
+  MasterPoint before = point();
+  MERCER_RETURN_IF_ERROR(
+      MoveTo(std::move(next), std::move(evaluated), Progress::kMayRise, context));
+  momentum_ = next_momentum;
+  RestartIfUphill(from, std::move(before));
+  stalls_ = certificate().Gap() < kGapGain * best_gap_ ? 0 : stalls_ + 1;
+  best_gap_ = stalls_ == 0 ? certificate().Gap() : best_gap_;
+  if (stalls_ > kMaxStalledIterations && stop() == MasterStop::kRunning) {
+    EndForPrecision();
+  }
+  return absl::OkStatus();
+}
+
+void FistaMaster::SaveExtra(ByteWriter& writer) const {
+  writer.WriteMatrix(previous_.specific);
+  writer.WriteVector(previous_.shared);
+  writer.WriteVector(previous_.bias);
+  writer.WriteDouble(momentum_);
+  writer.WriteDouble(lipschitz_);
+  writer.WriteDouble(best_gap_);
+  writer.WriteInt64(stalls_);
+}
+
+bool FistaMaster::LoadExtra(ByteReader& reader) {
+  previous_ = {reader.ReadMatrix(), reader.ReadVector(), reader.ReadVector()};
+  momentum_ = reader.ReadDouble();
+  lipschitz_ = reader.ReadDouble();
+  best_gap_ = reader.ReadDouble();
+  stalls_ = reader.ReadInt64();
+  const bool empty = previous_.bias.size() == 0 && previous_.shared.size() == 0;
+  return reader.ok() && (empty || (previous_.specific.rows() == problem().num_columns() &&
+                                   previous_.specific.cols() == problem().num_tasks() &&
+                                   previous_.shared.size() == problem().num_columns() &&
+                                   previous_.bias.size() == problem().num_tasks()));
+}
+
+}  // namespace mercer

@@ -1,0 +1,40 @@
+// Accelerated proximal gradient method (FISTA) for a restricted master, with backtracking and
+// restarts of the momentum. The baseline: no second derivatives, a few products with the columns
+// per iteration, and many iterations on correlated columns.
+//
+// Source       docs/mathematics/infinite_features.md, section 8; Beck and Teboulle: A fast
+//              iterative shrinkage-thresholding algorithm for linear inverse problems. SIAM J.
+//              Imaging Sci. 2 (2009) 183-202; restarts: O'Donoghue and Candes: Adaptive restart for
+//              accelerated gradient schemes. Found. Comput. Math. 15 (2015) 715-732.
+// Notation     The variables are W, w and beta, b(t) = beta(t) / sqrt(n_t): with a bias column of
+//              unit norm the Lipschitz constant is about d, with a column of ones n.
+// Cost         Two passes per iteration, one more for every doubling of the Lipschitz constant.
+#pragma once
+
+#include "core/solvers/group/feature_master.h"
+
+namespace mercer {
+
+class FistaMaster final : public MasterSolver {
+ protected:
+  absl::Status Iterate(RunContext& context) override;
+  absl::Status Prepare(Index known, const MasterPoint& point, const MasterEvaluation& evaluation,
+                       RunContext& context) override;
+  absl::Status CheckProblem(const MasterProblem& problem) const override;
+  void SaveExtra(ByteWriter& writer) const override;
+  bool LoadExtra(ByteReader& reader) override;
+  std::string_view name() const override { return "fista"; }
+
+ private:
+  // The proximal gradient step of length 1 / lipschitz_ from `from`, whose evaluation is `at`.
+  MasterPoint ProximalStep(const MasterPoint& from, const MasterEvaluation& at) const;
+  void RestartIfUphill(const MasterPoint& from, MasterPoint before);
+
+  MasterPoint previous_;  // the point before the current one
+  double momentum_ = 1;
+  double lipschitz_ = 1;
+  double best_gap_ = kInfinity;
+  int64_t stalls_ = 0;  // iterations since the gap became markedly smaller
+};
+
+}  // namespace mercer

@@ -1,0 +1,44 @@
+// Bounds of the optimum of lp-norm multiple kernel learning at one point:
+// docs/mathematics/lp_mkl.md, section 6.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/objectives/loss.h"
+
+namespace mercer {
+
+// A point and what the kernels say about it. `dual` is feasible.
+struct PointView {
+  const Loss& loss;
+  const Vector& targets;
+  const Vector& costs;
+  double p;
+  const Vector& weights;
+  const Vector& dual;
+  const Vector& energies;     // dual'K_k dual of every kernel, also of those with weight 0
+  const Vector& scores;       // sum_k weights(k) K_k dual
+  double function_scale = 1;  // another multiple of the function to try
+};
+
+struct PointBounds {
+  double primal = kInfinity;
+  double dual = -kInfinity;
+  double dual_scale = 1;  // the multiple of the dual that attains the lower bound
+  // The multiple of the function that attains the upper bound: 1 or PointView::function_scale.
+  double function_scale = 1;
+  double bias = 0;  // for that function
+  // 1/2 (|energies|_q - weights'energies) >= 0: the part of the gap that is due to the weights.
+  double weight_gap = 0;
+
+  double RelativeGap() const;
+};
+
+// Upper bound, of the better of two multiples of the function: 1/2 (sum_k |w_k|^r)^(2/r) + risk at
+// the best bias, |w_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray
+// through `dual`. Errors: kCancelled.
+absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext& context);
+
+}  // namespace mercer

@@ -1,0 +1,47 @@
+// The linear system of one Newton step for losses with a curvature (curved_svm.h), for kernels
+// whose entries are asked for and for kernels of explicit features.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/kernels/gram/kernel_operator.h"
+
+namespace mercer {
+
+struct CurvedStep {
+  std::vector<Index> rows;  // J: the samples whose loss is curved, ascending
+  Vector curvature;         // D > 0 of each of them
+  Vector gradient;          // g, of all samples
+  Vector products;          // K g
+  double sum = 0;           // that the multipliers are to have
+};
+
+struct CurvedDirection {
+  Vector multipliers;  // lam, of the rows J
+  double bias = 0;     // db
+};
+
+// Not thread-safe. The kernel must outlive it.
+class CurvedSystem {
+ public:
+  virtual ~CurvedSystem() = default;
+
+  // products = K coefficients. Errors: kCancelled.
+  virtual absl::Status Multiply(const Vector& coefficients, Vector& products,
+                                RunContext& context) const = 0;
+  // (1 / D + K_JJ) lam = (K g)_J + db 1,  1'lam = sum.  A system that is singular in floating point
+  // gets a larger diagonal; when even that does not help lam = 0 and db = 0. Errors: kCancelled.
+  virtual absl::Status Solve(const CurvedStep& step, CurvedDirection& direction,
+                             RunContext& context) const = 0;
+  // About how many floating point operations Solve takes for so many rows.
+  virtual double Cost(Index rows) const = 0;
+};
+
+std::unique_ptr<CurvedSystem> MakeCurvedSystem(const KernelOperator& kernel);
+
+}  // namespace mercer

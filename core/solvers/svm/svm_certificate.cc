@@ -1,0 +1,166 @@
+#include "core/solvers/svm/svm_certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/base/process/polled_sort.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+// From `at` on the slope of the primal along the ray is larger by `jump`.
+struct RayJump {
+  double at;
+  double jump;
+};
+
+// Adds the slope at scale 0+ of c l(y, s g), g = f + b, as a function of s, to `slope`, and its
+// later jumps to `jumps`. The slope is a step function. That of the hinge loss is -c |g| up to the
+// kink at s = 1 / (y g), and 0 behind it; where y g < 0 there is no kink, and it is c |g|. That of
+// the epsilon-insensitive loss is -c |g|, 0 and c |g| before, between and behind its two kinks.
+void AddRay(const Loss& loss, double target, double cost, double g, double& slope,
+            std::vector<RayJump>& jumps) {
+  const auto add_jump = [&](double at, double jump) {
+    if (at > 0) {
+      jumps.push_back({at, jump});
+    } else {
+      slope += jump;
+    }
+  };
+  if (g == 0 || cost == 0) {
+    return;
+  }
+  const double steep = cost * std::abs(g);
+  if (loss.is_margin_loss()) {
+    const double margin = target * g;
+    if (margin > 0) {
+      slope -= steep;
+      add_jump(1.0 / margin, steep);
+    } else {
+      slope += steep;
+    }
+    return;
+  }
+  slope -= steep;
+  add_jump((target - loss.epsilon()) / g, steep);
+  add_jump((target + loss.epsilon()) / g, steep);
+}
+
+// argmin_{s >= 0} 1/2 s^2 quadratic + sum_i c(i) l(y(i), s values(i)): the slope of this function,
+// s quadratic + (a step function of s), never falls; the minimum is where it crosses zero, at a
+// jump or between two.
+absl::StatusOr<double> BestPrimalScale(const Loss& loss, ConstVectorRef targets,
+                                       ConstVectorRef costs, ConstVectorRef values,
+                                       double quadratic, const RunContext& context) {
+  double slope = 0;
+  std::vector<RayJump> jumps;
+  jumps.reserve(static_cast<size_t>(targets.size()));
+  for (Index i = 0; i < targets.size(); ++i) {
+    AddRay(loss, targets(i), costs(i), values(i), slope, jumps);
+  }
+  const auto less = [](const RayJump& a, const RayJump& b) { return a.at < b.at; };
+  MERCER_RETURN_IF_ERROR(SortPolled(jumps, less, context));
+  double last = 0;
+  for (const RayJump& jump : jumps) {
+    if (slope + quadratic * jump.at >= 0) {
+      break;
+    }
+    slope += jump.jump;
+    last = jump.at;
+  }
+  return quadratic > 0 ? std::max(last, -slope / quadratic) : last;
+}
+
+// The largest s with s dual in the boxes, at least 1.
+double BoxScale(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                ConstVectorRef dual) {
+  double scale = kInfinity;
+  for (Index i = 0; i < dual.size(); ++i) {
+    const Interval box = loss.DualBox(targets(i), costs(i));
+    if (dual(i) != 0) {
+      scale = std::min(scale, (dual(i) > 0 ? box.high : box.low) / dual(i));
+    }
+  }
+  return std::max(scale, 1.0);
+}
+
+// Takes the best feasible multiple of the dual: along the ray the dual objective is the parabola
+// s linear - s^2 quadratic / 2.
+void ScaleDual(double linear, double box_scale, SvmCertificate& certificate) {
+  const double quadratic = certificate.quadratic_form;
+  const double scale =
+      linear <= 0 ? 0.0 : (quadratic > 0 ? std::min(linear / quadratic, box_scale) : box_scale);
+  const double value = scale * linear - 0.5 * scale * scale * quadratic;
+  if (std::isfinite(scale) && value > certificate.dual) {
+    certificate.dual = value;
+    certificate.dual_scale = scale;
+  }
+}
+
+// Takes the best multiple of the function and its bias.
+absl::Status ScalePrimal(const Loss& loss, ConstVectorRef targets, ConstVectorRef costs,
+                         ConstVectorRef scores, const RunContext& context,
+                         SvmCertificate& certificate) {
+  const double quadratic = certificate.quadratic_form;
+  const Vector values = scores.array() + certificate.bias.chosen;
+  MERCER_ASSIGN_OR_RETURN(const double scale,
+                          BestPrimalScale(loss, targets, costs, values, quadratic, context));
+  const Vector scaled = scale * values;
+  const double value =
+      0.5 * scale * scale * quadratic + loss.TotalValue(targets, costs, scaled, 0.0);
+  if (value < certificate.primal) {
+    certificate.primal = value;
+    certificate.primal_scale = scale;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+double SvmCertificate::RelativeGap() const {
+  return (primal - dual) / std::max({std::abs(primal), std::abs(dual), 1e-300});
+}
+
+double SvmCertificate::UnscaledRelativeGap() const {
+  return (unscaled_primal - dual) / std::max({std::abs(unscaled_primal), std::abs(dual), 1e-300});
+}
+
+absl::StatusOr<SvmCertificate> CertifySvm(const Loss& loss, ConstVectorRef targets,
+                                          ConstVectorRef costs, ConstVectorRef dual,
+                                          ConstVectorRef scores, bool with_bias,
+                                          const RunContext& context) {
+  const Index n = targets.size();
+  if (costs.size() != n || dual.size() != n || scores.size() != n) {
+    return absl::InvalidArgumentError("targets, costs, dual and scores differ in size");
+  }
+  if (!dual.allFinite() || !scores.allFinite()) {
+    return absl::InvalidArgumentError("the dual or its kernel products are not finite");
+  }
+  SvmCertificate certificate;
+  certificate.quadratic_form = dual.dot(scores);
+  if (certificate.quadratic_form < 0 &&
+      certificate.quadratic_form > -1e-10 * dual.norm() * scores.norm()) {
+    certificate.quadratic_form = 0;
+  }
+  const double linear = loss.DualValue(targets, costs, dual);
+  if (!std::isfinite(linear)) {
+    return absl::InvalidArgumentError("the dual is outside its box");
+  }
+  if (with_bias) {
+    MERCER_ASSIGN_OR_RETURN(certificate.bias, loss.ExactBias(targets, costs, scores, context));
+  }
+  certificate.unscaled_dual = linear - 0.5 * certificate.quadratic_form;
+  certificate.unscaled_primal = 0.5 * certificate.quadratic_form +
+                                loss.TotalValue(targets, costs, scores, certificate.bias.chosen);
+  certificate.primal = certificate.unscaled_primal;
+  certificate.dual = certificate.unscaled_dual;
+  if (loss.is_piecewise_linear() && certificate.quadratic_form >= 0) {
+    ScaleDual(linear, BoxScale(loss, targets, costs, dual), certificate);
+    MERCER_RETURN_IF_ERROR(ScalePrimal(loss, targets, costs, scores, context, certificate));
+  }
+  return certificate;
+}
+
+}  // namespace mercer

@@ -1,0 +1,90 @@
+// What a learner is given: numeric inputs, targets, costs, kernels. Made by the recipe (recipe.h)
+// from a data set.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/numeric/types.h"
+#include "core/data/preprocess/prepared_data.h"
+#include "core/kernels/spec/kernel_spec.h"
+#include "core/training/contract/work.h"
+
+namespace mercer {
+
+enum class TargetKind : uint8_t { kClassification = 0, kRegression = 1 };
+
+// One task: rows of one table of inputs with their targets.
+struct TaskData {
+  std::string name;
+  std::shared_ptr<const PreparedData> inputs;
+  // The rows of `inputs` in this task, ascending: the numbers that a model's basis refers to.
+  std::vector<Index> rows;
+  Matrix targets;  // rows x outputs; classification: -1 or +1
+  Vector costs;    // one per row, >= 0: sample weight times class weight; the learner multiplies by
+                   // its C
+};
+
+// What the targets of a regression were before they were standardised: y = means(task) + deviation
+// target (target_unit.h).
+struct TargetUnit {
+  Vector means;          // one per task; empty, and all else as it is: the targets are the user's
+  double deviation = 1;  // > 0
+
+  bool IsIdentity() const { return means.size() == 0; }
+};
+
+// Single-task learners look at tasks[0] alone. Several tasks (LearnerEntry::several_tasks) share
+// one table of inputs, no row in two of them, and one output.
+struct TrainingProblem {
+  TargetKind kind = TargetKind::kClassification;
+  std::vector<TaskData> tasks;
+  std::vector<KernelSpec> kernels;
+  TargetUnit unit;  // of a regression; learners need not know it
+  uint64_t seed = 0;
+  // The accuracy that will be asked for, from which a learner sets its inner tolerances. Stopping
+  // is RunTraining's business.
+  double relative_gap = 1e-3;
+
+  // The rows of all tasks together.
+  Index num_rows() const {
+    Index rows = 0;
+    for (const TaskData& task : tasks) {
+      rows += static_cast<Index>(task.rows.size());
+    }
+    return rows;
+  }
+  Index num_outputs() const {
+    Index outputs = 0;
+    for (const TaskData& task : tasks) {
+      outputs += task.targets.cols();
+    }
+    return outputs;
+  }
+};
+
+// Sizes known before any row is read: what estimates of memory and time depend on.
+struct ProblemShape {
+  Index rows = 0;     // training rows of the largest sub-problem
+  Index columns = 0;  // feature columns after preprocessing
+  // Those of the columns that the run surely keeps in its scratch space: of a table that it may
+  // have to keep there, those beyond what a table in memory has at the most.
+  Index columns_in_files = 0;
+  Index kernels = 0;
+  Index sources = 0;             // distinct column sets of the kernels whose distances are kept
+  Index recomputed_sources = 0;  // and those so narrow that every pass computes them anew
+  Index source_columns = 0;      // columns of all sets together, after preprocessing
+  Index outputs = 1;             // sub-problems: classes, pairs, tasks
+  Index tasks = 1;               // that share the rows out among them
+  // The columns of all sets of columns together, by the distance of a pair that they are for.
+  WorkCount pair_columns;
+  Index lone_kernels = 0;      // that share their distance with no other
+  double relative_gap = 1e-3;  // asked for
+
+  // For how many outputs a row has targets: several tasks share the rows out among them.
+  Index outputs_of_row() const { return tasks < outputs ? outputs / tasks : 1; }
+};
+
+}  // namespace mercer

@@ -1,0 +1,74 @@
+// The part of a model's function that is a sum of features of a family: pairs of cosine and sine,
+// filters, columns.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/numeric/types.h"
+#include "core/base/process/run_context.h"
+#include "core/data/preprocess/prepared_data.h"
+#include "core/features/feature_family.h"
+#include "core/features/feature_family_spec.h"
+#include "core/features/feature_rows.h"
+
+namespace mercer {
+
+// The term adds f_o(x) = sum_c coefficients(c, o) phi_c(x) to output o, phi being the columns of
+// the groups, which read all feature blocks side by side.
+struct FeatureTerm {
+  FeatureFamilySpec family;
+  Index num_inputs = 0;  // columns of all feature blocks
+  std::vector<FeatureParameters> groups;
+  std::vector<int> outputs;  // that the term contributes to, ascending
+  Matrix coefficients;       // columns of the groups x outputs of the term; scales folded in
+};
+
+// Checks shapes, that parameters are within their ranges, that numbers are finite and outputs below
+// `num_outputs`. Errors: kDataLoss.
+absl::Status CheckFeatureTerm(const FeatureTerm& term, Index num_outputs);
+
+void WriteFeatureTerm(const FeatureTerm& term, ByteWriter& writer);
+// Reads a term; only the encoding is checked.
+FeatureTerm ReadFeatureTerm(ByteReader& reader);
+
+// Names of the groups for people, no two alike: "feature 3: fourier(bandwidth=2)", "feature 1:
+// column 'width'". `inputs` is a table with the columns of the training rows; of their values
+// nothing is read.
+std::vector<std::string> FeatureGroupNames(const FeatureTerm& term, const PreparedData& inputs);
+
+// Evaluates a term. Immutable, safe for concurrent use; what it says of a row depends on that row
+// alone, bit for bit.
+class FeatureTermValues {
+ public:
+  // Errors: those of CheckFeatureTerm.
+  static absl::StatusOr<FeatureTermValues> Make(const FeatureTerm& term, Index num_outputs);
+
+  size_t MemoryBytes() const;
+  Index num_groups() const { return map_->num_columns() / columns_per_group_; }
+
+  // Adds the term's values at `rows` to values(:, o). Errors: kInvalidArgument when the rows have
+  // another number of columns, or a value cannot be computed (the row is named); kCancelled.
+  absl::Status Add(const PreparedData& rows, MatrixRef values, RunContext& context) const;
+  // The same group by group: adds the values of group g to shares[g](:, o).
+  absl::Status AddByGroup(const PreparedData& rows, const std::vector<Matrix*>& shares,
+                          RunContext& context) const;
+
+ private:
+  FeatureTermValues(const FeatureTerm& term, const FeatureFamily& family);
+
+  // The rows as one table. Errors: kInvalidArgument when they have another number of columns.
+  absl::StatusOr<FeatureRows> Inputs(const PreparedData& rows) const;
+
+  std::unique_ptr<const FeatureMap> map_;
+  Index columns_per_group_;
+  std::vector<int> outputs_;
+  Matrix coefficients_;
+};
+
+}  // namespace mercer

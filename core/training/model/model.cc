@@ -1,0 +1,189 @@
+#include "core/training/model/model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/training/model/basis.h"
+
+namespace mercer {
+namespace {
+
+using SparseMatrix = Eigen::SparseMatrix<double>;
+
+// Bases with equal block lists become one basis over the union of their training rows; landmarks
+// stay apart.
+class BasisUnion {
+ public:
+  // Returns the position of the united basis in which the rows of `basis` will be.
+  int Add(const Basis& basis) {
+    if (basis.training_rows.empty()) {
+      groups_.push_back({{}, basis.data, {}});
+      return static_cast<int>(groups_.size()) - 1;
+    }
+    const std::vector<std::string> names = BlockNames(*basis.data);
+    size_t g = 0;
+    while (g < groups_.size() && (groups_[g].rows.empty() || groups_[g].names != names)) {
+      ++g;
+    }
+    if (g == groups_.size()) {
+      groups_.push_back({names, nullptr, {}});
+    }
+    groups_[g].rows.insert(basis.training_rows.begin(), basis.training_rows.end());
+    return static_cast<int>(g);
+  }
+
+  std::vector<Basis> Build(const PreparedData& inputs) const {
+    std::vector<Basis> bases;
+    for (const Group& group : groups_) {
+      const std::vector<Index> rows(group.rows.begin(), group.rows.end());
+      bases.push_back(rows.empty() ? Basis{group.landmarks, {}}
+                                   : Basis{SelectBasis(inputs, rows, group.names), rows});
+    }
+    return bases;
+  }
+
+ private:
+  struct Group {
+    std::vector<std::string> names;
+    std::shared_ptr<const PreparedData> landmarks;
+    std::set<Index> rows;  // of the training rows
+  };
+
+  std::vector<Group> groups_;
+};
+
+// The coefficients of `from` moved to the rows of `to`.
+SparseMatrix MoveRows(const SparseMatrix& coefficients, const Basis& from, const Basis& to) {
+  if (from.training_rows.empty()) {
+    return coefficients;
+  }
+  std::vector<Index> position;
+  for (const Index number : from.training_rows) {
+    const auto found = std::lower_bound(to.training_rows.begin(), to.training_rows.end(), number);
+    position.push_back(found - to.training_rows.begin());
+  }
+  std::vector<Eigen::Triplet<double>> entries;
+  for (Index column = 0; column < coefficients.cols(); ++column) {
+    for (SparseMatrix::InnerIterator entry(coefficients, column); entry; ++entry) {
+      entries.emplace_back(static_cast<int>(position[static_cast<size_t>(entry.row())]),
+                           static_cast<int>(column), entry.value());
+    }
+  }
+  SparseMatrix moved(to.data->rows, coefficients.cols());
+  moved.setFromTriplets(entries.begin(), entries.end());
+  return moved;
+}
+
+// Adds the outputs of `term` to `target`, which has the same basis and the same kernels.
+void AppendOutputs(const KernelTerm& term, KernelTerm& target) {
+  const Index before = target.weights.cols();
+  target.outputs.insert(target.outputs.end(), term.outputs.begin(), term.outputs.end());
+  target.weights.conservativeResize(Eigen::NoChange, before + term.weights.cols());
+  target.weights.rightCols(term.weights.cols()) = term.weights;
+  SparseMatrix joined(target.coefficients.rows(), before + term.coefficients.cols());
+  joined.reserve(target.coefficients.nonZeros() + term.coefficients.nonZeros());
+  for (Index column = 0; column < joined.cols(); ++column) {
+    joined.startVec(column);
+    const bool old = column < before;
+    const SparseMatrix& source = old ? target.coefficients : term.coefficients;
+    for (SparseMatrix::InnerIterator entry(source, old ? column : column - before); entry;
+         ++entry) {
+      joined.insertBack(entry.row(), column) = entry.value();
+    }
+  }
+  joined.finalize();
+  target.coefficients = std::move(joined);
+}
+
+}  // namespace
+
+ModelFunction MergeOutputs(const std::vector<ModelFunction>& parts, const PreparedData& inputs) {
+  BasisUnion bases;
+  std::vector<std::vector<int>> united(parts.size());
+  Index num_outputs = 0;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (const Basis& basis : parts[p].bases) {
+      united[p].push_back(bases.Add(basis));
+    }
+    num_outputs += parts[p].num_outputs();
+  }
+  ModelFunction merged;
+  merged.bases = bases.Build(inputs);
+  merged.bias.resize(num_outputs);
+  Index offset = 0;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    merged.bias.segment(offset, parts[p].num_outputs()) = parts[p].bias;
+    for (const KernelTerm& part_term : parts[p].kernel_terms) {
+      KernelTerm term = part_term;
+      term.basis = united[p][static_cast<size_t>(part_term.basis)];
+      for (int& output : term.outputs) {
+        output += static_cast<int>(offset);
+      }
+      const Basis& to = merged.bases[static_cast<size_t>(term.basis)];
+      term.coefficients = MoveRows(part_term.coefficients,
+                                   parts[p].bases[static_cast<size_t>(part_term.basis)], to);
+      auto same = std::find_if(
+          merged.kernel_terms.begin(), merged.kernel_terms.end(), [&](const KernelTerm& other) {
+            return other.basis == term.basis && other.outputs.back() < term.outputs.front() &&
+                   other.kernels == term.kernels;
+          });
+      if (same == merged.kernel_terms.end()) {
+        merged.kernel_terms.push_back(std::move(term));
+      } else {
+        AppendOutputs(term, *same);
+      }
+    }
+    for (FeatureTerm term : parts[p].feature_terms) {
+      for (int& output : term.outputs) {
+        output += static_cast<int>(offset);
+      }
+      merged.feature_terms.push_back(std::move(term));
+    }
+    offset += parts[p].num_outputs();
+  }
+  return merged;
+}
+
+ModelFunction MakeKernelFunction(const PreparedData& inputs, const std::vector<Index>& rows,
+                                 const std::vector<KernelSpec>& kernels, ConstVectorRef weights,
+                                 ConstVectorRef coefficients, double bias) {
+  ModelFunction function;
+  function.bias = Vector::Constant(1, bias);
+  KernelTerm term;
+  std::vector<double> kept_weights;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (weights(static_cast<Index>(k)) != 0) {
+      term.kernels.push_back(kernels[k]);
+      kept_weights.push_back(weights(static_cast<Index>(k)));
+    }
+  }
+  std::vector<Index> kept_rows;
+  std::vector<double> kept_coefficients;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (coefficients(static_cast<Index>(i)) != 0) {
+      kept_rows.push_back(rows[i]);
+      kept_coefficients.push_back(coefficients(static_cast<Index>(i)));
+    }
+  }
+  if (kept_rows.empty() || kept_weights.empty()) {
+    return function;
+  }
+  // The blocks are those that all kernels read, also those of weight 0, so that sub-problems of one
+  // run, which may select different kernels, share a basis.
+  function.bases.push_back(
+      {SelectBasis(inputs, kept_rows, BlocksOfKernels(inputs, kernels)), kept_rows});
+  term.outputs = {0};
+  term.weights =
+      Eigen::Map<const Vector>(kept_weights.data(), static_cast<Index>(kept_weights.size()));
+  term.coefficients.resize(static_cast<Index>(kept_rows.size()), 1);
+  term.coefficients.reserve(static_cast<Index>(kept_rows.size()));
+  term.coefficients.startVec(0);
+  for (size_t i = 0; i < kept_rows.size(); ++i) {
+    term.coefficients.insertBack(static_cast<Index>(i), 0) = kept_coefficients[i];
+  }
+  term.coefficients.finalize();
+  function.kernel_terms.push_back(std::move(term));
+  return function;
+}
+
+}  // namespace mercer

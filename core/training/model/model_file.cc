@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/training/encoding/encoding.h"
+#include "core/training/model/basis.h"
+#include "core/training/model/function_encoding.h"
+#include "core/training/model/model.h"
+
+namespace mercer {
+namespace {
+
+constexpr std::string_view kMagic = "MRCRMODL";
+constexpr uint64_t kVersionWithoutFeatures = 1;
+constexpr uint64_t kVersionWithoutTasks = 2;
+constexpr uint64_t kVersionWithoutHeldOut = 3;
+
+uint64_t VersionOf(const Model& model) {
+  if (model.held_out.rows > 0) {
+    return kModelFormatVersion;
+  }
+  if (model.tasks.has_column()) {
+    return kVersionWithoutHeldOut;
+  }
+  const bool has_features =
+      !model.function.feature_terms.empty() || !model.summary.feature_names.empty();
+  return has_features ? kVersionWithoutTasks : kVersionWithoutFeatures;
+}
+
+absl::Status Inconsistent(std::string_view what) {
+  return absl::DataLossError(absl::StrCat("not a readable model: ", std::string(what)));
+}
+
+absl::Status CheckBasis(const Basis& basis) {
+  if (basis.data == nullptr || basis.data->rows < 0 || !basis.data->squares.empty()) {
+    return Inconsistent("a basis has no rows");
+  }
+  for (const PreparedBlock& block : basis.data->blocks) {
+    if (block.values.rows() != basis.data->rows || !block.values.view().allFinite() ||
+        static_cast<Index>(block.sources.size()) != block.values.cols()) {
+      return Inconsistent("a block of a basis has another shape than its basis");
+    }
+  }
+  const auto& rows = basis.training_rows;
+  if (!rows.empty() && (static_cast<Index>(rows.size()) != basis.data->rows ||
+                        *std::min_element(rows.begin(), rows.end()) < 0)) {
+    return Inconsistent("the row numbers of a basis do not fit its rows");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTerm(const KernelTerm& term, const Model& model) {
+  const ModelFunction& function = model.function;
+  if (term.basis < 0 || static_cast<size_t>(term.basis) >= function.bases.size()) {
+    return Inconsistent("a kernel term names a basis that does not exist");
+  }
+  const Basis& basis = function.bases[static_cast<size_t>(term.basis)];
+  const auto num_kernels = static_cast<Index>(term.kernels.size());
+  const auto num_outputs = static_cast<Index>(term.outputs.size());
+  int previous = -1;
+  for (const int output : term.outputs) {
+    if (output <= previous || output >= function.num_outputs()) {
+      return Inconsistent("a kernel term names an output that does not exist");
+    }
+    previous = output;
+  }
+  if (num_kernels == 0 || num_outputs == 0 || term.weights.rows() != num_kernels ||
+      term.weights.cols() != num_outputs || !term.weights.allFinite()) {
+    return Inconsistent("the weights of a kernel term do not fit its kernels and outputs");
+  }
+  if (term.coefficients.rows() != basis.data->rows || term.coefficients.cols() != num_outputs ||
+      !term.coefficients.isCompressed() || !term.coefficients.coeffs().allFinite()) {
+    return Inconsistent("the coefficients of a kernel term do not fit its basis and outputs");
+  }
+  for (const KernelSpec& kernel : term.kernels) {
+    if (!ValidateKernelSpec(kernel).ok()) {
+      return Inconsistent("a kernel has a parameter out of range");
+    }
+    if (ReadsSquare(kernel) &&
+        (basis.training_rows.empty() ||
+         *std::max_element(basis.training_rows.begin(), basis.training_rows.end()) >=
+             model.num_square_columns)) {
+      return Inconsistent("a precomputed kernel has no row numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void WriteMetrics(const std::vector<Metric>& metrics, ByteWriter& writer) {
+  writer.WriteUint64(metrics.size());
+  for (const Metric& metric : metrics) {
+    writer.WriteString(metric.name);
+    writer.WriteDouble(metric.value);
+  }
+}
+
+std::vector<Metric> ReadMetrics(ByteReader& reader) {
+  std::vector<Metric> metrics;
+  const uint64_t count = reader.ReadUint64();
+  for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+    Metric& metric = metrics.emplace_back();
+    metric.name = reader.ReadString();
+    metric.value = reader.ReadDouble();
+  }
+  return metrics;
+}
+
+}  // namespace
+
+std::vector<std::string> OutputNames(const Model& model) {
+  if (model.tasks.has_column()) {
+    return model.tasks.names();
+  }
+  std::vector<std::string> names;
+  for (Index output = 0; output < model.coding.num_outputs(); ++output) {
+    names.push_back(model.coding.OutputName(output));
+  }
+  return names;
+}
+
+absl::Status CheckModel(const Model& model) {
+  if (model.function.num_outputs() != model.coding.num_outputs() * model.tasks.num_tasks() ||
+      !model.function.bias.allFinite()) {
+    return Inconsistent("the biases do not fit the outputs");
+  }
+  if (model.tasks.has_column() && model.coding.num_outputs() != 1) {
+    return Inconsistent("several tasks have several outputs each");
+  }
+  for (const Basis& basis : model.function.bases) {
+    MERCER_RETURN_IF_ERROR(CheckBasis(basis));
+  }
+  for (const KernelTerm& term : model.function.kernel_terms) {
+    MERCER_RETURN_IF_ERROR(CheckTerm(term, model));
+  }
+  for (const FeatureTerm& term : model.function.feature_terms) {
+    MERCER_RETURN_IF_ERROR(CheckFeatureTerm(term, model.function.num_outputs()));
+  }
+  if (model.summary.feature_weights.rows() !=
+          static_cast<Index>(model.summary.feature_names.size()) ||
+      !model.summary.feature_weights.allFinite()) {
+    return Inconsistent("the weights of the features do not fit their names");
+  }
+  return absl::OkStatus();
+}
+
+std::string SaveModel(const Model& model) {
+  ByteWriter writer;
+  writer.WriteString(model.learner);
+  WriteOptionValues(model.options, writer);
+  writer.WriteString(model.target);
+  model.preprocessing.Save(writer);
+  model.coding.Save(writer);
+  WriteFunction(model.function, writer);
+  WriteSummary(model.summary, writer);
+  SaveCertificate(model.certificate, writer);
+  WriteEnum(model.stop_reason, writer);
+  WriteMetrics(model.metrics, writer);
+  writer.WriteInt64(model.num_training_rows);
+  writer.WriteInt64(model.num_square_columns);
+  writer.WriteUint64(model.seed);
+  writer.WriteString(model.code_version);
+  const uint64_t version = VersionOf(model);
+  if (version > kVersionWithoutFeatures) {
+    WriteFeatures(model.function, model.summary, writer);
+  }
+  if (version > kVersionWithoutTasks) {
+    model.tasks.Save(writer);
+  }
+  if (version > kVersionWithoutHeldOut) {
+    WriteHeldOut(model.held_out, writer);
+  }
+  return FramePayload(kMagic, version, writer.bytes());
+}
+
+absl::StatusOr<Model> LoadModel(std::string_view bytes) {
+  MERCER_ASSIGN_OR_RETURN(const std::string_view payload,
+                          UnframePayload(kMagic, kModelFormatVersion, "model", bytes));
+  ByteReader reader(payload);
+  Model model;
+  model.learner = reader.ReadString();
+  model.options = ReadOptionValues(reader);
+  model.target = reader.ReadString();
+  absl::StatusOr<Preprocessing> preprocessing = Preprocessing::Load(reader);
+  if (!preprocessing.ok()) {
+    return Inconsistent(std::string(preprocessing.status().message()));
+  }
+  model.preprocessing = *std::move(preprocessing);
+  model.coding = OutputCoding::Load(reader);
+  model.function = ReadFunction(reader);
+  model.summary = ReadSummary(reader);
+  model.certificate = LoadCertificate(reader);
+  model.stop_reason = ReadEnum(StopReason::kObjectiveZero, reader);
+  model.metrics = ReadMetrics(reader);
+  model.num_training_rows = reader.ReadInt64();
+  model.num_square_columns = reader.ReadInt64();
+  model.seed = reader.ReadUint64();
+  model.code_version = reader.ReadString();
+  if (FormatVersion(bytes) > kVersionWithoutFeatures) {
+    ReadFeatures(reader, model.function, model.summary);
+  }
+  if (FormatVersion(bytes) > kVersionWithoutTasks) {
+    model.tasks = TaskCoding::Load(reader);
+  }
+  if (FormatVersion(bytes) > kVersionWithoutHeldOut) {
+    model.held_out = ReadHeldOut(reader);
+  }
+  if (!reader.AtEnd()) {
+    return Inconsistent("its content is inconsistent");
+  }
+  MERCER_RETURN_IF_ERROR(CheckModel(model));
+  return model;
+}
+
+}  // namespace mercer

@@ -1,0 +1,94 @@
+// Evaluates a model on new rows.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/process/run_context.h"
+#include "core/data/table/dataset.h"
+#include "core/kernels/gram/kernel_family.h"
+#include "core/training/model/feature_term.h"
+#include "core/training/model/model.h"
+
+namespace mercer {
+
+struct PredictOptions {
+  // True: each kernel's share of each decision value is wanted too, which costs one kernel
+  // evaluation per kernel instead of one per term. Not for kernels of low rank, which share one
+  // basis.
+  bool contributions = false;
+  // For models of several tasks, the task of all rows. Empty: the column of the tasks says it.
+  // PredictPrepared takes no notice.
+  std::string task = {};
+  // What holds in place of the model's own rule for categories that training did not know.
+  // PredictPrepared takes no notice.
+  std::optional<UnseenCategory> unseen_category = {};
+};
+
+struct Prediction {
+  Matrix decision_values;    // rows x outputs of the coding: of several tasks each row's own
+  std::vector<int> classes;  // classification: index into coding.classes(), one per row
+  std::vector<std::string> contribution_names;  // kernels, groups of features, then "bias"
+  // The contributions, when they were asked for: for each name a matrix of rows x outputs, which
+  // add up to the decision values.
+  std::vector<Matrix> contributions;
+
+  // Makes all numbers of that row NaN.
+  void TakeBack(Index row);
+};
+
+// Immutable and safe for concurrent use.
+class Predictor {
+ public:
+  // Makes a predictor. Errors: kDataLoss when the model is inconsistent.
+  static absl::StatusOr<std::unique_ptr<Predictor>> Make(std::shared_ptr<const Model> model);
+
+  const Model& model() const { return *model_; }
+  // Bytes that the model occupies in memory.
+  size_t MemoryBytes() const;
+
+  // Errors: kInvalidArgument naming block, column or row (column mismatch, unseen category, missing
+  // value, unknown task), "contributions" or "task"; kCancelled.
+  absl::StatusOr<Prediction> Predict(const Dataset& rows, const PredictOptions& options,
+                                     RunContext& context) const;
+  // The preprocessed rows, which fit the model: what PredictPrepared takes. Errors: those of
+  // Predict.
+  absl::StatusOr<PreparedData> Prepare(const Dataset& rows, const PredictOptions& options,
+                                       RunContext& context) const;
+  // The same for rows that are already preprocessed. What it says of a row depends on that row
+  // alone, bit for bit.
+  absl::StatusOr<Prediction> PredictPrepared(const PreparedData& rows,
+                                             const PredictOptions& options,
+                                             RunContext& context) const;
+
+ private:
+  explicit Predictor(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+
+  absl::Status ContributeKernels(const PreparedData& rows, Prediction& prediction,
+                                 RunContext& context) const;
+  absl::Status ContributeFeatures(const PreparedData& rows, Prediction& prediction,
+                                  RunContext& context) const;
+
+  std::shared_ptr<const Model> model_;
+  std::vector<CrossKernels> cross_kernels_;        // one per kernel term
+  std::vector<FeatureTermValues> feature_values_;  // one per feature term
+  Index chunk_rows_ = 1024;                        // rows evaluated at a time
+};
+
+// Values of `function`, which must be consistent (CheckModel), at rows that are already
+// preprocessed: rows x outputs. Errors: those of Predictor.
+absl::StatusOr<Matrix> EvaluateFunction(const ModelFunction& function, const PreparedData& rows,
+                                        RunContext& context);
+
+// Metrics of predictions against the known targets `labels` (a column of the same rows): accuracy,
+// balanced_accuracy, auc (binary, when both classes occur) or rmse, r2. Rows with labels that the
+// coding does not know count as wrong (auc leaves them out); rows whose target is missing are left
+// out; without any other row there is no metric.
+std::vector<Metric> EvaluatePrediction(const OutputCoding& coding, const Prediction& prediction,
+                                       const RoleColumn& labels);
+
+}  // namespace mercer

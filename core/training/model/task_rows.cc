@@ -1,0 +1,89 @@
+#include "core/training/model/task_rows.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+
+namespace mercer {
+namespace {
+
+constexpr size_t kMostTasksOfMetrics = 50;
+
+// The positions in `rows` of the rows of each task.
+std::vector<std::vector<Index>> GroupByTask(const PreparedData& inputs, size_t num_tasks,
+                                            const std::vector<Index>& rows) {
+  std::vector<std::vector<Index>> groups(num_tasks);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto task = static_cast<size_t>(inputs.tasks[static_cast<size_t>(rows[i])]);
+    groups[task].push_back(static_cast<Index>(i));
+  }
+  return groups;
+}
+
+Prediction PartOf(const Prediction& prediction, const std::vector<Index>& positions) {
+  Prediction part;
+  part.decision_values = prediction.decision_values(positions, Eigen::all);
+  for (const Index position : positions) {
+    if (!prediction.classes.empty()) {
+      part.classes.push_back(prediction.classes[static_cast<size_t>(position)]);
+    }
+  }
+  return part;
+}
+
+}  // namespace
+
+absl::Status AddTaskMetrics(const TaskOutputs& outputs, const Prediction& prediction,
+                            const RoleColumn& labels, const PreparedData& inputs,
+                            const std::vector<Index>& rows, const RunContext& context,
+                            std::vector<Metric>& metrics) {
+  const std::vector<std::string>& names = outputs.tasks.names();
+  if (!outputs.tasks.has_column() || names.size() > kMostTasksOfMetrics) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::vector<Index>> groups = GroupByTask(inputs, names.size(), rows);
+  for (size_t t = 0; t < groups.size(); ++t) {
+    MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    const RoleColumn own_labels{labels.role, labels.schema, labels.values(groups[t])};
+    const std::vector<Metric> own =
+        EvaluatePrediction(outputs.coding, PartOf(prediction, groups[t]), own_labels);
+    if (!own.empty()) {
+      metrics.push_back({absl::StrCat("task.", names[t], ".", own[0].name), own[0].value});
+    }
+  }
+  return absl::OkStatus();
+}
+
+TaskCounts::TaskCounts(const TaskCoding& tasks, const RoleColumn& column, const RoleColumn& target,
+                       bool by_class)
+    : tasks_(tasks), task_of_row_(tasks.Tasks(column)), target_(target), by_class_(by_class) {
+  for (Index row = 0; row < target.values.size(); ++row) {
+    ++counts_[KeyOf(row)];
+  }
+}
+
+TaskCounts::Key TaskCounts::KeyOf(Index row) const {
+  return {task_of_row_[static_cast<size_t>(row)], by_class_ ? target_.values(row) + 0.0 : 0.0};
+}
+
+absl::Status TaskCounts::CheckWithout(const std::vector<Index>& held_out) const {
+  std::map<Key, Index> out;
+  for (const Index row : held_out) {
+    ++out[KeyOf(row)];
+  }
+  for (const auto& [key, count] : out) {
+    if (count == counts_.at(key)) {
+      const std::string& task = tasks_.names()[static_cast<size_t>(key.first)];
+      return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                            "task '", task, "' of column '", tasks_.column(),
+                            "' has no training rows", by_class_ ? " of one of its classes" : "")),
+                        "EMPTY_TASK", {{"column", tasks_.column()}, {"task", task}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace mercer

@@ -1,0 +1,36 @@
+// What a certificate is recomputed from: dual variables, biases, primal arrays and resolved values
+// of one trained point. Stored as a blob of its own beside the model.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/numeric/types.h"
+
+namespace mercer {
+
+struct TaskWitness {
+  Matrix dual;  // rows of the task x outputs, signed: f(x) = sum_i dual(i) k(x_i, x) + bias
+  Vector bias;  // one per output
+};
+
+struct Witness {
+  std::vector<TaskWitness> tasks;
+  std::vector<std::pair<std::string, Matrix>> arrays;  // e.g. "weights": kernels x 1
+  std::vector<std::pair<std::string, double>> values;  // defaults that were resolved during the run
+  std::vector<Witness> children;                       // one per class, pair, ... of a composite
+
+  // The array of that name; null when there is none.
+  const Matrix* FindArray(std::string_view name) const;
+  const double* FindValue(std::string_view name) const;
+};
+
+std::string SaveWitness(const Witness& witness);
+// Reads a witness. Errors: kDataLoss.
+absl::StatusOr<Witness> LoadWitness(std::string_view bytes);
+
+}  // namespace mercer

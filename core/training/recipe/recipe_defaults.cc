@@ -1,0 +1,134 @@
+#include "core/training/recipe/recipe_defaults.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/numeric/hash_table.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/splits/split_columns.h"
+#include "core/training/recipe/recipe_checks.h"
+#include "core/training/recipe/recipe_problem.h"
+
+namespace mercer {
+namespace {
+
+// Whether something in the recipe makes sense for classes alone.
+bool AsksForClasses(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  if (recipe.coding != CodingChoice::kAuto || recipe.class_weighting != ClassWeighting::kNone) {
+    return true;
+  }
+  return std::any_of(entry.fields.begin(), entry.fields.end(), [&](const OptionField& field) {
+    const auto given = recipe.options.find(field.name);
+    const auto* choice =
+        given == recipe.options.end() ? nullptr : std::get_if<std::string>(&given->second);
+    return choice != nullptr && !FitsKind(field, *choice, /*regression=*/true);
+  });
+}
+
+// Different values of a numeric column.
+struct ValueCount {
+  size_t different = 0;
+  bool whole = true;
+};
+
+ValueCount CountValues(const Vector& values) {
+  HashSet<double> seen;
+  ValueCount count;
+  for (const double value : values) {
+    if (!std::isnan(value)) {
+      seen.insert(value);
+      count.whole = count.whole && value == std::rint(value);
+    }
+  }
+  count.different = seen.size();
+  return count;
+}
+
+void DecideKind(const LearnerEntry& entry, const RoleColumn& target, CompletedRecipe& completed) {
+  if (!entry.regression || target.schema.categorical || AsksForClasses(entry, completed.recipe)) {
+    return;
+  }
+  const ValueCount count = CountValues(target.values);
+  if (count.different <= kMostGuessedClasses && (count.whole || count.different <= 2)) {
+    return;
+  }
+  completed.recipe.kind = TargetKind::kRegression;
+  const std::string different = absl::StrCat(count.different);
+  completed.decisions.push_back(
+      {WarningCode::kNumericTarget,
+       absl::StrCat("Column '", target.schema.name, "' holds ", different,
+                    " different numbers, so it is predicted as a number; ask for classes "
+                    "(--classes on the command line) if they are names."),
+       {{"column", target.schema.name}, {"different_values", different}}});
+}
+
+// How the values of a default path are compared.
+ValidationOptions ValidationOfPath(const TrainingRecipe& recipe, const Dataset& dataset) {
+  ValidationOptions validation;
+  const RoleColumn* const parts = dataset.FindColumn(ColumnRole::kSplit);
+  if (parts != nullptr) {
+    const bool names_held_out = GivenHoldOut(*parts).ok();
+    validation.kind = names_held_out ? ValidationKind::kHoldOut : ValidationKind::kFolds;
+  } else if (recipe.limits.max_time < absl::InfiniteDuration()) {
+    validation.kind = ValidationKind::kHoldOut;
+  } else {
+    validation.kind = ValidationKind::kFolds;
+    validation.folds = kFoldsOfDefaultPath;
+  }
+  return validation;
+}
+
+std::string ByWhat(const ValidationOptions& validation) {
+  if (validation.kind == ValidationKind::kHoldOut) {
+    return "on the rows held out";
+  }
+  return validation.folds.has_value() ? absl::StrCat("over ", *validation.folds, " folds")
+                                      : "over the folds";
+}
+
+void DecidePath(const LearnerEntry& entry, const Dataset& dataset, CompletedRecipe& completed) {
+  if (entry.default_path == nullptr || completed.recipe.path.has_value()) {
+    return;
+  }
+  const std::optional<DefaultPath> path = entry.default_path(completed.recipe.options);
+  if (!path.has_value()) {
+    return;
+  }
+  TrainingRecipe recipe = completed.recipe;
+  recipe.path = OptionPath{path->option, path->values};
+  const bool validates = recipe.validation.kind != ValidationKind::kNone;
+  if (!validates) {
+    recipe.validation = ValidationOfPath(recipe, dataset);
+    if (!CheckRows(entry, recipe, dataset, RunContext()).ok()) {
+      return;  // too few rows to choose by, or an error that the training will tell
+    }
+  }
+  const std::string values = absl::StrJoin(path->values, ", ");
+  completed.decisions.push_back(
+      {WarningCode::kOptionChosen,
+       absl::StrCat("No ", path->option, " was given: the best of ", values, " ",
+                    ByWhat(recipe.validation), " is chosen."),
+       {{"option", path->option}, {"values", values}}});
+  completed.recipe = std::move(recipe);
+}
+
+}  // namespace
+
+absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
+                                               const TrainingRecipe& recipe, bool kind_is_open,
+                                               const Dataset& dataset) {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
+  CompletedRecipe completed{recipe, {}};
+  if (kind_is_open) {
+    DecideKind(entry, *target, completed);
+  }
+  DecidePath(entry, dataset, completed);
+  return completed;
+}
+
+}  // namespace mercer

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <optional>
+
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/recipe_shape.h"
+
+namespace mercer {
+namespace {
+
+// Folds keep the numbers of their rows.
+ByteCount SplitBytes(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const Index splits =
+      recipe.validation.kind == ValidationKind::kHoldOut ? 1 : CountFolds(recipe, dataset);
+  return ByteCount(splits) * ByteCount(dataset.rows) * ByteCount(sizeof(Index));
+}
+
+// What the outputs of a run keep between their turns: the state of a solver, of at most 11 vectors
+// (svm), and a solution of row numbers, coefficients and dual, with the kernels' names and
+// descriptions.
+ByteCount RestingBytes(const ProblemShape& shape) {
+  constexpr Index kVectors = 16;
+  return ByteCount(shape.outputs) *
+         (ByteCount(kVectors) * ByteCount(shape.rows) * ByteCount(sizeof(double)) +
+          ByteCount(shape.kernels) * ByteCount(2 * sizeof(KernelSpec)));
+}
+
+// Outputs at rest, and while a checkpoint is made their state as the training loop has it, as the
+// recipe has it, and framed.
+constexpr Index kStateCopies = 4;
+
+// The bytes of the learner in that training of the recipe which needs most.
+absl::StatusOr<size_t> LearnerBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                    const ProblemShape& shape) {
+  size_t most = 0;
+  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
+    MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
+    MERCER_ASSIGN_OR_RETURN(const size_t bytes, entry.estimate_memory(options, shape));
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+// A path keeps the last solution, as a point and encoded, and the best model and its witness,
+// encoded.
+constexpr Index kPathCopies = 4;
+// How many copies there are of each model that is kept beside the best, encoded: as the checkpoint
+// that the run began with has it, as the recipe has it, and twice while a checkpoint is made.
+constexpr Index kKeptCopies = 4;
+
+// Model and witness of the training that needs most, but for rows and basis: features, kernels,
+// columns, metrics of the path.
+absl::StatusOr<ByteCount> SummaryBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                       const ProblemShape& shape) {
+  constexpr ByteCount kColumnBytes(192);  // name and statistics, or name of a category
+  constexpr ByteCount kMetricBytes(64);
+  constexpr Index kMetrics = 10;  // of a value of the path; of each task
+  size_t most = 0;
+  for (const OptionValues& given : OptionsOfTrainings(recipe)) {
+    if (entry.feature_numbers) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, given));
+      MERCER_ASSIGN_OR_RETURN(const size_t numbers, entry.feature_numbers(options, shape));
+      most = std::max(most, numbers);
+    }
+  }
+  const ByteCount number(sizeof(double));
+  const ByteCount kernel =
+      ByteCount(sizeof(KernelSpec)) + ByteCount(2) * ByteCount(shape.outputs) * number;
+  const ByteCount metrics =
+      ByteCount(recipe.path->values.size()) * ByteCount(kMetrics) * ByteCount(1 + shape.tasks);
+  return ByteCount(most) * number + ByteCount(shape.kernels) * kernel +
+         ByteCount(shape.columns) * kColumnBytes + metrics * kMetricBytes;
+}
+
+// What a path keeps of trainings that are done; `solution`: rows and basis of one.
+absl::StatusOr<ByteCount> PathBytes(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                    const ProblemShape& shape, ByteCount solution) {
+  if (!recipe.path.has_value()) {
+    return ByteCount(0);
+  }
+  MERCER_ASSIGN_OR_RETURN(const ByteCount summary, SummaryBytes(entry, recipe, shape));
+  const auto values = static_cast<Index>(recipe.path->values.size());
+  const Index copies = kPathCopies + (recipe.path->keep_all ? kKeptCopies * values : 0);
+  return (solution + summary) * ByteCount(copies);
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> EstimateRecipeMemory(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                            const Dataset& dataset, const ScratchSpace* scratch) {
+  MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry, recipe.options));
+  MERCER_ASSIGN_OR_RETURN(const ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset, scratch));
+  MERCER_ASSIGN_OR_RETURN(const size_t learner_bytes, LearnerBytes(entry, recipe, shape));
+
+  const ByteCount rows(dataset.rows);
+  const ByteCount outputs(shape.outputs);
+  const ByteCount number(sizeof(double));
+  const std::optional<Index> of_basis =
+      entry.basis_rows ? entry.basis_rows(options, shape) : std::nullopt;
+  const ByteCount basis_rows(of_basis.value_or(dataset.rows));
+  // The prepared table; the basis of the model, and the model's encoded form, twice while it is
+  // framed. Outputs at rest hold no rows of the table.
+  ByteCount table_bytes = (rows * ByteCount(shape.columns - shape.columns_in_files) +
+                           ByteCount(3) * basis_rows * ByteCount(shape.columns)) *
+                          number;
+  for (const SquareBlock& square : dataset.squares) {
+    table_bytes =
+        table_bytes + ByteCount(square.values.rows()) * ByteCount(square.values.cols()) * number;
+  }
+  // Targets, decision values, coefficients and witness of the merged model; and the outputs at
+  // rest.
+  const bool joint = entry.joint_outputs && recipe.coding != CodingChoice::kOneVsOne;
+  const ByteCount resting = joint ? ByteCount(0) : RestingBytes(shape);
+  const ByteCount outputs_of_row(shape.outputs_of_row());
+  const ByteCount solution = rows * outputs_of_row * ByteCount(2) * number +
+                             basis_rows * ByteCount(shape.columns) * number;
+  const ByteCount output_bytes =
+      ByteCount(8) * rows * outputs_of_row * number + resting * ByteCount(kStateCopies);
+  MERCER_ASSIGN_OR_RETURN(const ByteCount path_bytes, PathBytes(entry, recipe, shape, solution));
+  const ByteCount kernel_bytes = ByteCount(shape.kernels) * (ByteCount(3 * sizeof(KernelSpec)) +
+                                                             ByteCount(4) * outputs * number);
+  // What rows take on their way to the scratch space.
+  constexpr ByteCount kWriterBytes(size_t{8} << 20);
+  const ByteCount in_files = rows * ByteCount(shape.columns_in_files) * number;
+  const ByteCount fixed_bytes = ByteCount(size_t{1} << 20) + std::min(kWriterBytes, in_files);
+  return (ByteCount(learner_bytes) + ByteCount(dataset.MemoryBytes()) + table_bytes + output_bytes +
+          path_bytes + kernel_bytes + SplitBytes(recipe, dataset) + fixed_bytes)
+      .value();
+}
+
+}  // namespace mercer

@@ -1,0 +1,296 @@
+#include "core/training/recipe/recipe_phases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/memory/scratch_space.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/model/basis.h"
+#include "core/training/model/predictor.h"
+#include "core/training/model/task_rows.h"
+#include "core/training/recipe/recipe_checks.h"
+#include "core/training/run/composite_learner.h"
+#include "core/training/run/evaluation.h"
+#include "core/training/run/no_model.h"
+
+namespace mercer {
+namespace {
+
+// Shows one phase as a part of the whole run.
+class PhaseObserver : public RunObserver {
+ public:
+  using Encode = std::function<std::string(std::string_view run_state)>;
+
+  PhaseObserver(RunObserver& outer, const RecipeProgress& progress, const PhasePlan& plan,
+                size_t num_splits, bool ignores_stop, Encode encode)
+      : outer_(outer),
+        progress_(progress),
+        plan_(plan),
+        num_splits_(num_splits),
+        num_phases_(plan.CountPhases(num_splits)),
+        ignores_stop_(ignores_stop),
+        encode_(std::move(encode)) {}
+
+  void OnProgress(const ProgressEvent& event) override { outer_.OnProgress(Shown(event)); }
+  void OnStage(const ProgressEvent& event) override { outer_.OnStage(Shown(event)); }
+  bool WantsCheckpoint() override { return outer_.WantsCheckpoint(); }
+  bool WantsLastCheckpoint() override { return outer_.WantsLastCheckpoint(); }
+  void OnCheckpoint(std::string state) override { outer_.OnCheckpoint(encode_(state)); }
+  void OnVerifying() override {
+    if (progress_.phase == num_phases_ - 1) {
+      outer_.OnVerifying();
+    }
+  }
+  bool StopRequested() override { return !ignores_stop_ && outer_.StopRequested(); }
+
+ private:
+  ProgressEvent Shown(const ProgressEvent& event) const {
+    ProgressEvent shown = event;
+    shown.iteration += progress_.iterations;
+    shown.report.fraction = (static_cast<double>(progress_.phase) + event.report.fraction) /
+                            static_cast<double>(num_phases_);
+    shown.phase = plan_.PhaseName(progress_.phase, num_splits_);
+    return shown;
+  }
+
+  RunObserver& outer_;
+  const RecipeProgress& progress_;
+  const PhasePlan& plan_;
+  const size_t num_splits_;
+  const int64_t num_phases_;
+  const bool ignores_stop_;
+  const Encode encode_;
+};
+
+bool UsesSquares(const std::vector<KernelSpec>& kernels) {
+  return std::any_of(kernels.begin(), kernels.end(), ReadsSquare);
+}
+
+RoleColumn SelectLabels(const RoleColumn& column, const std::vector<Index>& rows) {
+  return {column.role, column.schema, column.values(rows)};
+}
+
+}  // namespace
+
+RecipePhases::RecipePhases(const RecipeRun& run, const PhasePlan& plan, const SteadyClock& clock,
+                           RunObserver& observer)
+    : run_(run),
+      recipe_(*run.recipe),
+      plan_(plan),
+      observer_(observer),
+      clock_(clock),
+      started_(clock.Monotonic()) {}
+
+absl::Status RecipePhases::Begin(std::string_view state, RunContext& context) {
+  MERCER_RETURN_IF_ERROR(ValidateRecipe(*run_.entry, recipe_));
+  MERCER_ASSIGN_OR_RETURN(options_, CompleteOptions(*run_.entry, recipe_.options));
+  MERCER_ASSIGN_OR_RETURN(target_, FindTarget(recipe_, *run_.dataset));
+  MERCER_ASSIGN_OR_RETURN(splits_, CheckRows(*run_.entry, recipe_, *run_.dataset, context));
+  num_phases_ = plan_.CountPhases(splits_.size());
+  if (!state.empty()) {
+    MERCER_ASSIGN_OR_RETURN(progress_, DecodeProgress(state, run_.code_version, num_phases_));
+    saved_phase_ = progress_.phase;
+  }
+  return BeginHeldOut();
+}
+
+// Predictions of the folds are collected once for each value of a path, without a path once. A
+// checkpoint must hold as many collections, each of them possible for these rows.
+absl::Status RecipePhases::BeginHeldOut() {
+  const bool has_folds = recipe_.validation.kind == ValidationKind::kFolds;
+  const size_t collections = has_folds && recipe_.path.has_value() ? recipe_.path->values.size()
+                             : has_folds                           ? 1
+                                                                   : 0;
+  if (recipe_.validation.kind != ValidationKind::kNone) {
+    held_out_plan_ = HeldOutPlan(*target_, recipe_.kind == TargetKind::kRegression,
+                                 std::max<size_t>(collections, 1));
+  }
+  if (progress_.held_out.empty()) {
+    progress_.held_out.resize(collections);
+  }
+  const bool fits = progress_.held_out.size() == collections &&
+                    std::all_of(progress_.held_out.begin(), progress_.held_out.end(),
+                                [this](const auto& seen) { return held_out_plan_.Fits(seen); });
+  return fits ? absl::OkStatus()
+              : absl::DataLossError("not a readable checkpoint: its content is inconsistent");
+}
+
+double RecipePhases::SecondsUsed() const {
+  return progress_.seconds_used + absl::ToDoubleSeconds(clock_.Monotonic() - started_);
+}
+
+bool RecipePhases::TimeLimited() const {
+  return recipe_.limits.max_time < absl::InfiniteDuration();
+}
+
+absl::Duration RecipePhases::TimeLeft() const {
+  return TimeLimited()
+             ? plan_.TimeShare(progress_.phase, splits_.size()) * recipe_.limits.max_time -
+                   absl::Seconds(SecondsUsed())
+             : absl::InfiniteDuration();
+}
+
+bool RecipePhases::OutOfTime() const { return TimeLeft() <= absl::ZeroDuration(); }
+
+void RecipePhases::RequireModel() {
+  requires_model_ = true;
+  stopped_before_ = StopRequested() && progress_.run_state.empty();
+}
+
+absl::StatusOr<RecipeProblem> RecipePhases::Prepare(const std::vector<Index>& rows,
+                                                    RunContext& context) {
+  if (!progress_.run_state.empty() || requires_model_) {
+    return MakeRecipeProblem(run_, rows, context);
+  }
+  const Interruption interruption(
+      clock_.Monotonic() + TimeLeft(), [this] { return observer_.StopRequested(); }, clock_);
+  const InterruptibleScope scope(context, interruption);
+  absl::StatusOr<RecipeProblem> made = MakeRecipeProblem(run_, rows, context);
+  if (absl::IsCancelled(made.status()) && context.interrupted()) {
+    return NoModelError(StopReasonOf(interruption));
+  }
+  return made;
+}
+
+// The phase gets what is left of the time of the whole recipe. Checkpoints of the learner are
+// wrapped into those of the recipe.
+absl::StatusOr<TrainingOutcome> RecipePhases::Train(const RecipeProblem& made,
+                                                    const OptionValues& options,
+                                                    const WarmStart* warm_start,
+                                                    RunContext& context) {
+  RunLimits limits = recipe_.limits;
+  limits.max_time = stopped_before_ ? std::min(TimeLeft(), kTimeAfterStop) : TimeLeft();
+  limits.constant_if_none = requires_model_;
+  std::unique_ptr<Learner> learner;
+  if (HasPartPerOutput(*run_.entry, made.problem)) {
+    learner = MakeCompositeLearner(*run_.entry, options);
+  } else {
+    MERCER_ASSIGN_OR_RETURN(learner, run_.entry->create(options));
+  }
+  const auto encode = [this](std::string_view run_state) {
+    saved_phase_ = progress_.phase;
+    return EncodeNow(run_state);
+  };
+  PhaseObserver observer(observer_, progress_, plan_, splits_.size(), stopped_before_, encode);
+  const std::string run_state = std::move(progress_.run_state);
+  progress_.run_state.clear();
+  in_phase_ = true;
+  MERCER_ASSIGN_OR_RETURN(TrainingOutcome outcome,
+                          RunTraining(*run_.entry, options, *learner, made.problem, limits,
+                                      run_state, context, observer, warm_start));
+  if (stopped_before_ && outcome.stop_reason == StopReason::kTimeLimit) {
+    outcome.stop_reason = StopReason::kStopRequested;
+  }
+  return outcome;
+}
+
+void RecipePhases::EndPhase(int64_t iterations) {
+  progress_.iterations += iterations;
+  SkipTo(progress_.phase + 1);
+}
+
+void RecipePhases::SkipTo(int64_t phase) {
+  progress_.phase = phase;
+  progress_.run_state.clear();
+  requires_model_ = false;
+  stopped_before_ = false;
+  in_phase_ = false;
+}
+
+std::string RecipePhases::EncodeNow(std::string_view run_state) const {
+  return EncodeProgress(progress_, run_state, TimeLimited() ? SecondsUsed() : 0, run_.code_version);
+}
+
+void RecipePhases::CheckpointPhasesBefore(const absl::Status& error) {
+  const bool cancelled = absl::IsCancelled(error) && !in_phase_;
+  const bool unsaved = IsDiskError(error) && progress_.phase > saved_phase_;
+  if ((cancelled && observer_.WantsCheckpoint()) || (unsaved && observer_.WantsLastCheckpoint())) {
+    observer_.OnCheckpoint(EncodeNow(progress_.run_state));
+  }
+}
+
+Model RecipePhases::Assemble(const RecipeProblem& made, const OptionValues& options,
+                             const TrainingOutcome& outcome) const {
+  Model model;
+  model.learner = run_.entry->name;
+  model.options = options;
+  model.target = target_->schema.name;
+  model.preprocessing = made.preprocessing;
+  model.coding = made.coding;
+  model.tasks = made.tasks;
+  model.function = outcome.point.function;
+  model.summary = outcome.point.summary;
+  model.certificate = outcome.certificate;
+  model.stop_reason = outcome.stop_reason;
+  model.num_training_rows = made.problem.num_rows();
+  model.num_square_columns = UsesSquares(made.problem.kernels) ? run_.dataset->rows : 0;
+  model.seed = recipe_.seed;
+  model.code_version = run_.code_version;
+  return model;
+}
+
+std::vector<Metric> RecipePhases::EvaluateBaseline(const OutputCoding& coding,
+                                                   const RecipeProblem& made,
+                                                   const RoleColumn& labels) const {
+  std::vector<Index> rows;
+  for (const TaskData& task : made.problem.tasks) {
+    rows.insert(rows.end(), task.rows.begin(), task.rows.end());
+  }
+  const RoleColumn* const column = run_.dataset->FindColumn(ColumnRole::kWeight);
+  const Vector weights = column == nullptr ? Vector() : Vector(column->values(rows));
+  return EvaluateConstant(coding, SelectLabels(*target_, rows),
+                          column == nullptr ? nullptr : &weights, labels);
+}
+
+absl::StatusOr<std::vector<Metric>> RecipePhases::Evaluate(std::shared_ptr<const Model> model,
+                                                           const RecipeProblem& made,
+                                                           const std::vector<Index>& rows,
+                                                           RunContext& context,
+                                                           HeldOutRows& seen) const {
+  const OutputCoding coding = model->coding;
+  const TaskCoding tasks = model->tasks;
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                          Predictor::Make(std::move(model)));
+  MERCER_ASSIGN_OR_RETURN(const Prediction prediction,
+                          PredictRows(*predictor, *made.inputs, rows, context));
+  const RoleColumn labels = SelectLabels(*target_, rows);
+  std::vector<Metric> metrics = EvaluatePrediction(coding, prediction, labels);
+  MERCER_RETURN_IF_ERROR(
+      AddTaskMetrics({coding, tasks}, prediction, labels, *made.inputs, rows, context, metrics));
+  for (const Metric& metric : EvaluateBaseline(coding, made, labels)) {
+    metrics.push_back({absl::StrCat(kBaselinePrefix, metric.name), metric.value});
+  }
+  held_out_plan_.Collect(coding, prediction, labels, rows, seen);
+  return metrics;
+}
+
+HeldOut RecipePhases::SummarizeFolds(size_t value) const {
+  HeldOut held_out = held_out_plan_.Summarize(progress_.held_out[value]);
+  held_out.folds = static_cast<int64_t>(progress_.FoldsSeen(value));
+  progress_.AddSpreads(value, "folds.", held_out.spreads);
+  for (size_t other = 0; recipe_.path.has_value() && other < progress_.metrics.size(); ++other) {
+    progress_.AddSpreads(other, absl::StrCat("path.", other + 1, "."), held_out.spreads);
+  }
+  return held_out;
+}
+
+absl::Status RecipePhases::InFold(size_t fold, const absl::Status& status) const {
+  return ErrorOfFold(fold, splits_.size(), status);
+}
+
+void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model) {
+  for (const Metric& metric : metrics) {
+    model.metrics.push_back({std::string(prefix) + metric.name, metric.value});
+  }
+}
+
+bool WasInterrupted(const TrainingOutcome& outcome) {
+  return outcome.stop_reason == StopReason::kStopRequested ||
+         outcome.stop_reason == StopReason::kTimeLimit;
+}
+
+}  // namespace mercer

@@ -1,0 +1,329 @@
+#include "core/training/recipe/recipe_problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/status/errors.h"
+#include "core/base/status/near_names.h"
+#include "core/base/status/status_macros.h"
+#include "core/data/table/weights.h"
+#include "core/training/contract/target_unit.h"
+#include "core/training/model/basis.h"
+#include "core/training/recipe/default_kernels.h"
+
+namespace mercer {
+namespace {
+
+// A hash of the content that names preprocessing in cache keys: FNV-1a, twice with different
+// starts.
+std::string ContentHash(std::string_view bytes) {
+  uint64_t first = 14695981039346656037ULL;
+  uint64_t second = 1099511628211ULL ^ bytes.size();
+  for (const char byte : bytes) {
+    first = (first ^ static_cast<uint8_t>(byte)) * 1099511628211ULL;
+    second = (second ^ static_cast<uint8_t>(byte)) * 11400714819323198485ULL;
+  }
+  return absl::StrCat(absl::Hex(first), absl::Hex(second));
+}
+
+// The targets that the coding gives the classes: rows x outputs of -1, +1, and 0 for rows that a
+// pair does not see.
+Matrix CodeTargets(const OutputCoding& coding, const std::vector<int>& classes) {
+  const auto rows = static_cast<Index>(classes.size());
+  Matrix targets = Matrix::Zero(rows, coding.num_outputs());
+  for (Index output = 0; output < targets.cols(); ++output) {
+    const auto [first, second] =
+        coding.kind() == CodingKind::kOneVsOne ? coding.Pair(output) : std::pair<int, int>(-1, -1);
+    for (Index i = 0; i < rows; ++i) {
+      const int c = classes[static_cast<size_t>(i)];
+      switch (coding.kind()) {
+        case CodingKind::kBinary:
+          targets(i, output) = c == 1 ? 1 : -1;
+          break;
+        case CodingKind::kOneVsAll:
+          targets(i, output) = c == static_cast<int>(output) ? 1 : -1;
+          break;
+        case CodingKind::kOneVsOne:
+          targets(i, output) = c == first ? 1 : c == second ? -1 : 0;
+          break;
+        case CodingKind::kRegression:
+          break;
+      }
+    }
+  }
+  return targets;
+}
+
+absl::StatusOr<Vector> SampleWeights(const Dataset& dataset, const std::vector<Index>& rows) {
+  const RoleColumn* column = dataset.FindColumn(ColumnRole::kWeight);
+  if (column == nullptr) {
+    return Vector(Vector::Ones(static_cast<Index>(rows.size())));
+  }
+  MERCER_ASSIGN_OR_RETURN(Vector weights, ReadWeights(*column, rows));
+  if (weights.maxCoeff() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("weight column '", column->schema.name,
+                                                   "': all weights of the training rows are 0"));
+  }
+  return weights;
+}
+
+// Weight of each class of the coding.
+absl::StatusOr<std::vector<double>> ClassWeights(const TrainingRecipe& recipe,
+                                                 const OutputCoding& coding,
+                                                 const std::vector<int>& classes) {
+  std::vector<double> weights(coding.classes().size(), 1.0);
+  if (recipe.class_weighting == ClassWeighting::kBalanced) {
+    std::vector<double> counts(weights.size(), 0.0);
+    for (const int c : classes) {
+      counts[static_cast<size_t>(c)] += 1;
+    }
+    for (size_t c = 0; c < weights.size(); ++c) {
+      weights[c] =
+          static_cast<double>(classes.size()) / (static_cast<double>(weights.size()) * counts[c]);
+    }
+  }
+  if (recipe.class_weighting == ClassWeighting::kExplicit) {
+    for (size_t c = 0; c < weights.size(); ++c) {
+      const auto given = recipe.class_weights.find(coding.classes()[c]);
+      weights[c] = given == recipe.class_weights.end() ? 1.0 : given->second;
+    }
+    if (*std::max_element(weights.begin(), weights.end()) == 0) {
+      return FieldError("class_weights", "all classes weigh 0");
+    }
+  }
+  return weights;
+}
+
+// Makes targets, coding and costs of the training rows, all in one task.
+absl::Status AddTargets(const RecipeRun& run, const RoleColumn& target, RecipeProblem& made) {
+  const TrainingRecipe& recipe = *run.recipe;
+  TaskData& task = made.problem.tasks[0];
+  MERCER_ASSIGN_OR_RETURN(task.costs, SampleWeights(*run.dataset, task.rows));
+  if (recipe.kind == TargetKind::kRegression) {
+    made.coding = OutputCoding::Regression();
+    task.targets = target.values(task.rows);
+    return absl::OkStatus();
+  }
+  MERCER_ASSIGN_OR_RETURN(made.coding, OutputCoding::FromLabels(target, task.rows, recipe.coding));
+  const std::vector<int> all_classes = made.coding.Classes(target);
+  std::vector<int> classes;
+  for (const Index row : task.rows) {
+    classes.push_back(all_classes[static_cast<size_t>(row)]);
+  }
+  task.targets = CodeTargets(made.coding, classes);
+  MERCER_ASSIGN_OR_RETURN(const std::vector<double> weights,
+                          ClassWeights(recipe, made.coding, classes));
+  for (size_t i = 0; i < classes.size(); ++i) {
+    task.costs(static_cast<Index>(i)) *= weights[static_cast<size_t>(classes[i])];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmptyTaskError(const TaskCoding& tasks, size_t task) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("task '", tasks.names()[task], "' of column '",
+                                              tasks.column(), "' has no training rows")),
+      "EMPTY_TASK", {{"column", tasks.column()}, {"task", tasks.names()[task]}});
+}
+
+// Gives every row of the training its task.
+absl::Status DivideByTasks(const RoleColumn& column, RecipeProblem& made) {
+  MERCER_RETURN_IF_ERROR(CheckOneOutput(made.coding.num_outputs()));
+  MERCER_ASSIGN_OR_RETURN(made.tasks, TaskCoding::FromAllRows(column));
+  const std::vector<int> task_of_row = made.tasks.Tasks(column);
+  const TaskData together = std::move(made.problem.tasks[0]);
+  made.problem.tasks.clear();
+  made.problem.tasks.resize(made.tasks.names().size());
+  std::vector<std::vector<Index>> positions(made.problem.tasks.size());
+  for (size_t i = 0; i < together.rows.size(); ++i) {
+    const auto t = static_cast<size_t>(task_of_row[static_cast<size_t>(together.rows[i])]);
+    positions[t].push_back(static_cast<Index>(i));
+    made.problem.tasks[t].rows.push_back(together.rows[i]);
+  }
+  for (size_t t = 0; t < positions.size(); ++t) {
+    TaskData& task = made.problem.tasks[t];
+    if (positions[t].empty()) {
+      return EmptyTaskError(made.tasks, t);
+    }
+    task.name = made.tasks.names()[t];
+    task.targets = together.targets(positions[t], Eigen::all);
+    task.costs = together.costs(positions[t]);
+  }
+  return absl::OkStatus();
+}
+
+// The column of that role and name, an empty name meaning the only one; null when the data set has
+// none of that role. Violations are of the field that the role is called.
+absl::StatusOr<const RoleColumn*> FindRole(const Dataset& dataset, ColumnRole role,
+                                           const std::string& name) {
+  const std::string field(ColumnRoleName(role));
+  std::vector<std::string> known;
+  const RoleColumn* found = nullptr;
+  int count = 0;
+  for (const RoleColumn& column : dataset.role_columns) {
+    if (column.role != role) {
+      continue;
+    }
+    known.push_back(column.schema.name);
+    if (name.empty() || column.schema.name == name) {
+      found = &column;
+      ++count;
+    }
+  }
+  if (known.empty()) {
+    return nullptr;
+  }
+  const std::string listed = absl::StrCat("'", absl::StrJoin(known, "', '"), "'");
+  if (found == nullptr) {
+    return FieldError(field, absl::StrCat("no ", field, " column '", name, "'; there are: ", listed,
+                                          DidYouMean(name, known)));
+  }
+  if (count > 1) {
+    return FieldError(
+        field, absl::StrCat("the data set has several ", field, " columns, name one of: ", listed));
+  }
+  return found;
+}
+
+// Adds the inputs: preprocessing is fitted on the training rows and applied to all. Rows held out
+// by the recipe may hold categories that training does not know; the model's own rule for them is
+// meant for other rows.
+absl::Status AddInputs(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
+                       RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(
+      made.preprocessing,
+      Preprocessing::Fit(*run.dataset, rows, run.recipe->preprocessing, context));
+  const bool holds_out = static_cast<Index>(rows.size()) < run.dataset->rows;
+  const Preprocessing applied =
+      holds_out ? made.preprocessing.WithUnseenCategory(UnseenCategory::kAllZeros)
+                : made.preprocessing;
+  MERCER_ASSIGN_OR_RETURN(PreparedData prepared, applied.Apply(*run.dataset, context));
+  if (!run.dataset_digest.empty()) {
+    ByteWriter writer;
+    applied.Save(writer);
+    prepared.cache_key = absl::StrCat(run.dataset_digest, "/", ContentHash(writer.bytes()));
+  }
+  MERCER_ASSIGN_OR_RETURN(prepared.tasks, made.tasks.ReadTasks(*run.dataset, ""));
+  made.inputs = std::make_shared<const PreparedData>(std::move(prepared));
+  for (TaskData& task : made.problem.tasks) {
+    task.inputs = made.inputs;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddKernels(const RecipeRun& run, const std::vector<Index>& rows, RecipeProblem& made,
+                        RunContext& context) {
+  if (!run.entry->uses_kernels) {
+    return absl::OkStatus();
+  }
+  const std::vector<KernelGrid> grids = KernelsOrDefault(*run.entry, *run.recipe, *run.dataset);
+  absl::StatusOr<std::vector<KernelSpec>> kernels =
+      ExpandKernels(grids, *made.inputs, rows, run.recipe->seed, context);
+  if (!kernels.ok() && absl::IsInvalidArgument(kernels.status()) && run.recipe->kernels.empty()) {
+    return FieldError("kernels", absl::StrCat("none given, and the default cannot be made: ",
+                                              kernels.status().message()));
+  }
+  MERCER_ASSIGN_OR_RETURN(made.problem.kernels, std::move(kernels));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FieldError(std::string_view field, std::string_view description) {
+  FieldViolations violations;
+  violations.Add(std::string(field), std::string(description));
+  return violations.ToStatus();
+}
+
+absl::Status CheckOneOutput(Index outputs) {
+  FieldViolations violations;
+  violations.Check(outputs == 1, "task",
+                   "several tasks are learned for two classes or for numbers; the target has more "
+                   "classes");
+  return violations.ToStatus();
+}
+
+absl::StatusOr<const RoleColumn*> FindTaskColumn(const LearnerEntry& entry,
+                                                 const TrainingRecipe& recipe,
+                                                 const Dataset& dataset) {
+  if (!entry.several_tasks || (recipe.task.has_value() && recipe.task->empty())) {
+    return nullptr;
+  }
+  const std::string name = recipe.task.value_or("");
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* found, FindRole(dataset, ColumnRole::kTask, name));
+  if (found == nullptr && !name.empty()) {
+    return FieldError("task", "the data set has no task column");
+  }
+  return found;
+}
+
+absl::StatusOr<OptionValues> CompleteOptions(const LearnerEntry& entry, const OptionValues& given) {
+  OptionValues complete;
+  FieldViolations violations;
+  for (const OptionField& field : entry.fields) {
+    complete[field.name] = field.default_value;
+  }
+  for (const auto& [name, value] : given) {
+    const auto field =
+        std::find_if(entry.fields.begin(), entry.fields.end(),
+                     [&, &wanted = name](const OptionField& one) { return one.name == wanted; });
+    if (field == entry.fields.end()) {
+      violations.Add(name, absl::StrCat("unknown option of learner '", entry.name, "'"));
+      continue;
+    }
+    OptionValue converted = value;
+    const absl::Status checked = CheckOptionValue(*field, converted);
+    if (violations.Check(checked.ok(), name, std::string(checked.message()))) {
+      complete[name] = std::move(converted);
+    }
+  }
+  if (!violations.empty()) {
+    return violations.ToStatus();
+  }
+  return complete;
+}
+
+absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const Dataset& dataset) {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* found,
+                          FindRole(dataset, ColumnRole::kTarget, recipe.target));
+  if (found == nullptr) {
+    return FieldError("target",
+                      "the data set has no target column: its upload says which one it is");
+  }
+  if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
+    return FieldError("target", absl::StrCat("column '", found->schema.name,
+                                             "' is categorical; regression needs numbers"));
+  }
+  return found;
+}
+
+absl::StatusOr<RecipeProblem> MakeRecipeProblem(const RecipeRun& run,
+                                                const std::vector<Index>& rows,
+                                                RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(*run.recipe, *run.dataset));
+  RecipeProblem made;
+  made.problem.kind = run.recipe->kind;
+  made.problem.seed = run.recipe->seed;
+  made.problem.relative_gap = run.recipe->limits.relative_gap;
+  made.problem.tasks.emplace_back().rows = rows;
+  MERCER_RETURN_IF_ERROR(AddTargets(run, *target, made));
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* task_column,
+                          FindTaskColumn(*run.entry, *run.recipe, *run.dataset));
+  if (task_column != nullptr) {
+    MERCER_RETURN_IF_ERROR(DivideByTasks(*task_column, made));
+  }
+  if (run.recipe->kind == TargetKind::kRegression &&
+      run.recipe->target_scaling == TargetScaling::kStandardize) {
+    StandardizeTargets(made.problem);
+  }
+  MERCER_RETURN_IF_ERROR(AddInputs(run, rows, made, context));
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  MERCER_RETURN_IF_ERROR(AddKernels(run, rows, made, context));
+  return made;
+}
+
+}  // namespace mercer

@@ -1,0 +1,162 @@
+#include "core/training/recipe/recipe_progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/encoding/encoding.h"
+#include "core/training/run/evaluation.h"
+
+namespace mercer {
+namespace {
+
+constexpr std::string_view kCheckpointMagic = "MRCRCKPT";
+constexpr uint64_t kCheckpointVersion = 6;
+
+absl::Status OtherVersion(const std::string& written_by, const std::string& this_version) {
+  return WithReason(absl::FailedPreconditionError(
+                        absl::StrCat("the checkpoint was written by version '", written_by,
+                                     "', this is version '", this_version, "'")),
+                    "OTHER_VERSION", {{"written_by", written_by}, {"this_version", this_version}});
+}
+
+}  // namespace
+
+double Mean(absl::Span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+size_t RecipeProgress::FoldsSeen(size_t value) const {
+  size_t most = 0;
+  for (const auto& [name, of_folds] : metrics[value]) {
+    most = std::max(most, of_folds.size());
+  }
+  return most;
+}
+
+void RecipeProgress::AddMetrics(size_t value, const std::vector<Metric>& found) {
+  for (const Metric& metric : found) {
+    metrics[value][metric.name].push_back(metric.value);
+  }
+}
+
+std::vector<Metric> RecipeProgress::MeanMetrics(size_t value) const {
+  std::vector<Metric> means;
+  for (const auto& [name, of_folds] : metrics[value]) {
+    means.push_back({name, Mean(of_folds)});
+  }
+  std::stable_partition(means.begin(), means.end(),
+                        [](const Metric& metric) { return !IsOfBaseline(metric); });
+  return means;
+}
+
+void RecipeProgress::AddSpreads(size_t value, const std::string& prefix,
+                                std::vector<MetricSpread>& spreads) const {
+  for (const auto& [name, of_folds] : metrics[value]) {
+    if (of_folds.size() < 2 || IsOfBaseline({name, 0})) {
+      continue;
+    }
+    const double mean = Mean(of_folds);
+    double squares = 0;
+    for (const double one : of_folds) {
+      squares += (one - mean) * (one - mean);
+    }
+    const auto count = static_cast<double>(of_folds.size());
+    spreads.push_back({absl::StrCat(prefix, name), std::sqrt(squares / (count - 1)),
+                       static_cast<int64_t>(of_folds.size())});
+  }
+}
+
+std::string EncodeProgress(const RecipeProgress& progress, std::string_view run_state,
+                           double seconds_used, const std::string& code_version) {
+  ByteWriter writer;
+  writer.WriteString(code_version);
+  writer.WriteInt64(progress.phase);
+  writer.WriteInt64(progress.iterations);
+  writer.WriteDouble(seconds_used);
+  writer.WriteString(progress.model);
+  writer.WriteString(progress.witness);
+  writer.WriteUint64(progress.metrics.size());
+  for (const auto& of_value : progress.metrics) {
+    writer.WriteUint64(of_value.size());
+    for (const auto& [name, of_folds] : of_value) {
+      writer.WriteString(name);
+      writer.WriteDoubles(of_folds);
+    }
+  }
+  writer.WriteUint64(progress.held_out.size());
+  for (const HeldOutRows& of_value : progress.held_out) {
+    of_value.Save(writer);
+  }
+  writer.WriteInt64(progress.best);
+  writer.WriteString(progress.last_point);
+  writer.WriteUint64(progress.others.size());
+  for (const ModelOfValue& other : progress.others) {
+    writer.WriteInt64(other.value);
+    writer.WriteString(other.model);
+    writer.WriteString(other.witness);
+  }
+  writer.WriteString(run_state);
+  return FramePayload(kCheckpointMagic, kCheckpointVersion, writer.bytes());
+}
+
+absl::StatusOr<RecipeProgress> DecodeProgress(std::string_view state,
+                                              const std::string& code_version, int64_t num_phases) {
+  MERCER_ASSIGN_OR_RETURN(
+      const std::string_view payload,
+      UnframePayload(kCheckpointMagic, std::numeric_limits<uint64_t>::max(), "checkpoint", state));
+  const uint64_t format = FormatVersion(state);
+  if (format != kCheckpointVersion) {
+    return OtherVersion(absl::StrCat("format ", format),
+                        absl::StrCat("format ", kCheckpointVersion));
+  }
+  ByteReader reader(payload);
+  const std::string written_by = reader.ReadString();
+  if (reader.ok() && written_by != code_version) {
+    return OtherVersion(written_by, code_version);
+  }
+  RecipeProgress progress;
+  progress.phase = reader.ReadInt64();
+  progress.iterations = reader.ReadInt64();
+  progress.seconds_used = reader.ReadDouble();
+  progress.model = reader.ReadString();
+  progress.witness = reader.ReadString();
+  const uint64_t values = reader.ReadUint64();
+  for (uint64_t value = 0; value < values && reader.ok(); ++value) {
+    auto& of_value = progress.metrics.emplace_back();
+    const uint64_t count = reader.ReadUint64();
+    for (uint64_t i = 0; i < count && reader.ok(); ++i) {
+      std::vector<double>& of_folds = of_value[reader.ReadString()];
+      of_folds = reader.ReadDoubles();
+      if (of_folds.empty()) {
+        reader.Fail();
+      }
+    }
+  }
+  const uint64_t held_out = reader.ReadUint64();
+  for (uint64_t i = 0; i < held_out && reader.ok(); ++i) {
+    progress.held_out.push_back(HeldOutRows::Load(reader));
+  }
+  progress.best = reader.ReadInt64();
+  progress.last_point = reader.ReadString();
+  const uint64_t others = reader.ReadUint64();
+  for (uint64_t i = 0; i < others && reader.ok(); ++i) {
+    ModelOfValue& other = progress.others.emplace_back();
+    other.value = reader.ReadInt64();
+    other.model = reader.ReadString();
+    other.witness = reader.ReadString();
+  }
+  progress.run_state = reader.ReadString();
+  if (!reader.AtEnd() || progress.phase < 0 || progress.phase >= num_phases) {
+    return absl::DataLossError("not a readable checkpoint: its content is inconsistent");
+  }
+  return progress;
+}
+
+}  // namespace mercer

@@ -1,0 +1,227 @@
+#include "core/training/recipe/recipe_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "core/base/status/byte_count.h"
+#include "core/base/status/status_macros.h"
+#include "core/kernels/gram/kernel_grid.h"
+#include "core/kernels/gram/kernel_source.h"
+#include "core/kernels/spec/kernel_formula.h"
+#include "core/training/recipe/default_kernels.h"
+#include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/recipe_splits.h"
+
+namespace mercer {
+namespace {
+
+// Adds a b to `sum`, up to what an index can hold.
+void AddProduct(Index a, Index b, Index& sum) {
+  constexpr size_t kMost = std::numeric_limits<Index>::max();
+  sum = static_cast<Index>(std::min((ByteCount(sum) + ByteCount(a) * ByteCount(b)).value(), kMost));
+}
+
+// The columns that may have to be kept in files. Training knows one category of each column at the
+// least, and all at the most: how large the table becomes is not known before.
+Index ColumnsInFiles(const FeatureBlock& block, Index rows, Index columns,
+                     const ScratchSpace& scratch) {
+  const ByteCount column = ByteCount(rows) * ByteCount(sizeof(double));
+  if (scratch.Takes((column * ByteCount(block.num_columns())).value())) {
+    return columns;
+  }
+  const size_t most = scratch.largest_in_memory() / std::max<size_t>(column.value(), 1);
+  return columns - static_cast<Index>(std::min(static_cast<size_t>(columns), most));
+}
+
+void CountColumns(const TrainingRecipe& recipe, const Dataset& dataset, const ScratchSpace* scratch,
+                  ProblemShape& shape) {
+  for (const FeatureBlock* used : UsedBlocks(recipe, dataset)) {
+    const FeatureBlock& block = *used;
+    const Index columns = PreparedColumns(block);
+    AddProduct(columns, 1, shape.columns);
+    if (scratch != nullptr) {
+      AddProduct(ColumnsInFiles(block, dataset.rows, columns, *scratch), 1, shape.columns_in_files);
+    }
+  }
+}
+
+// Columns of the data set that a kernel with this prototype reads.
+struct KernelColumns {
+  Index count = 0;
+  Index width = 0;  // after preprocessing
+  Index wide = 0;   // those whose own width is worth storing distances for
+};
+
+void AddColumns(Index count, Index width, KernelColumns& columns) {
+  AddProduct(count, 1, columns.count);
+  AddProduct(count, width, columns.width);
+  AddProduct(width > kMaxRecomputedColumns ? count : 0, 1, columns.wide);
+}
+
+KernelColumns CountKernelColumns(const KernelSpec& prototype, const Dataset& dataset) {
+  KernelColumns columns;
+  if (IsSquareType(prototype.type)) {
+    return columns;
+  }
+  const std::vector<std::string>& names = prototype.columns;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (!prototype.block.empty() && prototype.block != block.name) {
+      continue;
+    }
+    if (block.columns.empty()) {
+      AddColumns(names.empty() ? block.num_columns() : 0, 1, columns);
+    }
+    for (const ColumnSchema& column : block.columns) {
+      if (names.empty() || std::find(names.begin(), names.end(), column.name) != names.end()) {
+        AddColumns(1, column.categorical ? static_cast<Index>(column.categories.size()) : 1,
+                   columns);
+      }
+    }
+  }
+  return columns;
+}
+
+// What a column of pairs costs a kernel on features; one on a square block has none.
+WorkKind ColumnWork(KernelType type) {
+  const auto* value = std::get_if<PairValue>(&FormulaOf(type).reads);
+  if (value != nullptr && *value == PairValue::kManhattan) {
+    return WorkKind::kAbsoluteColumns;
+  }
+  return value != nullptr && *value == PairValue::kChiSquare ? WorkKind::kChiSquareColumns
+                                                             : WorkKind::kProductColumns;
+}
+
+void CountKernels(const std::vector<KernelGrid>& grids, const Dataset& dataset,
+                  ProblemShape& shape) {
+  std::set<std::string> sources;
+  for (const KernelGrid& grid : grids) {
+    const auto per_set = static_cast<Index>(std::max<size_t>(NumBandwidths(grid), 1));
+    const KernelColumns columns = CountKernelColumns(grid.prototype, dataset);
+    const Index sets = grid.per_column ? std::max<Index>(columns.count, 1) : 1;
+    AddProduct(per_set, sets, shape.kernels);
+    AddProduct(per_set == 1 ? 1 : 0, sets, shape.lone_kernels);
+    // Kernels of different types on equal columns may share a source; counting them apart errs
+    // upwards.
+    KernelSpec source = grid.prototype;
+    source.bandwidth = 1;
+    source.normalization = {};
+    if (sources.insert(KernelName(source) + (grid.per_column ? " per column" : "")).second) {
+      const bool stored =
+          IsSquareType(grid.prototype.type) || columns.width > kMaxRecomputedColumns;
+      const Index kept = grid.per_column ? columns.wide : static_cast<Index>(stored);
+      AddProduct(kept, 1, shape.sources);
+      AddProduct(std::max<Index>(sets - kept, 0), 1, shape.recomputed_sources);
+      AddProduct(columns.width, 1, shape.source_columns);
+      shape.pair_columns[ColumnWork(grid.prototype.type)] += static_cast<double>(columns.width);
+    }
+  }
+}
+
+// Counts the outputs and the rows of the largest sub-problem.
+void CountOutputs(const TrainingRecipe& recipe, const RoleColumn& target, ProblemShape& shape) {
+  if (recipe.kind == TargetKind::kRegression) {
+    return;
+  }
+  std::map<double, Index> counts;
+  for (Index row = 0; row < target.values.size(); ++row) {
+    if (!std::isnan(target.values(row))) {
+      ++counts[target.values(row)];
+    }
+  }
+  const auto classes = static_cast<Index>(counts.size());
+  if (classes <= 2 || classes > static_cast<Index>(OutputCoding::kMaxClasses)) {
+    return;
+  }
+  shape.outputs = classes;
+  if (recipe.coding == CodingChoice::kOneVsOne) {
+    shape.outputs = classes * (classes - 1) / 2;
+    std::vector<Index> sizes;
+    for (const auto& [label, count] : counts) {
+      sizes.push_back(count);
+    }
+    std::sort(sizes.rbegin(), sizes.rend());
+    shape.rows = std::min(shape.rows, sizes[0] + sizes[1]);
+  }
+}
+
+// Upper bound on the rows that the model or a fold is trained on.
+Index TrainingRows(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
+                   const RoleColumn& target) {
+  if (recipe.validation.kind != ValidationKind::kHoldOut) {
+    return dataset.rows;
+  }
+  // Where columns of the data divide the rows, they say how many are left for training; when they
+  // cannot be read, the run will say why.
+  if (dataset.FindColumn(ColumnRole::kGroup) != nullptr ||
+      dataset.FindColumn(ColumnRole::kSplit) != nullptr) {
+    const absl::StatusOr<std::vector<Split>> splits =
+        MakeSplits(entry, recipe, dataset, target, RunContext());
+    return splits.ok() ? static_cast<Index>((*splits)[0].training.size()) : dataset.rows;
+  }
+  const double fraction = recipe.validation.fraction.value_or(kDefaultHoldOutFraction);
+  const double kept = (1 - fraction) * static_cast<double>(dataset.rows);
+  return std::clamp<Index>(static_cast<Index>(std::ceil(kept)) + 1, 1, dataset.rows);
+}
+
+}  // namespace
+
+std::vector<const FeatureBlock*> UsedBlocks(const TrainingRecipe& recipe, const Dataset& dataset) {
+  const std::vector<std::string>& names = recipe.preprocessing.blocks;
+  std::vector<const FeatureBlock*> used;
+  for (const FeatureBlock& block : dataset.blocks) {
+    if (names.empty() || std::find(names.begin(), names.end(), block.name) != names.end()) {
+      used.push_back(&block);
+    }
+  }
+  return used;
+}
+
+Index PreparedColumns(const FeatureBlock& block) {
+  Index count = block.columns.empty() ? block.num_columns() : 0;
+  for (const ColumnSchema& column : block.columns) {
+    count += column.categorical ? static_cast<Index>(column.categories.size()) : 1;
+  }
+  return count;
+}
+
+absl::StatusOr<ProblemShape> ShapeOfRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                                           const Dataset& dataset, const ScratchSpace* scratch) {
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
+  MERCER_RETURN_IF_ERROR(CheckFoldCount(recipe, dataset));
+  ProblemShape shape;
+  shape.rows = TrainingRows(entry, recipe, dataset, *target);
+  CountColumns(recipe, dataset, scratch, shape);
+  shape.relative_gap = recipe.limits.relative_gap;
+  if (entry.uses_kernels) {
+    CountKernels(KernelsOrDefault(entry, recipe, dataset), dataset, shape);
+  }
+  CountOutputs(recipe, *target, shape);
+  MERCER_ASSIGN_OR_RETURN(const RoleColumn* tasks, FindTaskColumn(entry, recipe, dataset));
+  if (tasks != nullptr) {
+    MERCER_ASSIGN_OR_RETURN(const TaskCoding coding, TaskCoding::FromAllRows(*tasks));
+    MERCER_RETURN_IF_ERROR(CheckOneOutput(shape.outputs));
+    shape.tasks = coding.num_tasks();
+    shape.outputs = shape.tasks;
+  }
+  return shape;
+}
+
+Index CountFolds(const TrainingRecipe& recipe, const Dataset& dataset) {
+  if (recipe.validation.kind != ValidationKind::kFolds) {
+    return 0;
+  }
+  const RoleColumn* parts = dataset.FindColumn(ColumnRole::kSplit);
+  if (parts == nullptr) {
+    return std::max(1, recipe.validation.folds.value_or(kDefaultFolds));
+  }
+  std::set<double> folds;
+  for (const double fold : parts->values) {
+    folds.insert(std::isnan(fold) ? -1.0 : fold);
+  }
+  return static_cast<Index>(folds.size());
+}
+
+}  // namespace mercer

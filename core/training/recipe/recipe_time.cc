@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+
+#include "core/base/status/status_macros.h"
+#include "core/training/recipe/default_kernels.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_problem.h"
+#include "core/training/recipe/recipe_shape.h"
+
+namespace mercer {
+namespace {
+
+// The median heuristic looks at this many rows at most.
+constexpr double kMedianRows = 2000;
+// How many times a row of the table is read or written while it is prepared, selected and checked.
+constexpr double kPassesOfTable = 8;
+
+double Pairs(double rows) { return 0.5 * rows * rows; }
+
+// The work of computing the distances of all kernels' sources once.
+WorkCount FamilyWork(const ProblemShape& shape) {
+  WorkCount work = shape.pair_columns;
+  work[WorkKind::kEntries] = static_cast<double>(shape.sources);
+  work *= Pairs(static_cast<double>(shape.rows));
+  return work;
+}
+
+bool UsesMedian(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset) {
+  const std::vector<KernelGrid> kernels = KernelsOrDefault(entry, recipe, dataset);
+  return std::any_of(kernels.begin(), kernels.end(), [](const KernelGrid& grid) {
+    return grid.rule == BandwidthRule::kMedianMultiples;
+  });
+}
+
+// The work of one training on shape.rows of `rows` rows, and of the prediction of the others.
+class PhaseEstimate {
+ public:
+  PhaseEstimate(const LearnerEntry& entry, const TrainingRecipe& recipe, const Dataset& dataset,
+                const RunningConditions& conditions)
+      : entry_(entry), recipe_(recipe), dataset_(dataset), conditions_(conditions) {}
+
+  // Adds every training of a path, as if it began anew.
+  absl::Status AddAll(const ProblemShape& shape) {
+    for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
+      MERCER_RETURN_IF_ERROR(Add(options, shape));
+    }
+    return absl::OkStatus();
+  }
+
+  // Adds that training of a path which takes longest: the one that a model is trained with after
+  // the folds may be any.
+  absl::Status AddLargest(const ProblemShape& shape) {
+    PhaseEstimate largest(entry_, recipe_, dataset_, conditions_);
+    for (const OptionValues& given : OptionsOfTrainings(recipe_)) {
+      MERCER_ASSIGN_OR_RETURN(const OptionValues options, CompleteOptions(entry_, given));
+      PhaseEstimate one(entry_, recipe_, dataset_, conditions_);
+      MERCER_RETURN_IF_ERROR(one.Add(options, shape));
+      if (one.training_ >= largest.training_) {
+        largest.training_ = one.training_;
+        largest.verification_ = one.verification_;
+      }
+    }
+    training_ += largest.training_;
+    verification_ += largest.verification_;
+    return absl::OkStatus();
+  }
+
+  absl::Status Add(const OptionValues& options, const ProblemShape& shape) {
+    MERCER_ASSIGN_OR_RETURN(LearnerWork work, entry_.estimate_work(options, shape));
+    const double parts = entry_.joint_outputs && recipe_.coding != CodingChoice::kOneVsOne
+                             ? 1.0
+                             : static_cast<double>(shape.outputs);
+    work.training *= parts;
+    work.verification *= parts;
+    ReplaceFamilies(shape, work);
+    work.training += Preparation(shape);
+    work.verification += Evaluation(shape);
+    training_ += Seconds(work.training);
+    verification_ += Seconds(work.verification);
+    return absl::OkStatus();
+  }
+
+  double training_seconds() const { return training_; }
+  double verification_seconds() const { return verification_; }
+
+ private:
+  double Seconds(const WorkCount& work) const {
+    return SecondsOf(work, conditions_.rates, conditions_.threads);
+  }
+
+  // Distances that fit the cache are computed once for all outputs and the verification, unless
+  // each output has rows of its own.
+  void ReplaceFamilies(const ProblemShape& shape, LearnerWork& work) const {
+    const double bytes = Pairs(static_cast<double>(shape.rows)) * sizeof(double) *
+                         static_cast<double>(shape.sources);
+    const bool own_rows = recipe_.coding == CodingChoice::kOneVsOne && shape.outputs > 1;
+    const bool kept = shape.sources > 0 && bytes <= static_cast<double>(conditions_.cache_bytes);
+    bool first = true;
+    for (WorkCount* part : {&work.training, &work.verification}) {
+      double families = std::exchange((*part)[WorkKind::kFamilies], 0.0);
+      if (kept && families > 0) {
+        families = own_rows ? (first ? static_cast<double>(shape.outputs) : 0.0) : (first ? 1 : 0);
+        first = false;
+      }
+      WorkCount distances = FamilyWork(shape);
+      distances *= families;
+      *part += distances;
+    }
+  }
+
+  WorkCount Preparation(const ProblemShape& shape) const {
+    WorkCount work;
+    work[WorkKind::kEntries] = kPassesOfTable * static_cast<double>(dataset_.rows) *
+                               (static_cast<double>(shape.columns) + 1);
+    if (UsesMedian(entry_, recipe_, dataset_)) {
+      const double pairs = Pairs(std::min(static_cast<double>(shape.rows), kMedianRows));
+      WorkCount median = shape.pair_columns;
+      median[WorkKind::kEntries] = 4;
+      median *= pairs;
+      work += median;
+    }
+    return work;
+  }
+
+  // The work of the kernels between the rows held out and those of the model, most of which are
+  // support vectors.
+  WorkCount Evaluation(const ProblemShape& shape) const {
+    WorkCount work = shape.pair_columns;
+    work[WorkKind::kKernelValues] =
+        static_cast<double>(shape.kernels) * static_cast<double>(shape.outputs);
+    const double held_out = static_cast<double>(dataset_.rows - shape.rows);
+    work *= recipe_.validation.kind == ValidationKind::kNone
+                ? 0.0
+                : std::max(held_out, 0.0) * static_cast<double>(shape.rows);
+    return work;
+  }
+
+  const LearnerEntry& entry_;
+  const TrainingRecipe& recipe_;
+  const Dataset& dataset_;
+  const RunningConditions& conditions_;
+  double training_ = 0;
+  double verification_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<double> EstimateRecipeSeconds(const LearnerEntry& entry,
+                                             const TrainingRecipe& recipe, const Dataset& dataset,
+                                             const RunningConditions& conditions) {
+  MERCER_ASSIGN_OR_RETURN(ProblemShape shape, ShapeOfRecipe(entry, recipe, dataset));
+  PhaseEstimate model(entry, recipe, dataset, conditions);
+  const double count = static_cast<double>(CountFolds(recipe, dataset));
+  const bool one_of_path = count > 0 && !(recipe.path.has_value() && recipe.path->keep_all);
+  MERCER_RETURN_IF_ERROR(one_of_path ? model.AddLargest(shape) : model.AddAll(shape));
+  PhaseEstimate folds(entry, recipe, dataset, conditions);
+  if (count > 0) {
+    const double kept = static_cast<double>(shape.rows) * (1 - 1 / count);
+    shape.rows = std::max<Index>(1, static_cast<Index>(kept));
+    MERCER_RETURN_IF_ERROR(folds.AddAll(shape));
+  }
+  const double fold_seconds =
+      count > 0 ? count * (folds.training_seconds() + folds.verification_seconds()) : 0.0;
+  const double limit = absl::ToDoubleSeconds(recipe.limits.max_time);
+  return std::min(model.training_seconds() + fold_seconds, limit) + model.verification_seconds();
+}
+
+}  // namespace mercer

@@ -1,0 +1,135 @@
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+
+#include "core/base/status/errors.h"
+#include "core/kernels/gram/kernel_grid.h"
+#include "core/training/recipe/recipe.h"
+#include "core/training/recipe/recipe_path.h"
+#include "core/training/recipe/recipe_problem.h"
+
+namespace mercer {
+namespace {
+
+void CheckBandwidth(double bandwidth, const std::string& field, FieldViolations& violations) {
+  violations.Check(bandwidth > 0 && std::isfinite(bandwidth), field,
+                   absl::StrCat("must be > 0 and finite, is ", bandwidth));
+}
+
+void CheckGrid(const KernelGrid& grid, const std::string& field, FieldViolations& violations) {
+  KernelSpec prototype = grid.prototype;
+  const bool generated = grid.rule != BandwidthRule::kList || !grid.bandwidths.empty();
+  if (generated) {
+    prototype.bandwidth = 1;  // not used
+  }
+  violations.AddAll(field, ValidateKernelSpec(prototype));
+  for (size_t i = 0; !IsLogSpaced(grid) && i < grid.bandwidths.size(); ++i) {
+    CheckBandwidth(grid.bandwidths[i], absl::StrCat(field, ".bandwidths[", i, "]"), violations);
+  }
+  if (IsLogSpaced(grid)) {
+    CheckBandwidth(grid.min_bandwidth, field + ".min_bandwidth", violations);
+    CheckBandwidth(grid.max_bandwidth, field + ".max_bandwidth", violations);
+    violations.Check(grid.count >= 1, field + ".count",
+                     absl::StrCat("must be >= 1, is ", grid.count));
+  }
+}
+
+void CheckKernels(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                  FieldViolations& violations) {
+  if (!entry.uses_kernels) {
+    violations.Check(recipe.kernels.empty(), "kernels",
+                     absl::StrCat("learner '", entry.name, "' takes no kernels"));
+    return;
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < recipe.kernels.size(); ++i) {
+    CheckGrid(recipe.kernels[i], absl::StrCat("kernels[", i, "]"), violations);
+    count += NumBandwidths(recipe.kernels[i]);
+  }
+  violations.Check(
+      count <= kMaxKernels, "kernels",
+      absl::StrCat("at most ", kMaxKernels, " kernels are allowed, these are ", count));
+}
+
+void CheckTarget(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                 FieldViolations& violations) {
+  const bool regression = recipe.kind == TargetKind::kRegression;
+  violations.Check(regression ? entry.regression : entry.classification, "kind",
+                   absl::StrCat("learner '", entry.name, "' does not do ",
+                                regression ? "regression" : "classification"));
+  if (regression) {
+    violations.Check(recipe.coding == CodingChoice::kAuto, "coding",
+                     "is for classification; this is regression");
+    violations.Check(recipe.class_weighting == ClassWeighting::kNone, "class_weighting",
+                     "is for classification; this is regression");
+  }
+  if (!recipe.task.value_or("").empty()) {
+    violations.Check(entry.several_tasks, "task",
+                     absl::StrCat("learner '", entry.name, "' learns one task; leave it out"));
+  }
+  if (recipe.class_weighting == ClassWeighting::kExplicit) {
+    violations.Check(!recipe.class_weights.empty(), "class_weights",
+                     "explicit weights are asked for, none is given");
+  }
+  for (const auto& [label, weight] : recipe.class_weights) {
+    violations.Check(weight >= 0 && std::isfinite(weight),
+                     absl::StrCat("class_weights[", label, "]"),
+                     absl::StrCat("must be >= 0 and finite, is ", weight));
+  }
+}
+
+// Refuses an option that a classifier would not read, and a choice that does not fit the target.
+void CheckOptionsOfKind(const LearnerEntry& entry, const TrainingRecipe& recipe,
+                        FieldViolations& violations) {
+  const bool regression = recipe.kind == TargetKind::kRegression;
+  for (const OptionField& field : entry.fields) {
+    const auto given = recipe.options.find(field.name);
+    if (given == recipe.options.end()) {
+      continue;
+    }
+    const std::string name = absl::StrCat("options.", field.name);
+    violations.Check(!field.doc.regression_only || regression, name,
+                     "is for regression; this is classification");
+    if (const auto* choice = std::get_if<std::string>(&given->second)) {
+      violations.Check(FitsKind(field, *choice, regression), name,
+                       absl::StrCat(*choice, " is for ",
+                                    regression ? "classification; this is regression"
+                                               : "regression; this is classification"));
+    }
+  }
+}
+
+void CheckValidation(const TrainingRecipe& recipe, FieldViolations& violations) {
+  const ValidationOptions& validation = recipe.validation;
+  if (validation.kind == ValidationKind::kHoldOut && validation.fraction.has_value()) {
+    violations.Check(*validation.fraction > 0 && *validation.fraction < 1, "validation.fraction",
+                     absl::StrCat("must be in (0, 1), is ", *validation.fraction));
+  }
+  if (validation.kind == ValidationKind::kFolds && validation.folds.has_value()) {
+    violations.Check(*validation.folds >= 2, "validation.folds",
+                     absl::StrCat("must be >= 2, is ", *validation.folds));
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateRecipe(const LearnerEntry& entry, const TrainingRecipe& recipe) {
+  FieldViolations violations;
+  const absl::StatusOr<OptionValues> options = CompleteOptions(entry, recipe.options);
+  // The learner itself is asked: it knows more of its options than their ranges.
+  violations.AddAll("options", options.ok() ? entry.create(*options).status() : options.status());
+  CheckOptionsOfKind(entry, recipe, violations);
+  CheckTarget(entry, recipe, violations);
+  CheckKernels(entry, recipe, violations);
+  CheckValidation(recipe, violations);
+  CheckPath(entry, recipe, violations);
+  const RunLimits& limits = recipe.limits;
+  violations.Check(limits.relative_gap > 0 && limits.relative_gap < 1, "limits.relative_gap",
+                   absl::StrCat("must be in (0, 1), is ", limits.relative_gap));
+  violations.Check(limits.max_iterations >= 1, "limits.max_iterations",
+                   absl::StrCat("must be >= 1, is ", limits.max_iterations));
+  violations.Check(limits.max_time > absl::ZeroDuration(), "limits.max_time", "must be > 0");
+  return violations.ToStatus();
+}
+
+}  // namespace mercer

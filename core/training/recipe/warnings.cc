@@ -1,0 +1,241 @@
+#include "core/training/recipe/warnings.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include "core/data/table/reader_errors.h"
+#include "core/training/recipe/recipe_phases.h"
+#include "core/training/run/evaluation.h"
+#include "core/training/run/run_training.h"
+
+namespace mercer {
+namespace {
+
+// A column of few rows may hold different numbers by chance.
+constexpr Index kMinRowsOfIdentifier = 20;
+constexpr Index kFirstRows = 512;  // that most columns are ruled out by
+constexpr size_t kMostIdentifiers = 10;
+
+std::string Shown(double value) { return absl::StrFormat("%.4g", value); }
+
+// One score of the validation, and whether larger is better.
+struct Score {
+  const char* name;
+  bool larger_is_better;
+  const char* constant;  // the answer that the baseline always gives
+};
+constexpr std::array<Score, 2> kScores = {
+    {{"accuracy", true, "the most frequent class"}, {"rmse", false, "the mean"}}};
+
+// A place where metrics come from: the prefix "held_out." or "folds.", and what it means for
+// people.
+using Place = std::pair<const char*, const char*>;
+constexpr std::array<Place, 2> kPlaces = {
+    {{"held_out.", "On the rows held out"}, {"folds.", "Over the folds"}}};
+
+void CheckBaseline(const Model& model, std::vector<TrainingWarning>& warnings) {
+  std::map<std::string, double> metrics;
+  for (const Metric& metric : model.metrics) {
+    metrics[metric.name] = metric.value;
+  }
+  for (const auto& [prefix, where] : kPlaces) {
+    for (const Score& score : kScores) {
+      const auto own = metrics.find(absl::StrCat(prefix, score.name));
+      const auto base = metrics.find(absl::StrCat(prefix, kBaselinePrefix, score.name));
+      if (own == metrics.end() || base == metrics.end() || own->second == base->second ||
+          (own->second > base->second) == score.larger_is_better) {
+        continue;
+      }
+      warnings.push_back(
+          {WarningCode::kBelowBaseline,
+           absl::StrCat(where, " the ", score.name, " is ", Shown(own->second), ", worse than the ",
+                        Shown(base->second), " of always answering ", score.constant, "."),
+           {{"metric", own->first},
+            {"value", Shown(own->second)},
+            {"baseline", Shown(base->second)}}});
+    }
+  }
+}
+
+void CheckLimits(const Model& model, std::vector<TrainingWarning>& warnings) {
+  for (const Metric& metric : model.metrics) {
+    if (absl::StartsWith(metric.name, kLimitPrefix)) {
+      const std::string option = metric.name.substr(std::size(kLimitPrefix) - 1);
+      const std::string limit = absl::StrCat(metric.value);
+      warnings.push_back({WarningCode::kLimitReached,
+                          absl::StrCat("The search for features ended at its limit, ", option,
+                                       " = ", limit, "; a larger one may find a better model."),
+                          {{"option", option}, {"limit", limit}}});
+    }
+  }
+}
+
+const char* EndedWhere(StopReason reason) {
+  switch (reason) {
+    case StopReason::kIterationLimit:
+      return "at its limit of iterations";
+    case StopReason::kTimeLimit:
+      return "at its time limit";
+    case StopReason::kStopRequested:
+      return "when it was asked to stop";
+    case StopReason::kNumericalLimit:
+      return "where rounding allows no further progress";
+    case StopReason::kConverged:
+    case StopReason::kObjectiveZero:
+      break;
+  }
+  return "";
+}
+
+void CheckGap(const TrainingRecipe& recipe, const Model& model,
+              std::vector<TrainingWarning>& warnings) {
+  const std::string where = EndedWhere(model.stop_reason);
+  if (where.empty() || model.certificate.kind == CertificateKind::kNone) {
+    return;
+  }
+  // Judged as RunTraining does: by the sum of all outputs, and the worst of them.
+  const double accuracy = std::max(model.certificate.accuracy, model.certificate.worst_accuracy);
+  if (accuracy <= recipe.limits.relative_gap) {
+    return;
+  }
+  const std::string gap = Shown(accuracy);
+  const std::string wanted = Shown(recipe.limits.relative_gap);
+  warnings.push_back({WarningCode::kGapNotReached,
+                      absl::StrCat("The training ended ", where, " with the gap ", gap, "; ",
+                                   wanted, " was asked for."),
+                      {{"gap", gap},
+                       {"wanted", wanted},
+                       {"stop_reason", std::string(StopReasonName(model.stop_reason))}}});
+}
+
+// By how much the option of a path was chosen when the validation had ended early, in words.
+std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
+  if (!recipe.path.has_value()) {
+    return "there are no metrics of folds";
+  }
+  const bool some =
+      std::any_of(model.metrics.begin(), model.metrics.end(),
+                  [](const Metric& metric) { return absl::StartsWith(metric.name, "path.1."); });
+  return absl::StrCat(recipe.path->option, some ? " was chosen by what was known by then"
+                                                : " is the first value of the path");
+}
+
+void CheckValidation(const TrainingRecipe& recipe, const Model& model,
+                     std::vector<TrainingWarning>& warnings) {
+  for (const Metric& metric : model.metrics) {
+    const bool of_folds = metric.name == kFoldsLeftOut;
+    if (!of_folds && metric.name != kValuesLeftOut) {
+      continue;
+    }
+    const std::string count = absl::StrCat(metric.value);
+    const std::string what = of_folds ? "folds" : "values of the path";
+    warnings.push_back({WarningCode::kValidationEnded,
+                        absl::StrCat("The training ended before all ", what, " were through, ",
+                                     count, metric.value == 1 ? " is" : " are", " left out; ",
+                                     HowChosen(recipe, model), "."),
+                        {{of_folds ? "folds_left_out" : "values_left_out", count}}});
+  }
+}
+
+bool IsNamedLikeIdentifier(const std::string& name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  return lower == "id" || lower == "index" || absl::EndsWith(lower, "_id") ||
+         absl::EndsWith(lower, "-id") || absl::EndsWith(lower, " id") ||
+         (name.size() > 2 && absl::EndsWith(name, "Id"));
+}
+
+bool AreDifferentWholeNumbers(std::vector<double> values) {
+  const auto is_whole = [](double value) {
+    return std::isfinite(value) && value == std::rint(value);
+  };
+  if (!std::all_of(values.begin(), values.end(), is_whole)) {
+    return false;
+  }
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
+std::vector<double> FirstValues(const FeatureBlock& block, Index column, Index count) {
+  std::vector<double> values;
+  for (Index row = 0; row < count; ++row) {
+    values.push_back(block.values.view()(row, column));
+  }
+  return values;
+}
+
+// Whether the column numbers the rows: whole numbers, each in one row alone, in the order of the
+// rows, without gaps to speak of, or by the column's name.
+bool NumbersTheRows(const FeatureBlock& block, Index column, const std::string& name) {
+  const Index rows = block.values.rows();
+  if (!AreDifferentWholeNumbers(FirstValues(block, column, std::min(rows, kFirstRows)))) {
+    return false;
+  }
+  const std::vector<double> values = FirstValues(block, column, rows);
+  if (!AreDifferentWholeNumbers(values)) {
+    return false;
+  }
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return std::is_sorted(values.begin(), values.end()) ||
+         std::is_sorted(values.rbegin(), values.rend()) ||
+         *most - *least < 1.05 * static_cast<double>(rows) || IsNamedLikeIdentifier(name);
+}
+
+bool LooksLikeIdentifier(const FeatureBlock& block, size_t column) {
+  const ColumnSchema& schema = block.columns[column];
+  if (schema.categorical) {
+    return 10 * schema.categories.size() >= 9 * static_cast<size_t>(block.values.rows());
+  }
+  return NumbersTheRows(block, static_cast<Index>(column), schema.name);
+}
+
+void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
+                      std::vector<TrainingWarning>& warnings) {
+  const std::vector<std::string>& used = recipe.preprocessing.blocks;
+  Index features = 0;
+  for (const FeatureBlock& block : dataset.blocks) {
+    features += block.num_columns();
+  }
+  if (dataset.rows < kMinRowsOfIdentifier || features < 2) {
+    return;  // an only feature is what there is to learn from
+  }
+  size_t found = 0;
+  for (const FeatureBlock& block : dataset.blocks) {
+    const bool in_use =
+        used.empty() || std::find(used.begin(), used.end(), block.name) != used.end();
+    for (size_t column = 0; in_use && !block.is_sparse && column < block.columns.size(); ++column) {
+      if (found < kMostIdentifiers && LooksLikeIdentifier(block, column)) {
+        const std::string& name = block.columns[column].name;
+        warnings.push_back(
+            {WarningCode::kIdentifierColumn,
+             absl::StrCat("Column ", Quoted(name),
+                          " looks like an identifier of the rows, from which nothing "
+                          "is learned for others; upload it as ignored."),
+             {{"column", name}}});
+        ++found;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Dataset& dataset,
+                                          const Model& model) {
+  std::vector<TrainingWarning> warnings;
+  CheckBaseline(model, warnings);
+  CheckLimits(model, warnings);
+  CheckGap(recipe, model, warnings);
+  CheckIdentifiers(recipe, dataset, warnings);
+  CheckValidation(recipe, model, warnings);
+  return warnings;
+}
+
+}  // namespace mercer

@@ -1,0 +1,36 @@
+// What the user of a model should know although its training succeeded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/data/table/dataset.h"
+#include "core/training/model/model.h"
+#include "core/training/recipe/recipe.h"
+
+namespace mercer {
+
+enum class WarningCode : uint8_t {
+  kBelowBaseline = 0,     // always the same answer would have scored better
+  kLimitReached = 1,      // a limit ended the search for features
+  kGapNotReached = 2,     // the training ended before the gap that was asked for
+  kIdentifierColumn = 3,  // a feature says which row it is, and nothing about it
+  kNumericTarget = 4,     // the request left open whether the target is a class or a number
+  kOptionChosen = 5,      // the request left an option open that validation has to choose
+  kValidationEnded = 6,   // the training ended before its validation was through
+};
+
+struct TrainingWarning {
+  WarningCode code = WarningCode::kBelowBaseline;
+  std::string message;  // sentences for people, the same for every client
+  std::map<std::string, std::string> values = {};  // what the sentences name: "column", "accuracy"
+};
+
+// The warnings about `model`, which `recipe` made of `dataset`, in the order of the codes. Reads
+// the first rows of every feature, and all of those that may be identifiers.
+std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Dataset& dataset,
+                                          const Model& model);
+
+}  // namespace mercer

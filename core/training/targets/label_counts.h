@@ -1,0 +1,28 @@
+// How often each label of a target occurs: what a fold leaves for training, at the cost of the rows
+// that it holds out.
+#pragma once
+
+#include <vector>
+
+#include "core/base/numeric/types.h"
+#include "core/data/table/dataset.h"
+
+namespace mercer {
+
+class LabelCounts {
+ public:
+  explicit LabelCounts(const RoleColumn& target);
+
+  // True when the rows but `held_out` (each named once) have a label, all of them, and these are of
+  // two classes or more, but not more than a coding takes.
+  bool TrainableWithout(const std::vector<Index>& held_out);
+
+ private:
+  static constexpr size_t kMissing = 0;
+
+  std::vector<size_t> code_of_row_;
+  std::vector<Index> counts_ = {0};  // by code
+  size_t classes_ = 0;               // of a count other than 0
+};
+
+}  // namespace mercer

@@ -1,0 +1,64 @@
+// How labels become outputs and outputs become labels: binary, one-vs-all, one-vs-one, regression.
+//
+// Classes are sorted: numeric labels by value, others as byte strings. Two classes: the larger is
+// positive, f = 0 predicts it. One-vs-all: the largest value wins, ties go to the smaller class.
+// One-vs-one: for a pair the smaller class is positive and a value > 0 votes for it, else for the
+// other; ties in votes go to the larger sum of signed values, then to the smaller class.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/numeric/types.h"
+#include "core/data/table/dataset.h"
+
+namespace mercer {
+
+enum class CodingKind : uint8_t { kRegression = 0, kBinary = 1, kOneVsAll = 2, kOneVsOne = 3 };
+
+// What the user asks for; kAuto: regression never, binary for two classes, else one-vs-all.
+enum class CodingChoice : uint8_t { kAuto = 0, kOneVsAll = 1, kOneVsOne = 2 };
+
+class OutputCoding {
+ public:
+  OutputCoding() = default;
+
+  static OutputCoding Regression() { return OutputCoding(); }
+  // The coding for the labels of the training rows. Errors: kInvalidArgument (missing label with
+  // its row; fewer than two classes, reason ONE_CLASS; more than kMaxClasses).
+  static absl::StatusOr<OutputCoding> FromLabels(const RoleColumn& labels,
+                                                 const std::vector<Index>& rows,
+                                                 CodingChoice choice);
+
+  static constexpr size_t kMaxClasses = 1000;
+
+  CodingKind kind() const { return kind_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  Index num_outputs() const;
+  // The classes (first, second) of output `o` of a one-vs-one coding; first < second, first is
+  // positive.
+  std::pair<int, int> Pair(Index output) const;
+  // The output's name for people: "spam", "3 vs 5", "target".
+  std::string OutputName(Index output) const;
+
+  // Class index of each row of `labels`; -1 for labels that the coding does not know.
+  std::vector<int> Classes(const RoleColumn& labels) const;
+  // Class index of each row of a matrix of decision values (rows x outputs).
+  std::vector<int> Decide(const ConstMatrixRef& values) const;
+  // For one-vs-one: the votes of each row and the sums of its signed values, both rows x classes.
+  void Vote(const ConstMatrixRef& values, Matrix* votes, Matrix* margin_sums) const;
+
+  void Save(ByteWriter& writer) const;
+  static OutputCoding Load(ByteReader& reader);
+
+ private:
+  CodingKind kind_ = CodingKind::kRegression;
+  std::vector<std::string> classes_;
+};
+
+}  // namespace mercer

@@ -1,0 +1,115 @@
+#include "core/training/targets/task_coding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "core/base/numeric/index_range.h"
+#include "core/base/status/errors.h"
+#include "core/base/status/status_macros.h"
+#include "core/training/targets/label_names.h"
+
+namespace mercer {
+namespace {
+
+constexpr size_t kNamesInErrors = 10;
+
+absl::Status BadTask(const std::string& column, Index row, const std::string& what) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("row ", row + 1, ", column '", column, "': ", what)),
+      "BAD_TASK", {{"row", absl::StrCat(row + 1)}, {"column", column}});
+}
+
+std::string UnknownTask(const std::vector<std::string>& names) {
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesInErrors));
+  return absl::StrCat("the model knows no such task; its tasks are ",
+                      absl::StrJoin(names.begin(), names.begin() + shown, ", "),
+                      names.size() > kNamesInErrors ? ", ..." : "");
+}
+
+}  // namespace
+
+absl::StatusOr<TaskCoding> TaskCoding::FromColumn(const RoleColumn& column,
+                                                  const std::vector<Index>& rows) {
+  for (const Index row : rows) {
+    if (std::isnan(column.values(row))) {
+      return BadTask(column.schema.name, row, "the task is missing");
+    }
+  }
+  TaskCoding coding;
+  coding.column_ = column.schema.name;
+  coding.names_ = SortedLabels(column, rows);
+  if (coding.names_.size() > kMaxTasks) {
+    return WithReason(absl::InvalidArgumentError(absl::StrCat(
+                          "task column '", column.schema.name, "' has ", coding.names_.size(),
+                          " tasks; at most ", kMaxTasks, " are allowed")),
+                      "TOO_MANY_TASKS", {{"column", column.schema.name}});
+  }
+  return coding;
+}
+
+absl::StatusOr<TaskCoding> TaskCoding::FromAllRows(const RoleColumn& column) {
+  const std::vector<Index> all = IndexRange(0, column.values.size());
+  return FromColumn(column, all);
+}
+
+std::vector<int> TaskCoding::Tasks(const RoleColumn& column) const {
+  return LabelPositions(column, names_);
+}
+
+absl::StatusOr<std::vector<int>> TaskCoding::ReadTasks(const Dataset& rows,
+                                                       const std::string& task) const {
+  if (!task.empty()) {
+    const auto found = std::find(names_.begin(), names_.end(), task);
+    FieldViolations violations;
+    violations.Check(has_column(), "task", "is for models of several tasks");
+    violations.Check(!has_column() || found != names_.end(), "task", UnknownTask(names_));
+    MERCER_RETURN_IF_ERROR(violations.ToStatus());
+    return std::vector<int>(static_cast<size_t>(rows.rows),
+                            static_cast<int>(found - names_.begin()));
+  }
+  if (!has_column()) {
+    return std::vector<int>();
+  }
+  const RoleColumn* column = rows.FindColumn(ColumnRole::kTask, column_);
+  if (column == nullptr) {
+    return WithReason(absl::InvalidArgumentError(
+                          absl::StrCat("the model is of several tasks: the column '", column_,
+                                       "', which says what task a row is of, is missing")),
+                      "BAD_TASK", {{"column", column_}});
+  }
+  std::vector<int> tasks = Tasks(*column);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (tasks[i] < 0) {
+      const auto row = static_cast<Index>(i);
+      return BadTask(column_, row,
+                     std::isnan(column->values(row)) ? "the task is missing" : UnknownTask(names_));
+    }
+  }
+  return tasks;
+}
+
+void TaskCoding::Save(ByteWriter& writer) const {
+  writer.WriteString(column_);
+  writer.WriteStrings(names_);
+}
+
+TaskCoding TaskCoding::Load(ByteReader& reader) {
+  TaskCoding coding;
+  coding.column_ = reader.ReadString();
+  coding.names_ = reader.ReadStrings();
+  // Damage is told by what Save never writes: a name that occurs twice, or names without a column.
+  std::vector<std::string> sorted = coding.names_;
+  std::sort(sorted.begin(), sorted.end());
+  const bool distinct = std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  if (coding.names_.size() > kMaxTasks || coding.names_.empty() != coding.column_.empty() ||
+      !distinct) {
+    reader.Fail();
+    return {};
+  }
+  return coding;
+}
+
+}  // namespace mercer

@@ -1,0 +1,56 @@
+// Which task a row belongs to: related problems, each with rows of its own, that one model learns
+// together. The tasks are the outputs of its function, and a row is predicted by the output of its
+// task.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "core/base/encoding/bytes.h"
+#include "core/base/numeric/types.h"
+#include "core/data/table/dataset.h"
+
+namespace mercer {
+
+// Tasks are sorted as classes are: numbers by value, others as byte strings.
+class TaskCoding {
+ public:
+  // All rows are of one task without a name.
+  TaskCoding() = default;
+
+  // The tasks of the rows `rows`. Errors: kInvalidArgument (a row without a task, reason BAD_TASK;
+  // more than kMaxTasks, reason TOO_MANY_TASKS).
+  static absl::StatusOr<TaskCoding> FromColumn(const RoleColumn& column,
+                                               const std::vector<Index>& rows);
+  static absl::StatusOr<TaskCoding> FromAllRows(const RoleColumn& column);
+
+  static constexpr size_t kMaxTasks = 1000;
+
+  // Whether there is a column that says the tasks, be it of one task.
+  bool has_column() const { return !names_.empty(); }
+  // The name of the column; empty without one.
+  const std::string& column() const { return column_; }
+  const std::vector<std::string>& names() const { return names_; }
+  // The number of tasks, at least 1.
+  Index num_tasks() const { return has_column() ? static_cast<Index>(names_.size()) : 1; }
+
+  // The task of each row of `column`, an index into names(); -1 for tasks that the coding does not
+  // know, and for none.
+  std::vector<int> Tasks(const RoleColumn& column) const;
+  // The task of each row of `rows`: that of its column, or `task` unless that is empty. Without a
+  // column here nothing, and `task` must be empty. Errors: kInvalidArgument naming the field
+  // "task", or with reason BAD_TASK (no such column; a row without a task, or with one that is not
+  // known).
+  absl::StatusOr<std::vector<int>> ReadTasks(const Dataset& rows, const std::string& task) const;
+
+  void Save(ByteWriter& writer) const;
+  static TaskCoding Load(ByteReader& reader);
+
+ private:
+  std::string column_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace mercer
