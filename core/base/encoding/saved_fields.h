@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "core/base/encoding/bytes.h"
-#include "core/base/numeric/types.h"
 #include "core/base/numeric/step_count.h"
+#include "core/base/numeric/types.h"
 
 namespace mercer {
 

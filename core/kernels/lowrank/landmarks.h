@@ -15,10 +15,9 @@
 namespace mercer {
 
 enum class LandmarkSelection : uint8_t {
-  kUniform = 0,  // rows drawn without replacement
-  kKMeans = 1,   // centres of k-means: points that need not be rows; not for square blocks
-  kLeverage =
-      2,  // rows drawn by approximate leverage scores: core/kernels/lowrank/kernel_landmarks.h
+  kUniform = 0,          // rows drawn without replacement
+  kKMeans = 1,           // centres of k-means: points that need not be rows; not for square blocks
+  kLeverage = 2,         // rows drawn by approximate leverage scores: kernel_landmarks.h
   kPivotedCholesky = 3,  // pivots of an incomplete Cholesky factor: ibidem; may be fewer
 };
 

@@ -6,7 +6,7 @@
 // Source       Bach, Jordan: Predictive low-rank decomposition for kernel methods. ICML 2005,
 //              33-40, as the baseline of Rakotomamonjy, Flamary, Yger: Learning with infinitely
 //              many features. Machine Learning 91 (2013) 43-66; docs/mathematics/csi.md.
-// Notation     G, an incomplete Cholesky factor on I -> core/kernels/lowrank/csi.h; G_I = its pivots' rows;
+// Notation     G, an incomplete Cholesky factor on I (kernels/lowrank/csi.h); G_I = pivots' rows;
 //              f(x_i) = G(i, :) w with a = G_I^-T w, |f|^2 = |w|^2.
 // Method       Pivots chosen greedily by kernel and targets, then Newton's method on G
 //              (core/solvers/factor/feature_ridge.h).

@@ -19,8 +19,8 @@ namespace mercer::csi {
 //   dual    -sum_i conjugate_i(-lambda u_i) - lambda/2 |G'u|^2,  sum_i u_i = 0,
 //           at its best multiple
 //
-// summed over the outputs. Metrics: csi.pivots, and csi.criterion (J of core/kernels/lowrank/csi.h, as the
-// run says). Errors: kFailedPrecondition with reason WITNESS_MISMATCH; those of the kernels;
+// summed over the outputs. Metrics: csi.pivots, and csi.criterion (J of core/kernels/lowrank/csi.h,
+// as the run says). Errors: kFailedPrecondition with reason WITNESS_MISMATCH; those of the kernels;
 // kCancelled.
 absl::StatusOr<Verification> Verify(const CsiLearnerOptions& options,
                                     const TrainingProblem& problem, const Witness& witness,

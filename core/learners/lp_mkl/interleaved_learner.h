@@ -2,7 +2,7 @@
 // outer_loop = interleaved. The problem is that of lp_mkl.h.
 //
 // Source       docs/mathematics/lp_mkl.md, section 7.
-// Method       Proximal Newton steps of core/solvers/factor/factor_svm.h. After each, the weights become
+// Method       Proximal Newton steps of solvers/factor/factor_svm.h. After each, the weights become
 //              the closed form for the norms that the function has in the kernels, which lowers the
 //              same subproblem: its regulariser is the block norm then. The proximal step never
 //              shrinks.

@@ -1,7 +1,7 @@
 // lp-norm MKL whose weights and dual move together: the option outer_loop = smo_mkl. The problem is
 // that of lp_mkl.h.
 //
-// Method       Pair steps on the joint dual (core/solvers/mkl/smo_mkl.h), 1.000001 <= p < inf, exact
+// Method       Pair steps on the joint dual (solvers/mkl/smo_mkl.h), 1.000001 <= p < inf, exact
 //              kernels, hinge or epsilon-insensitive loss.
 // Guarantees   primal and dual of a report are bounds of the whole problem, all kernels included,
 //              at every step.

@@ -6,7 +6,7 @@
 //              SVM. JMLR 6 (2005) 1889-1918. Smola, Schoelkopf: A tutorial on support vector
 //              regression. Statistics and Computing 14 (2004) 199-222. docs/mathematics/svm.md.
 // Notation     a -> dual (signed): f(x) = sum_i dual(i) K(x_i, x).
-// Method       Sequential minimal optimisation (core/solvers/svm/smo.h) in slices of a fixed number of
+// Method       Sequential minimal optimisation (solvers/svm/smo.h) in slices of a fixed number of
 //              iterations.
 // Guarantees   primal and dual of a report are bounds of the optimum at every step. The accuracy is
 //              that of the function itself, without the scaling that the solver's own gap allows;

@@ -13,9 +13,9 @@
 //         : ResumableLearner("ridge", /*version=*/1), options_(options) {}
 //     ...
 //
-// A learner supplies: the state and its list of fields (core/base/encoding/saved_fields.h); Begin, which
-// sets the first state; Advance, a step on the state; Report; the model; and, where it has solvers
-// with states of their own, SaveParts and LoadParts.
+// A learner supplies: the state and its list of fields (core/base/encoding/saved_fields.h); Begin,
+// which sets the first state; Advance, a step on the state; Report; the model; and, where it has
+// solvers with states of their own, SaveParts and LoadParts.
 #pragma once
 
 #include <cstdint>
