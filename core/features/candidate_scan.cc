@@ -19,6 +19,7 @@ constexpr Index kFewestTiles = 8;
 constexpr Index kPollWork = Index{1} << 22;
 // The most partial sums that are kept at a time: 32 MB.
 constexpr Index kPartialValues = Index{1} << 22;
+constexpr Index kGroupsAtOnce = 16;  // of a task that evaluates or reads stored columns
 
 Index CeilDivide(Index value, Index divisor) { return (value + divisor - 1) / divisor; }
 
@@ -160,6 +161,59 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
   const Scan scan(family, rows, candidates, slopes);
   return precision == FeaturePrecision::kDouble ? scan.Run<Matrix>(context)
                                                 : scan.Run<SingleMatrix>(context);
+}
+
+absl::StatusOr<SingleMatrix> EvaluateCandidates(const FeatureFamily& family,
+                                                const FeatureRows& rows,
+                                                absl::Span<const FeatureParameters> candidates,
+                                                const RunContext& context) {
+  const Index columns = family.columns_per_group();
+  const auto count = static_cast<Index>(candidates.size());
+  SingleMatrix values(rows.size(), count * columns);
+  context.parallel().ForBlocks(count, kGroupsAtOnce, [&](Index begin, Index end) {
+    const std::unique_ptr<const FeatureMap> map = family.Bind(
+        candidates.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+    RowMatrix buffer;
+    Poll poll(context, family.work_per_row() * (end - begin));
+    for (Index row = 0; row < rows.size(); row += rows.chunk_rows()) {
+      const Index height = std::min(rows.chunk_rows(), rows.size() - row);
+      if (poll.Cancelled(height)) {
+        return;
+      }
+      map->Evaluate(rows.Read(row, row + height, buffer),
+                    values.block(row, begin * columns, height, (end - begin) * columns));
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return values;
+}
+
+absl::StatusOr<CandidateSums> ScanColumns(const SingleMatrix& columns, const FeatureRows& rows,
+                                          ConstMatrixRef slopes, const RunContext& context) {
+  CandidateSums total;
+  total.products = Matrix::Zero(columns.cols(), slopes.cols());
+  total.columns.resize(static_cast<size_t>(columns.cols()));
+  context.parallel().ForBlocks(columns.cols(), kGroupsAtOnce, [&](Index first, Index last) {
+    Poll poll(context, slopes.cols() + 4);
+    for (Index c = first; c < last; ++c) {
+      for (Index block = 0; block < rows.size(); block += kBlockRows) {
+        // Chunk by chunk into sums of the block, as Scan has them: the same bits.
+        PartialSums part{Matrix::Zero(slopes.cols(), 1), std::vector<ColumnSums>(1)};
+        const Index end = std::min(block + kBlockRows, rows.size());
+        for (Index begin = block; begin < end; begin += rows.chunk_rows()) {
+          AddColumnSums({columns.col(c).data() + begin, slopes.data() + begin, slopes.outerStride(),
+                         slopes.cols(), std::min(rows.chunk_rows(), end - begin)},
+                        part.columns[0], part.products.data());
+        }
+        Add(part, c, total);
+        if (poll.Cancelled(end - block)) {
+          return;
+        }
+      }
+    }
+  });
+  MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+  return total;
 }
 
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,

@@ -1,5 +1,5 @@
-// One pass over the rows for all candidates of a round: what decides which of them enters the
-// model. Candidates' columns are never stored; those of a winner are computed again.
+// One pass over the rows for all candidates of a round: what decides which of them enters the model. Columns of candidates that are
+// drawn anew in each round are not stored; those of a winner are computed again.
 //
 // Blocks and orders of summation depend on shapes only: results have the same bits for every number
 // of threads.
@@ -34,8 +34,17 @@ absl::StatusOr<CandidateSums> ScanCandidates(const FeatureFamily& family, const 
                                              ConstMatrixRef slopes, FeaturePrecision precision,
                                              const RunContext& context);
 
-// out = the columns of the groups side by side, rows.size() x columns_per_group() for each,
-// computed in double precision. Those of a group do not depend on the others. Errors: kCancelled.
+// The columns of `candidates` side by side in single precision, for candidates that are the same in every round. Errors: kCancelled.
+absl::StatusOr<SingleMatrix> EvaluateCandidates(const FeatureFamily& family,
+                                                const FeatureRows& rows,
+                                                absl::Span<const FeatureParameters> candidates,
+                                                const RunContext& context);
+// What ScanCandidates finds in single precision, with the same bits, from the columns at the same rows.
+absl::StatusOr<CandidateSums> ScanColumns(const SingleMatrix& columns, const FeatureRows& rows,
+                                          ConstMatrixRef slopes, const RunContext& context);
+
+// out = the columns of the groups side by side, rows.size() x columns_per_group() for each, computed in double precision. Those of a group
+// do not depend on the others. Errors: kCancelled.
 absl::Status EvaluateColumns(const FeatureFamily& family, const FeatureRows& rows,
                              absl::Span<const FeatureParameters> groups, MatrixRef out,
                              const RunContext& context);

@@ -121,6 +121,9 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
                          (ByteCount(std::min(shape.rows, chunk)) * ByteCount(shape.columns) +
                           ByteCount(chunk) * width) *
                          number;
+  const ByteCount stored(options.selection == SelectionChoice::kSelected
+                             ? StoredCandidateBytes(shape.rows, drawn * ColumnsPerGroup(options))
+                             : 0);
   const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
   const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,
@@ -128,7 +131,7 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
           rows * (outputs_of_row + ByteCount(1)) * ByteCount(kVectors) * number +
           (rows + tasks * ByteCount(kRowPadding)) * ByteCount(std::min(columns, kColumnsOfBatch)) *
               number +
-          GramMatrices(options, shape) * width * width * number +
+          GramMatrices(options, shape) * width * width * number + stored +
           (candidates + listed + maps) * number + kTile + read + std::min(kScan, sums) +
           median_rows * median_rows * ByteCount(sizeof(double) / 2))
       .value();

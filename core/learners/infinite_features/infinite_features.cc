@@ -90,6 +90,11 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
   }
   MERCER_ASSIGN_OR_RETURN(
       family_, MakeSearchFamily(options_, spec_, std::move(family), problem_->seed, context));
+  const Index candidates = options_.dictionary_size * family_->columns_per_group();
+  if (options_.selection == SelectionChoice::kSelected && family_->searches_in_single() &&
+      StoredCandidateBytes(num_rows(), candidates) > 0) {
+    stored_ = std::make_unique<StoredCandidates>();
+  }
   return absl::OkStatus();
 }
 
@@ -125,7 +130,8 @@ SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
           ChosenNormalization(options_),
           ChosenScope(options_),
           norm_,
-          [this](const FeatureParameters& group) { return GroupWeight(options_, group); }};
+          [this](const FeatureParameters& group) { return GroupWeight(options_, group); },
+          stored_.get()};
 }
 
 // The search of a round where the model is constant: the largest products that it finds say what

@@ -148,6 +148,7 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   FeatureFamilySpec spec_;
   std::shared_ptr<const FeatureFamily> family_;
   std::vector<Table> tables_;
+  std::unique_ptr<StoredCandidates> stored_;  // of selection selected, unless they are too many
   std::unique_ptr<MasterSolver> master_;
 };
 

@@ -58,6 +58,26 @@ std::optional<FoundGroup> Judge(const SearchProblem& problem, const std::vector<
   return found;
 }
 
+// The sums of the candidates over the rows of table `t`.
+absl::StatusOr<CandidateSums> SumsOfTable(const SearchProblem& problem,
+                                          absl::Span<const FeatureParameters> candidates, size_t t,
+                                          const Matrix& slopes, const RunContext& context) {
+  const FeatureRows& rows = *problem.tables[t];
+  if (problem.stored == nullptr) {
+    return ScanCandidates(*problem.family, rows, candidates, slopes,
+                          problem.family->searches_in_single() ? FeaturePrecision::kSingle
+                                                               : FeaturePrecision::kDouble,
+                          context);
+  }
+  std::vector<SingleMatrix>& stored = problem.stored->tables;
+  if (t >= stored.size()) {
+    MERCER_ASSIGN_OR_RETURN(SingleMatrix columns,
+                            EvaluateCandidates(*problem.family, rows, candidates, context));
+    stored.push_back(std::move(columns));
+  }
+  return ScanColumns(stored[t], rows, slopes, context);
+}
+
 }  // namespace
 
 double FoundGroup::Ratio(const Lambdas& lambdas) const {
@@ -110,14 +130,14 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
                           problem.family->Draw(seed, round, context));
   SearchRound round_found;
   round_found.candidates = static_cast<Index>(candidates.size());
-  std::erase_if(candidates, [&](const FeatureParameters& one) { return present.count(one) > 0; });
-  const FeaturePrecision precision =
-      problem.family->searches_in_single() ? FeaturePrecision::kSingle : FeaturePrecision::kDouble;
+  const auto is_present = [&](const FeatureParameters& one) { return present.count(one) > 0; };
+  if (problem.stored == nullptr) {
+    std::erase_if(candidates, is_present);
+  }
   std::vector<TableSums> tables;
   for (size_t t = 0; t < problem.tables.size(); ++t) {
     MERCER_ASSIGN_OR_RETURN(CandidateSums sums,
-                            ScanCandidates(*problem.family, *problem.tables[t], candidates,
-                                           slopes[t], precision, context));
+                            SumsOfTable(problem, candidates, t, slopes[t], context));
     tables.push_back(
         {std::move(sums), problem.tables[t]->size(), slopes[t].colwise().sum().transpose()});
   }
@@ -125,6 +145,9 @@ absl::StatusOr<SearchRound> SearchCandidates(const SearchProblem& problem, uint6
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (i % kPollCandidates == 0) {
       MERCER_RETURN_IF_ERROR(context.CheckCancelled());
+    }
+    if (problem.stored != nullptr && is_present(candidates[i])) {
+      continue;
     }
     const Index first = static_cast<Index>(i) * problem.family->columns_per_group();
     std::optional<FoundGroup> one =

@@ -8,6 +8,7 @@
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
+#include "core/base/status/byte_count.h"
 #include "core/features/candidate_scan.h"
 #include "core/features/feature_family.h"
 #include "core/features/feature_rows.h"
@@ -27,6 +28,18 @@ struct ScaledGroup {
   static void VisitFields(auto& visit, auto& self) { visit(self.parameters, self.scales); }
 };
 
+// The columns of candidates that every round searches anew, by tables of rows: evaluated by the first of them. Not saved.
+struct StoredCandidates {
+  std::vector<SingleMatrix> tables;
+};
+// Candidates whose columns take more are evaluated in every round.
+inline constexpr size_t kMaxStoredCandidateBytes = size_t{256} << 20;
+// What so many columns take; 0 where they are not stored.
+inline size_t StoredCandidateBytes(Index rows, Index columns) {
+  const size_t bytes = (ByteCount(rows) * ByteCount(columns) * ByteCount(sizeof(float))).value();
+  return bytes <= kMaxStoredCandidateBytes ? bytes : 0;
+}
+
 struct SearchProblem {
   const FeatureFamily* family = nullptr;
   std::vector<const FeatureRows*> tables;
@@ -34,6 +47,8 @@ struct SearchProblem {
   ScaleScope scope = ScaleScope::kPerTask;
   BlockNorm norm;
   std::function<double(const FeatureParameters&)> weight;  // of a group's penalty; > 0
+  // For a family that draws the same candidates in every round and is searched in single precision; else null.
+  StoredCandidates* stored = nullptr;
 };
 
 // Weights of the penalties of the part of each output and of the part that all share; infinity

@@ -83,6 +83,22 @@ TEST(CandidateScanTest, HasTheSameBitsForEveryNumberOfThreadsAndWhateverIsBeside
   }
 }
 
+TEST(CandidateScanTest, StoredColumnsHaveTheBitsOfThoseThatAreEvaluatedAnew) {
+  const FeatureRows rows = AllRows(NormalRows(9001, 3, 8));
+  const auto family = Fourier(3);
+  const std::vector<FeatureParameters> candidates = Drawn(*family, 5, 2);
+  const auto columns = EvaluateCandidates(*family, rows, candidates, Threads(3));
+  ASSERT_TRUE(columns.ok()) << columns.status();
+  for (const Index tasks : {1, 3}) {
+    const Matrix slopes = NormalRows(rows.size(), tasks, 9);
+    const auto stored = ScanColumns(*columns, rows, slopes, Threads(2));
+    const auto anew =
+        ScanCandidates(*family, rows, candidates, slopes, FeaturePrecision::kSingle, RunContext());
+    ASSERT_TRUE(stored.ok() && anew.ok());
+    ExpectSameBits(*stored, *anew);
+  }
+}
+
 TEST(CandidateScanTest, MarksColumnsWithValuesThatCannotBeComputed) {
   RowMatrix values = NormalRows(300, 2, 5);
   values(299, 1) = 3e7;
@@ -146,6 +162,11 @@ TEST(CandidateScanTest, CancelledWorkIsRefused) {
   const auto sums = ScanCandidates(*family, rows, Drawn(*family, 1, 1), Matrix::Ones(100, 1),
                                    FeaturePrecision::kSingle, context);
   EXPECT_EQ(sums.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(EvaluateCandidates(*family, rows, Drawn(*family, 1, 1), context).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(
+      ScanColumns(SingleMatrix::Ones(100, 2), rows, Matrix::Ones(100, 1), context).status().code(),
+      absl::StatusCode::kCancelled);
   Matrix out(100, 2);
   EXPECT_EQ(EvaluateColumns(*family, rows, {FeatureParameters{1.0, 0.5, 0.5}}, out, context).code(),
             absl::StatusCode::kCancelled);
