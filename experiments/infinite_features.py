@@ -2,7 +2,7 @@
 """The experiments on learning with infinitely many features, beside what scikit-learn offers.
 
     export MERCER_SERVER_PROGRAM=build/release/bin/mercer-server
-    build/python/venv/bin/python tests/experiments/infinite_features.py DATA budgets --results budgets.jsonl
+    build/python/venv/bin/python experiments/infinite_features.py DATA budgets --results budgets.jsonl
 
 DATA is a folder with the files that data_sets.py names. Every measurement is written to the file of --results at
 once, and one that stands there is not made again. The tables go to the standard output.
@@ -10,7 +10,7 @@ once, and one that stands there is not made again. The tables go to the standard
 
 import command_line
 from feature_laboratory import FeatureLaboratory
-from study_budgets import budgets, shares
+from study_budgets import budgets, shares, tuned
 from study_continuous import continuous
 from study_equal_budgets import equal_accuracies, equal_budgets
 from study_infinite_kernels import infinite_kernels
@@ -22,6 +22,7 @@ from study_textures import textures
 EXPERIMENTS = {
     "budgets": budgets,
     "shares": shares,
+    "tuned": tuned,
     "equal_budgets": equal_budgets,
     "equal_accuracies": equal_accuracies,
     "sparse_values": values,

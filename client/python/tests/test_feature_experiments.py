@@ -160,6 +160,15 @@ def test_shares_learn_from_fewer_rows(client, folder, small):
     assert [row[1:4] for row in rows] == [["0.40", variant, "96"] for variant in study_budgets.VARIANTS]
 
 
+def test_both_variants_are_tuned_by_one_search(client, folder, small, monkeypatch):
+    monkeypatch.setattr(study_budgets, "PENALTIES", (0.5, 1e4))
+    monkeypatch.setattr(study_budgets, "TUNED_GROUPS", (12,))
+    rows = cells(study_budgets.tuned(laboratory(folder, client), ["two"], range(2)))[2:]
+    # One of two bandwidths and lambdas, or both bandwidths and one of two lambdas; the larger lambda leaves a constant.
+    assert [row[2:6] for row in rows] == [["GrFL", "4", rows[0][4], "0.5"], ["GrFL-M", "2", "2.5, 4", "0.5"]]
+    assert rows[0][4] in ("2.5", "4") and [row[6] for row in rows] == ["2", "2"]
+
+
 def test_equal_budgets_and_equal_accuracies(client, folder, small):
     used = laboratory(folder, client)
     rows = cells(study_equal_budgets.equal_budgets(used, ["two"], range(2)))[2:]
@@ -263,7 +272,7 @@ def test_textures(client, tmp_path, monkeypatch):
     monkeypatch.setattr(textures, "LEFT", (0, 0, 40, 20))
     monkeypatch.setattr(textures, "RIGHT", (0, 20, 40, 20))
     monkeypatch.setattr(study_textures, "PATCHES", (40,))
-    monkeypatch.setattr(study_textures, "FILTERS", 81)
+    monkeypatch.setattr(study_textures, "MOST_FILTERS", 100)
     laboratory = FeatureLaboratory(tmp_path, client, Measurements(), ("mercer",), 1)
     lines = cells(study_textures.textures(laboratory, None, range(1)))[2:]
     assert [line[2] for line in lines] == ["learnt", "fixed grid"] * 2
