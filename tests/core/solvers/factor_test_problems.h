@@ -52,7 +52,12 @@ struct SolverCase {
   std::function<std::unique_ptr<SvmSolver>(const FactorInstance& instance, double relative_gap)>
       make;
   // The relative gaps that it reaches on the instances of MakeFactorInstance at costs 1e-6, 1e-3, 1, 1e3 and 1e6.
-  std::vector<double> reach;
+  std::vector<double> hinge_reach;
+  std::vector<double> insensitive_reach;  // of the epsilon-insensitive loss
+
+  double Reach(LossKind kind, size_t cost) const {
+    return (kind == LossKind::kHinge ? hinge_reach : insensitive_reach)[cost];
+  }
 };
 
 const std::vector<SolverCase>& SolverCases();

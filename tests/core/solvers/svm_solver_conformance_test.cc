@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(SvmSolverOptimum, IsThatOfSmoWithinTheGap) {
   const auto [index, kind, cost] = GetParam();
   const SolverCase& solver_case = SolverCases()[index];
-  const double reach = solver_case.reach[cost];
+  const double reach = solver_case.Reach(kind, cost);
   const bool slow = kCosts[cost] > 1;  // for SMO
   for (uint64_t seed = 0; seed < (slow ? 1 : 3); ++seed) {
     const FactorInstance instance =
@@ -130,7 +130,7 @@ TEST_P(SvmSolverConformance, SolvesTheFixturesAtTheirBestWeights) {
     instance.problem = {*MakeLoss(LossKind::kHinge), labels, Vector::Constant(labels.size(), cost)};
     FormGram(instance, weights.size());
     const bool huge = cost > 10;
-    const double gap = huge ? solver_case().reach[3] : 1e-7;
+    const double gap = huge ? solver_case().Reach(LossKind::kHinge, 3) : 1e-7;
     const std::unique_ptr<SvmSolver> solver = Solve(instance, gap);
     EXPECT_LE(solver->certificate().RelativeGap(), gap);
     // Features are rounded to single precision.
