@@ -26,11 +26,11 @@ std::vector<BlobDigest> DropCheckpoint(MemoryJob& job) {
 }
 
 int64_t AddVersion(std::map<std::string, MemoryModel>& models, const JobRecord& job,
-                   const NewVersion& version, absl::Time now) {
+                   const std::string& owner, const NewVersion& version, absl::Time now) {
   MemoryModel& model = models[job.model_name];
   if (model.versions.empty()) {
     model.record.name = job.model_name;
-    model.record.owner = job.caller;
+    model.record.owner = owner;
     model.record.create_time = now;
   }
   model.record.update_time = now;
@@ -85,18 +85,19 @@ absl::StatusOr<std::optional<JobRecord>> FindRequested(const std::map<std::strin
 
 }  // namespace
 
-std::optional<std::string> MemoryJobStore::OwnerOfModel(const std::string& name) const {
+std::vector<std::string> MemoryJobStore::OwnersOfModel(const std::string& name) const {
   const auto model = state_->models.find(name);
   if (model != state_->models.end() && !model->second.versions.empty()) {
-    return model->second.record.owner;
+    return {model->second.record.owner};
   }
+  std::vector<std::string> callers;
   for (const auto& [number, id] : state_->job_ids) {
     const JobRecord& job = state_->jobs.at(id).record;
     if (!IsFinal(job.state) && job.model_name == name) {
-      return job.caller;
+      callers.push_back(job.caller);
     }
   }
-  return std::nullopt;
+  return callers;
 }
 
 absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
@@ -107,8 +108,8 @@ absl::StatusOr<CreatedJob> MemoryJobStore::Create(NewJob job) {
   if (earlier.has_value()) {
     return CreatedJob{*earlier, false};
   }
-  if (const auto owner = OwnerOfModel(job.model_name); owner.has_value()) {
-    MERCER_RETURN_IF_ERROR(CheckOwner(job.check, *owner));
+  for (const std::string& owner : OwnersOfModel(job.model_name)) {
+    MERCER_RETURN_IF_ERROR(CheckOwner(job.check, owner));
   }
   if (state_->jobs.count(job.id) > 0) {
     return JobExists(job.id);
@@ -197,6 +198,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Finish(const AttemptEnd& end) {
   if (record.state == JobState::kCancelling && end.state != JobState::kCancelled) {
     return CancelRequested(record.id);
   }
+  const std::string owner = OwnersOfModel(record.model_name).front();  // this job has not ended
   record.state = end.state;
   record.lease_worker.clear();
   record.lease_until = absl::InfinitePast();
@@ -211,7 +213,7 @@ absl::StatusOr<EndedAttempt> MemoryJobStore::Finish(const AttemptEnd& end) {
   }
   if (!end.versions.empty()) {
     for (const NewVersion& version : end.versions) {
-      record.model_version = AddVersion(state_->models, record, version, end.now);
+      record.model_version = AddVersion(state_->models, record, owner, version, end.now);
     }
     MemoryModel& model = state_->models[record.model_name];
     DeletedVersions old = DropOldVersions(model, model.record.keep_newest, /*dry_run=*/false);

@@ -41,8 +41,8 @@ class MemoryJobStore final : public JobStore {
 
  private:
   absl::StatusOr<CreatedJob> Create(NewJob job);
-  // Of a model that has versions, or else of the first open job that is to make one; nothing: there is neither.
-  std::optional<std::string> OwnerOfModel(const std::string& name) const
+  // Of a model that has versions, or else of the open jobs that are to make one, the first of which it will be.
+  std::vector<std::string> OwnersOfModel(const std::string& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex);
   std::optional<JobRecord> Claim(const ClaimRequest& request);
   absl::StatusOr<EventRecord> MarkVerifying(const Lease& lease, const EventDraft& event,

@@ -157,6 +157,15 @@ absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_
     model = found ? select.Bytes(0) : "";
     owner = found ? select.Bytes(1) : "";
   }
+  {
+    // A new model is whose job was accepted first of those that have not ended: see CheckModelOwner.
+    MERCER_ASSIGN_OR_RETURN(
+        Statement earlier,
+        connection.Prepare("SELECT caller FROM checked_jobs WHERE state < 5 AND model_name = ? AND "
+                           "number < ? ORDER BY number LIMIT 1"));
+    MERCER_ASSIGN_OR_RETURN(const bool found, earlier.Bind(model).Bind(job_number).Step());
+    owner = found ? earlier.Bytes(0) : owner;
+  }
   int64_t last = 0;
   for (const NewVersion& version : end.versions) {
     MERCER_ASSIGN_OR_RETURN(
@@ -168,8 +177,8 @@ absl::StatusOr<DeletedVersions> AddVersions(Connection& connection, int64_t job_
   return DeleteOldVersions(connection, model);
 }
 
-// A model without versions belongs to whose job is the first that may make one, so that of two who train under one new name
-// at the same time one is refused before his training, and not after it.
+// A model without versions is to be whose unfinished job was accepted first. If that one fails it is the next one's, so whoever
+// trains under the name must be somebody who may change what each of them makes: he is refused before his training, and not after it.
 absl::Status CheckModelOwner(Connection& connection, const NewJob& job) {
   MERCER_ASSIGN_OR_RETURN(
       Statement select,
@@ -180,11 +189,17 @@ absl::Status CheckModelOwner(Connection& connection, const NewJob& job) {
     return CheckOwner(job.check, select.Bytes(0));
   }
   MERCER_ASSIGN_OR_RETURN(
-      Statement first,
+      Statement awaited,
       connection.Prepare("SELECT caller FROM checked_jobs WHERE state < 5 AND model_name = ? "
-                         "ORDER BY number LIMIT 1"));
-  MERCER_ASSIGN_OR_RETURN(const bool awaited, first.Bind(job.model_name).Step());
-  return awaited ? CheckOwner(job.check, first.Bytes(0)) : absl::OkStatus();
+                         "ORDER BY number"));
+  awaited.Bind(job.model_name);
+  while (true) {
+    MERCER_ASSIGN_OR_RETURN(const bool more, awaited.Step());
+    if (!more) {
+      return absl::OkStatus();
+    }
+    MERCER_RETURN_IF_ERROR(CheckOwner(job.check, awaited.Bytes(0)));
+  }
 }
 
 }  // namespace

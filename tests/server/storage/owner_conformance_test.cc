@@ -190,6 +190,27 @@ TEST_P(OwnerConformance, VersionsAreAddedByWhoMayChangeTheModel) {
   EXPECT_TRUE(storage_->jobs().CreateJob(third).ok()) << "nobody's any more";
 }
 
+// Ada shares a group with bob and another one with cid, who share none.
+TEST_P(OwnerConformance, ANewModelIsWhoseJobWasAcceptedFirst) {
+  AddDataset("data");
+  ASSERT_TRUE(storage_->jobs().CreateJob(JobOf("ada", "a")).ok());
+  NewJob second = JobOf("bob", "b");
+  second.check = Only("ada");
+  ASSERT_TRUE(storage_->jobs().CreateJob(second).ok());
+  NewJob third = JobOf("cid", "c");
+  third.check = Only("ada");
+  EXPECT_TRUE(Denied(storage_->jobs().CreateJob(third).status()))
+      << "if the first fails, it is to be bob's";
+  const auto first = Claim("w");
+  ASSERT_EQ(first->id, "a");
+  const auto sooner = Claim("v");
+  ASSERT_EQ(sooner->id, "b");
+  ASSERT_TRUE(storage_->jobs().EndAttempt(MakeSuccess(*sooner, "blob-b")).ok());
+  EXPECT_EQ(storage_->models().GetModel("model")->owner, "ada") << "whoever is done first";
+  ASSERT_TRUE(storage_->jobs().EndAttempt(MakeSuccess(*first, "blob-a")).ok());
+  EXPECT_EQ(storage_->models().GetVersion("model", 2)->owner, "ada");
+}
+
 TEST_P(OwnerConformance, RequestIdsAreEachCallersOwn) {
   AddDataset("data");
   for (const char* caller : {"ada", "bob", ""}) {
