@@ -115,16 +115,29 @@ void ProgressStream::Pump(Executor* writer) {
       if (writer == nullptr) {
         StartWrite(&bytes_);
       } else {
-        writer->Post([this] { StartWrite(&bytes_); });
+        PostOrEnd(*writer, [this] { StartWrite(&bytes_); });
       }
       return;
     case Action::kFetchJob:
-      environment_.io->Post([this] { FetchJob(); });
+      PostOrEnd(*environment_.io, [this] { FetchJob(); });
       return;
     case Action::kFinish:
       Finish(call_.End(end));
       return;
   }
+}
+
+// What is not posted would be waited for for ever.
+void ProgressStream::PostOrEnd(Executor& executor, absl::AnyInvocable<void()> work) {
+  const absl::Status posted = RunNeeded(call_.method(), [&] { executor.Post(std::move(work)); });
+  if (posted.ok()) {
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+  }
+  Finish(call_.End(posted));
 }
 
 ProgressStream::Action ProgressStream::DecideSafely() {
@@ -156,6 +169,7 @@ ProgressStream::Action ProgressStream::Decide() {
     if (finished_) {
       return Action::kFinish;
     }
+    subscription_->LookAgain();
   }
   const NextEvent next = subscription_->Next();
   switch (next.kind) {

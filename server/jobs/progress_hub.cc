@@ -194,6 +194,11 @@ class HubSubscription final : public ProgressSubscription {
 
   NextEvent Next() override { return hub_->Next(channel_, watcher_); }
 
+  void LookAgain() override {
+    absl::MutexLock lock(&channel_->mutex);
+    watcher_->complete = false;
+  }
+
   int64_t cursor() const override {
     absl::MutexLock lock(&channel_->mutex);
     return watcher_->cursor;

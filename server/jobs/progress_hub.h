@@ -57,6 +57,9 @@ class ProgressSubscription {
   // kInvalidArgument (`after_sequence` is negative or beyond the job's last event); kUnavailable
   // (the hub was closed); or an error of the storage.
   virtual NextEvent Next() = 0;
+  // The Next() that follows looks at the log: whoever was to tell of an event may have found no memory to do so, and of the last event
+  // of a job nobody tells again. To be called now and then by those who wait.
+  virtual void LookAgain() = 0;
   // The sequence of the last event that Next() gave, or `after_sequence`.
   virtual int64_t cursor() const = 0;
 };

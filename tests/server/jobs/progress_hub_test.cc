@@ -44,6 +44,13 @@ class PullingWatcher {
       }
     }
   }
+  void LookAgain() {
+    {
+      absl::MutexLock lock(&mutex_);
+      subscription_->LookAgain();
+    }
+    Pump();
+  }
   void Resume() {
     {
       absl::MutexLock lock(&mutex_);
@@ -315,6 +322,24 @@ TEST_F(ProgressHubTest, EventsPublishedOutOfOrderComeInOrder) {
   hub_.Publish("job", third);
   hub_.Publish("job", fourth);
   Finish();
+  EXPECT_TRUE(watcher.WaitForEnd().ok());
+  EXPECT_EQ(watcher.sequences(), Range(1, 5));
+}
+
+// As where there was no memory to tell of them.
+TEST_F(ProgressHubTest, EventsThatNobodyToldOfAreFoundByWhoLooksAgain) {
+  PullingWatcher watcher(hub_, "job", 0);
+  watcher.Pump();
+  watcher.WaitFor(2);
+  Append(2);
+  watcher.LookAgain();
+  watcher.WaitFor(4);
+  AttemptEnd end;
+  end.lease = lease_;
+  end.state = JobState::kFailed;
+  end.events = {StateEvent(JobState::kFailed)};
+  ASSERT_TRUE(storage_->jobs().EndAttempt(end).ok());
+  watcher.LookAgain();
   EXPECT_TRUE(watcher.WaitForEnd().ok());
   EXPECT_EQ(watcher.sequences(), Range(1, 5));
 }
