@@ -297,7 +297,7 @@ void Connection::WantBody(Exchange::Bytes done) {
 
 void Connection::SendContinue() {
   if (std::exchange(continue_due_, false) && input_.empty() && !parser_->done()) {
-    Send("HTTP/1.1 100 Continue\r\n\r\n", {}, nullptr);
+    Send({"HTTP/1.1 100 Continue\r\n\r\n", {}, nullptr});
   }
 }
 
@@ -366,12 +366,13 @@ void Connection::SendAnswer(Answer answer) {
   if (has_body) {
     text += answer.body;
   }
-  Send(std::move(text), has_body ? answer.fixed_body : std::string_view(),
-       [self = shared_from_this(), keep](bool ok) {
-         if (ok) {
-           self->FinishExchange(keep);
-         }
-       });
+  Send({std::move(text), has_body ? answer.fixed_body : std::string_view(),
+        [self = shared_from_this(), keep](bool ok) {
+          if (ok) {
+            self->FinishExchange(keep);
+          }
+        },
+        std::move(answer.memory)});
 }
 
 void Connection::BeginStream(const StreamHead& head) {
@@ -382,8 +383,9 @@ void Connection::BeginStream(const StreamHead& head) {
   chunked_ = !head.content_length.has_value() && !request_.http10;
   const bool marked = chunked_ || head.content_length.has_value();
   request_.keep_alive = request_.keep_alive && marked && !retired_ && parser_->done();
-  Send(HeadText(head.status, head.headers, head.content_length, request_, request_.keep_alive), {},
-       nullptr);
+  Send({HeadText(head.status, head.headers, head.content_length, request_, request_.keep_alive),
+        {},
+        nullptr});
 }
 
 void Connection::WritePiece(std::string bytes, std::function<void(bool)> done) {
@@ -395,7 +397,7 @@ void Connection::WritePiece(std::string bytes, std::function<void(bool)> done) {
     done(true);
     return;
   }
-  Send(chunked_ ? ChunkText(bytes) : std::move(bytes), {}, std::move(done));
+  Send({chunked_ ? ChunkText(bytes) : std::move(bytes), {}, std::move(done)});
 }
 
 void Connection::EndStream(bool whole) {
@@ -407,12 +409,13 @@ void Connection::EndStream(bool whole) {
     return;
   }
   const bool keep = request_.keep_alive && !retired_;
-  Send(chunked_ ? std::string(kLastChunk) : std::string(), {},
-       [self = shared_from_this(), keep](bool ok) {
-         if (ok) {
-           self->FinishExchange(keep);
-         }
-       });
+  Send({chunked_ ? std::string(kLastChunk) : std::string(),
+        {},
+        [self = shared_from_this(), keep](bool ok) {
+          if (ok) {
+            self->FinishExchange(keep);
+          }
+        }});
 }
 
 void Connection::FinishExchange(bool keep) {
@@ -429,8 +432,8 @@ void Connection::FinishExchange(bool keep) {
 
 // ----------------------------------------------------------------------------------------------------- sending
 
-void Connection::Send(std::string bytes, std::string_view fixed, std::function<void(bool)> done) {
-  outgoing_.push_back({std::move(bytes), fixed, std::move(done)});
+void Connection::Send(Outgoing outgoing) {
+  outgoing_.push_back(std::move(outgoing));
   SendMore();
 }
 

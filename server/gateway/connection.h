@@ -40,6 +40,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
  private:
   class LiveExchange;
   enum class Phase : uint8_t { kHandshake, kHead, kExchange, kLinger, kClosed };
+  struct Outgoing {
+    std::string bytes;
+    std::string_view fixed;
+    std::function<void(bool)> done;
+    std::shared_ptr<const void> memory = nullptr;  // as in Answer
+  };
 
   void AwaitHead();
   void Read();
@@ -64,7 +70,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void EndStream(bool whole);
   void FinishExchange(bool keep);
 
-  void Send(std::string bytes, std::string_view fixed, std::function<void(bool)> done);
+  void Send(Outgoing outgoing);
   void SendMore();
   void Linger();
   // Between two requests: the client is told, but not waited for.
@@ -94,11 +100,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool chunked_ = false;
   std::function<void()> gone_;
 
-  struct Outgoing {
-    std::string bytes;
-    std::string_view fixed;
-    std::function<void(bool)> done;
-  };
   std::deque<Outgoing> outgoing_;
   size_t sent_ = 0;  // of the first of them
   bool writing_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ struct Answer {
   std::string body;
   std::string_view fixed_body;  // instead of `body`: text that lives as long as the program
   bool close = false;           // the connection is not used again
+  std::shared_ptr<const void> memory =
+      nullptr;  // let go when all is written, or nobody takes it any more
 };
 
 // The head of an answer whose body comes piece by piece.

@@ -138,7 +138,17 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       MERCER_RETURN_IF_ERROR(FromBytes(bytes, *message));
       return AnswerInForm(form_, *message, [this](size_t more) { return TakeMemory(more); });
     });
+    if (answer.ok() && !KeepMemory(*answer)) {
+      answer = TooManyBodies();
+    }
     exchange_->Send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
+  }
+
+  // Counts an answer until its client has read it. Small ones are few enough, with one for each connection.
+  bool KeepMemory(Answer& answer) {
+    const auto share = std::make_shared<BodyBudget::Share>(context_.bodies);
+    answer.memory = share;
+    return answer.body.size() <= kQuickBytes || share->Grow(answer.body.size());
   }
 
   // At once, or on a thread that may take its time.

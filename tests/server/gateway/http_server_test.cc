@@ -88,6 +88,30 @@ TEST_F(HttpServerTest, BodiesTogetherKeepWithinTheirBudget) {
   EXPECT_EQ(HttpClient(server_->port()).Post("/", std::string(900'000, 'x')).body, "900000");
 }
 
+// A client that does not read keeps what was set aside for his answer, and so do no others: 30 MB fill every buffer on the way.
+TEST_F(HttpServerTest, AnAnswersMemoryIsKeptUntilItIsRead) {
+  constexpr size_t kBytes = 30'000'000;
+  std::weak_ptr<const void> kept;
+  absl::Notification sent;
+  Start([&](const std::shared_ptr<Exchange>& exchange) {
+    Answer answer = TextOf(std::string(kBytes, 'x'));
+    answer.memory = std::make_shared<int>();
+    kept = answer.memory;
+    exchange->Send(std::move(answer));
+    sent.Notify();
+  });
+  HttpClient client(server_->port());
+  client.SendText(Request("/"));
+  sent.WaitForNotification();
+  // Only a whole round of the network's thread later the answer is on its way.
+  EXPECT_EQ(HttpClient(server_->port()).SendText("x"), true);
+  EXPECT_FALSE(kept.expired());
+  EXPECT_EQ(client.Read().body.size(), kBytes);
+  while (!kept.expired()) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
 TEST_F(HttpServerTest, ABodyThatNobodyReadsEndsTheConnectionAfterTheAnswer) {
   Start([](const std::shared_ptr<Exchange>& exchange) { exchange->Send(TextOf("no")); });
   HttpClient client(server_->port());
