@@ -52,7 +52,9 @@ class ExportCall final : public std::enable_shared_from_this<ExportCall> {
       return;
     }
     v1::ExportModelResponse response;
-    if (const absl::Status status = FromBytes(std::move(*answer), response); !status.ok()) {
+    failure_ =
+        RunSafely("a piece of an export", [&] { return FromBytes(std::move(*answer), response); });
+    if (!failure_.ok()) {
       rpc->Cancel();
     } else if (response.has_header()) {
       Begin(response.header());
@@ -84,13 +86,17 @@ class ExportCall final : public std::enable_shared_from_this<ExportCall> {
     if (begun_) {
       exchange_->End(status.ok());
     } else {
-      exchange_->Send(status.ok() ? InternalErrorAnswer() : ErrorAnswer(DetailsOf(status)));
+      exchange_->Send(!failure_.ok() ? ErrorAnswer(failure_)
+                      : status.ok()  ? InternalErrorAnswer()
+                                     : ErrorAnswer(DetailsOf(status)));
     }
   }
 
   const std::shared_ptr<Exchange> exchange_;
   std::weak_ptr<RpcStream> rpc_;
-  bool begun_ = false;  // of the callbacks, which come one after the other
+  // Of the callbacks, which come one after the other.
+  bool begun_ = false;
+  absl::Status failure_;
 };
 
 }  // namespace

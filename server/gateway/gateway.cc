@@ -128,10 +128,8 @@ class Gateway::Impl {
 
  private:
   void Handle(const std::shared_ptr<Exchange>& exchange) {
-    const absl::Status status = RunSafely("a request of HTTP", [&] {
-      Dispatch(exchange);
-      return absl::OkStatus();
-    });
+    // A head is small, and neither messages that are made of it nor calls that are begun can be left half done.
+    const absl::Status status = RunNeeded("a request of HTTP", [&] { Dispatch(exchange); });
     if (!status.ok()) {
       exchange->Send(ErrorAnswer(status));
     }

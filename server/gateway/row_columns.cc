@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "core/base/memory/memory_reserve.h"
 #include "core/base/status/status_macros.h"
 #include "core/data/table/reader_errors.h"
 #include "core/training/targets/label_names.h"
@@ -21,6 +22,7 @@ constexpr size_t kTextBytes = 3 * sizeof(void*) + 48;
 // A number's text.
 constexpr size_t kDigits = 24;
 constexpr size_t kColumnBytes = 400;
+constexpr size_t kBytesAhead = size_t{64} << 10;
 
 int64_t CellsOf(const v1::TypedColumn& column) {
   return column.has_texts() ? column.texts().values_size() : column.numbers().values_size();
@@ -41,7 +43,12 @@ void AddMissingCells(v1::TypedColumn& column, int64_t cells) {
 
 absl::Status RowColumns::Take(size_t bytes, size_t least) {
   unasked_bytes_ += bytes;
-  return unasked_bytes_ < least ? absl::OkStatus() : check_(std::exchange(unasked_bytes_, 0));
+  if (unasked_bytes_ < least) {
+    return absl::OkStatus();
+  }
+  // A message cannot be left half made (server/api/whole_message.h): what comes next must be there.
+  RequireMemory(static_cast<int64_t>(unasked_bytes_ + kBytesAhead));
+  return check_(std::exchange(unasked_bytes_, 0));
 }
 
 absl::Status RowColumns::BecomeText(v1::TypedColumn& column) {

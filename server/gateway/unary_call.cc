@@ -101,9 +101,9 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
 
   void Call(const std::string& body) {
     const absl::Status status = RunSafely("a request of HTTP", [&]() -> absl::Status {
+      const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
       MERCER_ASSIGN_OR_RETURN(const RequestInForm request, MakeRequest(body));
       form_ = request.form;
-      const ScopedAllocations scope(Allocations::kNeeded);
       const auto call = UnaryRpc::Start(
           context_.channel, match_.route->method, CallOrigin::Of(*exchange_),
           ToBytes(*request.message),
