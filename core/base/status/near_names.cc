@@ -49,7 +49,10 @@ std::vector<std::string> NearNames(const std::string& wrong,
   std::vector<std::pair<int, std::string>> near;
   for (size_t i = 0; i < std::min(known.size(), kMaxKnown); ++i) {
     const std::string& name = known[i];
-    if (name == wrong || name.size() > kMaxNameBytes) {
+    const size_t longer = std::max(name.size(), wrong.size());
+    const size_t shorter = std::min(name.size(), wrong.size());
+    if (name == wrong || longer > kMaxNameBytes ||
+        longer - shorter > static_cast<size_t>(farthest)) {
       continue;
     }
     const int distance = EditDistance(small, absl::AsciiStrToLower(name));

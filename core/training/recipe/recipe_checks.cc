@@ -23,6 +23,7 @@ namespace mercer {
 namespace {
 
 constexpr Index kRowsPerCheck = 4096;
+constexpr size_t kMostSuggestions = 10;  // of one answer: each looks at all names
 
 absl::Status CheckClassWeightLabels(const TrainingRecipe& recipe, const RoleColumn& target) {
   if (recipe.class_weighting != ClassWeighting::kExplicit) {
@@ -117,9 +118,10 @@ void CheckKernelColumns(const TrainingRecipe& recipe, const Dataset& dataset, si
   for (size_t c = 0; all_known && c < kernel.columns.size(); ++c) {
     const std::string& name = kernel.columns[c];
     if (names.count(name) == 0) {
-      violations.Add(
-          absl::StrCat(field, ".columns[", c, "]"),
-          absl::StrCat("there is no feature column ", Quoted(name), DidYouMean(name, known)));
+      const bool suggests = violations.violations().size() < kMostSuggestions;
+      violations.Add(absl::StrCat(field, ".columns[", c, "]"),
+                     absl::StrCat("there is no feature column ", Quoted(name),
+                                  suggests ? DidYouMean(name, known) : ""));
     }
   }
 }

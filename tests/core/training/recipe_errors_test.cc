@@ -1,9 +1,11 @@
 // Recipes and data that cannot be trained on: the error names the field, row or column.
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include <gtest/gtest.h>
 
 #include "core/base/status/errors.h"
+#include "core/training/recipe/recipe_checks.h"
 #include "tests/core/training/trained_models.h"
 #include "tests/support/field_violation.h"
 
@@ -240,6 +242,23 @@ TEST(RecipeErrorsTest, WeightsMustBeNumbersFromZero) {
   recipe.class_weights = {{"spam", 2.0}};
   ExpectViolation(TrainExample(recipe, ClassificationData(20, 2, 2, 1)).status(),
                   "class_weights[spam]");
+}
+
+// Each suggestion looks at all columns, and a request may name a hundred thousand that there are not.
+TEST(CheckNamedColumnsTest, OfManyWrongColumnsTheFirstAreGivenSuggestions) {
+  Dataset data = ClassificationData(20, 2, 2, 1);
+  data.blocks[0].columns[0].name = "height";
+  TrainingRecipe recipe = ExampleRecipe();
+  for (int i = 0; i < 50; ++i) {
+    recipe.kernels[0].prototype.columns.push_back(absl::StrCat("height", i));
+  }
+  const std::vector<FieldViolation> violations =
+      GetFieldViolations(CheckNamedColumns(recipe, data));
+  ASSERT_EQ(violations.size(), 50u);
+  for (size_t i = 0; i < violations.size(); ++i) {
+    EXPECT_EQ(violations[i].description.find("did you mean 'height'") != std::string::npos, i < 10)
+        << violations[i].description;
+  }
 }
 
 }  // namespace
