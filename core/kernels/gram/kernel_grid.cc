@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kMedianRows = 2000;
 constexpr Index kMedianRowBlock = 64;
+constexpr char kZeroMedian[] = "ZERO_MEDIAN";
 
 std::string Entry(size_t grid) { return absl::StrCat("kernels[", grid, "]"); }
 
@@ -177,10 +178,10 @@ absl::StatusOr<double> MedianDistance(const KernelSpec& spec, const KnownRows& k
   if (!(median > 0)) {
     const std::string of =
         spec.columns.empty() ? "" : absl::StrCat(" of '", spec.columns.front(), "'");
-    return WithReason(
+    const absl::Status error =
         absl::InvalidArgumentError(absl::StrCat("the median distance between training rows", of,
-                                                " is ", median, ": give bandwidths instead")),
-        "ZERO_MEDIAN");
+                                                " is ", median, ": give bandwidths instead"));
+    return median == 0 ? WithReason(error, kZeroMedian) : error;
   }
   return median;
 }
@@ -204,6 +205,38 @@ absl::StatusOr<std::vector<double>> Bandwidths(const KernelGrid& grid, const Ker
     bandwidth *= median;
   }
   return bandwidths;
+}
+
+// The kernels of one grid. A column whose rows are all equal has no median distance, and nothing to tell: it has no kernel of its own
+// where every column has one, unless none has any.
+absl::Status ExpandGrid(size_t g, const KernelGrid& grid, const KnownRows& known, uint64_t seed,
+                        std::vector<KernelSpec>& kernels, RunContext& context) {
+  FieldViolations violations;
+  const size_t before = kernels.size();
+  absl::Status constant = absl::OkStatus();
+  KernelSpec spec = grid.prototype;
+  for (std::vector<std::string>& columns : ColumnSets(grid, known.data)) {
+    spec.columns = std::move(columns);
+    const absl::StatusOr<std::vector<double>> bandwidths =
+        Bandwidths(grid, spec, known, seed, context);
+    if (grid.per_column && GetReason(bandwidths.status()) == kZeroMedian) {
+      constant = bandwidths.status();
+      continue;
+    }
+    if (absl::IsInvalidArgument(bandwidths.status())) {
+      violations.Add(Field(g, "bandwidths"), std::string(bandwidths.status().message()));
+      return violations.ToStatus();
+    }
+    MERCER_RETURN_IF_ERROR(bandwidths.status());
+    for (const double bandwidth : *bandwidths) {
+      spec.bandwidth = bandwidth;
+      violations.AddAll(Entry(g), ValidateKernelSpec(spec));
+      kernels.push_back(spec);
+    }
+  }
+  violations.Check(constant.ok() || kernels.size() > before, Field(g, "bandwidths"),
+                   std::string(constant.message()));
+  return violations.ToStatus();
 }
 
 absl::Status CheckGrid(size_t g, const KernelGrid& grid, const PreparedData& data) {
@@ -263,23 +296,11 @@ absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGr
   std::vector<KernelSpec> kernels;
   kernels.reserve(total);
   for (size_t g = 0; g < grids.size(); ++g) {
-    KernelSpec spec = grids[g].prototype;
-    for (std::vector<std::string>& columns : ColumnSets(grids[g], data)) {
-      spec.columns = std::move(columns);
-      absl::StatusOr<std::vector<double>> bandwidths =
-          Bandwidths(grids[g], spec, {data, rows}, seed, context);
-      if (bandwidths.status().code() == absl::StatusCode::kInvalidArgument) {
-        FieldViolations bad;
-        bad.Add(Field(g, "bandwidths"), std::string(bandwidths.status().message()));
-        return bad.ToStatus();
-      }
-      MERCER_RETURN_IF_ERROR(bandwidths.status());
-      for (const double bandwidth : *bandwidths) {
-        spec.bandwidth = bandwidth;
-        violations.AddAll(Entry(g), ValidateKernelSpec(spec));
-        kernels.push_back(spec);
-      }
+    const absl::Status expanded = ExpandGrid(g, grids[g], {data, rows}, seed, kernels, context);
+    if (!expanded.ok() && GetFieldViolations(expanded).empty()) {
+      return expanded;
     }
+    violations.AddAll("", expanded);
   }
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   return kernels;

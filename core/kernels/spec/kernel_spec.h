@@ -96,7 +96,8 @@ inline constexpr size_t kMaxKernels = 100'000;
 // at all, and unknown blocks or columns are errors. The median heuristic looks at the rows `rows`
 // of `data` alone (empty: at all; at most 2000 of them, drawn with `seed`), and at no copy of them.
 // Where most pairs of rows are equal, as in a column of few values, the median is that of the
-// distances > 0; rows that are all equal are an error.
+// distances > 0; rows that are all equal are an error, but with per_column a column of them is left out,
+// unless all are.
 absl::StatusOr<std::vector<KernelSpec>> ExpandKernels(const std::vector<KernelGrid>& grids,
                                                       const PreparedData& data,
                                                       const std::vector<Index>& rows, uint64_t seed,

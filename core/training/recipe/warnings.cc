@@ -22,7 +22,7 @@ namespace {
 // A column of few rows may hold different numbers by chance.
 constexpr Index kMinRowsOfIdentifier = 20;
 constexpr Index kFirstRows = 512;  // that most columns are ruled out by
-constexpr size_t kMostIdentifiers = 10;
+constexpr size_t kMostNamed = 10;  // columns, by warnings of one kind
 
 std::string Shown(double value) { return absl::StrFormat("%.4g", value); }
 
@@ -40,6 +40,11 @@ constexpr std::array<Score, 2> kScores = {
 using Place = std::pair<const char*, const char*>;
 constexpr std::array<Place, 2> kPlaces = {
     {{"held_out.", "On the rows held out"}, {"folds.", "Over the folds"}}};
+
+bool IsUsed(const TrainingRecipe& recipe, const FeatureBlock& block) {
+  const std::vector<std::string>& used = recipe.preprocessing.blocks;
+  return used.empty() || std::find(used.begin(), used.end(), block.name) != used.end();
+}
 
 void CheckBaseline(const Model& model, std::vector<TrainingWarning>& warnings) {
   std::map<std::string, double> metrics;
@@ -116,7 +121,46 @@ void CheckGap(const TrainingRecipe& recipe, const Model& model,
                        {"stop_reason", std::string(StopReasonName(model.stop_reason))}}});
 }
 
-// By how much the option of a path was chosen when the validation had ended early, in words.
+// Whether every column was to have a kernel as wide as its distances say, and that one among them.
+bool WantsMedianOf(const TrainingRecipe& recipe, const std::string& block,
+                   const std::string& column) {
+  return std::any_of(recipe.kernels.begin(), recipe.kernels.end(), [&](const KernelGrid& grid) {
+    const std::vector<std::string>& columns = grid.prototype.columns;
+    return grid.per_column && grid.rule == BandwidthRule::kMedianMultiples &&
+           (grid.prototype.block.empty() || grid.prototype.block == block) &&
+           (columns.empty() || std::find(columns.begin(), columns.end(), column) != columns.end());
+  });
+}
+
+bool IsConstant(const FeatureBlock& block, Index column) {
+  for (Index row = 1; row < block.values.rows(); ++row) {
+    if (block.values.view()(row, column) != block.values.view()(0, column)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void CheckConstantColumns(const TrainingRecipe& recipe, const Dataset& dataset,
+                          std::vector<TrainingWarning>& warnings) {
+  size_t found = 0;
+  for (const FeatureBlock& block : dataset.blocks) {
+    for (size_t column = 0; !block.is_sparse && column < block.columns.size(); ++column) {
+      const std::string& name = block.columns[column].name;
+      if (found < kMostNamed && IsUsed(recipe, block) && WantsMedianOf(recipe, block.name, name) &&
+          IsConstant(block, static_cast<Index>(column))) {
+        warnings.push_back({WarningCode::kConstantColumn,
+                            absl::StrCat("Column ", Quoted(name),
+                                         " has the same value in all rows, which says nothing: it "
+                                         "has no kernel of its own."),
+                            {{"column", name}}});
+        ++found;
+      }
+    }
+  }
+}
+
+// "C" of a path was chosen by so much.
 std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
   if (!recipe.path.has_value()) {
     return "there are no metrics of folds";
@@ -198,7 +242,6 @@ bool LooksLikeIdentifier(const FeatureBlock& block, size_t column) {
 
 void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
                       std::vector<TrainingWarning>& warnings) {
-  const std::vector<std::string>& used = recipe.preprocessing.blocks;
   Index features = 0;
   for (const FeatureBlock& block : dataset.blocks) {
     features += block.num_columns();
@@ -208,10 +251,9 @@ void CheckIdentifiers(const TrainingRecipe& recipe, const Dataset& dataset,
   }
   size_t found = 0;
   for (const FeatureBlock& block : dataset.blocks) {
-    const bool in_use =
-        used.empty() || std::find(used.begin(), used.end(), block.name) != used.end();
-    for (size_t column = 0; in_use && !block.is_sparse && column < block.columns.size(); ++column) {
-      if (found < kMostIdentifiers && LooksLikeIdentifier(block, column)) {
+    const bool looks = IsUsed(recipe, block) && !block.is_sparse;
+    for (size_t column = 0; looks && column < block.columns.size(); ++column) {
+      if (found < kMostNamed && LooksLikeIdentifier(block, column)) {
         const std::string& name = block.columns[column].name;
         warnings.push_back(
             {WarningCode::kIdentifierColumn,
@@ -235,6 +277,7 @@ std::vector<TrainingWarning> FindWarnings(const TrainingRecipe& recipe, const Da
   CheckGap(recipe, model, warnings);
   CheckIdentifiers(recipe, dataset, warnings);
   CheckValidation(recipe, model, warnings);
+  CheckConstantColumns(recipe, dataset, warnings);
   return warnings;
 }
 

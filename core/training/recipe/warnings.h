@@ -20,6 +20,7 @@ enum class WarningCode : uint8_t {
   kNumericTarget = 4,     // the request left open whether the target is a class or a number
   kOptionChosen = 5,      // the request left an option open that validation has to choose
   kValidationEnded = 6,   // the training ended before its validation was through
+  kConstantColumn = 7,    // a column has one value, and so no kernel of its own
 };
 
 struct TrainingWarning {

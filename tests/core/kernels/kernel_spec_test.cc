@@ -250,6 +250,26 @@ TEST_F(KernelGridTest, WhereMostPairsAreEqualTheMedianIsThatOfTheOthers) {
   EXPECT_EQ(kernels[0].bandwidth, 3.0);
 }
 
+TEST_F(KernelGridTest, AColumnOfEqualRowsHasNoKernelOfItsOwn) {
+  RowMatrix values = data_->blocks[0].values.view();
+  values.col(1).setConstant(7.0);
+  data_->blocks[0].values = SharedMatrix(values);
+  KernelGrid grid;
+  grid.prototype = MakeSpec(KernelType::kGaussian, "x");
+  grid.rule = BandwidthRule::kMedianMultiples;
+  grid.bandwidths = {0.5, 1.0};
+  grid.per_column = true;
+  const std::vector<std::string>& names = data_->blocks[0].sources;
+  std::vector<std::string> found;
+  for (const KernelSpec& kernel : Expand({grid})) {
+    found.push_back(kernel.columns.front());
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{names[0], names[0], names[2], names[2], names[3],
+                                             names[3], names[4], names[4]}));
+  data_->blocks[0].values = SharedMatrix(RowMatrix(RowMatrix::Ones(50, 5)));
+  EXPECT_EQ(Fields(Refused({grid})), std::vector<std::string>{"kernels[0].bandwidths"});
+}
+
 TEST_F(KernelGridTest, MedianOfEqualRowsIsAnError) {
   data_->blocks[0].values = SharedMatrix(RowMatrix(RowMatrix::Ones(50, 5)));
   KernelGrid grid;

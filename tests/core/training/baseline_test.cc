@@ -191,5 +191,20 @@ TEST(WarningsTest, TextsOfTheirOwnInEveryRowAreTold) {
   EXPECT_TRUE(WarningsOf(few).empty());
 }
 
+TEST(WarningsTest, AColumnWithoutAKernelOfItsOwnIsNamed) {
+  Dataset data = ClassificationData(60, 3, 2, 1);
+  RowMatrix values = data.blocks[0].values.view();
+  values.col(1).setConstant(4.0);
+  data.blocks[0].values = SharedMatrix(std::move(values));
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.kernels[1].per_column = true;
+  EXPECT_TRUE(FindWarnings(recipe, data, Model()).empty());
+  recipe.kernels[1].rule = BandwidthRule::kMedianMultiples;
+  const std::vector<TrainingWarning> warnings = FindWarnings(recipe, data, Model());
+  ASSERT_EQ(CodesOf(warnings), std::vector<WarningCode>{WarningCode::kConstantColumn});
+  EXPECT_EQ(warnings[0].values.at("column"), data.blocks[0].columns[1].name);
+  EXPECT_TRUE(TrainExample(recipe, data).ok());
+}
+
 }  // namespace
 }  // namespace mercer
