@@ -175,6 +175,24 @@ bool IsPlain(const std::string& word) {
 
 }  // namespace
 
+void TakeServerFlags(const std::vector<std::string>& words, SessionOptions& options) {
+  SecurityFiles& files = options.security;
+  const std::map<std::string, std::string*> flags = {
+      {"--server", &options.server}, {"--token-file", &files.token_file},
+      {"--ca", &files.authorities},  {"--cert", &files.certificate},
+      {"--key", &files.key},         {"--server-name", &files.server_name}};
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    const auto flag = flags.find(words[i].substr(0, equals));
+    if (flag != flags.end() && equals != std::string::npos) {
+      *flag->second = words[i].substr(equals + 1);
+    } else if (flag != flags.end() && i + 2 < words.size()) {
+      *flag->second = words[++i];
+    }
+    files.tls = files.tls || words[i] == "--tls";
+  }
+}
+
 std::vector<std::string> CompleteWord(const CLI::App& app, Session& session,
                                       const std::vector<std::string>& words) {
   const std::string current = words.empty() ? "" : words.back();

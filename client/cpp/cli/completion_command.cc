@@ -51,6 +51,10 @@ absl::StatusOr<ExitCode> Complete(Session& session, const CompletionFlags& flags
   if (flags.shell == kAskForWords) {
     session.options().timeout_seconds = 1.0;  // somebody waits for the next key
     session.options().max_attempts = 1;
+    TakeServerFlags(flags.words, session.options());
+    if (!session.LoadFiles().ok()) {
+      return ExitCode::kOk;  // the command itself will say what is wrong
+    }
     for (const std::string& word : CompleteWord(*flags.app, session, flags.words)) {
       session.out() << word << "\n";
     }

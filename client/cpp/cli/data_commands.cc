@@ -254,7 +254,8 @@ absl::StatusOr<ExitCode> Remove(Session& session, const RemoveFlags& flags) {
   MERCER_RETURN_IF_ERROR(session.client().DeleteDataset(name, flags.when_unused));
   session.PrintDeleted(name);
   if (!models.empty()) {
-    session.out() << "trained on it, and still there to predict: " << ShortList(models)
+    session.out() << "trained on it, and still there to predict: "
+                  << ShortList(GroupByModel(models))
                   << "\n'mercer verify' of them needs the same data uploaded again" << std::endl;
   }
   return ExitCode::kOk;

@@ -128,6 +128,22 @@ bool IsTrainedOn(Session& session, const std::string& model, const std::string& 
   return found.ok() && WasTrainedOn(*found, dataset, DigestOf(session, dataset));
 }
 
+std::vector<std::string> GroupByModel(const std::vector<std::string>& versions) {
+  std::vector<std::pair<std::string, int>> models;
+  std::vector<std::string> groups;
+  for (const std::string& name : versions) {
+    const std::string model = ModelOf(name);
+    if (models.empty() || models.back().first != model) {
+      models.emplace_back(model, 0);
+      groups.push_back(name);
+    }
+    if (++models.back().second > 1) {
+      groups.back() = absl::StrCat(model, " (", models.back().second, " versions)");
+    }
+  }
+  return groups;
+}
+
 std::string ShortList(const std::vector<std::string>& names) {
   const size_t shown = std::min(names.size(), kShownNames);
   return absl::StrCat(

@@ -32,6 +32,9 @@ std::vector<std::string> ModelsTrainedOn(Session& session, const std::string& da
 // Whether the version `model` was; false after errors.
 bool IsTrainedOn(Session& session, const std::string& model, const std::string& dataset);
 
+// Of names of versions, those of one model together: "models/spam (3 versions)", and the name itself where it is the only one.
+std::vector<std::string> GroupByModel(const std::vector<std::string>& versions);
+
 // "a, b, c and 4 more"
 std::string ShortList(const std::vector<std::string>& names);
 

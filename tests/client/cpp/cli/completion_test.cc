@@ -1,4 +1,6 @@
 // "mercer completion": what a shell offers.
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 #include "tests/client/cpp/cli/command_line_fixture.h"
@@ -68,6 +70,26 @@ TEST_F(CompletionTest, WithoutAServerTheWordsOfTheProgramRemain) {
   EXPECT_EQ(Complete({"show", "spa"}), Words());
   EXPECT_EQ(server_.state.calls, 1);  // and is not asked again: somebody waits
   EXPECT_EQ(Complete({"tr"}), Words{"train"});
+}
+
+TEST_F(CompletionTest, TheServerThatTheLineNamesIsAsked) {
+  server_.state.models = {"models/spam"};
+  const auto complete = [this](Words words) {
+    Words arguments = {"completion", "words", "--server", "127.0.0.1:1", "--"};
+    arguments.insert(arguments.end(), words.begin(), words.end());
+    out_.str("");
+    EXPECT_EQ(RunCommandLine(arguments, out_, err_, Terminal()), 0) << err_.str();
+    return out_.str();
+  };
+  EXPECT_EQ(complete({"show", ""}), "");
+  EXPECT_EQ(complete({"show", "--server", server_.address(), ""}), "spam\n");
+  EXPECT_EQ(complete({"--server=" + server_.address(), "show", "s"}), "spam\n");
+  // No token goes to another machine in plain text.
+  const std::string folder = testing::TempDir();
+  std::ofstream(folder + "/token") << "secret\n";
+  EXPECT_EQ(
+      complete({"show", "--server", "example.invalid:1", "--token-file", folder + "/token", ""}),
+      "");
 }
 
 TEST_F(CompletionTest, ShellsThatAreNotKnownAreRefused) {

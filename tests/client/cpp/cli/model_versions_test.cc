@@ -66,6 +66,14 @@ TEST(ModelVersionsTest, TextsAreFoundWhereverTheyAre) {
   EXPECT_FALSE(Mentions(model, "ham"));
 }
 
+TEST(ModelVersionsTest, VersionsOfOneModelAreOneEntry) {
+  EXPECT_EQ(GroupByModel({"models/a/versions/2", "models/b/versions/3", "models/b/versions/2",
+                          "models/b/versions/1", "models/c/versions/9"}),
+            (std::vector<std::string>{"models/a/versions/2", "models/b (3 versions)",
+                                      "models/c/versions/9"}));
+  EXPECT_TRUE(GroupByModel({}).empty());
+}
+
 TEST(ModelVersionsTest, LongListsAreCut) {
   EXPECT_EQ(ShortList({"a"}), "a");
   EXPECT_EQ(ShortList({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
