@@ -1,5 +1,6 @@
 #include "server/api/option_translator.h"
 
+#include <optional>
 #include <set>
 #include <variant>
 
@@ -191,6 +192,24 @@ std::vector<std::string> CompareOptions(const google::protobuf::Descriptor& mess
   return differences;
 }
 
+namespace {
+
+void DescribeDefaultPath(const LearnerEntry& entry, const OptionField& field,
+                         v1::OptionDescription& option) {
+  const std::optional<DefaultPath> path =
+      entry.default_path == nullptr ? std::nullopt : entry.default_path({});
+  if (!path.has_value()) {
+    return;
+  }
+  if (path->option == field.name) {
+    option.mutable_default_path()->Assign(path->values.begin(), path->values.end());
+  }
+  option.set_prevents_default_path(
+      !entry.default_path({{field.name, field.default_value}}).has_value());
+}
+
+}  // namespace
+
 v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
   v1::LearnerDescription description;
   description.set_name(entry.name);
@@ -216,6 +235,7 @@ v1::LearnerDescription DescribeLearner(const LearnerEntry& entry) {
     option.mutable_choices()->Assign(field.choices.begin(), field.choices.end());
     option.set_range(FormatOptionRange(field));
     option.set_source(field.doc.source);
+    DescribeDefaultPath(entry, field, option);
   }
   return description;
 }

@@ -59,6 +59,10 @@ MORE_EXPECTED_FAILURES = {
 }
 
 
+# A fit that leaves lambda open trains 16 times; that of the classifier is checked as it is.
+SETTINGS = {"InfiniteFeaturesRegressor": {"lambda_": 0.003}}
+
+
 @pytest.fixture(autouse=True)
 def default_server(client, monkeypatch):
     """Estimators without a server use that of the run."""
@@ -69,7 +73,10 @@ def default_server(client, monkeypatch):
 def test_check_estimator(name):
     expected = {**EXPECTED_FAILURES, **MORE_EXPECTED_FAILURES.get(name, {})}
     found = estimator_checks.check_estimator(
-        getattr(estimators, name)(), expected_failed_checks=expected, on_skip=None, on_fail=None
+        getattr(estimators, name)(**SETTINGS.get(name, {})),
+        expected_failed_checks=expected,
+        on_skip=None,
+        on_fail=None,
     )
     failed = {c["check_name"]: c["exception"] for c in found if c["status"] == "failed"}
     assert failed == {}
@@ -106,6 +113,20 @@ def test_parameters_and_their_texts():
             line.split(" : ")[0].strip() for line in kind.__doc__.split("Attributes")[0].splitlines() if " : " in line
         ]
         assert sorted(documented) == kind._get_param_names()
+
+
+def test_an_option_that_is_left_open_is_chosen_as_on_the_command_line(client, rings):
+    features, labels = rings
+    open_ones = {name for name, value in InfiniteFeaturesClassifier().get_params().items() if value is None}
+    assert {"lambda_", "lambda_shared", "lambda_unit"} <= open_ones
+    fitted = InfiniteFeaturesClassifier(max_groups=10).fit(features, labels)
+    found = client.model(fitted.model_name_).metrics()
+    values = [found[f"path.{number}.value"] for number in range(1, 6)]
+    assert values == [0.3, 0.1, 0.03, 0.01, 0.003]
+    assert fitted.model_.options["lambda"] == values[int(found["path.best"]) - 1]
+    given = InfiniteFeaturesClassifier(max_groups=10, lambda_=0.05).fit(features, labels)
+    assert given.model_.options["lambda"] == 0.05
+    assert "path.best" not in client.model(given.model_name_).metrics()
 
 
 def test_agrees_with_another_support_vector_machine(rings):

@@ -12,7 +12,7 @@ import textwrap
 import mercer
 
 OUTPUT = pathlib.Path(__file__).resolve().parents[1] / "src/mercer/estimators"
-WIDTH = 116
+WIDTH = 120
 
 # Of learners whose estimators are known under other names than their own with "Classifier" and "Regressor".
 NAMES = {
@@ -163,7 +163,19 @@ def option_parameter(option):
         text += f" Unit: {option.unit}."
     if not option.choices:
         text += f" In {option.range}."
-    return KEYWORDS.get(option.name, option.name), kind, default_of(option), text
+    default = default_of(option)
+    if option.prevents_default_path:
+        text += f" None: {default_path_of(option)}{option.default_value}."
+        default = None
+    return KEYWORDS.get(option.name, option.name), kind, default, text
+
+
+def default_path_of(option):
+    """What comes before the default of an option that is left open."""
+    if not option.default_path:
+        return ""
+    values = ", ".join(f"{value:g}" for value in option.default_path)
+    return f"the best of {values} by cross-validation (with `time_limit` on rows held out); of very few rows "
 
 
 def parameters_of(learner, kind):

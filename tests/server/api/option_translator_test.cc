@@ -100,5 +100,21 @@ TEST(OptionTranslatorTest, DescriptionsCarryRangeAndDefault) {
   EXPECT_FALSE(description.options(0).meaning().empty());
 }
 
+TEST(OptionTranslatorTest, DescriptionsTellTheDefaultPathAndWhatPreventsIt) {
+  const v1::LearnerDescription description = DescribeLearner(*FindLearner("infinite_features"));
+  std::vector<std::string> preventing;
+  for (const v1::OptionDescription& option : description.options()) {
+    if (option.prevents_default_path()) {
+      preventing.push_back(option.name());
+    }
+    EXPECT_EQ(option.default_path_size(), option.name() == "lambda" ? 5 : 0) << option.name();
+  }
+  EXPECT_EQ(preventing, (std::vector<std::string>{"lambda", "lambda_shared", "lambda_unit"}));
+  const v1::LearnerDescription without = DescribeLearner(*FindLearner("svm"));
+  for (const v1::OptionDescription& option : without.options()) {
+    EXPECT_FALSE(option.prevents_default_path()) << option.name();
+  }
+}
+
 }  // namespace
 }  // namespace mercer::server

@@ -42,6 +42,7 @@ from mercer._upload import Upload
 from mercer.client import Client, connect
 from mercer.jobs import Job, Progress
 from mercer.local_model import load_model
+from mercer.models import Model
 
 Array = npt.NDArray[np.float64]
 Server = Union[None, str, Client]
@@ -209,10 +210,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.chosen_weights_ = _by_output(self.model_.feature_weights)
         self.intercept_ = self.model_.bias
         self.certificate_ = self.model_.certificate
-        self._warn_of_limits()
+        self._warn_of_limits(model)
 
-    def _warn_of_limits(self) -> None:
-        """Says that the training ended before the gap that was asked for."""
+    def _warn_of_limits(self, model: Model) -> None:
+        """Says that the training ended before the gap that was asked for, or before what else it was to do."""
+        for warning in model.warnings:
+            if warning.code in (v1.WARNING_CODE_LIMIT_REACHED, v1.WARNING_CODE_VALIDATION_ENDED):
+                text = f"{type(self).__name__}: {warning.message}"
+                warnings.warn(text, ConvergenceWarning, stacklevel=6)  # that of the caller of fit
         why = {
             "iteration_limit": f"at max_iter={self.max_iter}; raise it",
             "time_limit": f"at time_limit={self.time_limit}; raise it",

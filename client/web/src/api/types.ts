@@ -168,6 +168,7 @@ export interface OptionDescription {
   choices?: string[];
   range?: string;
   source?: string;
+  defaultPath?: Real[];
 }
 
 export interface LearnerDescription {

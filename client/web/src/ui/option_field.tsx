@@ -17,7 +17,11 @@ export function OptionField({ option, path, value, onChange }: Props) {
     </>
   );
   const common = { path, label, help: option.meaning, value, onChange };
-  const standard = option.defaultValue ? `default: ${option.defaultValue}` : 'default';
+  const standard = option.defaultPath?.length
+    ? `default: the best of ${option.defaultPath.join(', ')}`
+    : option.defaultValue
+      ? `default: ${option.defaultValue}`
+      : 'default';
   if (option.type === 'OPTION_TYPE_CHOICE' || option.type === 'OPTION_TYPE_BOOL') {
     const words = option.type === 'OPTION_TYPE_BOOL' ? ['true', 'false'] : (option.choices ?? []);
     const choices = [{ value: '', text: standard }, ...words.map((word) => ({ value: word, text: word.replaceAll('_', ' ') }))];

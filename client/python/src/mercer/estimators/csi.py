@@ -15,35 +15,35 @@ class CSIClassifier(KernelClassifier):
     """Low-rank kernel with side information, for classes.
 
     Chooses a few training rows by what they say about kernel and targets together (CSI: Cholesky with side
-    information), and fits a ridge on their columns: squared hinge loss for classes, square loss for numbers, the
-    same rows for all outputs. A small, fast model whose training never forms the kernel matrix: memory grows with
-    the rows times the pivots. The certificate is about the problem given the pivots. Source: Bach, Jordan:
-    Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40.
+    information), and fits a ridge on their columns: squared hinge loss for classes, square loss for numbers, the same
+    rows for all outputs. A small, fast model whose training never forms the kernel matrix: memory grows with the rows
+    times the pivots. The certificate is about the problem given the pivots. Source: Bach, Jordan: Predictive low-rank
+    decomposition for kernel methods. ICML 2005, 33-40.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     lambda_ : float, default=1.0
-        Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
-        a smoother function. In (0, inf).
+        Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives a
+        smoother function. In (0, inf).
     max_pivots : int, default=100
-        The most training rows that the model is an expansion of, for all outputs together; fewer when the kernel
-        has a lower rank. Time grows with its square, memory with it. In [1, 10000].
+        The most training rows that the model is an expansion of, for all outputs together; fewer when the kernel has a
+        lower rank. Time grows with its square, memory with it. In [1, 10000].
     kappa : float, default=0.99
-        Share of the targets, against the kernel, in what the choice of pivots goes by. 0 looks at the kernel alone,
-        1 at the targets alone. In [0, 1].
+        Share of the targets, against the kernel, in what the choice of pivots goes by. 0 looks at the kernel alone, 1
+        at the targets alone. In [0, 1].
     look_ahead : int, default=40
-        Columns of pivoted Cholesky by which what further pivots are worth is estimated. Few give clearly worse
-        pivots; time grows with the square. In [40, 1000].
+        Columns of pivoted Cholesky by which what further pivots are worth is estimated. Few give clearly worse pivots;
+        time grows with the square. In [40, 1000].
     tolerance : float, default=0.0
-        No further pivots when none would lower the criterion, which is 1 without pivots, by at least this. 0 goes
-        on to max_pivots. In [0, 1].
+        No further pivots when none would lower the criterion, which is 1 without pivots, by at least this. 0 goes on to
+        max_pivots. In [0, 1].
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -63,11 +63,11 @@ class CSIClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -148,38 +148,38 @@ class CSIRegressor(KernelRegressor):
     """Low-rank kernel with side information, for numbers.
 
     Chooses a few training rows by what they say about kernel and targets together (CSI: Cholesky with side
-    information), and fits a ridge on their columns: squared hinge loss for classes, square loss for numbers, the
-    same rows for all outputs. A small, fast model whose training never forms the kernel matrix: memory grows with
-    the rows times the pivots. The certificate is about the problem given the pivots. Source: Bach, Jordan:
-    Predictive low-rank decomposition for kernel methods. ICML 2005, 33-40.
+    information), and fits a ridge on their columns: squared hinge loss for classes, square loss for numbers, the same
+    rows for all outputs. A small, fast model whose training never forms the kernel matrix: memory grows with the rows
+    times the pivots. The certificate is about the problem given the pivots. Source: Bach, Jordan: Predictive low-rank
+    decomposition for kernel methods. ICML 2005, 33-40.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     lambda_ : float, default=1.0
-        Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives
-        a smoother function. In (0, inf).
+        Weight of half the squared norm of the function against the sum (never the mean) of the losses. Larger gives a
+        smoother function. In (0, inf).
     max_pivots : int, default=100
-        The most training rows that the model is an expansion of, for all outputs together; fewer when the kernel
-        has a lower rank. Time grows with its square, memory with it. In [1, 10000].
+        The most training rows that the model is an expansion of, for all outputs together; fewer when the kernel has a
+        lower rank. Time grows with its square, memory with it. In [1, 10000].
     kappa : float, default=0.99
-        Share of the targets, against the kernel, in what the choice of pivots goes by. 0 looks at the kernel alone,
-        1 at the targets alone. In [0, 1].
+        Share of the targets, against the kernel, in what the choice of pivots goes by. 0 looks at the kernel alone, 1
+        at the targets alone. In [0, 1].
     look_ahead : int, default=40
-        Columns of pivoted Cholesky by which what further pivots are worth is estimated. Few give clearly worse
-        pivots; time grows with the square. In [40, 1000].
+        Columns of pivoted Cholesky by which what further pivots are worth is estimated. Few give clearly worse pivots;
+        time grows with the square. In [40, 1000].
     tolerance : float, default=0.0
-        No further pivots when none would lower the criterion, which is 1 without pivots, by at least this. 0 goes
-        on to max_pivots. In [0, 1].
+        No further pivots when none would lower the criterion, which is 1 without pivots, by at least this. 0 goes on to
+        max_pivots. In [0, 1].
     target_scaling : {'standardize', 'none'}, default='standardize'
-        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
-        its unit. Predictions and the certificate are in its unit either way.
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
+        unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -195,11 +195,11 @@ class CSIRegressor(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 

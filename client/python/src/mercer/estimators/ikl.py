@@ -15,25 +15,24 @@ class IKLClassifier(KernelClassifier):
     """Infinite kernel learning, for classes.
 
     A support vector machine on the best combination of Gaussian kernels whose bandwidths may be anywhere in an
-    interval: bandwidths are found one by one, each where the present machine gains most. Needs no list of kernels.
-    The certificate is about the kernels that were found; the metrics bound what others could add. Memory grows with
-    the square of the rows. Source: Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning
-    (2008).
+    interval: bandwidths are found one by one, each where the present machine gains most. Needs no list of kernels. The
+    certificate is about the kernels that were found; the metrics bound what others could add. Memory grows with the
+    square of the rows. Source: Gehler, Nowozin: Infinite kernel learning. NIPS Workshop on Kernel Learning (2008).
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of one unit of loss at one row, multiplied by its weight. Larger fits the training rows more closely
-        and takes more iterations. In (0, inf).
+        Cost of one unit of loss at one row, multiplied by its weight. Larger fits the training rows more closely and
+        takes more iterations. In (0, inf).
     min_bandwidth : float, default=0.0
-        Lower end of the interval in which bandwidths are looked for. 0: a tenth of the median distance of the
-        training rows, or max_bandwidth if that is smaller. Unit: that of the distance of two rows. In [0, 1e+100].
+        Lower end of the interval in which bandwidths are looked for. 0: a tenth of the median distance of the training
+        rows, or max_bandwidth if that is smaller. Unit: that of the distance of two rows. In [0, 1e+100].
     max_bandwidth : float, default=0.0
         Upper end of that interval. 0: ten times the median distance. Unit: that of the distance of two rows. In [0,
         1e+100].
     violation : float, default=0.0001
-        The search ends when no bandwidth of the interval would lower the objective's bound by more than this share
-        of it. In [1e-06, 1].
+        The search ends when no bandwidth of the interval would lower the objective's bound by more than this share of
+        it. In [1e-06, 1].
     max_kernels : int, default=20
         The most kernels that are at work at a time. More take memory and time in proportion. In [1, 1000].
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
@@ -55,11 +54,11 @@ class IKLClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 

@@ -14,60 +14,60 @@ from mercer._task_estimator import TaskClassifier, TaskRegressor
 class InfiniteFeaturesClassifier(TaskClassifier):
     """Learning with infinitely many features, for classes.
 
-    Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of
-    Fourier features above all, by column generation, and yields a small, fast model. Takes no kernels and no Gram
-    matrix: time and memory grow with the rows times the features in the model. With the family of the data's own
-    columns it is a sparse linear model. The certificate is about the features that are listed. Source:
-    Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66.
+    Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of Fourier
+    features above all, by column generation, and yields a small, fast model. Takes no kernels and no Gram matrix: time
+    and memory grow with the rows times the features in the model. With the family of the data's own columns it is a
+    sparse linear model. The certificate is about the features that are listed. Source: Rakotomamonjy, Flamary, Yger:
+    Learning with infinitely many features. Machine Learning 91 (2013) 43-66.
 
     Parameters
     ----------
     loss : {'auto', 'squared_hinge', 'logistic', 'square', 'hinge'}, default='auto'
-        What a score f costs at a target y. auto: squared_hinge for classes, square for numbers. Classes:
-        squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), square (y - f)^2 with y = -1 or +1, hinge
-        max(0, 1 - y f), which solver admm alone takes. Numbers: square. None has a factor 1/2.
-    lambda_ : float, default=0.003
-        Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer
-        features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
-        unless the rows are too few. In (0, inf].
-    lambda_shared : float, default=inf
-        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf
-        leaves it out. With lambda inf there is that part alone. In (0, inf].
-    lambda_unit : {'share_of_maximum', 'absolute'}, default='share_of_maximum'
+        What a score f costs at a target y. auto: squared_hinge for classes, square for numbers. Classes: squared_hinge
+        max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), square (y - f)^2 with y = -1 or +1, hinge max(0, 1 - y f), which
+        solver admm alone takes. Numbers: square. None has a factor 1/2.
+    lambda_ : float, default=None
+        Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer features;
+        from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it, unless the rows
+        are too few. In (0, inf]. None: the best of 0.3, 0.1, 0.03, 0.01, 0.003 by cross-validation (with `time_limit`
+        on rows held out); of very few rows 0.003.
+    lambda_shared : float, default=None
+        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that part
+        alone. In (0, inf]. None: inf.
+    lambda_unit : {'share_of_maximum', 'absolute'}, default=None
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.
+        None: share_of_maximum.
     family : {'fourier', 'columns', 'gabor'}, default='fourier'
-        What the features are drawn from. fourier: cosine and sine of a random direction, the pairs that a kernel is
-        the mean of. columns: the columns of the data themselves, which makes it a sparse linear model. gabor: how
-        strongly a square patch of an image, the columns of a row being its pixels row by row, answers to an
-        oriented wave.
+        What the features are drawn from. fourier: cosine and sine of a random direction, the pairs that a kernel is the
+        mean of. columns: the columns of the data themselves, which makes it a sparse linear model. gabor: how strongly
+        a square patch of an image, the columns of a row being its pixels row by row, answers to an oriented wave.
     kernel : {'gaussian', 'laplacian'}, default='gaussian'
-        Fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 bandwidth^2)), laplacian
-        exp(-|x-z|_1 / bandwidth).
+        Fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 bandwidth^2)), laplacian exp(-|x-z|_1
+        / bandwidth).
     bandwidths : sequence of float, default=()
-        Fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else the two ends of the range
-        that they are drawn from. Empty: the median distance of the training rows (1 where that is 0), or a range
-        from a quarter of it to four times it. Unit: that of the distance. In (0, inf).
+        Fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else the two ends of the range that
+        they are drawn from. Empty: the median distance of the training rows (1 where that is 0), or a range from a
+        quarter of it to four times it. Unit: that of the distance. In (0, inf).
     bandwidth_rule : {'list', 'linear', 'logarithmic'}, default='list'
-        Fourier: list draws candidates for each bandwidth. linear and logarithmic draw bandwidths anew in every
-        round, uniformly between the two ends, or their logarithms.
+        Fourier: list draws candidates for each bandwidth. linear and logarithmic draw bandwidths anew in every round,
+        uniformly between the two ends, or their logarithms.
     bandwidths_per_round : int, default=20
         Fourier: number of bandwidths that a round draws, with bandwidth_rule linear or logarithmic. In [1, 1000].
     candidates : int, default=50
         Features that a round draws, fourier: for each bandwidth. The best of 59 lies, with probability 0.95, in the
-        best 5 % of the family. Time of the search grows with it. The family columns is searched whole. In [1,
-        10000].
+        best 5 % of the family. Time of the search grows with it. The family columns is searched whole. In [1, 10000].
     normalization : {'column', 'group', 'none'}, default='column'
-        What the features are divided by before they are penalised. column: the norm of each column over the
-        training rows; group: one number for the columns of a group, which keeps the result independent of the phase
-        of a pair; none.
+        What the features are divided by before they are penalised. column: the norm of each column over the training
+        rows; group: one number for the columns of a group, which keeps the result independent of the phase of a pair;
+        none.
     normalization_scope : {'task', 'pooled'}, default='task'
-        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a
-        scale of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks
-        share is one function.
+        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a scale
+        of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks share is
+        one function.
     positions_per_side : int, default=4
-        Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at
-        most as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
+        Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at most
+        as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
     subtract_patch_mean : bool, default=True
         Gabor: each patch less its mean is filtered, so that its brightness has no influence. In true or false.
     min_scale : float, default=1.0
@@ -79,10 +79,9 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     max_frequency : float, default=0.5
         Gabor: the largest frequency. Unit: 1/pixel. In [0, inf).
     selection : {'generated', 'selected', 'fixed'}, default='generated'
-        Generated: candidates are drawn in every round, and the one that breaks the conditions of optimality most
-        enters the model. selected: all candidates are drawn once. fixed: the features are given in advance and
-        enter at once: gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are
-        baselines.
+        Generated: candidates are drawn in every round, and the one that breaks the conditions of optimality most enters
+        the model. selected: all candidates are drawn once. fixed: the features are given in advance and enter at once:
+        gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are baselines.
     values_per_parameter : int, default=3
         Gabor, fixed: values of each of the four parameters; the grid has every combination. In [1, 10].
     dictionary_size : int, default=3000
@@ -99,18 +98,18 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         A candidate enters only when it breaks the conditions of optimality by more than this share. In [0, 1].
     penalty_shape : {'nested', 'flat'}, default='nested'
         The norm of a group's weights. nested: the penalty_q norm, over the outputs, of their Euclidean norms; the
-        features of a group then enter or leave together. flat: the penalty_q norm of all of them; with penalty_q 1
-        each enters alone.
+        features of a group then enter or leave together. flat: the penalty_q norm of all of them; with penalty_q 1 each
+        enters alone.
     penalty_q : float, default=2.0
-        Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 lets each choose its own features,
-        2 and above share them. In [1, inf].
+        Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 lets each choose its own features, 2
+        and above share them. In [1, inf].
     group_weights : sequence of float, default=()
-        Columns: factors of the penalty, one for each column of the data after preprocessing, in their order; a
-        larger one makes a column enter later. Empty: 1 for all. In (0, inf).
+        Columns: factors of the penalty, one for each column of the data after preprocessing, in their order; a larger
+        one makes a column enter later. Empty: 1 for all. In (0, inf).
     solver : {'auto', 'newton', 'admm', 'fista'}, default='auto'
-        How the weights of the features in the model are found. newton: quadratic models of the risk, solved by
-        descent in groups and Newton steps on the weights that are not 0. admm (alternating directions) and fista
-        (accelerated proximal gradients): baselines. auto: newton, for the loss hinge admm. Changes time only.
+        How the weights of the features in the model are found. newton: quadratic models of the risk, solved by descent
+        in groups and Newton steps on the weights that are not 0. admm (alternating directions) and fista (accelerated
+        proximal gradients): baselines. auto: newton, for the loss hinge admm. Changes time only.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -130,11 +129,11 @@ class InfiniteFeaturesClassifier(TaskClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -174,9 +173,9 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         self,
         *,
         loss: str = "auto",
-        lambda_: float = 0.003,
-        lambda_shared: float = float("inf"),
-        lambda_unit: str = "share_of_maximum",
+        lambda_: Any = None,
+        lambda_shared: Any = None,
+        lambda_unit: Any = None,
         family: str = "fourier",
         kernel: str = "gaussian",
         bandwidths: Any = (),
@@ -261,60 +260,60 @@ class InfiniteFeaturesClassifier(TaskClassifier):
 class InfiniteFeaturesRegressor(TaskRegressor):
     """Learning with infinitely many features, for numbers.
 
-    Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of
-    Fourier features above all, by column generation, and yields a small, fast model. Takes no kernels and no Gram
-    matrix: time and memory grow with the rows times the features in the model. With the family of the data's own
-    columns it is a sparse linear model. The certificate is about the features that are listed. Source:
-    Rakotomamonjy, Flamary, Yger: Learning with infinitely many features. Machine Learning 91 (2013) 43-66.
+    Chooses the few features that pay from a family that is given by continuous parameters, the frequencies of Fourier
+    features above all, by column generation, and yields a small, fast model. Takes no kernels and no Gram matrix: time
+    and memory grow with the rows times the features in the model. With the family of the data's own columns it is a
+    sparse linear model. The certificate is about the features that are listed. Source: Rakotomamonjy, Flamary, Yger:
+    Learning with infinitely many features. Machine Learning 91 (2013) 43-66.
 
     Parameters
     ----------
     loss : {'auto', 'squared_hinge', 'logistic', 'square', 'hinge'}, default='auto'
-        What a score f costs at a target y. auto: squared_hinge for classes, square for numbers. Classes:
-        squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), square (y - f)^2 with y = -1 or +1, hinge
-        max(0, 1 - y f), which solver admm alone takes. Numbers: square. None has a factor 1/2.
-    lambda_ : float, default=0.003
-        Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer
-        features; from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it,
-        unless the rows are too few. In (0, inf].
-    lambda_shared : float, default=inf
-        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf
-        leaves it out. With lambda inf there is that part alone. In (0, inf].
-    lambda_unit : {'share_of_maximum', 'absolute'}, default='share_of_maximum'
+        What a score f costs at a target y. auto: squared_hinge for classes, square for numbers. Classes: squared_hinge
+        max(0, 1 - y f)^2, logistic log(1 + exp(-y f)), square (y - f)^2 with y = -1 or +1, hinge max(0, 1 - y f), which
+        solver admm alone takes. Numbers: square. None has a factor 1/2.
+    lambda_ : float, default=None
+        Weight of the penalty against the sum of the losses, in the unit of lambda_unit. Larger chooses fewer features;
+        from the maximum on, none. Without it, lambda_shared, lambda_unit and a path: a path chooses it, unless the rows
+        are too few. In (0, inf]. None: the best of 0.3, 0.1, 0.03, 0.01, 0.003 by cross-validation (with `time_limit`
+        on rows held out); of very few rows 0.003.
+    lambda_shared : float, default=None
+        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that part
+        alone. In (0, inf]. None: inf.
+    lambda_unit : {'share_of_maximum', 'absolute'}, default=None
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.
+        None: share_of_maximum.
     family : {'fourier', 'columns', 'gabor'}, default='fourier'
-        What the features are drawn from. fourier: cosine and sine of a random direction, the pairs that a kernel is
-        the mean of. columns: the columns of the data themselves, which makes it a sparse linear model. gabor: how
-        strongly a square patch of an image, the columns of a row being its pixels row by row, answers to an
-        oriented wave.
+        What the features are drawn from. fourier: cosine and sine of a random direction, the pairs that a kernel is the
+        mean of. columns: the columns of the data themselves, which makes it a sparse linear model. gabor: how strongly
+        a square patch of an image, the columns of a row being its pixels row by row, answers to an oriented wave.
     kernel : {'gaussian', 'laplacian'}, default='gaussian'
-        Fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 bandwidth^2)), laplacian
-        exp(-|x-z|_1 / bandwidth).
+        Fourier: the kernel whose directions are drawn. gaussian exp(-|x-z|^2 / (2 bandwidth^2)), laplacian exp(-|x-z|_1
+        / bandwidth).
     bandwidths : sequence of float, default=()
-        Fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else the two ends of the range
-        that they are drawn from. Empty: the median distance of the training rows (1 where that is 0), or a range
-        from a quarter of it to four times it. Unit: that of the distance. In (0, inf).
+        Fourier: bandwidths of the kernel; with bandwidth_rule list each of them, else the two ends of the range that
+        they are drawn from. Empty: the median distance of the training rows (1 where that is 0), or a range from a
+        quarter of it to four times it. Unit: that of the distance. In (0, inf).
     bandwidth_rule : {'list', 'linear', 'logarithmic'}, default='list'
-        Fourier: list draws candidates for each bandwidth. linear and logarithmic draw bandwidths anew in every
-        round, uniformly between the two ends, or their logarithms.
+        Fourier: list draws candidates for each bandwidth. linear and logarithmic draw bandwidths anew in every round,
+        uniformly between the two ends, or their logarithms.
     bandwidths_per_round : int, default=20
         Fourier: number of bandwidths that a round draws, with bandwidth_rule linear or logarithmic. In [1, 1000].
     candidates : int, default=50
         Features that a round draws, fourier: for each bandwidth. The best of 59 lies, with probability 0.95, in the
-        best 5 % of the family. Time of the search grows with it. The family columns is searched whole. In [1,
-        10000].
+        best 5 % of the family. Time of the search grows with it. The family columns is searched whole. In [1, 10000].
     normalization : {'column', 'group', 'none'}, default='column'
-        What the features are divided by before they are penalised. column: the norm of each column over the
-        training rows; group: one number for the columns of a group, which keeps the result independent of the phase
-        of a pair; none.
+        What the features are divided by before they are penalised. column: the norm of each column over the training
+        rows; group: one number for the columns of a group, which keeps the result independent of the phase of a pair;
+        none.
     normalization_scope : {'task', 'pooled'}, default='task'
-        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a
-        scale of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks
-        share is one function.
+        Several tasks: whose rows a feature is normalised over. task: those of each task, so that every task has a scale
+        of its own; pooled: one scale for all, the root mean square of theirs, so that the part that the tasks share is
+        one function.
     positions_per_side : int, default=4
-        Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at
-        most as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
+        Gabor: a filter looks at the patch from the middle of each cell of a grid with so many cells per side, at most
+        as many as pixels; the feature is the sum of its absolute answers. In [1, 64].
     subtract_patch_mean : bool, default=True
         Gabor: each patch less its mean is filtered, so that its brightness has no influence. In true or false.
     min_scale : float, default=1.0
@@ -326,10 +325,9 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     max_frequency : float, default=0.5
         Gabor: the largest frequency. Unit: 1/pixel. In [0, inf).
     selection : {'generated', 'selected', 'fixed'}, default='generated'
-        Generated: candidates are drawn in every round, and the one that breaks the conditions of optimality most
-        enters the model. selected: all candidates are drawn once. fixed: the features are given in advance and
-        enter at once: gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are
-        baselines.
+        Generated: candidates are drawn in every round, and the one that breaks the conditions of optimality most enters
+        the model. selected: all candidates are drawn once. fixed: the features are given in advance and enter at once:
+        gabor a grid, fourier the first max_groups that are drawn, columns all. The last two are baselines.
     values_per_parameter : int, default=3
         Gabor, fixed: values of each of the four parameters; the grid has every combination. In [1, 10].
     dictionary_size : int, default=3000
@@ -346,21 +344,21 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         A candidate enters only when it breaks the conditions of optimality by more than this share. In [0, 1].
     penalty_shape : {'nested', 'flat'}, default='nested'
         The norm of a group's weights. nested: the penalty_q norm, over the outputs, of their Euclidean norms; the
-        features of a group then enter or leave together. flat: the penalty_q norm of all of them; with penalty_q 1
-        each enters alone.
+        features of a group then enter or leave together. flat: the penalty_q norm of all of them; with penalty_q 1 each
+        enters alone.
     penalty_q : float, default=2.0
-        Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 lets each choose its own features,
-        2 and above share them. In [1, inf].
+        Exponent of the norm, 1, inf, or between 1.01 and 100. Several outputs: 1 lets each choose its own features, 2
+        and above share them. In [1, inf].
     group_weights : sequence of float, default=()
-        Columns: factors of the penalty, one for each column of the data after preprocessing, in their order; a
-        larger one makes a column enter later. Empty: 1 for all. In (0, inf).
+        Columns: factors of the penalty, one for each column of the data after preprocessing, in their order; a larger
+        one makes a column enter later. Empty: 1 for all. In (0, inf).
     solver : {'auto', 'newton', 'admm', 'fista'}, default='auto'
-        How the weights of the features in the model are found. newton: quadratic models of the risk, solved by
-        descent in groups and Newton steps on the weights that are not 0. admm (alternating directions) and fista
-        (accelerated proximal gradients): baselines. auto: newton, for the loss hinge admm. Changes time only.
+        How the weights of the features in the model are found. newton: quadratic models of the risk, solved by descent
+        in groups and Newton steps on the weights that are not 0. admm (alternating directions) and fista (accelerated
+        proximal gradients): baselines. auto: newton, for the loss hinge admm. Changes time only.
     target_scaling : {'standardize', 'none'}, default='standardize'
-        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
-        its unit. Predictions and the certificate are in its unit either way.
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
+        unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -376,11 +374,11 @@ class InfiniteFeaturesRegressor(TaskRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -418,9 +416,9 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         self,
         *,
         loss: str = "auto",
-        lambda_: float = 0.003,
-        lambda_shared: float = float("inf"),
-        lambda_unit: str = "share_of_maximum",
+        lambda_: Any = None,
+        lambda_shared: Any = None,
+        lambda_unit: Any = None,
         family: str = "fourier",
         kernel: str = "gaussian",
         bandwidths: Any = (),

@@ -14,23 +14,22 @@ from mercer._estimator import KernelClassifier, KernelRegressor
 class KernelRidgeClassifier(KernelClassifier):
     """Kernel ridge regression, for classes.
 
-    Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved directly; classes are fitted
-    as numbers -1 and +1. Takes no iterations and has one option; memory grows with the square of the rows, time
-    with their cube. Source: Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML
-    1998, 515-521.
+    Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved directly; classes are fitted as
+    numbers -1 and +1. Takes no iterations and has one option; memory grows with the square of the rows, time with their
+    cube. Source: Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML 1998, 515-521.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     lambda_ : float, default=1.0
-        Weight of half the squared norm of the function against the sum (never the mean) of squared errors. Larger
-        gives a smoother function. In the form sum (y - f)^2 + a |f|^2 it is 2 a. In (0, inf).
+        Weight of half the squared norm of the function against the sum (never the mean) of squared errors. Larger gives
+        a smoother function. In the form sum (y - f)^2 + a |f|^2 it is 2 a. In (0, inf).
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -50,11 +49,11 @@ class KernelRidgeClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -126,26 +125,25 @@ class KernelRidgeClassifier(KernelClassifier):
 class KernelRidge(KernelRegressor):
     """Kernel ridge regression, for numbers.
 
-    Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved directly; classes are fitted
-    as numbers -1 and +1. Takes no iterations and has one option; memory grows with the square of the rows, time
-    with their cube. Source: Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML
-    1998, 515-521.
+    Least squares with a penalty on the squared norm, on a fixed sum of kernels, solved directly; classes are fitted as
+    numbers -1 and +1. Takes no iterations and has one option; memory grows with the square of the rows, time with their
+    cube. Source: Saunders, Gammerman, Vovk: Ridge regression learning algorithm in dual variables. ICML 1998, 515-521.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     lambda_ : float, default=1.0
-        Weight of half the squared norm of the function against the sum (never the mean) of squared errors. Larger
-        gives a smoother function. In the form sum (y - f)^2 + a |f|^2 it is 2 a. In (0, inf).
+        Weight of half the squared norm of the function against the sum (never the mean) of squared errors. Larger gives
+        a smoother function. In the form sum (y - f)^2 + a |f|^2 it is 2 a. In (0, inf).
     target_scaling : {'standardize', 'none'}, default='standardize'
-        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
-        its unit. Predictions and the certificate are in its unit either way.
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
+        unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -161,11 +159,11 @@ class KernelRidge(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 

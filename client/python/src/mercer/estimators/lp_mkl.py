@@ -14,69 +14,68 @@ from mercer._estimator import KernelClassifier, KernelRegressor
 class LpMKLClassifier(KernelClassifier):
     """lp-norm multiple kernel learning, for classes.
 
-    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
-    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and
-    epsilon-insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the
-    rows; a run costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and
-    time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12
-    (2011) 953-997.
+    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1 selects
+    few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and epsilon-
+    insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the rows; a run
+    costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and time grow with the
+    rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the
-        training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the training
+        rows more closely and takes longer. In (0, inf).
     loss : {'auto', 'hinge', 'squared_hinge', 'logistic', 'epsilon_insensitive', 'square'}, default='auto'
         What a score f costs at a target y. auto: hinge for classes, epsilon_insensitive for numbers. Classes: hinge
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
-        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
-        most rows are support vectors.
+        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
+        rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
         How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
         approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
-        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
-        may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
-        newton. Changes time only.
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may
+        end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and newton.
+        Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
-        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
-        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001
-        <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only.
-        interleaved: the closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same
-        other options only. Changes time only.
+        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
+        of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001 <= p <
+        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
+        closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same other options only.
+        Changes time only.
     approximation : {'none', 'nystrom'}, default='none'
-        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
-        rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
-        these kernels.
+        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low rank,
+        which see the rows through landmarks; memory and time grow with the rows, and the certificate is about these
+        kernels.
     landmarks : int, default=100
         Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
         kernels themselves; time grows with the square. In [1, 10000].
     landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
-        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
-        small cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that
-        those before it represent worst, well for wide kernels, poorly for narrow ones.
+        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a small
+        cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that those
+        before it represent worst, well for wide kernels, poorly for narrow ones.
     rank : int, default=0
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
         number of landmarks, the largest always. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
-        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
-        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap asked
+        for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     exact_certificate : bool, default=False
-        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights.
-        The model's metrics then say how far it is from that optimum. The verification then goes through all pairs
-        of rows for every kernel. In true or false.
+        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
+        model's metrics then say how far it is from that optimum. The verification then goes through all pairs of rows
+        for every kernel. In true or false.
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -96,11 +95,11 @@ class LpMKLClassifier(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -194,75 +193,74 @@ class LpMKLClassifier(KernelClassifier):
 class LpMKLRegressor(KernelRegressor):
     """lp-norm multiple kernel learning, for numbers.
 
-    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1
-    selects few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and
-    epsilon-insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the
-    rows; a run costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and
-    time grow with the rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12
-    (2011) 953-997.
+    Learns a support vector machine together with non-negative weights of its kernels, |weights|_p <= 1. p = 1 selects
+    few kernels, p = 2 spreads the weights, p = inf is the plain SVM of the sum. Hinge loss for classes and epsilon-
+    insensitive loss for numbers, or squared hinge, logistic and square. Memory grows with the square of the rows; a run
+    costs a few SVM solutions. With approximation=nystrom the kernels are of low rank, and memory and time grow with the
+    rows. Source: Kloft, Brefeld, Sonnenburg, Zien: lp-norm multiple kernel learning. JMLR 12 (2011) 953-997.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     p : float, default=2.0
         Norm of the kernel weights: |weights|_p <= 1. 1 selects few kernels, 2 spreads the weights, inf gives every
         kernel the weight 1. Values near 1 need a few more iterations. In [1, inf].
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the
-        training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function. Larger fits the training
+        rows more closely and takes longer. In (0, inf).
     epsilon : float, default=0.1
         With the loss epsilon_insensitive residuals up to epsilon cost nothing. Larger gives fewer support vectors.
         Unit: standard deviation of the target; with target_scaling NONE that of the target. In [0, inf).
     loss : {'auto', 'hinge', 'squared_hinge', 'logistic', 'epsilon_insensitive', 'square'}, default='auto'
         What a score f costs at a target y. auto: hinge for classes, epsilon_insensitive for numbers. Classes: hinge
         max(0, 1 - y f), squared_hinge max(0, 1 - y f)^2, logistic log(1 + exp(-y f)). Numbers: epsilon_insensitive
-        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square
-        most rows are support vectors.
+        max(0, |y - f| - epsilon), square (y - f)^2. None has a factor 1/2. With squared_hinge, logistic and square most
+        rows are support vectors.
     inner_solver : {'auto', 'newton', 'smo', 'interior_point', 'gfb', 'gfb_merged', 'coordinate_descent'}, default='auto'
         How the SVM of fixed weights is solved. auto: SMO within a budget of pair steps, then Newton; with
         approximation=nystrom Newton. With approximation=nystrom only: interior_point (Mehrotra), gfb (generalized
-        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three
-        may end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and
-        newton. Changes time only.
+        forward-backward, one set per kernel), gfb_merged (one set for all) and coordinate_descent; the last three may
+        end at a numerical limit for large C. The losses squared_hinge, logistic and square are for auto and newton.
+        Changes time only.
     outer_loop : {'newton', 'over_relaxed', 'alternation', 'smo_mkl', 'interleaved'}, default='newton'
         How weights follow from the SVM's solution. newton: a second-order model of the optimum in the weights;
-        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no
-        SVMs of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001
-        <= p < inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only.
-        interleaved: the closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same
-        other options only. Changes time only.
+        over_relaxed: the closed form of the weights with longer steps; alternation: the closed form. smo_mkl: no SVMs
+        of fixed weights but pair steps on dual and weights together, a baseline for comparisons, with 1.000001 <= p <
+        inf, approximation=none, the losses hinge and epsilon_insensitive, and inner_solver=auto only. interleaved: the
+        closed form after every Newton step, with 1 < p < inf, approximation=nystrom and the same other options only.
+        Changes time only.
     approximation : {'none', 'nystrom'}, default='none'
-        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low
-        rank, which see the rows through landmarks; memory and time grow with the rows, and the certificate is about
-        these kernels.
+        None: the kernels themselves; memory and time grow with the square of the rows. nystrom: kernels of low rank,
+        which see the rows through landmarks; memory and time grow with the rows, and the certificate is about these
+        kernels.
     landmarks : int, default=100
         Nystrom: number of landmarks, shared by all kernels; all rows when there are fewer. More come closer to the
         kernels themselves; time grows with the square. In [1, 10000].
     landmark_selection : {'uniform', 'k_means', 'leverage', 'pivoted_cholesky'}, default='uniform'
-        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a
-        small cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that
-        those before it represent worst, well for wide kernels, poorly for narrow ones.
+        Nystrom: uniform draws training rows; k_means takes centres of the rows, which represent them better at a small
+        cost; leverage draws rows by approximate leverage scores; pivoted_cholesky takes in turn the row that those
+        before it represent worst, well for wide kernels, poorly for narrow ones.
     rank : int, default=0
         Nystrom: the largest rank of each kernel. 0: as many as there are landmarks. In [0, 10000].
     eigenvalue_threshold : float, default=1e-10
         Nystrom: eigenvalues of a kernel among the landmarks are kept above this share of the largest one times the
         number of landmarks, the largest always. In [1e-15, 0.01].
     compression_tolerance : float, default=1e-08
-        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap
-        asked for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
+        Nystrom: the share of the kernels' traces that their joint basis may leave out. At most 1e-4 times the gap asked
+        for keeps the objective; 0 keeps all that can be told apart. In [0, 0.01].
     exact_certificate : bool, default=False
-        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights.
-        The model's metrics then say how far it is from that optimum. The verification then goes through all pairs
-        of rows for every kernel. In true or false.
+        Nystrom: also bounds the optimum with the kernels themselves at the solution's dual variables and weights. The
+        model's metrics then say how far it is from that optimum. The verification then goes through all pairs of rows
+        for every kernel. In true or false.
     target_scaling : {'standardize', 'none'}, default='standardize'
-        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
-        its unit. Predictions and the certificate are in its unit either way.
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
+        unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -278,11 +276,11 @@ class LpMKLRegressor(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 

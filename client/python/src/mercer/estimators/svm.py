@@ -14,23 +14,23 @@ from mercer._estimator import KernelClassifier, KernelRegressor
 class KernelSVC(KernelClassifier):
     """Support vector machine, for classes.
 
-    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential
-    minimal optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory
-    grows with the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information
-    for training SVM. JMLR 6 (2005) 1889-1918.
+    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential minimal
+    optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory grows with
+    the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information for training
+    SVM. JMLR 6 (2005) 1889-1918.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
-        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is [0,
+        C]. Larger fits the training rows more closely and takes longer. In (0, inf).
     coding : {'one_vs_all', 'one_vs_one'}, default='one_vs_all'
         How more than two classes become outputs.
     class_weight : 'balanced' or dict, default=None
@@ -50,11 +50,11 @@ class KernelSVC(KernelClassifier):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
@@ -126,29 +126,29 @@ class KernelSVC(KernelClassifier):
 class KernelSVR(KernelRegressor):
     """Support vector machine, for numbers.
 
-    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential
-    minimal optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory
-    grows with the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information
-    for training SVM. JMLR 6 (2005) 1889-1918.
+    Support vector classification and regression (C-SVC, epsilon-SVR) on a fixed sum of kernels, by sequential minimal
+    optimisation to a certified duality gap. The baseline for everything that learns kernel weights. Memory grows with
+    the square of the rows. Source: Fan, Chen, Lin: Working set selection using second order information for training
+    SVM. JMLR 6 (2005) 1889-1918.
 
     Parameters
     ----------
     kernels : str or sequence of str, default=None
         The candidate kernels, as :mod:`mercer.kernels` explains: ``'gaussian median=0.5,1,2'``. 'precomputed': `X`
-        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in
-        ``predict``. None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance
-        of the training rows; where there are at least as many columns as rows, also a linear kernel whose diagonal
-        has the mean 1; and of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with
-        the same multiples of their median.
+        holds kernel values, between all training rows in ``fit``, and of rows with the training rows in ``predict``.
+        None: Gaussians whose bandwidths are 0.4 (for numbers 0.5), 1 and 2.5 times the median distance of the training
+        rows; where there are at least as many columns as rows, also a linear kernel whose diagonal has the mean 1; and
+        of each square block the kernel itself, or exp(-d / bandwidth) of its distances d with the same multiples of
+        their median.
     C : float, default=1.0
-        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is
-        [0, C]. Larger fits the training rows more closely and takes longer. In (0, inf).
+        Cost of one unit of loss at one sample against half the squared norm of the function; the box of the dual is [0,
+        C]. Larger fits the training rows more closely and takes longer. In (0, inf).
     epsilon : float, default=0.1
         Residuals up to epsilon cost nothing. Larger gives fewer support vectors. Unit: standard deviation of the
         target; with target_scaling NONE that of the target. In [0, inf).
     target_scaling : {'standardize', 'none'}, default='standardize'
-        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on
-        its unit. Predictions and the certificate are in its unit either way.
+        Whether the target has mean 0 and deviation 1 in training, so that C, epsilon and lambda do not depend on its
+        unit. Predictions and the certificate are in its unit either way.
     scaling : {'standardize', 'none', 'min_max', 'unit_norm'}, default='standardize'
         What is done to the columns first, with statistics of the training rows.
     imputation : {'refuse', 'mean_or_most_frequent'}, default='refuse'
@@ -164,11 +164,11 @@ class KernelSVR(KernelRegressor):
     random_state : int, RandomState instance or None, default=None
         Of what is random. None: the same each time.
     server : mercer.Client or str, default=None
-        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started
-        for this process and those that it starts for parallel work (``n_jobs``).
+        Where to train; a text is an address. None: ``MERCER_SERVER`` of the environment, else one that is started for
+        this process and those that it starts for parallel work (``n_jobs``).
     model : str, default=None
-        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted
-        with the estimator.
+        Name of the model on the server, of which ``fit`` makes a new version that stays. None: one that is deleted with
+        the estimator.
     verbose : bool, default=False
         Whether to show progress: a bar of the package tqdm, or lines without it.
 
