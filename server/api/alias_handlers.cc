@@ -82,7 +82,7 @@ absl::StatusOr<v1::Alias> AliasHandlers::SetAlias(const v1::SetAliasRequest& req
   move.request_digest =
       Sha256Hex(absl::StrCat("set\n", request.name(), "\n", move.version, "\n", move.etag));
   move.caller = info.caller.name;
-  move.check = ChangeCheck(info.caller, "model", ModelName(move.model));
+  move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
                           models().FindMove(move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {
@@ -103,7 +103,7 @@ absl::StatusOr<v1::Alias> AliasHandlers::RollbackAlias(const v1::RollbackAliasRe
   move.request_id = request.request_id();
   move.request_digest = Sha256Hex(absl::StrCat("rollback\n", request.name(), "\n", move.etag));
   move.caller = info.caller.name;
-  move.check = ChangeCheck(info.caller, "model", ModelName(move.model));
+  move.check = info.CheckOfChange("model", ModelName(move.model));
   MERCER_ASSIGN_OR_RETURN(const std::optional<AliasRecord> earlier,
                           models().FindMove(move.caller, move.request_id, move.request_digest));
   if (earlier.has_value()) {

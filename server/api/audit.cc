@@ -49,7 +49,7 @@ std::string MetadataOf(const absl::Status& status, std::string_view key) {
 }  // namespace
 
 AuditSubject SubjectOf(const google::protobuf::Message& request,
-                       const google::protobuf::Message& response) {
+                       const google::protobuf::Message& response, const std::string& owner) {
   AuditSubject subject;
   for (const std::string& name :
        {TextOf(response, "name"), TextOf(request, "name"), ModelOf(request)}) {
@@ -59,6 +59,9 @@ AuditSubject SubjectOf(const google::protobuf::Message& request,
   }
   subject.request_id = TextOf(request, "request_id");
   subject.owner = TextOf(response, "owner");
+  if (subject.owner.empty()) {
+    subject.owner = owner;
+  }
   return subject;
 }
 

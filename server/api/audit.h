@@ -21,9 +21,9 @@ struct AuditSubject {
 };
 
 // By the fields `name` (of the answer, else of the request), `model` (or the name in it), `request_id` and `owner` (of the
-// answer), where the messages have them.
+// answer, else `owner`), where the messages have them.
 AuditSubject SubjectOf(const google::protobuf::Message& request,
-                       const google::protobuf::Message& response);
+                       const google::protobuf::Message& response, const std::string& owner = "");
 
 struct AuditedCall {
   std::string method;

@@ -71,7 +71,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteDataset(
   if (present.ok() && present->hidden) {
     return ResourceNotFound("data set", DatasetName(id));
   }
-  const OwnerCheck check = ChangeCheck(info.caller, "data set", DatasetName(id));
+  const OwnerCheck check = info.CheckOfChange("data set", DatasetName(id));
   absl::StatusOr<DatasetRecord> record =
       ChangeThatFrees(context_, [&] { return datasets.DeleteDataset(id, check); });
   if (request.when_unused() && absl::IsFailedPrecondition(record.status())) {
@@ -151,7 +151,7 @@ absl::StatusOr<google::protobuf::Empty> DatasetHandlers::DeleteUpload(
   if (session == nullptr || !IsMeant(request.caller(), session->caller())) {
     return ResourceNotFound("upload", UploadName(id));
   }
-  MERCER_RETURN_IF_ERROR(ChangeCheck(info.caller, "upload", UploadName(id))(session->caller()));
+  MERCER_RETURN_IF_ERROR(info.CheckOfChange("upload", UploadName(id))(session->caller()));
   MERCER_RETURN_IF_ERROR(context_.uploads->Remove(session));
   return google::protobuf::Empty();
 }

@@ -89,7 +89,7 @@ absl::StatusOr<VersionUpdate> ReadUpdate(const v1::UpdateModelRequest& request) 
 }
 
 OwnerCheck CheckOf(const CallInfo& info, const std::string& model) {
-  return ChangeCheck(info.caller, "model", ModelName(model));
+  return info.CheckOfChange("model", ModelName(model));
 }
 
 v1::Retention WriteRetention(const std::string& model, int64_t keep_newest,

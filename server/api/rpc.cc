@@ -68,6 +68,14 @@ absl::Status NotImplemented(const char* method) {
       "NOT_IMPLEMENTED", {{"method", method}});
 }
 
+OwnerCheck CallInfo::CheckOfChange(std::string type, std::string name) const {
+  return [seen = owner, check = ChangeCheck(caller, std::move(type), std::move(name))](
+             const std::string& of_resource) {
+    *seen = of_resource;
+    return check(of_resource);
+  };
+}
+
 // Ends a stream whose caller is admitted no longer. Lives within the record of a reactor, whose end
 // removes it.
 class CallRecord::CallerWatch {

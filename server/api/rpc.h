@@ -26,6 +26,7 @@
 #include "server/api/refusal_log.h"
 #include "server/api/ticker.h"
 #include "server/jobs/executor.h"
+#include "server/storage/owner_check.h"
 
 namespace spdlog {
 class logger;
@@ -72,9 +73,14 @@ absl::Status CallCancelledError();
 
 // What a handler may want to know of its call beyond the request.
 struct CallInfo {
+  // ChangeCheck for the caller; the log names whose the resource was, also when the answer to the call does not.
+  OwnerCheck CheckOfChange(std::string type, std::string name) const;
+
   // The token's holder; kAnyone, who may do everything, when no tokens are asked for.
   Caller caller;
   std::string trace_id;  // of the trace that the client's call belongs to; empty: it names none
+  // Whose the resource is that the call changes; written by the last check of the change, before its answer.
+  std::shared_ptr<std::string> owner = std::make_shared<std::string>();
 };
 
 // One call, from the door to its status. There is none without the caller's having been admitted.
@@ -159,7 +165,8 @@ grpc::Status AnswerUnary(CallRecord& call, const grpc::CallbackServerContext& co
     *response = *std::move(answer);
     return absl::OkStatus();
   });
-  return call.changes() ? call.End(status, SubjectOf(request, *response)) : call.End(status);
+  return call.changes() ? call.End(status, SubjectOf(request, *response, *call.info().owner))
+                        : call.End(status);
 }
 
 // For RPCs that this server does not have yet.

@@ -127,7 +127,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::Train(const v1::TrainRequest& request,
                                                 const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(JobSubmission submission, MakeSubmission(request));
   submission.caller = info.caller.name;
-  submission.check = ChangeCheck(info.caller, "model", ModelName(submission.model_name));
+  submission.check = info.CheckOfChange("model", ModelName(submission.model_name));
   submission.trace_id = info.trace_id;
   const absl::StatusOr<CreatedJob> created = context_.jobs->Submit(submission);
   if (!created.ok()) {
@@ -171,7 +171,7 @@ absl::StatusOr<v1::ListJobsResponse> TrainingHandlers::ListJobs(
 absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& request,
                                                     const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const OwnerCheck check = ChangeCheck(info.caller, "job", JobName(id));
+  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
   const absl::StatusOr<JobRecord> record =
       ChangeThatFrees(context_, [&] { return context_.jobs->Cancel(id, check); });
   if (absl::IsPermissionDenied(record.status())) {
@@ -189,7 +189,7 @@ absl::StatusOr<v1::Job> TrainingHandlers::CancelJob(const v1::CancelJobRequest& 
 absl::StatusOr<v1::Job> TrainingHandlers::StopJob(const v1::StopJobRequest& request,
                                                   const CallInfo& info) const {
   MERCER_ASSIGN_OR_RETURN(const std::string id, ParseJobName(request.name(), "name"));
-  const OwnerCheck check = ChangeCheck(info.caller, "job", JobName(id));
+  const OwnerCheck check = info.CheckOfChange("job", JobName(id));
   const absl::StatusOr<JobRecord> record =
       ChangeThatFrees(context_, [&] { return context_.jobs->Stop(id, check); });
   if (absl::IsPermissionDenied(record.status())) {

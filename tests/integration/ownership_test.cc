@@ -13,6 +13,7 @@ namespace mercer::server {
 namespace {
 
 using nlohmann::json;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -115,6 +116,8 @@ TEST_F(OwnershipTest, JobsAndDataAreTheirMakersOverBothDoors) {
                                           "resource=\"",
                                           of_ada, "\" code=PERMISSION_DENIED reason=NOT_OWNER")));
   EXPECT_THAT(log, HasSubstr("trace=- owner=ada")) << "of the refusal, and of bob's call";
+  EXPECT_THAT(log, ContainsRegex("audit caller=bob method=DatasetService/DeleteDataset "
+                                 "resource=\"datasets/clouds\" code=OK [^\n]* owner=ada\n"));
   EXPECT_THAT(log, Not(HasSubstr("secret")));
 }
 
