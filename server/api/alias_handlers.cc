@@ -130,6 +130,10 @@ absl::Status AliasHandlers::PlanRollback(const std::string& name, AliasMove& mov
 absl::StatusOr<v1::Alias> AliasHandlers::WarmUpAndMove(const std::string& name,
                                                        AliasMove move) const {
   std::string about = name;
+  // Nothing is loaded for somebody who may not change the model. That there is none is said below.
+  if (const absl::StatusOr<ModelRecord> model = models().GetModel(move.model); model.ok()) {
+    MERCER_RETURN_IF_ERROR(CheckOwner(move.check, model->owner));
+  }
   if (move.version != 0) {
     about = ModelVersionName(move.model, move.version);
     MERCER_RETURN_IF_ERROR(cache_.Load(move.model, move.version).status());

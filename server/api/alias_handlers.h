@@ -31,7 +31,7 @@ class AliasHandlers {
   ModelStore& models() const { return context_.storage->models(); }
   // The version that a rollback leads to, and the etag of the alias before it.
   absl::Status PlanRollback(const std::string& name, AliasMove& move) const;
-  // Loads the version, so that it answers at once and is known to be sound; then moves.
+  // Asks the model's owner; loads the version, so that it answers at once and is known to be sound; then moves.
   absl::StatusOr<v1::Alias> WarmUpAndMove(const std::string& name, AliasMove move) const;
 
   const ApiContext& context_;

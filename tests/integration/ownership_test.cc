@@ -150,6 +150,11 @@ TEST_F(OwnershipTest, ModelsAndRequestIdsAreTheirMakersAlsoAfterAStart) {
       HttpAs("eve", "PUT", "/v1/models/m/aliases/live", R"({"version":"models/m/versions/1"})")
           .status,
       403);
+  EXPECT_EQ(
+      HttpAs("eve", "PUT", "/v1/models/m/aliases/live", R"({"version":"models/m/versions/99"})")
+          .status,
+      403)
+      << "who may not change it learns nothing of its versions, and has none loaded";
   const HttpReply predicted =
       HttpAs("eve", "POST", "/v1/models/m:predict", R"({"dataset":"datasets/clouds"})");
   EXPECT_EQ(predicted.status, 200) << predicted.body;
