@@ -8,6 +8,12 @@ set(test_folders_without_gtest e2e lint web bench fuzz support fixtures data)
 set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
 set(slow_folders integration network hostile fault e2e)           # label 'slow': what the fast preset leaves out
 
+# Tests of about ten seconds and more begin before all others, so that no processor waits for one of them in the end. (ctest knows how
+# long a test takes when it has run it before, which it has not in a new clone.)
+string(CONCAT long_tests "^(e2e/(dashboard|python_.*|docs|demo|readme|newcomer|images|cli.*|example_.*)_test|web/.*"
+                         "|fault/files/StoreFaultsTest.*|server/storage/MigrationsTest.KilledAtAnyStatement.*"
+                         "|conformance/.*(MemoryEstimate|RandomEndings|RunEnds|InterruptedStep|CancelledVerification|UnderAnyOptions).*)")
+
 # Sources of tests that the core can build alone: with the server off, files that include server, client or proto are left out.
 function(mercer_core_sources variable)
   set(kept "")
@@ -112,6 +118,11 @@ function(mercer_test_program folder sources)
   set(label_file ${PROJECT_BINARY_DIR}/labels/${name}.cmake)
   file(CONFIGURE OUTPUT ${label_file} CONTENT "if(@name@_cases)
   set_tests_properties(\${@name@_cases} PROPERTIES LABELS \"@labels@\")
+  set(long_cases \${@name@_cases})
+  list(FILTER long_cases INCLUDE REGEX \"@long_tests@\")
+  if(long_cases)
+    set_tests_properties(\${long_cases} PROPERTIES COST 20)
+  endif()
 endif()
 " @ONLY)
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY TEST_INCLUDE_FILES ${label_file})
@@ -188,6 +199,9 @@ function(mercer_python_tests folder)
     mercer_test_labels(labels ${folder})
     set_tests_properties(${folder}/${stem} PROPERTIES LABELS "${labels}" TIMEOUT 300 ENVIRONMENT
       "MERCER_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+    if(${folder}/${stem} MATCHES "${long_tests}")
+      set_tests_properties(${folder}/${stem} PROPERTIES COST 60)
+    endif()
   endforeach()
 endfunction()
 if(MERCER_PYTHON)
