@@ -164,6 +164,7 @@ struct RunSettings {
   std::shared_ptr<SharedCache> cache = {};
   CancellationToken token = {};
   std::string state = {};
+  bool constant_if_none = false;
 };
 
 class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
@@ -185,7 +186,8 @@ class LearnerConformance : public ::testing::TestWithParam<LearnerCase> {
     if (!learner.ok()) {
       return learner.status();
     }
-    RunLimits limits{settings.relative_gap, settings.max_iterations, settings.max_time};
+    const RunLimits limits{settings.relative_gap, settings.max_iterations, settings.max_time,
+                           settings.constant_if_none};
     RunContext context(settings.token, settings.threads, settings.cache);
     return RunTraining(entry(), settings.options, **learner, problem, limits, settings.state,
                        context, observer);

@@ -298,9 +298,9 @@ TEST_P(LearnerConformance, TimeLimitGivesAModelOrSaysThatThereIsNone) {
 
 TEST_P(LearnerConformance, EvenWithoutAnyTimeThereIsAConstantModelWhereOneIsAskedFor) {
   ConformanceObserver observer;
-  RunLimits limits{.relative_gap = 1e-9, .max_time = absl::Nanoseconds(1)};
-  limits.constant_if_none = true;
-  const absl::StatusOr<TrainingOutcome> outcome = Train(Problem(120, 4), limits, observer);
+  const absl::StatusOr<TrainingOutcome> outcome = Train(
+      Problem(120, 4),
+      {.relative_gap = 1e-9, .max_time = absl::Nanoseconds(1), .constant_if_none = true}, observer);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   ExpectFinite(*outcome, "no time");
 }
