@@ -258,7 +258,7 @@ TEST(CompositeLearnerTest, ALimitThatAPartHasReachedIsThatOfTheRun) {
     RunContext context;
     RecordingObserver observer;
     observer.wants_checkpoints = true;
-    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> learner = MakeCompositeLearner(entry, {});
     const absl::StatusOr<TrainingOutcome> outcome =
         RunTraining(entry, {}, *learner, problem, RunLimits(), {}, context, observer);
     ASSERT_TRUE(outcome.ok()) << outcome.status();
@@ -266,7 +266,7 @@ TEST(CompositeLearnerTest, ALimitThatAPartHasReachedIsThatOfTheRun) {
     EXPECT_EQ(outcome->metrics[0].name, "limit_reached.max_groups");
     EXPECT_EQ(outcome->metrics[0].value, 7);
     output = 3;  // none is limited now, but for the first, whose point has been kept
-    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {}, 1e-3);
+    const std::unique_ptr<Learner> other = MakeCompositeLearner(entry, {});
     const absl::StatusOr<TrainingOutcome> resumed = RunTraining(
         entry, {}, *other, problem, RunLimits(), observer.checkpoints.back(), context, observer);
     ASSERT_TRUE(resumed.ok()) << resumed.status();

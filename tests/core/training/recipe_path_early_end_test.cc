@@ -32,10 +32,10 @@ class SlowLearner : public Learner {
     loses_ = last_is_lost_ && problem.num_rows() == kRowsOfAll;
     return inner_->Start(problem, warm_start);
   }
-  absl::StatusOr<StepReport> Step(RunContext& context) override {
+  absl::StatusOr<StepReport> Step(RunContext& context, double target) override {
     clock_.time += absl::Seconds(loses_ ? kSecondsLost : 1);
     const absl::Status ended = context.CheckCancelled();
-    return loses_ && !ended.ok() ? ended : inner_->Step(context);
+    return loses_ && !ended.ok() ? ended : inner_->Step(context, target);
   }
   absl::StatusOr<TrainedPoint> CurrentModel(RunContext& context) const override {
     return inner_->CurrentModel(context);
