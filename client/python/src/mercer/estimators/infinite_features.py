@@ -32,8 +32,8 @@ class InfiniteFeaturesClassifier(TaskClassifier):
         are too few. In (0, inf]. None: the best of 0.3, 0.1, 0.03, 0.01, 0.003 by cross-validation (with `time_limit`
         on rows held out); of very few rows 0.003.
     lambda_shared : float, default=None
-        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that part
-        alone. In (0, inf]. None: inf.
+        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf leaves it
+        out. With lambda inf there is that part alone. In (0, inf]. None: inf.
     lambda_unit : {'share_of_maximum', 'absolute'}, default=None
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.
@@ -278,8 +278,8 @@ class InfiniteFeaturesRegressor(TaskRegressor):
         are too few. In (0, inf]. None: the best of 0.3, 0.1, 0.03, 0.01, 0.003 by cross-validation (with `time_limit`
         on rows held out); of very few rows 0.003.
     lambda_shared : float, default=None
-        The same for a part of the weights that all outputs share; inf leaves it out. With lambda inf there is that part
-        alone. In (0, inf]. None: inf.
+        Weight of the penalty of a part of the weights that all outputs share, in the unit of lambda_unit; inf leaves it
+        out. With lambda inf there is that part alone. In (0, inf]. None: inf.
     lambda_unit : {'share_of_maximum', 'absolute'}, default=None
         Share_of_maximum: lambda is a share of the least value at which no candidate of the first round enters the
         model, so that it means the same whatever the number of rows and the normalization. absolute: lambda itself.
