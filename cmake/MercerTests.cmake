@@ -37,7 +37,7 @@ function(mercer_test_libraries variable folder)
     set(libraries mercer_io)  # its tables are written and read back
   elseif(folder MATCHES "^core/learners")
     set(libraries mercer_learners mercer_io)
-  elseif(folder MATCHES "^core/(base|linalg|io|kernels|features|objectives|solvers|training|training)")
+  elseif(folder MATCHES "^core/(base|linalg|io|kernels|features|objectives|solvers|training)")
     set(libraries mercer_${CMAKE_MATCH_1})
   elseif(folder MATCHES "^(core|golden)")
     set(libraries mercer_core)

@@ -2,7 +2,7 @@
 """The experiments on lp-norm multiple kernel learning with kernels of low rank, beside what scikit-learn offers.
 
     export MERCER_SERVER_PROGRAM=build/release/bin/mercer-server
-    build/python/venv/bin/python tests/experiments/low_rank_lp_mkl.py DATA accuracy --results accuracy.jsonl
+    build/python/venv/bin/python experiments/low_rank_lp_mkl.py DATA accuracy --results accuracy.jsonl
 
 DATA is a folder with the files that data_sets.py names. Every measurement is written to the file of --results at
 once, and one that stands there is not made again. The tables go to the standard output.

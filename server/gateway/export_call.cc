@@ -84,7 +84,7 @@ class ExportCall final : public std::enable_shared_from_this<ExportCall> {
 
   void Finish(const grpc::Status& status) {
     if (begun_) {
-      exchange_->End(status.ok());
+      exchange_->End(status.ok() && failure_.ok());
     } else {
       exchange_->Send(!failure_.ok() ? ErrorAnswer(failure_)
                       : status.ok()  ? InternalErrorAnswer()

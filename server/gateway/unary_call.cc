@@ -49,7 +49,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       : context_(context),
         exchange_(std::move(exchange)),
         match_(std::move(match)),
-        share_(context.bodies),
+        share_(std::make_shared<BodyBudget::Share>(context.bodies)),
         request_bytes_(server::FindMethodRule(match_.route->method)->request_bytes) {}
 
   void Start() {
@@ -57,7 +57,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
       exchange_->Send(ErrorAnswer(status, 415));
       return;
     }
-    ReadBody(exchange_, static_cast<size_t>(MaxBodyBytes()), share_,
+    ReadBody(exchange_, static_cast<size_t>(MaxBodyBytes()), *share_,
              [self = shared_from_this()](absl::StatusOr<std::string> body) {
                self->TakeBody(std::move(body));
              });
@@ -80,7 +80,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   }
 
   absl::Status TakeMemory(size_t bytes) {
-    return share_.Grow(bytes) ? absl::OkStatus() : TooManyBodies();
+    return share_->Grow(bytes) ? absl::OkStatus() : TooManyBodies();
   }
 
   void TakeBody(absl::StatusOr<std::string> body) {
@@ -144,11 +144,12 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
     exchange_->Send(answer.ok() ? *std::move(answer) : ErrorAnswer(answer.status()));
   }
 
-  // Counts an answer until its client has read it. Small ones are few enough, with one for each connection.
+  // Counts an answer until its client has read it. Small ones are few enough, with one for each connection; rows
+  // have been counted while they were made.
   bool KeepMemory(Answer& answer) {
-    const auto share = std::make_shared<BodyBudget::Share>(context_.bodies);
-    answer.memory = share;
-    return answer.body.size() <= kQuickBytes || share->Grow(answer.body.size());
+    answer.memory = share_;
+    return form_ != RowForm::kMessage || answer.body.size() <= kQuickBytes ||
+           share_->Grow(answer.body.size());
   }
 
   // At once, or on a thread that may take its time.
@@ -165,7 +166,7 @@ class UnaryCall final : public std::enable_shared_from_this<UnaryCall> {
   const std::shared_ptr<Exchange> exchange_;
   const RouteMatch match_;
   RowForm form_ = RowForm::kMessage;
-  BodyBudget::Share share_;
+  const std::shared_ptr<BodyBudget::Share> share_;
   const int64_t request_bytes_;  // of the message on the wire; 0: as many as the server takes
 };
 

@@ -63,11 +63,14 @@ std::vector<std::string> IdsOf(const absl::StatusOr<Items>& items) {
   return names;
 }
 
-v1::ListLearnersResponse Learners(Session& session) {
-  return session.client().ListLearners().value_or(v1::ListLearnersResponse());
+v1::ListLearnersResponse Learners(Session* session) {
+  if (session == nullptr) {
+    return {};
+  }
+  return session->client().ListLearners().value_or(v1::ListLearnersResponse());
 }
 
-std::vector<std::string> LearnerNames(Session& session) {
+std::vector<std::string> LearnerNames(Session* session) {
   const v1::ListLearnersResponse learners = Learners(session);
   std::vector<std::string> names;
   for (const v1::LearnerDescription& learner : learners.learners()) {
@@ -76,7 +79,7 @@ std::vector<std::string> LearnerNames(Session& session) {
   return names;
 }
 
-std::vector<std::string> LearnerFlags(Session& session, const std::string& name) {
+std::vector<std::string> LearnerFlags(Session* session, const std::string& name) {
   const absl::StatusOr<v1::LearnerDescription> learner = FindLearner(Learners(session), name);
   std::vector<std::string> flags;
   if (learner.ok()) {
@@ -88,24 +91,29 @@ std::vector<std::string> LearnerFlags(Session& session, const std::string& name)
 }
 
 // By what a positional, or the value of a flag, is called in help texts.
-std::vector<std::string> Names(Session& session, const std::string& kind) {
+std::vector<std::string> Names(Session* session, const std::string& kind) {
+  if (kind == "SHELL") {
+    return {"bash", "zsh", "fish"};
+  }
+  if (session == nullptr) {
+    return {};
+  }
   if (kind == "MODEL") {
-    return IdsOf(session.client().ListModels("", kMostNames));
+    return IdsOf(session->client().ListModels("", kMostNames));
   }
   if (kind == "DATA") {
-    return IdsOf(session.client().ListDatasets(kMostNames));
+    return IdsOf(session->client().ListDatasets(kMostNames));
   }
   if (kind == "JOB") {
-    return IdsOf(session.client().ListJobs({}, kMostNames));
+    return IdsOf(session->client().ListJobs({}, kMostNames));
   }
   if (kind == "LEARNER") {
     return LearnerNames(session);
   }
-  return kind == "SHELL" ? std::vector<std::string>{"bash", "zsh", "fish"}
-                         : std::vector<std::string>();
+  return {};
 }
 
-std::vector<std::string> Values(Session& session, const std::string& flag) {
+std::vector<std::string> Values(Session* session, const std::string& flag) {
   static const auto& fixed = *new std::map<std::string, std::vector<std::string>>{
       {"--kernel", EnumWords(*v1::KernelType_descriptor())},
       {"--scaling", EnumWords(*v1::Scaling_descriptor())},
@@ -125,7 +133,7 @@ std::vector<std::string> Values(Session& session, const std::string& flag) {
   return kind == kinds.end() ? std::vector<std::string>() : Names(session, kind->second);
 }
 
-std::vector<std::string> Flags(const Place& place, Session& session) {
+std::vector<std::string> Flags(const Place& place, Session* session) {
   std::vector<std::string> flags;
   for (const CLI::Option* option : place.command->get_options()) {
     for (const std::string& name : option->get_lnames()) {
@@ -139,7 +147,7 @@ std::vector<std::string> Flags(const Place& place, Session& session) {
   return flags;
 }
 
-std::vector<std::string> CommandsAndNames(const Place& place, Session& session) {
+std::vector<std::string> CommandsAndNames(const Place& place, Session* session) {
   std::vector<std::string> words;
   if (place.positionals.empty()) {
     for (const CLI::App* command :
@@ -193,7 +201,7 @@ void TakeServerFlags(const std::vector<std::string>& words, SessionOptions& opti
   }
 }
 
-std::vector<std::string> CompleteWord(const CLI::App& app, Session& session,
+std::vector<std::string> CompleteWord(const CLI::App& app, Session* session,
                                       const std::vector<std::string>& words) {
   const std::string current = words.empty() ? "" : words.back();
   const Place place = FindPlace(app, words);

@@ -15,8 +15,8 @@ void TakeServerFlags(const std::vector<std::string>& words, SessionOptions& opti
 
 // The words that the last of `words` may become; those before it stand in front of it, behind the program's name. Names of
 // models, data sets, jobs and learners, and options of learners, are asked of the server, once and for a second at most; without
-// one there are none. Empty also where a file is wanted, which shells complete by themselves.
-std::vector<std::string> CompleteWord(const CLI::App& app, Session& session,
+// one, or without a session, there are none. Empty also where a file is wanted, which shells complete by themselves.
+std::vector<std::string> CompleteWord(const CLI::App& app, Session* session,
                                       const std::vector<std::string>& words);
 
 }  // namespace mercer::client

@@ -52,10 +52,9 @@ absl::StatusOr<ExitCode> Complete(Session& session, const CompletionFlags& flags
     session.options().timeout_seconds = 1.0;  // somebody waits for the next key
     session.options().max_attempts = 1;
     TakeServerFlags(flags.words, session.options());
-    if (!session.LoadFiles().ok()) {
-      return ExitCode::kOk;  // the command itself will say what is wrong
-    }
-    for (const std::string& word : CompleteWord(*flags.app, session, flags.words)) {
+    // With certificates or a token that cannot be used no server is asked; the command itself will say what is wrong.
+    Session* const server = session.LoadFiles().ok() ? &session : nullptr;
+    for (const std::string& word : CompleteWord(*flags.app, server, flags.words)) {
       session.out() << word << "\n";
     }
     session.out() << std::flush;

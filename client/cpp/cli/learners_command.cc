@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "client/cpp/cli/commands.h"
 #include "client/cpp/cli/text.h"
@@ -23,7 +24,10 @@ std::string Paragraph(const std::string& text, int width, int indent) {
 
 std::string FormatOption(const v1::OptionDescription& option, int width) {
   std::string head = absl::StrCat("  --", option.name(), "  ", option.range());
-  if (!option.default_value().empty()) {
+  if (!option.default_path().empty()) {
+    absl::StrAppend(&head, "  default the best of ", absl::StrJoin(option.default_path(), ", "),
+                    "; of few rows ", option.default_value());
+  } else if (!option.default_value().empty()) {
     absl::StrAppend(&head, "  default ", option.default_value());
   }
   if (!option.unit().empty()) {

@@ -15,11 +15,10 @@
 //   WriteFields(state, writer, sizes);
 //   ReadFields(reader, state, sizes);  // a field outside its limits marks the input as damaged
 //
-// The order of the list is that of the bytes, so that a list which is only extended at its end by
-// fields of a new version opens files of before. The last argument of VisitFields, what limits
-// depend on, may be left out everywhere. Integers of 64 bits are counts of steps
-// (step_count.h); an enumeration is a byte, an optional one a flag and a byte, an optional struct a
-// flag and, when it is there, its fields.
+// The order of the list is that of the bytes. The last argument of VisitFields, what limits depend
+// on, may be left out everywhere. Integers of 64 bits are counts of steps (step_count.h); an
+// enumeration is a byte, an optional one a flag and a byte, an optional struct a flag and, when it
+// is there, its fields.
 #pragma once
 
 #include <cmath>
@@ -285,7 +284,8 @@ class FieldReader {
   template <typename Struct>
   requires std::is_class_v<Struct>
   void Read(Struct& value) {
-    NestedField<Struct, NoSizes> field = Nested(value, NoSizes());
+    const NoSizes none{};
+    NestedField<Struct, NoSizes> field = Nested(value, none);
     Read(field);
   }
 

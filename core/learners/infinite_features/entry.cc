@@ -121,9 +121,13 @@ size_t EstimateMemory(const InfiniteFeaturesOptions& options, const ProblemShape
                          (ByteCount(std::min(shape.rows, chunk)) * ByteCount(shape.columns) +
                           ByteCount(chunk) * width) *
                          number;
-  const ByteCount stored(options.selection == SelectionChoice::kSelected
-                             ? StoredCandidateBytes(shape.rows, drawn * ColumnsPerGroup(options))
-                             : 0);
+  // A run on fewer rows than all, one of a fold, may store candidates where all rows would not.
+  const bool stores =
+      options.selection == SelectionChoice::kSelected && options.family != FamilyChoice::kColumns;
+  const ByteCount stored =
+      stores ? std::min(StoredCandidateBytes(shape.rows, drawn * ColumnsPerGroup(options)),
+                        ByteCount(kMaxStoredCandidateBytes))
+             : ByteCount(0);
   const bool takes_median = options.family == FamilyChoice::kFourier && options.bandwidths.empty();
   const ByteCount median_rows(takes_median ? std::min(shape.rows, kMedianRows) : 0);
   return (ByteCount(FeatureColumns::Bytes(shape.rows, columns,

@@ -57,6 +57,7 @@ absl::Status InfiniteFeaturesLearner::Begin(const WarmStart* warm_start) {
   state_.master_decrease = kMasterDecrease;
   state_.start = MasterPoint::Zero(0, num_outputs());
   family_ = nullptr;
+  stored_ = nullptr;
   master_ = nullptr;
   if (warm_start != nullptr && warm_start->point != nullptr && warm_start->problem != nullptr) {
     TakeOver(*warm_start);
@@ -92,7 +93,7 @@ absl::Status InfiniteFeaturesLearner::PrepareFamily(RunContext& context) {
       family_, MakeSearchFamily(options_, spec_, std::move(family), problem_->seed, context));
   const Index candidates = options_.dictionary_size * family_->columns_per_group();
   if (options_.selection == SelectionChoice::kSelected && family_->searches_in_single() &&
-      StoredCandidateBytes(num_rows(), candidates) > 0) {
+      StoredCandidateBytes(num_rows(), candidates).value() <= kMaxStoredCandidateBytes) {
     stored_ = std::make_unique<StoredCandidates>();
   }
   return absl::OkStatus();

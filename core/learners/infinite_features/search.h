@@ -28,16 +28,15 @@ struct ScaledGroup {
   static void VisitFields(auto& visit, auto& self) { visit(self.parameters, self.scales); }
 };
 
-// The columns of candidates that every round searches anew, by tables of rows: evaluated by the first of them. Not saved.
+// The columns of candidates that every round searches anew, by tables of rows: the first round
+// evaluates them. They are not saved.
 struct StoredCandidates {
   std::vector<SingleMatrix> tables;
 };
 // Candidates whose columns take more are evaluated in every round.
 inline constexpr size_t kMaxStoredCandidateBytes = size_t{256} << 20;
-// What so many columns take; 0 where they are not stored.
-inline size_t StoredCandidateBytes(Index rows, Index columns) {
-  const size_t bytes = (ByteCount(rows) * ByteCount(columns) * ByteCount(sizeof(float))).value();
-  return bytes <= kMaxStoredCandidateBytes ? bytes : 0;
+inline ByteCount StoredCandidateBytes(Index rows, Index columns) {
+  return ByteCount(rows) * ByteCount(columns) * ByteCount(sizeof(float));
 }
 
 struct SearchProblem {

@@ -113,8 +113,9 @@ absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
   const int64_t iterations = reader.ReadInt64();
   const int64_t stalls = reader.ReadInt64();
   const uint8_t stop = reader.ReadUint8();
-  if (!reader.ok() || !known || !IsStepCount(iterations) || !IsStepCount(stalls) || stop > 2 ||
-      point.dual.size() != num_samples() || point.scores.size() != num_samples()) {
+  if (!reader.ok() || !known || !IsStepCount(iterations) || !IsStepCount(stalls) ||
+      stop > static_cast<uint8_t>(SvmStop::kPrecision) || point.dual.size() != num_samples() ||
+      point.scores.size() != num_samples()) {
     return damaged;
   }
   const absl::StatusOr<SvmCertificate> certificate =

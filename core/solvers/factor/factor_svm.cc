@@ -457,7 +457,8 @@ absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::strin
     fits = fits && vector->size() == rank && vector->allFinite();
   }
   fits = fits && read.dual_scores.size() == (stop == 0 ? 0 : n);
-  if (!fits || !reader.AtEnd() || stop > 2 || !(read.step > 0)) {
+  if (!fits || !reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) ||
+      !(read.step > 0)) {
     return damaged;
   }
   read.stop = static_cast<SvmStop>(stop);

@@ -339,7 +339,8 @@ absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::strin
     }
   }
   const uint8_t stop = reader.ReadUint8();
-  if (!reader.AtEnd() || stop > 2 || !std::isfinite(read.bias)) {
+  if (!reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) ||
+      !std::isfinite(read.bias)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
   read.stop = static_cast<SvmStop>(stop);

@@ -361,7 +361,7 @@ absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::strin
       reader.Fail();
     }
   }
-  if (!reader.AtEnd() || stop > 2 || !(read.step > 0)) {
+  if (!reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) || !(read.step > 0)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
   read.stop = static_cast<SvmStop>(stop);

@@ -1,12 +1,14 @@
 #include "core/solvers/svm/svm_solver.h"
 
+#include <limits>
+
 #include "core/base/status/status_macros.h"
 
 namespace mercer {
 
 absl::Status SvmSolver::Run(RunContext& context) {
   while (!done()) {
-    MERCER_RETURN_IF_ERROR(Step(1, context));
+    MERCER_RETURN_IF_ERROR(Step(std::numeric_limits<int64_t>::max(), context));
   }
   return absl::OkStatus();
 }

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
 #include "core/base/encoding/bytes.h"
+#include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/training/model/function_encoding.h"
+#include "core/training/model/stop_reason.h"
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/recipe/recipe_splits.h"
 #include "core/training/run/evaluation.h"
@@ -235,7 +238,11 @@ class PathRunner {
   // time that is kept for the model after the folds may do for one without them.
   absl::StatusOr<bool> EndOrError(size_t split, const absl::Status& status) const {
     const bool time_is_kept = order_.has_folds() && !phases_.StopRequested();
-    if (GetReason(status) == "NO_MODEL" && (HasScores() || time_is_kept)) {
+    // A fold whose steps were too few would say nothing of its values with more time either.
+    const ErrorMetadata steps_ended{
+        {"stop_reason", std::string(StopReasonName(StopReason::kIterationLimit))}};
+    const bool lacks_steps = order_.has_folds() && GetErrorMetadata(status) == steps_ended;
+    if (GetReason(status) == "NO_MODEL" && !lacks_steps && (HasScores() || time_is_kept)) {
       return false;
     }
     return order_.has_folds() ? phases_.InFold(split + 1, status) : status;

@@ -22,7 +22,8 @@ struct RunLimits {
   // verifying the model after it are not limited.
   absl::Duration max_time = absl::InfiniteDuration();
   // True: a run that ends before the learner has a model ends with the constant one, if the learner
-  // knows one. This is for runs behind others whose results would be lost without a model.
+  // knows one, whatever it takes to make. This is for runs behind others whose results would be
+  // lost without a model.
   bool constant_if_none = false;
 };
 

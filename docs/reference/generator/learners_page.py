@@ -27,6 +27,12 @@ def read(path):
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
+def default_of(option):
+    """The default of an option, or the values of the path that takes its place where there are enough rows to choose by."""
+    path, default = option.get("defaultPath", []), code(option.get("defaultValue", ""))
+    return f"the best of {', '.join(code(f'{value:g}') for value in path)}; of few rows {default}" if path else default
+
+
 class LearnersPage:
     """Writes the page from the messages of the protos and the descriptions of a server; `writer` has links within api.md."""
 
@@ -93,7 +99,7 @@ class LearnersPage:
         return [
             code(option["name"]),
             KINDS[option["type"].removeprefix("OPTION_TYPE_")],
-            code(option.get("defaultValue", "")),
+            default_of(option),
             self._text(option["range"]),
             self._text(option["meaning"] + unit),
             self._text(option["source"]),

@@ -221,6 +221,9 @@ TEST_P(SvmSolverConformance, UnreachableGapEndsForPrecision) {
   EXPECT_EQ(solver->stop(), SvmStop::kPrecision);
   EXPECT_GE(solver->certificate().RelativeGap(), -1e-10);
   ExpectFeasibleSolution(*solver, instance);
+  const std::unique_ptr<SvmSolver> restored = Make(instance, 0.0);
+  ASSERT_EQ(restored->RestoreState(instance.problem, solver->SaveState()), absl::OkStatus());
+  EXPECT_EQ(restored->stop(), SvmStop::kPrecision);
 }
 
 TEST_P(SvmSolverConformance, EveryStateLeadsToTheSameBits) {

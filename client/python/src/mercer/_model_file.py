@@ -86,7 +86,7 @@ class Basis:
 
 @dataclasses.dataclass(frozen=True)
 class KernelSpec:
-    """One kernel. The numbers of `type` are those of ``core/kernels/spec/kernel_spec.h``."""
+    """One kernel. The numbers of `type` are the places in ``core/kernels/formulas/kernels.inc``."""
 
     type: int
     bandwidth: float

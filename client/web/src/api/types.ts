@@ -169,6 +169,7 @@ export interface OptionDescription {
   range?: string;
   source?: string;
   defaultPath?: Real[];
+  preventsDefaultPath?: boolean;
 }
 
 export interface LearnerDescription {
