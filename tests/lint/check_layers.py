@@ -75,7 +75,7 @@ OTHERS = {
     "server/gateway": ("server/api", "server/net"),
     "server/app": ("server/gateway", "server/maintenance", "server/storage/sqlite", "server/storage/memory", "core/learners"),
     "client": ("proto",),
-    "client/cpp": ("core/io", "core/kernels", "proto"),  # core/kernels has the words of kernels
+    "client/cpp": ("core/io", "core/kernels/spec", "proto"),
     "tests/core": ("core/learners", "core/io", "tests/support", "tests/conformance"),
 }
 ARROWS = {**CORE, **OTHERS}
