@@ -347,10 +347,10 @@ class PathRunner {
 
   void AppendLeftOut(Model& model) const {
     const size_t wanted = order_.has_folds() ? phases_.splits().size() : order_.num_values();
-    const size_t through = order_.has_folds()
-                               ? progress_.FoldsSeen(order_.num_values() - 1)
-                               : std::count_if(progress_.metrics.begin(), progress_.metrics.end(),
-                                               [](const auto& found) { return !found.empty(); });
+    const auto values_seen = std::count_if(progress_.metrics.begin(), progress_.metrics.end(),
+                                           [](const auto& found) { return !found.empty(); });
+    const size_t through = order_.has_folds() ? progress_.FoldsSeen(order_.num_values() - 1)
+                                              : static_cast<size_t>(values_seen);
     if (through < wanted) {
       model.metrics.push_back({order_.has_folds() ? kFoldsLeftOut : kValuesLeftOut,
                                static_cast<double>(wanted - through)});
