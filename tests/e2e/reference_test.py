@@ -93,7 +93,7 @@ class ReferenceTest(unittest.TestCase):
             section = text.partition(f"\n## {learner['name']}\n")[2].partition("\n## ")[0]
             for option in learner["options"]:
                 row = next((row for row in section.splitlines() if row.startswith(f"| `{option['name']}` | ")), "")
-                self.assertIn(f"| `{option['defaultValue']}` |", row, option["name"])
+                self.assertIn(f"`{option['defaultValue']}` |", row, option["name"])
                 for choice in option.get("choices", []):
                     self.assertIn(f"\n| `{choice}` | ", section)
 
