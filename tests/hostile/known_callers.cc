@@ -1,6 +1,5 @@
 #include "tests/hostile/known_callers.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,15 +26,6 @@ std::string Csv() {
 }
 
 }  // namespace
-
-double KnownCallers::Percentile99(std::vector<double> values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto rank = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
-  std::nth_element(values.begin(), rank, values.end());
-  return *rank;
-}
 
 KnownCallers::KnownCallers(const HostileServer& server) : server_(server) {
   Prepare();
@@ -74,7 +64,12 @@ KnownCallers::KnownCallers(const HostileServer& server) : server_(server) {
         [this](const auto& channel) { return FollowToEnd(channel, followed_job_); });
 }
 
-KnownCallers::~KnownCallers() { Finish(); }
+KnownCallers::~KnownCallers() {
+  over_ = true;
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+}
 
 void KnownCallers::Prepare() {
   const auto channel = server_.NewChannel();
@@ -165,15 +160,6 @@ void KnownCallers::Note(const std::string& kind, const grpc::Status& status, dou
 KnownCallers::Figures KnownCallers::Take() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(figures_, Figures());
-}
-
-KnownCallers::Figures KnownCallers::Finish() {
-  over_ = true;
-  for (std::thread& thread : threads_) {
-    thread.join();
-  }
-  threads_.clear();
-  return Take();
 }
 
 }  // namespace mercer::server
