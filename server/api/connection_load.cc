@@ -48,7 +48,6 @@ void CallLoad::Admit(int64_t limit_bytes) {
 void CallLoad::Receive(int64_t bytes) {
   if (load_ != nullptr) {
     load_->message_bytes += bytes;
-    load_->received_bytes += bytes;
   }
 }
 

@@ -21,8 +21,7 @@ struct ConnectionLoad {
   std::atomic<int64_t> admitted_calls{0};   // of them, those of known callers
   std::atomic<int64_t> cancelled_calls{0};  // of known callers
   std::atomic<int64_t> running_bytes{0};    // that messages of calls which run may still have
-  std::atomic<int64_t> message_bytes{0};    // that have come, or that ended calls might have had
-  std::atomic<int64_t> received_bytes{0};   // of messages of known callers that have come
+  std::atomic<int64_t> message_bytes{0};    // that have come
 };
 
 // By the address of the other end, as gRPC writes it. Thread-safe.

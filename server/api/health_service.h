@@ -40,9 +40,8 @@ class HealthService final : public RpcService {
   const std::vector<std::string> services_;
   std::atomic<bool> serving_{true};
   mutable absl::Mutex mutex_;
-  // Of each connection, the calls that run. Strangers may not have any number of them, but a
-  // connection's first ones are always admitted: those who flood the server with checks keep none
-  // from whoever asks how it is.
+  // Of each connection, the calls that run. Strangers may not have any number of them, but a connection's only one is always
+  // admitted: those who flood the server with checks keep none from whoever asks how it is.
   HashMap<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
   int all_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   HashSet<class HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);

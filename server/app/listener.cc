@@ -18,7 +18,6 @@
 
 #include "core/base/status/status_macros.h"
 #include "server/net/peer_host.h"
-#include "server/net/receive_buffer.h"
 
 namespace mercer::server {
 namespace {
@@ -30,11 +29,6 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(50);
 constexpr absl::Duration kShortestShutOut = absl::Seconds(2);
 constexpr absl::Duration kLongestShutOut = absl::Minutes(1);
 constexpr absl::Duration kForgiven = absl::Minutes(5);
-// Of a connection that has sent no messages to speak of. gRPC reads all that has come before it
-// looks at another connection, and begins every call in it: of resets, as they have some thirty
-// bytes, a buffer that grows holds a hundred thousand, for which all others would wait.
-constexpr int kHeldBytes = 16 << 10;
-constexpr int64_t kBytesOfASender = int64_t{64} << 10;
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
 
 // The processor time of this thread.
@@ -47,7 +41,6 @@ absl::Duration ThreadTime() {
 }  // namespace
 
 void OpenConnections::Add(int socket, std::string host, std::string peer) {
-  HoldReceiveBuffer(socket, kHeldBytes);
   struct stat file = {};
   if (fstat(socket, &file) == 0) {
     ++of_host_[host];
@@ -95,7 +88,6 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
         connection.is_broken
             ? nullptr
             : connection.gauge.Look(*connection.load, BytesOfSocket(connection.socket), now);
-    LetFlow(connection);
     if (flood != nullptr) {
       connection.is_broken = true;
       BreakOff(connection, now);
@@ -104,13 +96,6 @@ std::vector<std::string> OpenConnections::BreakOffFloods(absl::Time now) {
     }
   }
   return lines;
-}
-
-void OpenConnections::LetFlow(Connection& connection) {
-  if (connection.is_held && connection.load->received_bytes >= kBytesOfASender) {
-    connection.is_held = false;
-    ReleaseReceiveBuffer(connection.socket);
-  }
 }
 
 void OpenConnections::BreakOff(const Connection& connection, absl::Time now) {

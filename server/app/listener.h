@@ -40,15 +40,13 @@ class OpenConnections {
   // `loads` outlives it.
   explicit OpenConnections(ConnectionLoads& loads) : loads_(loads) {}
 
-  // `host` is whose limit it counts for, `peer` what gRPC calls the other end. The system is to
-  // take in little of it at a time.
+  // `host` is whose limit it counts for, `peer` what gRPC calls the other end.
   void Add(int socket, std::string host, std::string peer);
   // Whether one more would be too many, for all or for `host`; may count those that were closed
   // within the last moment.
   bool AreMany(const ConnectionLimits& limits, const std::string& host, absl::Time now);
-  // Breaks off those that send what belongs to no call, and lets their hosts make no others for a
-  // while; answers what is to be logged. Lets those flow that have sent messages. To be called
-  // again and again.
+  // Breaks off those that send what belongs to no call, and lets their hosts make no others for a while; answers what is to be
+  // logged. To be called again and again.
   std::vector<std::string> BreakOffFloods(absl::Time now);
   bool IsShutOut(const std::string& host, absl::Time now) const;
   bool empty() const { return connections_.empty(); }
@@ -61,7 +59,6 @@ class OpenConnections {
     std::string peer;
     std::shared_ptr<ConnectionLoad> load;
     FloodGauge gauge = {};
-    bool is_held = true;     // the system takes in little at a time
     bool is_broken = false;  // what gRPC still holds of it goes soon
   };
 
@@ -73,7 +70,6 @@ class OpenConnections {
 
   bool Reach(const ConnectionLimits& limits, const std::string& host) const;
   void ForgetClosed();
-  static void LetFlow(Connection& connection);
   void BreakOff(const Connection& connection, absl::Time now);
 
   ConnectionLoads& loads_;

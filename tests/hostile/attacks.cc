@@ -84,26 +84,6 @@ void EmptyFrames(const HostileServer& server, const Over& over) {
   FloodHttp2(server, over, [&](uint32_t) { return settings; });
 }
 
-void Resets(const HostileServer& server, const Over& over, const std::string& headers) {
-  FloodHttp2(server, over, [&](uint32_t piece) { return Http2Client::ResetCalls(headers, piece); });
-}
-
-void ResetsOfStrangers(const HostileServer& server, const Over& over) {
-  Resets(server, over, Http2Client::CallHeaders(kTrain));
-}
-
-void ResetsOfUnknownMethods(const HostileServer& server, const Over& over) {
-  Resets(server, over, Http2Client::CallHeaders("/no.such.Service/Method"));
-}
-
-void ResetsOfHealthChecks(const HostileServer& server, const Over& over) {
-  Resets(server, over, Http2Client::CallHeaders("/grpc.health.v1.Health/Check"));
-}
-
-void ResetsOfAKnownCaller(const HostileServer& server, const Over& over) {
-  Resets(server, over, Http2Client::CallHeaders(kGetJob, server.token()));
-}
-
 void Connections(const HostileServer& server, const Over& over) {
   std::vector<std::unique_ptr<Http2Client>> open;
   while (!over) {
@@ -168,10 +148,6 @@ const std::vector<Attack>& Attacks() {
   static const auto* const attacks = new std::vector<Attack>{
       {"EndlessHeaders", EndlessHeaders},
       {"EmptyFrames", EmptyFrames},
-      {"ResetsOfStrangers", ResetsOfStrangers},
-      {"ResetsOfUnknownMethods", ResetsOfUnknownMethods},
-      {"ResetsOfHealthChecks", ResetsOfHealthChecks},
-      {"ResetsOfAKnownCaller", ResetsOfAKnownCaller},
       {"Connections", Connections},
       {"CompressedMessages", CompressedMessages},
       {"LargeMessagesOfStrangers", LargeMessagesOfStrangers},

@@ -78,13 +78,9 @@ TEST_F(BoundsTest, HealthChecksHaveTheirOwn) {
                              std::string(5, '\0'))));
     }
   }
-  // A connection's first checks are always answered; whoever has four already must wait for a
-  // place.
+  // A connection's first check is always answered; whoever has one already must wait for a place.
   const auto channel = NewChannel();
-  std::vector<std::unique_ptr<OpenWatch>> watches;
-  for (int i = 0; i < 4; ++i) {
-    watches.push_back(std::make_unique<OpenWatch>(channel));
-  }
+  const OpenWatch watch(channel);
   EXPECT_TRUE(HealthComesToBe(grpc::StatusCode::RESOURCE_EXHAUSTED, channel)) << Log();
   ExpectHealthy();
   clients.clear();
