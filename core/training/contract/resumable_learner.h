@@ -107,8 +107,8 @@ class ResumableLearner : public Learner {
 
   const TrainingProblem* problem_ = nullptr;
   State state_;
-  double target_ =
-      0;  // accuracy that the present step is asked for; the problem's before the first one
+  // The accuracy that the present step is asked for; the problem's before the first one.
+  double target_ = 0;
 
  private:
   StateSizes Sizes() const {
