@@ -14,6 +14,20 @@ if(MERCER_BUILD_SERVER)
   mercer_library(mercer_fuzz_messages tests/fuzz/support/server LINK mercer_fuzz_support mercer_api)
 endif()
 
+# mercer_fuzz_compilation(<target> <whether it includes the server>): replayed as tests, targets are compiled as tests are.
+function(mercer_fuzz_compilation target has_server)
+  if(MERCER_BUILD_FUZZ)
+    mercer_use_headers(${target} mercer_headers)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE ${test_options})
+  if(has_server)
+    mercer_use_headers(${target} mercer_test_server_headers)
+  else()
+    mercer_use_headers(${target} mercer_test_headers)
+  endif()
+endfunction()
+
 # Folders that a target includes, and their libraries, from those that use others to those that are used: the order of the link.
 # A target links no more than it includes, so that a parser of core/io does not wait for the server.
 set(mercer_fuzz_rules
@@ -54,6 +68,7 @@ foreach(source IN LISTS fuzz_sources)
   endif()
   add_executable(fuzz_${name} ${source})
   target_link_libraries(fuzz_${name} PRIVATE ${libraries} mercer_warnings)
+  mercer_fuzz_compilation(fuzz_${name} "${server_includes}")
   add_dependencies(mercer_fuzz fuzz_${name})
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/fuzz OUTPUT_NAME ${name})
   if(MERCER_BUILD_FUZZ)

@@ -19,8 +19,11 @@ endif()
 
 find_program(MERCER_CCACHE ccache)
 if(MERCER_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${MERCER_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${MERCER_CCACHE})
+  # What builds of two folders compile alike is compiled once, precompiled headers too, which the compiler cache takes only when it is
+  # told that their macros and times are no concern.
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${MERCER_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # A program loads the libraries that it calls, and no others: OpenBLAS begins threads when it is loaded.
@@ -43,8 +46,9 @@ target_compile_definitions(
             EIGEN_MPL2_ONLY           # refuses Eigen's LGPL modules
             EIGEN_DONT_PARALLELIZE    # threads belong to the bounded loops of core/base
 )
-# Plain x86-64 (no -march); no fused multiply-add behind our back: the same bits from every compiler and optimisation level.
-target_compile_options(mercer_settings INTERFACE -ffp-contract=off)
+# Plain x86-64 (no -march); no fused multiply-add behind our back: the same bits from every compiler and optimisation level. -pthread is
+# what gRPC's targets ask for: precompiled headers want it everywhere.
+target_compile_options(mercer_settings INTERFACE -ffp-contract=off -pthread)
 
 add_library(mercer_warnings INTERFACE)
 target_compile_options(

@@ -87,8 +87,12 @@ function(mercer_test_program folder sources)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin/tests)
   # The support library precedes what it uses: it links no library of the core itself (see below).
   target_link_libraries(${name} PRIVATE mercer_test_support ${libraries} GTest::gmock_main mercer_warnings)
-  # What is tested is compiled as it is shipped; the tests themselves, of which half of a build's time is, with fewer optimisations.
-  target_compile_options(${name} PRIVATE -O1)
+  target_compile_options(${name} PRIVATE ${test_options})
+  if(mercer_test_support_server IN_LIST libraries)
+    mercer_use_headers(${name} mercer_test_server_headers)
+  else()
+    mercer_use_headers(${name} mercer_test_headers)
+  endif()
   if(folder MATCHES "^fault")
     add_dependencies(${name} mercer-server mercer-server-faulty)  # run by its tests
   elseif(folder MATCHES "^(hostile|network)")
@@ -130,6 +134,19 @@ endif()
   set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY TEST_INCLUDE_FILES ${label_file})
 endfunction()
 
+# ------------------------------------------------------------------------------------------------------------- compilation
+# What is tested is compiled as it is shipped; the tests themselves, of which half of a build's time is, with fewer optimisations.
+set(test_options -O1)
+set(test_headers ${core_headers} <filesystem> <fstream> <random> <thread> <absl/time/clock.h> <gmock/gmock.h> <gtest/gtest.h>)
+mercer_precompiled_headers(mercer_test_headers OPTIONS ${test_options} HEADERS ${test_headers} LINK ${core_packages} GTest::gmock)
+if(MERCER_BUILD_SERVER)
+  mercer_precompiled_headers(mercer_test_server_headers OPTIONS ${test_options}
+                             HEADERS ${test_headers} <google/protobuf/message.h> <grpcpp/grpcpp.h>
+                                     <mercer/v1/dataset_service.grpc.pb.h> <mercer/v1/model_service.grpc.pb.h>
+                                     <mercer/v1/prediction_service.grpc.pb.h> <mercer/v1/training_service.grpc.pb.h>
+                             LINK ${core_packages} GTest::gmock mercer_proto)
+endif()
+
 # ------------------------------------------------------------------------------------------------------ support library
 # tests/support/*.cc. It links no library of the core, so that a test of core/base does not wait for the solvers: a test links the
 # support library first, then the libraries that its folder may use. What needs the server lies in tests/support/server/*.cc.
@@ -137,8 +154,9 @@ mercer_library(mercer_test_support tests/support EXCLUDE "/mercer_solve[^/]*$"
                LINK ${core_packages} mercer_openblas TBB::tbb nlohmann_json::nlohmann_json GTest::gmock)
 target_compile_definitions(mercer_test_support INTERFACE MERCER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 if(MERCER_BUILD_SERVER)
-  mercer_library(mercer_test_support_server tests/support/server
+  mercer_library(mercer_test_support_server tests/support/server HEADERS mercer_test_server_headers
                  LINK mercer_test_support mercer_proto Boost::headers OpenSSL::SSL OpenSSL::Crypto)
+  target_compile_options(mercer_test_support_server PRIVATE ${test_options})
 endif()
 
 # The example learner is no part of the program, but it is compiled and tested like those that are.
@@ -149,6 +167,7 @@ mercer_glob(solve tests/support/mercer_solve*.cc)
 if(solve)
   add_executable(mercer-solve ${solve})
   target_link_libraries(mercer-solve PRIVATE mercer_core nlohmann_json::nlohmann_json mercer_warnings)
+  mercer_use_headers(mercer-solve mercer_headers)
 endif()
 
 # mercer-server-faulty: the server over files that end it before a chosen call; tests/fault/faulty.
