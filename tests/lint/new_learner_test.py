@@ -66,8 +66,9 @@ class NewLearnerTest(unittest.TestCase):
                 self.assertIn(include, self.files(), name)
         main = made["core/learners/tide_tables/tide_tables.cc"]
         self.assertIn("namespace mercer::tide_tables {", main)
-        self.assertIn("class TideTables : public Learner", main)
-        self.assertIn('entry.name = "tide_tables";', main)
+        self.assertIn("class TideTables : public ResumableLearner<", main)
+        self.assertIn("MakeEntry<TideTablesOptions, TideTables>(", main)
+        self.assertIn('"tide_tables"', main)
 
     def test_the_new_tree_keeps_the_arrows(self):
         before, _ = check_layers.check_tree(self.root)
