@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ struct Attack {
   // On one of several threads.
   void (*run)(const HostileServer& server, const std::atomic<bool>& over);
 };
+
+inline void PrintTo(const Attack& attack, std::ostream* out) { *out << attack.name; }
 
 const std::vector<Attack>& Attacks();
 

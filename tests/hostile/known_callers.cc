@@ -157,6 +157,14 @@ void KnownCallers::Note(const std::string& kind, const grpc::Status& status, dou
   }
 }
 
+bool KnownCallers::WaitForEachKind(absl::Duration patience) {
+  const auto each_is_answered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return figures_.milliseconds.size() == threads_.size();
+  };
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&each_is_answered), patience);
+}
+
 KnownCallers::Figures KnownCallers::Take() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(figures_, Figures());

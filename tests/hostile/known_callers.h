@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include <grpcpp/grpcpp.h>
 
 #include "mercer/v1/training_service.grpc.pb.h"
@@ -34,6 +35,8 @@ class KnownCallers {
   KnownCallers(const KnownCallers&) = delete;
   KnownCallers& operator=(const KnownCallers&) = delete;
 
+  // Whether a call of each kind is answered, since the last time or within `patience`.
+  bool WaitForEachKind(absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
   // Since the last time.
   Figures Take() ABSL_LOCKS_EXCLUDED(mutex_);
 

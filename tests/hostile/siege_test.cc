@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kAttackers = 4;
 constexpr absl::Duration kSiege = absl::Seconds(4);
+constexpr absl::Duration kPatience = absl::Minutes(1);
 
 // In milliseconds; 0: there was none.
 double SlowestHealth(const KnownCallers::Figures& figures) {
@@ -43,13 +44,15 @@ TEST_P(SiegeTest, KnownCallersGoOn) {
     attackers.emplace_back([&] { GetParam().run(server(), over); });
   }
   absl::SleepFor(kSiege);
+  // On a slow machine a training may not have come to its end yet.
+  const bool all_answered = callers.WaitForEachKind(kPatience);
   const KnownCallers::Figures figures = callers.Take();
   over = true;
   for (std::thread& attacker : attackers) {
     attacker.join();
   }
   EXPECT_THAT(figures.failures, testing::IsEmpty()) << Log();
-  EXPECT_EQ(figures.milliseconds.size(), 5U);  // each kind was answered
+  EXPECT_TRUE(all_answered) << figures.milliseconds.size() << " kinds of calls were answered";
   if (!machine_is_busy()) {
     EXPECT_LT(SlowestHealth(figures), 1000);
   }
