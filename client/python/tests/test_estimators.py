@@ -59,8 +59,8 @@ MORE_EXPECTED_FAILURES = {
 }
 
 
-# A fit that leaves lambda open trains 16 times; that of the classifier is checked as it is.
-SETTINGS = {"InfiniteFeaturesRegressor": {"lambda_": 0.003}}
+# A fit that leaves lambda open trains 16 times; test_an_option_that_is_left_open_is_chosen_as_on_the_command_line is about those.
+SETTINGS = {name: {"lambda_": 0.003} for name in ("InfiniteFeaturesClassifier", "InfiniteFeaturesRegressor")}
 
 
 @pytest.fixture(autouse=True)
