@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "core/training/run/run_training.h"
 #include "tests/support/field_violation.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/thorough.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {
@@ -110,7 +110,7 @@ inline std::vector<OptionValues> OptionVariants(const LearnerEntry& entry, Targe
 // Those of `variants` that a test trains with. What a sanitized run looks for, in memory and not in numbers, lies where all of them
 // pass: the first has to do there, unless MERCER_THOROUGH is set, as it is by night.
 inline std::vector<OptionValues> ToRun(std::vector<OptionValues> variants) {
-  if (kSanitized && std::getenv("MERCER_THOROUGH") == nullptr) {
+  if (kSanitized && !IsThorough()) {
     variants.resize(1);
   }
   return variants;

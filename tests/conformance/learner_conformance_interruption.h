@@ -69,7 +69,9 @@ inline InterruptedLearner InterruptAt(const LearnerEntry& entry, const OptionVal
 TEST_P(LearnerConformance, InterruptedStepLosesNothingAndItsPointIsHonest) {
   TrainingProblem problem = Problem(90, 4);
   problem.relative_gap = 1e-5;
-  const auto next = [](int64_t polls) { return kSanitized ? 4 * polls : 1 + polls + polls / 2; };
+  const auto next = [](int64_t polls) {
+    return kSanitized ? 4 * polls : 1 + polls + (IsThorough() ? polls / 2 : polls);
+  };
   for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
     const absl::StatusOr<TrainingOutcome> exact =
         Train(problem, {.options = options, .relative_gap = problem.relative_gap});

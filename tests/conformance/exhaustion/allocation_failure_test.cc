@@ -46,7 +46,7 @@ class AllocationFailure : public LearnerConformance {
 
 TEST_P(AllocationFailure, EndsTheRunAndHarmsNoOther) {
   constexpr int kFailuresOfRun = 5;
-  constexpr int kFailuresOfDefaults = 60;
+  const int failures_of_defaults = IsThorough() ? 60 : 25;
   RandomStream random(7, "failing-allocations");
   for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
     const absl::StatusOr<std::string> whole = Run(options, 1, FailingAllocations::kNever, 0);
@@ -54,7 +54,7 @@ TEST_P(AllocationFailure, EndsTheRunAndHarmsNoOther) {
     // With what the cache has kept of the first.
     ASSERT_EQ(Run(options, kThreads, FailingAllocations::kNever, 0).value_or(""), *whole);
     const auto of_run = static_cast<double>(FailingAllocations::seen());
-    const int failures = options.empty() ? kFailuresOfDefaults : kFailuresOfRun;
+    const int failures = options.empty() ? failures_of_defaults : kFailuresOfRun;
     for (int i = 0; i < failures; ++i) {
       const auto first =
           static_cast<int64_t>((static_cast<double>(i) + random.Uniform()) / failures * of_run);

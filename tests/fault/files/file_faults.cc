@@ -50,10 +50,6 @@ bool Flip(std::mt19937_64* random) { return random != nullptr && (*random)() % 2
 
 }  // namespace
 
-std::filesystem::path FastFolder() {
-  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
-}
-
 FileFaults* FileFaults::active() {
   return looks_itself ? nullptr : active_faults.load(std::memory_order_acquire);
 }

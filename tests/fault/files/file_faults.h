@@ -25,9 +25,6 @@
 
 namespace mercer::server {
 
-// Where tests put their files that sync them thousands of times: what a sync does is seen in FileFaults, not on a disk.
-std::filesystem::path FastFolder();
-
 // Changes are: a write, a truncation, a sync (of a file or folder), the making of a file or folder, a renaming, a removal.
 // Thread-safe. At most one at a time exists in a program.
 class FileFaults {

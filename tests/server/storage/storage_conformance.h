@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "server/storage/memory/memory_storage.h"
 #include "server/storage/sqlite/sqlite_storage.h"
 #include "server/storage/storage.h"
+#include "tests/support/fast_folder.h"
 
 namespace mercer::server {
 
@@ -31,6 +33,8 @@ struct Backend {
   std::string name;
   std::function<absl::StatusOr<std::unique_ptr<Storage>>(const std::string& folder)> open;
 };
+
+inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 
 // The metadata `key` of an error; empty without it.
 inline std::string MetadataOf(const absl::Status& status, const std::string& key) {
@@ -58,7 +62,7 @@ class StorageConformance : public ::testing::TestWithParam<Backend> {
     std::string name =
         absl::StrCat("mercer-storage-", getpid(), "-", info->test_suite_name(), "-", info->name());
     std::replace(name.begin(), name.end(), '/', '-');
-    folder_ = std::filesystem::temp_directory_path() / name;
+    folder_ = FastFolder() / name;
     absl::StatusOr<std::unique_ptr<Storage>> storage = GetParam().open(folder_);
     ASSERT_TRUE(storage.ok()) << storage.status();
     storage_ = *std::move(storage);
