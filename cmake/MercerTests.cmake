@@ -4,6 +4,7 @@
 include(GoogleTest)
 set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
+set(MERCER_TESTS_WITHOUT "" CACHE STRING "Folders under tests/ to leave out, as a regular expression")
 set(test_folders_without_gtest e2e lint web bench fuzz support fixtures data)
 set(concurrency_folders server/jobs server/storage server/blobs server/access)  # label 'concurrency': what the tsan preset runs
 set(slow_folders integration network hostile fault e2e)           # label 'slow': what the fast preset leaves out
@@ -192,6 +193,9 @@ list(REMOVE_DUPLICATES test_folders)
 foreach(folder IN LISTS test_folders)
   string(REGEX REPLACE "/.*" "" top ${folder})
   if(top IN_LIST test_folders_without_gtest OR (NOT MERCER_BUILD_SERVER AND top MATCHES "^(server|client|integration|network|hostile|fault)$"))
+    continue()
+  endif()
+  if(MERCER_TESTS_WITHOUT AND folder MATCHES "${MERCER_TESTS_WITHOUT}")
     continue()
   endif()
   if(MERCER_SANITIZE AND top STREQUAL "fault")
