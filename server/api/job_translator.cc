@@ -97,25 +97,27 @@ v1::ProgressEvent WriteEvent(const JobEvent& event) {
   message.set_attempt(event.attempt);
   message.set_iteration(event.iteration);
   switch (event.kind) {
-    case JobEventKind::kState:
-      message.mutable_state_change()->set_state(WriteJobState(event.state));
+    case JobEventKind::kState: {
+      v1::StateChange& change = Choose(message, &v1::ProgressEvent::mutable_state_change);
+      change.set_state(WriteJobState(event.state));
       if (IsWord(event.message)) {
-        message.mutable_state_change()->set_reason(event.message);
+        change.set_reason(event.message);
       }
-      message.mutable_state_change()->set_trace_id(event.trace_id);
+      change.set_trace_id(event.trace_id);
       break;
+    }
     case JobEventKind::kProgress:
-      WriteProgress(event, message.mutable_progress());
+      WriteProgress(event, &Choose(message, &v1::ProgressEvent::mutable_progress));
       break;
     case JobEventKind::kResumed:
-      message.mutable_resumed()->set_from_iteration(event.iteration);
+      Choose(message, &v1::ProgressEvent::mutable_resumed).set_from_iteration(event.iteration);
       break;
   }
   return message;
 }
 
 void CompleteTerminalEvent(const JobRecord& record, v1::ProgressEvent* event) {
-  v1::StateChange* change = event->mutable_state_change();
+  v1::StateChange* change = &Choose(*event, &v1::ProgressEvent::mutable_state_change);
   if (record.error.has_value() && record.state == JobState::kFailed) {
     *change->mutable_error() = WriteError(*record.error, record.learner);
   }

@@ -9,6 +9,7 @@
 #include "server/api/model_handlers.h"
 #include "server/api/rpc_service.h"
 #include "server/api/services.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -64,7 +65,7 @@ class ExportCall final : public RequestCall {
     if (environment_.calls->draining()) {
       return DrainingError();
     }
-    *response_.mutable_header() = export_.header;
+    Choose(response_, &v1::ExportModelResponse::mutable_header) = export_.header;
     return absl::OkStatus();
   }
 

@@ -125,14 +125,16 @@ absl::Status WriteFeatureTerm(const FeatureTerm& term, v1::FeatureTerm* message)
   switch (term.family.kind) {
     case FeatureFamilyKind::kColumns:
       for (const FeatureParameters& group : term.groups) {
-        message->mutable_columns()->add_positions(static_cast<int64_t>(group[0]));
+        Choose(*message, &v1::FeatureTerm::mutable_columns)
+            .add_positions(static_cast<int64_t>(group[0]));
       }
       break;
     case FeatureFamilyKind::kFourier:
-      MERCER_RETURN_IF_ERROR(WriteFourier(term, message->mutable_fourier()));
+      MERCER_RETURN_IF_ERROR(
+          WriteFourier(term, &Choose(*message, &v1::FeatureTerm::mutable_fourier)));
       break;
     case FeatureFamilyKind::kGabor:
-      MERCER_RETURN_IF_ERROR(WriteGabor(term, message->mutable_gabor()));
+      MERCER_RETURN_IF_ERROR(WriteGabor(term, &Choose(*message, &v1::FeatureTerm::mutable_gabor)));
       break;
   }
   message->mutable_outputs()->Assign(term.outputs.begin(), term.outputs.end());

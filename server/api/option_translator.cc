@@ -9,6 +9,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "core/training/recipe/default_kernels.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -249,7 +250,8 @@ void WriteOptions(const OptionValues& values,
     void operator()(double value) { setting.set_real_value(value); }
     void operator()(const std::string& value) { setting.set_text_value(value); }
     void operator()(const std::vector<double>& value) {
-      setting.mutable_reals_value()->mutable_values()->Assign(value.begin(), value.end());
+      v1::RealList& reals = Choose(setting, &v1::OptionSetting::mutable_reals_value);
+      reals.mutable_values()->Assign(value.begin(), value.end());
     }
   };
   for (const auto& [name, value] : values) {

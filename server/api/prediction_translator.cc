@@ -15,6 +15,7 @@
 #include "core/training/targets/label_names.h"
 #include "core/training/targets/output_coding.h"
 #include "server/api/matrix_translator.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -256,7 +257,7 @@ class RowsReader {
     }
     MERCER_RETURN_IF_ERROR(CountRows(rows_.tasks_size(), "rows.tasks"));
     v1::TypedColumn column;
-    *column.mutable_texts()->mutable_values() = rows_.tasks();
+    *Choose(column, &v1::TypedColumn::mutable_texts).mutable_values() = rows_.tasks();
     return AddTaskColumn(column);
   }
 

@@ -10,6 +10,7 @@
 #include "server/api/resource_names.h"
 #include "server/api/times.h"
 #include "server/api/unknown_fields.h"
+#include "server/api/whole_message.h"
 
 namespace mercer::server {
 namespace {
@@ -187,7 +188,7 @@ ProgressStream::Action ProgressStream::Decide() {
 
 ProgressStream::Action ProgressStream::TakeEvent(const JobEvent& event) {
   busy_ = true;
-  *response_.mutable_event() = WriteEvent(event);
+  Choose(response_, &v1::StreamProgressResponse::mutable_event) = WriteEvent(event);
   if (event.is_terminal()) {
     return Action::kFetchJob;
   }
@@ -201,8 +202,9 @@ ProgressStream::Action ProgressStream::DecideHeartbeat() {
   }
   heartbeat_due_ = false;
   busy_ = true;
-  SetTimestamp(absl::Now(), response_.mutable_heartbeat()->mutable_time());
-  response_.mutable_heartbeat()->set_last_sequence(subscription_->cursor());
+  v1::Heartbeat& heartbeat = Choose(response_, &v1::StreamProgressResponse::mutable_heartbeat);
+  SetTimestamp(absl::Now(), heartbeat.mutable_time());
+  heartbeat.set_last_sequence(subscription_->cursor());
   bytes_ = BytesOf(response_);
   return Action::kWrite;
 }

@@ -1,6 +1,6 @@
-// Messages whose maps are not left half made. An allocation that fails within protobuf's maps, or the fields that it does not
-// know, leaves them broken, and the process ends when they are destroyed. So they are read, and filled, with memory from the
-// reserve (core/base/memory/memory_reserve.h).
+// Messages that are not left half made. An allocation that fails within protobuf's maps, the fields that it does not know, or the
+// message of a oneof, of which it says that it is there before it asks for its memory, leaves them broken, and the process ends when
+// they are destroyed. So they are read, and filled, with memory from the reserve (core/base/memory/memory_reserve.h).
 #pragma once
 
 #include <string_view>
@@ -20,6 +20,13 @@ void PutAll(const Entries& entries, Map& map) {
   for (const auto& [key, value] : entries) {
     map[key] = value;
   }
+}
+
+// The message of a case of a oneof, of which `mutable_choice` is protobuf's function: Choose(event, &v1::ProgressEvent::mutable_resumed).
+template <typename Message, typename Choice>
+Choice& Choose(Message& message, Choice* (Message::*mutable_choice)()) {
+  const ScopedAllocations scope(Allocations::kNeeded);
+  return *(message.*mutable_choice)();
 }
 
 }  // namespace mercer::server

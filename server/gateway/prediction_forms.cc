@@ -10,6 +10,7 @@
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/prediction_service.pb.h"
+#include "server/api/whole_message.h"
 #include "server/gateway/csv_rows.h"
 #include "server/gateway/json_rows.h"
 #include "server/gateway/row_answers.h"
@@ -30,7 +31,8 @@ absl::StatusOr<RequestInForm> RequestWithCsv(const RouteMatch& match, const Requ
                    "is set, but the body has the rows");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
   MERCER_RETURN_IF_ERROR(memory(body.size()));  // the reader's own
-  MERCER_RETURN_IF_ERROR(ReadCsvRows(body, memory, *request->mutable_rows()));
+  MERCER_RETURN_IF_ERROR(
+      ReadCsvRows(body, memory, server::Choose(*request, &v1::PredictRequest::mutable_rows)));
   return RequestInForm{std::move(request), RowForm::kCsv};
 }
 
@@ -43,7 +45,8 @@ absl::StatusOr<RequestInForm> RequestWithObjects(const RouteMatch& match, const 
   FieldViolations violations;
   violations.Check(request.rows().ByteSizeLong() == 0, "rows", "is given more than once");
   MERCER_RETURN_IF_ERROR(violations.ToStatus());
-  MERCER_RETURN_IF_ERROR(ReadListedRows(listed.rows, memory, *request.mutable_rows()));
+  MERCER_RETURN_IF_ERROR(ReadListedRows(
+      listed.rows, memory, server::Choose(request, &v1::PredictRequest::mutable_rows)));
   return RequestInForm{std::move(message), RowForm::kObjects};
 }
 

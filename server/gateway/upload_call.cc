@@ -11,6 +11,7 @@
 #include "core/base/process/run_safely.h"
 #include "core/base/status/status_macros.h"
 #include "mercer/v1/dataset_service.pb.h"
+#include "server/api/whole_message.h"
 #include "server/gateway/error_answer.h"
 #include "server/gateway/message_json.h"
 #include "server/gateway/request_binding.h"
@@ -29,12 +30,12 @@ struct TableWords {
 absl::Status SetTable(const TableWords& words, v1::UploadHeader& header) {
   FieldViolations violations;
   if (words.format.empty() || words.format == "csv") {
-    v1::CsvFormat& csv = *header.add_parts()->mutable_csv();
+    v1::CsvFormat& csv = server::Choose(*header.add_parts(), &v1::UploadPart::mutable_csv);
     if (!words.target.empty()) {
       (*csv.mutable_roles())[words.target] = v1::COLUMN_ROLE_TARGET;
     }
   } else if (words.format == "svmlight") {
-    header.add_parts()->mutable_svmlight();
+    server::Choose(*header.add_parts(), &v1::UploadPart::mutable_svmlight);
     violations.Check(words.target.empty(), "target", "is for csv: svmlight knows its target");
   } else {
     violations.Add("format", "must be csv or svmlight; other formats take `header`");
@@ -103,7 +104,7 @@ class UploadCall final : public std::enable_shared_from_this<UploadCall> {
     rpc_ = rpc;
     exchange_->OnGone([weak = rpc_] { CancelCall(weak); });
     v1::UploadDatasetRequest first;
-    *first.mutable_header() = header;
+    server::Choose(first, &v1::UploadDatasetRequest::mutable_header) = header;
     rpc->Read();  // the answer, whenever it comes
     rpc->Write(ToBytes(first), /*last=*/false);
   }
@@ -144,7 +145,7 @@ class UploadCall final : public std::enable_shared_from_this<UploadCall> {
       rpc->WritesDone();
     } else {
       v1::UploadDatasetRequest next;
-      next.mutable_chunk()->set_data(*std::move(bytes));
+      server::Choose(next, &v1::UploadDatasetRequest::mutable_chunk).set_data(*std::move(bytes));
       rpc->Write(ToBytes(next), /*last=*/false);
     }
   }
