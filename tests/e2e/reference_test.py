@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages of docs/reference: current, complete, without dead links."""
+"""The pages of docs/reference: current, complete, without dead links; and what else is made with them."""
 
 import difflib
 import json
@@ -33,7 +33,7 @@ def anchors(text):
 
 
 class ReferenceTest(unittest.TestCase):
-    def test_the_pages_and_the_comments_of_the_protos_are_current(self):
+    def test_the_pages_the_comments_of_the_protos_and_the_fixture_of_the_dashboard_are_current(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             subprocess.run([sys.executable, GENERATOR, folder], check=True)
@@ -41,6 +41,7 @@ class ReferenceTest(unittest.TestCase):
         pages = {str(path) for path in made if path.suffix == ".md"}
         self.assertEqual(pages, {path.name for path in REFERENCE.glob("*.md")})
         self.assertEqual({path.name for path in made if path.suffix == ".proto"}, {"kernel.proto", "learner.proto"})
+        self.assertEqual({path.name for path in made if path.suffix == ".json"}, {"learners.json"})
         for path, text in made.items():
             committed = REFERENCE / path if path.suffix == ".md" else server_lib.ROOT / path
             lines = committed.read_text(encoding="utf-8").splitlines()

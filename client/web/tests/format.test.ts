@@ -28,7 +28,8 @@ test('what people write for durations', () => {
 test('what people write for numbers', () => {
   assert.deepEqual(['1', ' 1e-3 ', '.5', 'inf', '-Infinity', '0x10', '1,5', 'abc', ''].map(realFromText), [1, 0.001, 0.5, 'Infinity', '-Infinity', undefined, undefined, undefined, undefined]);
   assert.deepEqual(realsFromText('0.5, 1 2;4'), [0.5, 1, 2, 4]);
-  assert.equal(realsFromText('0.5, x'), undefined);
+  assert.deepEqual([realsFromText('[0.5, 1]'), realsFromText(' [] ')], [[0.5, 1], []]);
+  for (const wrong of ['0.5, x', '[0.5', '[[1]]']) assert.equal(realsFromText(wrong), undefined, wrong);
   assert.deepEqual([1.5, 'Infinity', undefined].map(textFromReal), ['1.5', 'inf', '']);
   assert.deepEqual([1, '2.5', 'Infinity', 'NaN', undefined].map(parseReal), [1, 2.5, null, null, null]);
 });

@@ -1,4 +1,5 @@
-"""Writes api.md and learners.md beside this folder, and comments of the protos that follow from other sources.
+"""Writes api.md and learners.md beside this folder, and what else follows from other sources: comments of the protos, and the
+learners that the dashboard's tests take for a server's.
 
 The pages are made of the protos' comments and of what a server says of its learners.
 
@@ -7,6 +8,7 @@ The pages are made of the protos' comments and of what a server says of its lear
 FOLDER: where to write instead. Standard library, protobuf and protoc.
 """
 
+import json
 import pathlib
 import shutil
 import sys
@@ -23,6 +25,7 @@ import tables
 REFERENCE = pathlib.Path(__file__).resolve().parents[1]
 ROOT = REFERENCE.parents[1]
 API = pathlib.Path("proto/mercer/v1")
+FIXTURES = pathlib.Path("client/web/tests/fixtures")
 
 
 def read_protos(changed):
@@ -57,3 +60,5 @@ if __name__ == "__main__":
     comments = proto_comments.updated(ROOT, learners_described)
     write(elsewhere or REFERENCE, pages(learners_described, read_protos(comments)))
     write((elsewhere or ROOT) / API, comments)
+    answer = json.dumps({"learners": learners_described}, indent=1, ensure_ascii=False) + "\n"
+    write((elsewhere or ROOT) / FIXTURES, {"learners.json": answer})

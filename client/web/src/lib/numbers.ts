@@ -39,9 +39,9 @@ export function realFromText(text: string): Real | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** Numbers between commas or blanks; undefined when one of them is none. */
+/** Numbers between commas or blanks, in brackets or not; undefined when one of them is none. */
 export function realsFromText(text: string): Real[] | undefined {
-  const words = text.split(/[\s,;]+/).filter(Boolean);
+  const words = text.replace(/^\s*\[(.*)\]\s*$/s, '$1').split(/[\s,;]+/).filter(Boolean);
   const reals = words.map(realFromText);
   return reals.some((real) => real === undefined) ? undefined : (reals as Real[]);
 }
