@@ -6,22 +6,26 @@ interface Props {
   option: OptionDescription;
   path: string;
   value: string;
+  /** What stands there while it is empty. */
+  standard: string;
+  /** What setting it does beside its meaning. */
+  consequence: string;
   onChange: (value: string) => void;
 }
 
-export function OptionField({ option, path, value, onChange }: Props) {
+export function OptionField({ option, path, value, standard, consequence, onChange }: Props) {
   const label = (
     <>
       {option.name}
       {option.unit ? <span class="unit"> ({option.unit})</span> : null}
     </>
   );
-  const common = { path, label, help: option.meaning, value, onChange };
-  const standard = option.defaultPath?.length
-    ? `default: the best of ${option.defaultPath.join(', ')}`
-    : option.defaultValue
-      ? `default: ${option.defaultValue}`
-      : 'default';
+  const help = (
+    <>
+      <span>{option.meaning}</span> {consequence}
+    </>
+  );
+  const common = { path, label, help, value, onChange };
   if (option.type === 'OPTION_TYPE_CHOICE' || option.type === 'OPTION_TYPE_BOOL') {
     const words = option.type === 'OPTION_TYPE_BOOL' ? ['true', 'false'] : (option.choices ?? []);
     const choices = [{ value: '', text: standard }, ...words.map((word) => ({ value: word, text: word.replaceAll('_', ' ') }))];

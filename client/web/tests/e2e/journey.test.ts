@@ -64,6 +64,15 @@ test('every learner has a form made from its description', async () => {
   }
 });
 
+test('the form says which path an option goes through, and what takes the place of the path', async () => {
+  await page.getByRole('radio', { name: 'Learning with infinitely many features' }).check();
+  const lambda = page.locator('[data-path="learner.infinite_features.lambda"]');
+  assert.match((await lambda.getAttribute('placeholder')) ?? '', /^default: the best of 0\.3, /);
+  await page.getByText('When this is set and lambda is not, lambda is 0.003').first().waitFor();
+  await page.locator('[data-path="learner.infinite_features.lambda_unit"]').selectOption('absolute');
+  assert.equal(await lambda.getAttribute('placeholder'), 'default: 0.003');
+});
+
 test('what the server objects to stands beside the field, before anything is started', async () => {
   await page.getByRole('radio', { name: 'lp-norm multiple kernel learning' }).check();
   await page.getByText(/^at most /).waitFor();
