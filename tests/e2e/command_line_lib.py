@@ -37,8 +37,9 @@ class CommandLineTest(unittest.TestCase):
             raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
         return out
 
-    def run_json(self, *arguments):
-        return [json.loads(line) for line in self.run_ok(*arguments, "--json").splitlines()]
+    @classmethod
+    def run_json(cls, *arguments):
+        return [json.loads(line) for line in cls.run_ok(*arguments, "--json").splitlines()]
 
     def expect(self, code, text, *arguments):
         """The command ends with this exit code, and its error contains this text; returns the error."""

@@ -2,16 +2,11 @@
 """Two tasks of numbers whose units differ by 1e5, standardised inside: what the user sees is in his units."""
 
 import csv
-import json
 import math
-import os
 import random
-import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import server_lib  # noqa: E402
+from command_line_lib import CommandLineTest
 
 UNITS = {"small": 1.0, "large": 1e5}
 FACTOR = 2.0**17  # a power of two changes no bit of what is learned
@@ -31,34 +26,23 @@ def make_rows(factor):
     return rows
 
 
-class TaskUnitsTest(unittest.TestCase):
+class TaskUnitsTest(CommandLineTest):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="mercer-units.")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.server = server_lib.Server()
-        cls.server.start()
-        cls.addClassCleanup(cls.server.__exit__)
+        super().setUpClass()
         cls.plain = cls.train("plain", make_rows(1.0))
         cls.scaled = cls.train("scaled", make_rows(FACTOR))
 
     @classmethod
-    def run_ok(cls, *arguments):
-        code, out, err = server_lib.mercer(cls.server, *arguments)
-        if code != 0:
-            raise AssertionError(f"{arguments} ended with {code}:\n{out}{err}\n{cls.server.log()}")
-        return out
-
-    @classmethod
     def train(cls, name, rows):
         """(rows, predictions, the model's JSON)."""
-        path = os.path.join(cls.folder.name, name + ".csv")
+        path = cls.path(name + ".csv")
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("part", "plant", "x1", "x2", "y"), *([*row[:2], *map(repr, row[2:])] for row in rows)])
         cls.run_ok("data", "upload", path, "--target", "y", "--role", "part=split", "--role", "plant=task", "--id", name)
         cls.run_ok("train", name, "infinite_features", *OPTIONS, "--hold-out", "split", "--model", name, "--watch")
         predicted = cls.run_ok("predict", name, path).split()[1:]
-        return rows, [float(value) for value in predicted], json.loads(cls.run_ok("show", name, "--json"))
+        return rows, [float(value) for value in predicted], cls.run_json("show", name)[0]
 
     @staticmethod
     def rmse(run, task):
