@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { LearnerDescription } from '../src/api/types.ts';
-import { preventionText, standardText } from '../src/form/option_texts.ts';
+import { pathText, standardText } from '../src/form/option_texts.ts';
 import { emptyForm, withLearner } from '../src/form/train_form.ts';
 
 const { learners } = JSON.parse(readFileSync('tests/fixtures/learners.json', 'utf8')) as { learners: LearnerDescription[] };
 const features = learners.find((learner) => learner.name === 'infinite_features')!;
 const option = (name: string) => features.options!.find((each) => each.name === name)!;
 const form = withLearner(emptyForm(), features);
-const BEST = 'default: the best of 0.3, 0.1, 0.03, 0.01, 0.003; of few rows 0.003';
+const BEST = 'default: the best of 5';
 
 test('an option of a default path says the path, until something takes its place', () => {
   const lambda = option('lambda');
@@ -25,9 +25,11 @@ test('an option of a default path says the path, until something takes its place
 });
 
 test('an option that prevents the default path of another says so', () => {
-  const preventing = features.options!.filter((each) => preventionText(each, features) !== '').map((each) => each.name);
-  assert.deepEqual(preventing, ['lambda_shared', 'lambda_unit']);
-  assert.equal(preventionText(option('lambda_unit'), features), 'When this is set and lambda is not, lambda is 0.003; no path chooses it.');
+  const preventing = features.options!.filter((each) => pathText(each, features, form) !== '').map((each) => each.name);
+  assert.deepEqual(preventing, ['lambda', 'lambda_shared', 'lambda_unit']);
+  assert.equal(pathText(option('lambda_unit'), features, form), 'When this is set and lambda is not, lambda is 0.003; no path chooses it.');
+  assert.equal(pathText(option('lambda'), features, form), 'While it is empty: the best of 0.3, 0.1, 0.03, 0.01, 0.003; of few rows 0.003.');
+  assert.equal(pathText(option('lambda'), features, { ...form, options: { lambda: '0.1' } }), '');
 });
 
 test('other defaults are what they are', () => {
@@ -36,7 +38,7 @@ test('other defaults are what they are', () => {
     for (const each of learner.options ?? []) {
       if (each.defaultPath?.length || each.defaultValue === '[]') continue;
       assert.equal(standardText(each, learner, withLearner(emptyForm(), learner)), each.defaultValue ? `default: ${each.defaultValue}` : 'default');
-      if (learner !== features) assert.equal(preventionText(each, learner), '', `${learner.name}.${each.name}`);
+      if (learner !== features) assert.equal(pathText(each, learner, withLearner(emptyForm(), learner)), '', `${learner.name}.${each.name}`);
     }
   }
 });

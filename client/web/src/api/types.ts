@@ -189,6 +189,7 @@ export interface CostEstimate {
   time?: string;
   memoryBudgetBytes?: Int64;
   fits?: boolean;
+  decisions?: Warning[];
 }
 
 export interface ServerInfo {

@@ -11,16 +11,17 @@ function takesDefaultPath(learner: LearnerDescription, form: TrainForm): boolean
 
 /** What stands in the field of an option while it is empty. */
 export function standardText(option: OptionDescription, learner: LearnerDescription, form: TrainForm): string {
+  if (option.defaultPath?.length && takesDefaultPath(learner, form)) return `default: the best of ${option.defaultPath.length}`;
   const standard = option.defaultValue === '[]' ? 'none' : (option.defaultValue ?? '');
-  if (option.defaultPath?.length && takesDefaultPath(learner, form)) {
-    return `default: the best of ${option.defaultPath.join(', ')}; of few rows ${standard}`;
-  }
   return standard ? `default: ${standard}` : 'default';
 }
 
-/** What setting an option changes of another one that is left empty; empty text: nothing. */
-export function preventionText(option: OptionDescription, learner: LearnerDescription): string {
+/** What the help of an option says of the default path: its values, or that setting the option prevents it; empty text: nothing. */
+export function pathText(option: OptionDescription, learner: LearnerDescription, form: TrainForm): string {
   const pathed = (learner.options ?? []).find((each) => each.defaultPath?.length);
-  if (!option.preventsDefaultPath || !pathed || pathed.name === option.name) return '';
+  if (!option.preventsDefaultPath || !pathed) return '';
+  if (pathed.name === option.name) {
+    return takesDefaultPath(learner, form) ? `While it is empty: the best of ${pathed.defaultPath?.join(', ')}; of few rows ${pathed.defaultValue}.` : '';
+  }
   return `When this is set and ${pathed.name} is not, ${pathed.name} is ${pathed.defaultValue}; no path chooses it.`;
 }

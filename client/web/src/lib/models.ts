@@ -73,8 +73,8 @@ export function plainMetrics(model: Model): Metric[] {
   return (model.metrics ?? []).filter(({ name }) => !/^(path|limit_reached|left_out)\./.test(name ?? '') && !OF_TASK.test(name ?? ''));
 }
 
-/** What the server has to say of a training: of its model, or before there is one what it decided for the request. */
-export function warningsOf(model: Model | undefined, request: TrainRequest | undefined): string[] {
+/** What the server has to say of a training: of its model, or before there is one what it decided for the request, or would. */
+export function warningsOf(model: Model | undefined, request: Pick<TrainRequest, 'decisions'> | undefined): string[] {
   return (model ? model.warnings : request?.decisions)?.flatMap(({ message }) => message ?? []) ?? [];
 }
 

@@ -5,8 +5,9 @@ import { isAbort } from '../api/error.ts';
 import type { CostEstimate, TrainRequest } from '../api/types.ts';
 import { useServices } from '../context.tsx';
 import { formatBytes, formatSeconds } from '../lib/format.ts';
+import { warningsOf } from '../lib/models.ts';
 import { parseDuration } from '../lib/numbers.ts';
-import { Definitions, Panel } from '../ui/parts.tsx';
+import { Definitions, Notices, Panel } from '../ui/parts.tsx';
 
 const REST_MILLISECONDS = 350;
 
@@ -59,6 +60,7 @@ export function EstimatePanel({ estimate, ready }: { estimate: Estimate; ready: 
               ]}
             />
             {value.fits ? null : <p class="field-error">More than this server has. Use fewer rows or kernels.</p>}
+            <Notices texts={warningsOf(undefined, value)} />
             <p class="sub">The time is usually right within a factor of 3; waiting in the queue is not counted.</p>
           </>
         ) : null}

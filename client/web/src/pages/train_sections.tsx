@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Dataset } from '../api/dataset_types.ts';
 import type { LearnerDescription } from '../api/types.ts';
-import { preventionText, standardText } from '../form/option_texts.ts';
+import { pathText, standardText } from '../form/option_texts.ts';
 import type { TrainForm } from '../form/train_form.ts';
 import { formatInteger, idOf } from '../lib/format.ts';
 import { Link } from '../router.tsx';
@@ -99,7 +99,7 @@ export function OptionsSection({ form, change, learner }: SectionProps & { learn
             path={`learner.${learner.name}.${option.name}`}
             value={form.options[option.name] ?? ''}
             standard={standardText(option, learner, form)}
-            consequence={preventionText(option, learner)}
+            note={pathText(option, learner, form)}
             onChange={(value) => change({ options: { ...form.options, [option.name]: value } })}
           />
         ))}

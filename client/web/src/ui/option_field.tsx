@@ -8,12 +8,12 @@ interface Props {
   value: string;
   /** What stands there while it is empty. */
   standard: string;
-  /** What setting it does beside its meaning. */
-  consequence: string;
+  /** Stands behind its meaning. */
+  note: string;
   onChange: (value: string) => void;
 }
 
-export function OptionField({ option, path, value, standard, consequence, onChange }: Props) {
+export function OptionField({ option, path, value, standard, note, onChange }: Props) {
   const label = (
     <>
       {option.name}
@@ -22,7 +22,7 @@ export function OptionField({ option, path, value, standard, consequence, onChan
   );
   const help = (
     <>
-      <span>{option.meaning}</span> {consequence}
+      <span>{option.meaning}</span> {note}
     </>
   );
   const common = { path, label, help, value, onChange };

@@ -67,9 +67,13 @@ test('every learner has a form made from its description', async () => {
 test('the form says which path an option goes through, and what takes the place of the path', async () => {
   await page.getByRole('radio', { name: 'Learning with infinitely many features' }).check();
   const lambda = page.locator('[data-path="learner.infinite_features.lambda"]');
-  assert.match((await lambda.getAttribute('placeholder')) ?? '', /^default: the best of 0\.3, /);
+  assert.match((await lambda.getAttribute('placeholder')) ?? '', /^default: the best of 5$/);
+  await page.getByText('While it is empty: the best of 0.3, 0.1, ').waitFor();
   await page.getByText('When this is set and lambda is not, lambda is 0.003').first().waitFor();
+  // What the server would decide stands beside the estimate.
+  await page.getByText('No lambda was given: the best of').waitFor();
   await page.locator('[data-path="learner.infinite_features.lambda_unit"]').selectOption('absolute');
+  await page.getByText('No lambda was given: the best of').waitFor({ state: 'detached' });
   assert.equal(await lambda.getAttribute('placeholder'), 'default: 0.003');
 });
 
