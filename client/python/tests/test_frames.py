@@ -84,7 +84,7 @@ def test_unseen_categories(towns):
     frame, labels = towns[0].drop(columns="age"), towns[1]
     new = frame.assign(town="Oslo")
     refuses = KernelSVC().fit(frame, labels)
-    with pytest.raises(ValueError, match="row 0, column 'town': training did not know the category"):
+    with pytest.raises(ValueError, match="row 0, column 'town': training did not know the category 'Oslo'"):
         refuses.predict(new)
     takes = clone(refuses).set_params(unseen_category="all_zeros", scaling="none", kernels="linear").fit(frame, labels)
     zeros = one_hot(pd.concat([frame, new])).drop(columns=["town_Oslo"]).iloc[len(frame) :]

@@ -85,12 +85,13 @@ def _map_numbers(values: Array, column: ColumnTransform) -> Array:
     return ((filled - column.offset) * column.factor)[:, None]
 
 
-def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: int) -> Array:
+def _map_categories(values: Array, column: ColumnTransform, name: str, unseen: int, data: Any) -> Array:
     codes = np.where(np.isnan(values), column.fill, values).astype(np.int64)
     known = (codes >= 0) & (codes < len(column.categories))
     if unseen == _REFUSE and not known.all():
         row = int(np.argmin(known))
-        raise ValueError(f"row {row}, column {name!r}: training did not know the category")
+        category = f" {category_text(category_values(data[column.name])[row])!r}" if is_frame(data) else ""
+        raise ValueError(f"row {row}, column {name!r}: training did not know the category{category}")
     out: Array = np.zeros((len(codes), len(column.categories)))
     out[np.flatnonzero(known), codes[known]] = 1.0
     return out
@@ -134,7 +135,7 @@ def _map_block(model: PreprocessingFile, block: BlockTransform, data: Any) -> tu
         values = _raw_column(data, column, i)
         _check(values, name, model.imputation)
         if column.categorical:
-            parts.append(_map_categories(values, column, name, model.unseen_category))
+            parts.append(_map_categories(values, column, name, model.unseen_category, data))
         else:
             parts.append(_map_numbers(values, column))
         sources.extend([name] * parts[-1].shape[1])
