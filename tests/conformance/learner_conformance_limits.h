@@ -305,4 +305,20 @@ TEST_P(LearnerConformance, EvenWithoutAnyTimeThereIsAConstantModelWhereOneIsAske
   ExpectFinite(*outcome, "no time");
 }
 
+// It is made once a stop or a limit of time has ended the run.
+TEST_P(LearnerConformance, ConstantModelTakesAtMostAQuarterSecondOfWork) {
+  const Index rows = entry().feature_numbers != nullptr ? 60'000 : 5000;
+  const TrainingProblem problem = Problem(kSanitized ? rows / 10 : rows, 25);
+  for (const OptionValues& options : ToRun(OptionVariants(entry(), kind()))) {
+    const absl::StatusOr<std::unique_ptr<Learner>> learner = entry().create(options);
+    ASSERT_TRUE(learner.ok()) << learner.status();
+    ASSERT_TRUE((*learner)->Start(problem, nullptr).ok());
+    const double work = WholeWork([&](RunContext& context) {
+      const absl::StatusOr<TrainedPoint> point = (*learner)->ConstantModel(context);
+      return absl::IsFailedPrecondition(point.status()) ? absl::OkStatus() : point.status();
+    });
+    EXPECT_LE(work, kMostWorkAfterCancel) << OptionText(options);
+  }
+}
+
 }  // namespace mercer

@@ -135,22 +135,36 @@ SearchProblem InfiniteFeaturesLearner::MakeSearch() const {
           stored_.get()};
 }
 
-// The search of a round where the model is constant: the largest products that it finds say what
-// lambda is a share of.
-absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
+// The solver of a problem without features, on tables without columns that outlive it: its point is
+// the constant model.
+absl::StatusOr<std::unique_ptr<MasterSolver>> InfiniteFeaturesLearner::SolveConstant(
+    const EmptyTables& none, RunContext& context) const {
   MasterProblem constant = MakeMaster({1.0, kInfinity});
   constant.group_begin = {0};
   constant.group_weights.resize(0);
-  std::vector<std::unique_ptr<FeatureColumns>> none;
-  for (const Table& table : tables_) {
-    none.push_back(std::make_unique<FeatureColumns>(table.rows->size(), ColumnPrecision::kSingle));
-  }
   for (size_t t = 0; t < constant.tasks.size(); ++t) {
     constant.tasks[t].columns = none[TableOf(static_cast<Index>(t))].get();
   }
-  const std::unique_ptr<MasterSolver> solver = MakeMasterSolver(ChosenMethod(options_));
+  std::unique_ptr<MasterSolver> solver = MakeMasterSolver(ChosenMethod(options_));
   MERCER_RETURN_IF_ERROR(
-      solver->Start(std::move(constant), MasterPoint::Zero(0, state_.start.bias.size()), context));
+      solver->Start(std::move(constant), MasterPoint::Zero(0, num_outputs()), context));
+  return solver;
+}
+
+InfiniteFeaturesLearner::EmptyTables InfiniteFeaturesLearner::MakeEmptyTables() const {
+  EmptyTables none;
+  for (const Table& table : tables_) {
+    none.push_back(
+        std::make_unique<FeatureColumns>(table.task.targets.rows(), ColumnPrecision::kSingle));
+  }
+  return none;
+}
+
+// The search of a round where the model is constant: the largest products that it finds say what
+// lambda is a share of.
+absl::StatusOr<SearchRound> InfiniteFeaturesLearner::SearchAtConstant(RunContext& context) const {
+  const EmptyTables none = MakeEmptyTables();
+  MERCER_ASSIGN_OR_RETURN(const std::unique_ptr<MasterSolver> solver, SolveConstant(none, context));
   context.ReportStage("search");
   return SearchCandidates(MakeSearch(), problem_->seed, 0, SlopesOf(solver->evaluation()), {},
                           context);
@@ -370,12 +384,18 @@ absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::CurrentModel(RunContext& /
   return MakePoint();
 }
 
-// The model of a run that has just begun, whose features have no weights yet.
+// The model of penalties that let no feature in, whatever lambda was asked for: as a share of the
+// maximum it is known only after a whole search. Nothing is prepared, neither is a median distance
+// found nor a dictionary drawn.
 absl::StatusOr<TrainedPoint> InfiniteFeaturesLearner::ConstantModel(RunContext& context) {
+  const EmptyTables none = MakeEmptyTables();
   InfiniteFeaturesLearner constant(options_, given_family_);
   MERCER_RETURN_IF_ERROR(constant.Start(*problem_, nullptr));
-  MERCER_RETURN_IF_ERROR(constant.Prepare(context));
-  MERCER_RETURN_IF_ERROR(constant.BeginSearch(context));
+  const Index inputs = CountInputs(problem_->tasks[0]);
+  constant.spec_ = SpecOfOptions(options_, inputs);
+  MERCER_ASSIGN_OR_RETURN(constant.family_, MakeFeatureFamily(constant.spec_, inputs));
+  constant.state_.lambdas = {kInfinity, kInfinity};
+  MERCER_ASSIGN_OR_RETURN(constant.master_, constant.SolveConstant(none, context));
   return constant.MakePoint();
 }
 

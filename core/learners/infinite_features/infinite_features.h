@@ -104,6 +104,10 @@ class InfiniteFeaturesLearner : public ResumableLearner<InfiniteFeaturesState> {
   absl::Status BuildColumns(RunContext& context);
   MasterProblem MakeMaster(const Lambdas& lambdas) const;
   Lambdas ResolveLambdas() const;
+  using EmptyTables = std::vector<std::unique_ptr<FeatureColumns>>;
+  EmptyTables MakeEmptyTables() const;
+  absl::StatusOr<std::unique_ptr<MasterSolver>> SolveConstant(const EmptyTables& none,
+                                                              RunContext& context) const;
   absl::StatusOr<SearchRound> SearchAtConstant(RunContext& context) const;
   absl::Status BeginSearch(RunContext& context);
   MasterPoint StartWeights() const;
