@@ -56,7 +56,7 @@ class RecipeRunner {
       }
       MERCER_ASSIGN_OR_RETURN(complete, std::move(more));
     }
-    return Finish(complete);
+    return Finish();
   }
 
  private:
@@ -82,8 +82,8 @@ class RecipeRunner {
     return absl::OkStatus();
   }
 
-  // False when the run must end: its time is up, or the user asked for it. The folds so far then
-  // count for nothing.
+  // False when the run must end: its time is up, or the user asked for it. This fold then counts
+  // for nothing, those before it for themselves.
   absl::StatusOr<bool> TrainFold(RunContext& context) {
     if (stopped_ || phases_.StopRequested()) {
       return false;
@@ -116,20 +116,20 @@ class RecipeRunner {
     return true;
   }
 
-  absl::StatusOr<TrainedModel> Finish(bool complete) {
+  absl::StatusOr<TrainedModel> Finish() {
     TrainedModel trained;
     MERCER_ASSIGN_OR_RETURN(trained.model, LoadModel(progress_.model));
     MERCER_ASSIGN_OR_RETURN(trained.witness, LoadWitness(progress_.witness));
-    if (complete && phases_.num_phases() > 1) {
+    const auto folds = static_cast<size_t>(phases_.num_phases() - 1);
+    const auto through = static_cast<size_t>(progress_.phase - 1);
+    if (through > 0) {
       std::vector<Metric> metrics = std::move(trained.model.metrics);
       trained.model.metrics.clear();
       AppendMetrics("folds.", progress_.MeanMetrics(0), trained.model);
       AppendMetrics("", metrics, trained.model);
       trained.model.held_out = phases_.SummarizeFolds(0);
-    } else if (!complete) {
-      trained.model.metrics.push_back(
-          {kFoldsLeftOut, static_cast<double>(phases_.splits().size())});
     }
+    AppendLeftOut(kFoldsLeftOut, through, folds, trained.model);
     return trained;
   }
 

@@ -345,16 +345,13 @@ class PathRunner {
     return trained;
   }
 
-  void AppendLeftOut(Model& model) const {
+  void AppendUntried(Model& model) const {
     const size_t wanted = order_.has_folds() ? phases_.splits().size() : order_.num_values();
     const auto values_seen = std::count_if(progress_.metrics.begin(), progress_.metrics.end(),
                                            [](const auto& found) { return !found.empty(); });
     const size_t through = order_.has_folds() ? progress_.FoldsSeen(order_.num_values() - 1)
                                               : static_cast<size_t>(values_seen);
-    if (through < wanted) {
-      model.metrics.push_back({order_.has_folds() ? kFoldsLeftOut : kValuesLeftOut,
-                               static_cast<double>(wanted - through)});
-    }
+    AppendLeftOut(order_.has_folds() ? kFoldsLeftOut : kValuesLeftOut, through, wanted, model);
   }
 
   void AppendPath(int64_t number, Model& model) const {
@@ -374,7 +371,7 @@ class PathRunner {
                      of_value.end());  // the same for every value
       AppendMetrics(prefix, of_value, model);
     }
-    AppendLeftOut(model);
+    AppendUntried(model);
   }
 
   const RecipeRun& run_;

@@ -288,6 +288,13 @@ void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, 
   }
 }
 
+void AppendLeftOut(std::string_view name, size_t through, size_t all, Model& model) {
+  if (through < all) {
+    model.metrics.push_back({std::string(name), static_cast<double>(all - through)});
+    model.metrics.push_back({kLeftOutOf, static_cast<double>(all)});
+  }
+}
+
 bool WasInterrupted(const TrainingOutcome& outcome) {
   return outcome.stop_reason == StopReason::kStopRequested ||
          outcome.stop_reason == StopReason::kTimeLimit;

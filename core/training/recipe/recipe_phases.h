@@ -121,10 +121,13 @@ class RecipePhases {
   bool in_phase_ = false;  // the training loop of the phase has begun: it writes the checkpoints
 };
 
-// Metrics that say that a run was ended before its validation was through, and how many were left
-// out.
+// Metrics that say that a run was ended before its validation was through: how many folds, or values
+// of a path on rows held out, were left out, and of how many.
 inline constexpr char kFoldsLeftOut[] = "left_out.folds";
-inline constexpr char kValuesLeftOut[] = "left_out.values";  // of a path, on rows held out
+inline constexpr char kValuesLeftOut[] = "left_out.values";
+inline constexpr char kLeftOutOf[] = "left_out.of";
+// Appends them, that with this name first, unless all were through.
+void AppendLeftOut(std::string_view name, size_t through, size_t all, Model& model);
 
 // Appends the metrics with the prefix before their names: "held_out.accuracy" from "accuracy".
 void AppendMetrics(std::string_view prefix, const std::vector<Metric>& metrics, Model& model);

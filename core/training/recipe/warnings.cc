@@ -160,10 +160,11 @@ void CheckConstantColumns(const TrainingRecipe& recipe, const Dataset& dataset,
   }
 }
 
-// "C" of a path was chosen by so much.
-std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
+// What follows from a validation of which so much was through.
+std::string WhatIsKnown(const TrainingRecipe& recipe, const Model& model) {
   if (!recipe.path.has_value()) {
-    return "there are no metrics of folds";
+    return model.held_out.folds > 0 ? "its metrics are those of these folds"
+                                    : "there are no metrics of folds";
   }
   const bool some =
       std::any_of(model.metrics.begin(), model.metrics.end(),
@@ -174,19 +175,24 @@ std::string HowChosen(const TrainingRecipe& recipe, const Model& model) {
 
 void CheckValidation(const TrainingRecipe& recipe, const Model& model,
                      std::vector<TrainingWarning>& warnings) {
-  for (const Metric& metric : model.metrics) {
-    const bool of_folds = metric.name == kFoldsLeftOut;
-    if (!of_folds && metric.name != kValuesLeftOut) {
-      continue;
-    }
-    const std::string count = absl::StrCat(metric.value);
-    const std::string what = of_folds ? "folds" : "values of the path";
-    warnings.push_back({WarningCode::kValidationEnded,
-                        absl::StrCat("The training ended before all ", what, " were through, ",
-                                     count, metric.value == 1 ? " is" : " are", " left out; ",
-                                     HowChosen(recipe, model), "."),
-                        {{of_folds ? "folds_left_out" : "values_left_out", count}}});
+  const auto find = [&](std::string_view name) {
+    const auto metric = std::find_if(model.metrics.begin(), model.metrics.end(),
+                                     [&](const Metric& one) { return one.name == name; });
+    return metric == model.metrics.end() ? 0 : static_cast<int64_t>(metric->value);
+  };
+  const int64_t all = find(kLeftOutOf);
+  if (all == 0) {
+    return;
   }
+  const int64_t folds_left_out = find(kFoldsLeftOut);
+  const bool of_folds = folds_left_out > 0;
+  const int64_t left_out = of_folds ? folds_left_out : find(kValuesLeftOut);
+  const std::string what = of_folds ? "folds" : "values";
+  warnings.push_back(
+      {WarningCode::kValidationEnded,
+       absl::StrCat("The training ended with ", all - left_out, " of ", all, " ", what,
+                    of_folds ? "" : " of the path", " through; ", WhatIsKnown(recipe, model), "."),
+       {{what, absl::StrCat(all)}, {what + "_left_out", absl::StrCat(left_out)}}});
 }
 
 bool IsNamedLikeIdentifier(const std::string& name) {

@@ -138,6 +138,7 @@ TEST_F(PathEarlyEndTest, AThirdOfTheTimeGivesAModelOfAllRows) {
   ASSERT_FALSE(warnings.empty());
   EXPECT_EQ(warnings.back().code, WarningCode::kValidationEnded);
   EXPECT_EQ(warnings.back().values.at("folds_left_out"), "2");
+  EXPECT_NE(warnings.back().message.find("with 1 of 3 folds through"), std::string::npos);
   EXPECT_NE(warnings.back().message.find("C was chosen by what was known"), std::string::npos);
 }
 
@@ -254,7 +255,9 @@ TEST(PathEarlyEnd, OnRowsHeldOutTheValuesThatAreLeftOutAreCounted) {
       RunRecipe(ExampleRun(recipe, data), {}, context, observer);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(MetricsOf(stopped->model).at(kValuesLeftOut), 2);
-  EXPECT_EQ(FindWarnings(recipe, data, stopped->model).back().code, WarningCode::kValidationEnded);
+  const TrainingWarning warning = FindWarnings(recipe, data, stopped->model).back();
+  EXPECT_EQ(warning.code, WarningCode::kValidationEnded);
+  EXPECT_NE(warning.message.find("with 1 of 3 values of the path through"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/training/recipe/recipe.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/base/memory/scratch_space.h"
 #include "core/base/status/errors.h"
+#include "core/data/splits/splits.h"
 #include "core/training/recipe/recipe_phases.h"
 #include "core/training/recipe/warnings.h"
 #include "tests/core/training/trained_models.h"
@@ -265,26 +267,75 @@ TEST(RecipeTest, StopAndLimitEndThePreparation) {
   }
 }
 
-TEST(RecipeTest, StopDuringFoldsKeepsTheModel) {
+// The run of `recipe` that is stopped after the first step of that phase.
+absl::StatusOr<TrainedModel> StopIn(const std::string& phase, const TrainingRecipe& recipe,
+                                    const Dataset& data) {
+  RunContext context;
+  RecordingObserver all;
+  EXPECT_TRUE(RunRecipe(ExampleRun(recipe, data), {}, context, all).ok());
+  RecordingObserver observer;
+  const auto first = std::find_if(all.events.begin(), all.events.end(),
+                                  [&](const ProgressEvent& event) { return event.phase == phase; });
+  observer.stop_after = static_cast<int>(first - all.events.begin()) + 1;
+  return RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+}
+
+TEST(RecipeTest, StopDuringFoldsKeepsTheModelAndTheMetricsOfFoldsThatHadEnded) {
   const Dataset data = ClassificationData(40, 2, 2, 1);
   TrainingRecipe recipe = ExampleRecipe();
   const absl::StatusOr<TrainedModel> plain = TrainExample(recipe, data);
   ASSERT_TRUE(plain.ok()) << plain.status();
   recipe.validation = {ValidationKind::kFolds, 0, 5};
-  RunContext context;
-  RecordingObserver all;
-  ASSERT_TRUE(RunRecipe(ExampleRun(recipe, data), {}, context, all).ok());
-  RecordingObserver observer;
-  observer.stop_after = static_cast<int>(all.events.size()) - 2;
-  const absl::StatusOr<TrainedModel> stopped =
-      RunRecipe(ExampleRun(recipe, data), {}, context, observer);
+  const absl::StatusOr<TrainedModel> stopped = StopIn("fold 4 of 5", recipe, data);
   ASSERT_TRUE(stopped.ok()) << stopped.status();
   EXPECT_EQ(SaveWitness(stopped->witness), SaveWitness(plain->witness));
-  EXPECT_EQ(MetricsOf(stopped->model), (std::map<std::string, double>{{kFoldsLeftOut, 5}}));
-  EXPECT_EQ(
-      FindWarnings(recipe, data, stopped->model).back().message,
-      "The training ended before all folds were through, 5 are left out; there are no metrics "
-      "of folds.");
+
+  // What the first three folds say, each trained by itself.
+  std::vector<int> classes;
+  for (Index i = 0; i < data.rows; ++i) {
+    classes.push_back(static_cast<int>(i % 2));
+  }
+  const absl::StatusOr<std::vector<Split>> splits =
+      KFoldSplits(data.rows, 5, classes, recipe.seed, RunContext());
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  double accuracies = 0;
+  Index rows = 0;
+  for (size_t fold = 0; fold < 3; ++fold) {
+    const std::vector<Index>& held_out = (*splits)[fold].held_out;
+    const Dataset training = SelectRows(data, (*splits)[fold].training);
+    const absl::StatusOr<Prediction> prediction =
+        PredictRows(ExampleModel(ExampleRecipe(), training), SelectRows(data, held_out));
+    ASSERT_TRUE(prediction.ok()) << prediction.status();
+    int correct = 0;
+    for (size_t i = 0; i < held_out.size(); ++i) {
+      correct += prediction->classes[i] == static_cast<int>(held_out[i] % 2) ? 1 : 0;
+    }
+    accuracies += correct / static_cast<double>(held_out.size());
+    rows += static_cast<Index>(held_out.size());
+  }
+  const std::map<std::string, double> metrics = MetricsOf(stopped->model);
+  EXPECT_NEAR(metrics.at("folds.accuracy"), accuracies / 3, 1e-12);
+  EXPECT_EQ(metrics.at(kFoldsLeftOut), 2);
+  EXPECT_EQ(metrics.at(kLeftOutOf), 5);
+  EXPECT_EQ(stopped->model.held_out.folds, 3);
+  EXPECT_EQ(stopped->model.held_out.rows, rows);
+  const TrainingWarning warning = FindWarnings(recipe, data, stopped->model).back();
+  EXPECT_EQ(warning.message,
+            "The training ended with 3 of 5 folds through; its metrics are those of these folds.");
+  EXPECT_EQ(warning.values.at("folds"), "5");
+  EXPECT_EQ(warning.values.at("folds_left_out"), "2");
+}
+
+TEST(RecipeTest, StopInTheFirstFoldLeavesNoMetricsOfFolds) {
+  const Dataset data = ClassificationData(40, 2, 2, 1);
+  TrainingRecipe recipe = ExampleRecipe();
+  recipe.validation = {ValidationKind::kFolds, 0, 5};
+  const absl::StatusOr<TrainedModel> stopped = StopIn("fold 1 of 5", recipe, data);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_EQ(MetricsOf(stopped->model),
+            (std::map<std::string, double>{{kFoldsLeftOut, 5}, {kLeftOutOf, 5}}));
+  EXPECT_EQ(FindWarnings(recipe, data, stopped->model).back().message,
+            "The training ended with 0 of 5 folds through; there are no metrics of folds.");
 }
 
 TEST(RecipeTest, ClassWeightsAndSampleWeightsMultiply) {
