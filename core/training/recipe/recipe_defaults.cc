@@ -13,6 +13,7 @@
 #include "core/data/splits/split_columns.h"
 #include "core/training/recipe/recipe_checks.h"
 #include "core/training/recipe/recipe_problem.h"
+#include "core/training/targets/output_coding.h"
 
 namespace mercer {
 namespace {
@@ -49,13 +50,21 @@ ValueCount CountValues(const Vector& values) {
   return count;
 }
 
-void DecideKind(const LearnerEntry& entry, const RoleColumn& target, CompletedRecipe& completed) {
-  if (!entry.regression || target.schema.categorical || AsksForClasses(entry, completed.recipe)) {
-    return;
+absl::Status DecideKind(const LearnerEntry& entry, const RoleColumn& target,
+                        CompletedRecipe& completed) {
+  if (target.schema.categorical || AsksForClasses(entry, completed.recipe)) {
+    return absl::OkStatus();
   }
   const ValueCount count = CountValues(target.values);
-  if (count.different <= kMostGuessedClasses && (count.whole || count.different <= 2)) {
-    return;
+  if (!entry.regression && count.different > OutputCoding::kMaxClasses) {
+    return FieldError("learner",
+                      absl::StrCat("'", entry.name, "' learns classes alone, and column '",
+                                   target.schema.name, "' holds ", count.different,
+                                   " different numbers: choose a learner that learns numbers"));
+  }
+  if (!entry.regression ||
+      (count.different <= kMostGuessedClasses && (count.whole || count.different <= 2))) {
+    return absl::OkStatus();
   }
   completed.recipe.kind = TargetKind::kRegression;
   const std::string different = absl::StrCat(count.different);
@@ -65,6 +74,7 @@ void DecideKind(const LearnerEntry& entry, const RoleColumn& target, CompletedRe
                     " different numbers, so it is predicted as a number; ask for classes "
                     "(--classes on the command line) if they are names."),
        {{"column", target.schema.name}, {"different_values", different}}});
+  return absl::OkStatus();
 }
 
 // How the values of a default path are compared.
@@ -125,7 +135,7 @@ absl::StatusOr<CompletedRecipe> CompleteRecipe(const LearnerEntry& entry,
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* target, FindTarget(recipe, dataset));
   CompletedRecipe completed{recipe, {}};
   if (kind_is_open) {
-    DecideKind(entry, *target, completed);
+    MERCER_RETURN_IF_ERROR(DecideKind(entry, *target, completed));
   }
   DecidePath(entry, dataset, completed);
   return completed;

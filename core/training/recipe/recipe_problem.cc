@@ -291,8 +291,8 @@ absl::StatusOr<const RoleColumn*> FindTarget(const TrainingRecipe& recipe, const
   MERCER_ASSIGN_OR_RETURN(const RoleColumn* found,
                           FindRole(dataset, ColumnRole::kTarget, recipe.target));
   if (found == nullptr) {
-    return FieldError("target",
-                      "the data set has no target column: its upload says which one it is");
+    return FieldError(
+        "target", "the data set has no target column: upload it again, and say which one it is");
   }
   if (recipe.kind == TargetKind::kRegression && found->schema.categorical) {
     return FieldError("target", absl::StrCat("column '", found->schema.name,

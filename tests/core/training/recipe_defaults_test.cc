@@ -62,6 +62,18 @@ TEST(OpenTargetTest, FractionsAreNumbersUnlessThereAreTwo) {
             TargetKind::kClassification);
 }
 
+TEST(OpenTargetTest, MoreNumbersThanClassesAreRefusedWhereClassesAloneAreLearned) {
+  LearnerEntry entry = ExampleEntry();
+  entry.regression = false;
+  const auto numbers = [](Index row) { return static_cast<double>(row); };
+  const absl::Status status =
+      CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1001, numbers)).status();
+  EXPECT_EQ(Violation(status, "learner"),
+            "'template_learner' learns classes alone, and column 'label' holds 1001 different "
+            "numbers: choose a learner that learns numbers");
+  EXPECT_TRUE(CompleteRecipe(entry, ExampleRecipe(), true, WithTarget(1000, numbers)).ok());
+}
+
 TEST(OpenTargetTest, TextsAndWhatAsksForClassesAreClasses) {
   Dataset texts = WithTarget(60, [](Index row) { return static_cast<double>(row % 30); });
   const Dataset numbers = texts;
