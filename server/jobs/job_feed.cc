@@ -123,8 +123,6 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
  private:
   NextJob NextChange(Watcher& watcher) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FetchPage(const WatcherPointer& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the caller is to post ReadChanged, when it has released the mutex.
-  bool BeginReading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ReadChanged() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Read(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
   void Put(JobRecord job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -132,7 +130,10 @@ class JobFeed::Impl : public std::enable_shared_from_this<JobFeed::Impl> {
   void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeWaiting() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Posts ReadChanged, where there is something to read and nobody reads.
+  void BeginReading() ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: it is not to be had, and whoever waits for it must ask again.
+  bool Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
 
   JobStore* const jobs_;
@@ -222,8 +223,9 @@ NextJob JobFeed::Impl::Next(const WatcherPointer& watcher) {
     watcher->waiting = true;
     fetch = !std::exchange(watcher->fetching, true);
   }
-  if (fetch) {
-    Post([this, watcher] { FetchPage(watcher); });
+  if (fetch && !Post([this, watcher] { FetchPage(watcher); })) {
+    absl::MutexLock lock(&mutex_);
+    watcher->fetching = false;  // a heartbeat asks again
   }
   return {};
 }
@@ -288,7 +290,6 @@ void JobFeed::Impl::FetchPage(const WatcherPointer& watcher) {
 }
 
 void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
-  bool read = false;
   {
     absl::MutexLock lock(&mutex_);
     if (watchers_.empty()) {
@@ -300,15 +301,11 @@ void JobFeed::Impl::Changed(const std::string& job_id, JobChange change) {
     } else if (!changed_.contains(job_id)) {
       held_.insert(job_id);
     }
-    read = BeginReading();
   }
-  if (read) {
-    Post([this] { ReadChanged(); });
-  }
+  BeginReading();
 }
 
 void JobFeed::Impl::Tick(size_t part, size_t parts) {
-  bool read = false;
   {
     absl::MutexLock lock(&mutex_);
     for (auto next = held_.begin(); next != held_.end();) {
@@ -317,14 +314,22 @@ void JobFeed::Impl::Tick(size_t part, size_t parts) {
         changed_.insert(held_.extract(id));
       }
     }
-    read = BeginReading();
   }
-  if (read) {
-    Post([this] { ReadChanged(); });
-  }
+  BeginReading();
 }
 
-bool JobFeed::Impl::BeginReading() { return !changed_.empty() && !std::exchange(reading_, true); }
+void JobFeed::Impl::BeginReading() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (changed_.empty() || std::exchange(reading_, true)) {
+      return;
+    }
+  }
+  if (!Post([this] { ReadChanged(); })) {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;  // the next change or tick begins again
+  }
+}
 
 // At most one runs, so that what is read of a job is never older than what was read before. A job that is
 // changed after it was read is in changed_ again.
@@ -430,6 +435,7 @@ void JobFeed::Impl::WakeWaiting() {
     }
   }
   for (std::vector<WatcherPointer>& portion : portions) {
+    // Those that are not told ask again at their heartbeats.
     Post([portion = std::move(portion)] {
       for (const WatcherPointer& watcher : portion) {
         RunNeeded("telling a watcher", [&watcher] {
@@ -440,17 +446,23 @@ void JobFeed::Impl::WakeWaiting() {
   }
 }
 
-void JobFeed::Impl::Post(absl::AnyInvocable<void()> work) {
-  const ScopedAllocations scope(Allocations::kNeeded);  // what is counted is posted
+bool JobFeed::Impl::Post(absl::AnyInvocable<void()> work) {
   {
     absl::MutexLock lock(&mutex_);
     ++posted_;
   }
-  executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-    RunNeeded("telling watchers of jobs", [&work] { work(); }).IgnoreError();
-    absl::MutexLock lock(&self->mutex_);
-    --self->posted_;
+  const absl::Status posted = RunNeeded("telling watchers of jobs", [&] {
+    executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
+      RunNeeded("telling watchers of jobs", [&work] { work(); }).IgnoreError();
+      absl::MutexLock lock(&self->mutex_);
+      --self->posted_;
+    });
   });
+  if (!posted.ok()) {
+    absl::MutexLock lock(&mutex_);
+    --posted_;
+  }
+  return posted.ok();
 }
 
 void JobFeed::Impl::WaitForWork() {

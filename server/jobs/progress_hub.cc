@@ -163,7 +163,8 @@ class ProgressHub::Impl : public std::enable_shared_from_this<ProgressHub::Impl>
   void Unsubscribe(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
 
  private:
-  void Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  // False: it is not to be had, and whoever waits for it must look again.
+  bool Post(absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
   void Fetch(const ChannelPointer& channel, const ProgressWatcherPointer& watcher);
   void Wake(std::vector<ProgressWatcherPointer> watchers);
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return posted_ == 0; }
@@ -273,8 +274,9 @@ NextEvent ProgressHub::Impl::Next(const ChannelPointer& channel,
     fetch = (behind || !watcher->complete) && !watcher->fetching;
     watcher->fetching = watcher->fetching || fetch;
   }
-  if (fetch) {
-    Post([this, channel, watcher] { Fetch(channel, watcher); });
+  if (fetch && !Post([this, channel, watcher] { Fetch(channel, watcher); })) {
+    absl::MutexLock lock(&channel->mutex);
+    watcher->fetching = false;  // a heartbeat looks again
   }
   return {};
 }
@@ -373,19 +375,25 @@ void ProgressHub::Impl::Wake(std::vector<ProgressWatcherPointer> watchers) {
   }
 }
 
-void ProgressHub::Impl::Post(absl::AnyInvocable<void()> work) {
-  const ScopedAllocations scope(Allocations::kNeeded);  // what is counted is posted
+bool ProgressHub::Impl::Post(absl::AnyInvocable<void()> work) {
   {
     absl::MutexLock lock(&mutex_);
     ++posted_;
   }
-  executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
-    RunNeeded("telling watchers", [&work] {
-      work();
-    }).IgnoreError();  // a watcher is told again when the next event comes
-    absl::MutexLock lock(&self->mutex_);
-    --self->posted_;
+  const absl::Status posted = RunNeeded("telling watchers", [&] {
+    executor_->Post([self = shared_from_this(), work = std::move(work)]() mutable {
+      RunNeeded("telling watchers", [&work] {
+        work();
+      }).IgnoreError();  // a watcher is told again when the next event comes
+      absl::MutexLock lock(&self->mutex_);
+      --self->posted_;
+    });
   });
+  if (!posted.ok()) {
+    absl::MutexLock lock(&mutex_);
+    --posted_;
+  }
+  return posted.ok();
 }
 
 void ProgressHub::Impl::WaitForWork() {

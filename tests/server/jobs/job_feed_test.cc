@@ -19,6 +19,7 @@
 #include "server/jobs/job_event.h"
 #include "server/storage/memory/memory_storage.h"
 #include "tests/server/jobs/hooked_jobs.h"
+#include "tests/support/server/failing_executor.h"
 
 namespace mercer::server {
 namespace {
@@ -76,7 +77,7 @@ class JobFeedTest : public ::testing::Test {
 
   void MakeFeed(JobFeed::Options options) {
     feed_.reset();
-    feed_ = std::make_unique<JobFeed>(storage_.get(), &executor_, options);
+    feed_ = std::make_unique<JobFeed>(storage_.get(), &failing_, options);
   }
   void Submit(const std::string& id, const Labels& labels = {}, const std::string& request = "") {
     NewJob job;
@@ -150,6 +151,7 @@ class JobFeedTest : public ::testing::Test {
   JobHooks hooks_;
   std::unique_ptr<WatchedStorage> storage_;
   StepExecutor executor_;
+  FailingExecutor failing_{executor_};
   std::unique_ptr<JobFeed> feed_;
   std::unique_ptr<JobWatch> watch_;
   std::atomic<int> wakes_{0};
@@ -205,6 +207,27 @@ TEST_F(JobFeedTest, ReadsAgainWhatChangesWhileItIsRead) {
   };
   Claim();
   EXPECT_THAT(Take(), ElementsAre("a CANCELLING"));
+}
+
+TEST_F(JobFeedTest, ReadsLaterWhatCouldNotBePosted) {
+  Submit("a");
+  failing_.FailAfter(0);
+  Watch();
+  EXPECT_EQ(watch_->Next().kind, NextJob::kWait);
+  EXPECT_TRUE(failing_.has_failed());
+  EXPECT_FALSE(executor_.RunOne());
+  EXPECT_THAT(Take(), ElementsAre("+a QUEUED", "|"));
+  failing_.FailAfter(0);
+  const Lease lease = Claim();
+  EXPECT_TRUE(failing_.has_failed());
+  EXPECT_THAT(Take(), IsEmpty());
+  feed_->Tick();
+  EXPECT_THAT(Take(), ElementsAre("a RUNNING"));
+  failing_.FailAfter(1);  // the waking behind the reading
+  End(lease, JobState::kFailed);
+  executor_.RunAll();
+  EXPECT_TRUE(failing_.has_failed());
+  EXPECT_THAT(Take(), ElementsAre("a FAILED"));
 }
 
 TEST_F(JobFeedTest, LateReadingTellsALaterWatcherNoOlderState) {

@@ -14,6 +14,7 @@
 
 #include "server/jobs/wake_slot.h"
 #include "server/storage/memory/memory_storage.h"
+#include "tests/support/server/failing_executor.h"
 
 namespace mercer::server {
 namespace {
@@ -342,6 +343,19 @@ TEST_F(ProgressHubTest, EventsThatNobodyToldOfAreFoundByWhoLooksAgain) {
   watcher.LookAgain();
   EXPECT_TRUE(watcher.WaitForEnd().ok());
   EXPECT_EQ(watcher.sequences(), Range(1, 5));
+}
+
+TEST_F(ProgressHubTest, LogIsReadLaterWhereReadingCouldNotBePosted) {
+  ThreadPool pool(1);
+  FailingExecutor failing(pool);
+  ProgressHub hub(storage_.get(), &failing);
+  failing.FailAfter(0);
+  PullingWatcher watcher(hub, "job", 0);
+  watcher.Pump();
+  EXPECT_TRUE(failing.has_failed());
+  EXPECT_EQ(watcher.sequences(), Range(1, 0));
+  watcher.LookAgain();
+  watcher.WaitFor(2);
 }
 
 TEST_F(ProgressHubTest, CloseEndsWatchersThatWaitAndLaterOnes) {
