@@ -38,13 +38,13 @@ class BackupCall final : public RequestCall {
     } else if (environment_.calls->draining()) {
       End(DrainingError());
     } else {
-      environment_.io->Post([this] { Step(&BackupCall::FillChunk); });
+      PostOrEnd(*environment_.io, [this] { Step(&BackupCall::FillChunk); });
     }
   }
 
  private:
   void Begin() override {
-    environment_.io->Post([this] { Step(&BackupCall::Open); });
+    PostOrEnd(*environment_.io, [this] { Step(&BackupCall::Open); });
   }
   void CancelForDrain() override { context_->TryCancel(); }
 
@@ -94,12 +94,12 @@ class BackupCall final : public RequestCall {
   }
 
   // Frees everything before the client hears of the end.
-  void End(const absl::Status& status) {
+  void End(const absl::Status& status) override {
     archive_.reset();
     if (std::exchange(holds_busy_, false)) {
       busy_.store(false);
     }
-    Finish(call_.End(status));
+    RequestCall::End(status);
   }
 
   const ApiContext& api_;

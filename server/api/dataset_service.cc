@@ -32,9 +32,9 @@ class UploadCall final : public ServerCall {
     // A message is written to a file in a moment; the whole is parsed and stored for as long as it
     // takes.
     if (ok) {
-      environment_.io->Post([this] { AddMessage(); });
+      PostOrEnd(*environment_.io, [this] { AddMessage(); });
     } else {
-      environment_.compute->Post([this] { Store(); });
+      PostOrEnd(*environment_.compute, [this] { Store(); });
     }
   }
 
@@ -48,7 +48,7 @@ class UploadCall final : public ServerCall {
   // Not at once: the files are synced at the end, and the thread that drains has other calls to tell.
   void OnDrain() {
     if (steps_.Interrupt()) {
-      environment_.io->Post([this] { End(DrainingError()); });
+      PostOrEnd(*environment_.io, [this] { End(DrainingError()); });
     }
   }
 
@@ -93,7 +93,7 @@ class UploadCall final : public ServerCall {
   }
 
   // Removes the files, or vouches for them, before the client hears of the end.
-  void End(const absl::Status& status) {
+  void End(const absl::Status& status) override {
     upload_.reset();
     if (!response_.name().empty()) {
       subject_.resource = response_.name();

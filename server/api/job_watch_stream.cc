@@ -49,7 +49,7 @@ absl::StatusOr<JobFilter> ReadWatchRequest(const v1::WatchJobsRequest& request) 
 void JobWatchStream::Begin() {
   absl::StatusOr<JobFilter> filter = ReadWatchRequest(request_);
   if (!filter.ok()) {
-    Finish(call_.End(filter.status()));
+    End(filter.status());
     return;
   }
   watch_ = api_.feed->Watch(*std::move(filter), [this] { Pump(); });
@@ -74,6 +74,14 @@ void JobWatchStream::Leave() {
     environment_.ticker->Remove(heartbeat_);
   }
   watch_.reset();  // waits for a wake that is running
+}
+
+void JobWatchStream::End(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    finished_ = true;
+  }
+  RequestCall::End(status);
 }
 
 void JobWatchStream::Note(bool JobWatchStream::*flag) {
@@ -101,11 +109,11 @@ void JobWatchStream::Pump(Executor* writer) {
       if (writer == nullptr) {
         StartWrite(&bytes_);
       } else {
-        writer->Post([this] { StartWrite(&bytes_); });
+        PostOrEnd(*writer, [this] { StartWrite(&bytes_); });
       }
       return;
     case Action::kFinish:
-      Finish(call_.End(end));
+      End(end);
       return;
   }
 }

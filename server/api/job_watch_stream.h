@@ -35,6 +35,7 @@ class JobWatchStream final : public RequestCall {
   void EndForDrain() override { Note(&JobWatchStream::draining_); }
   void CancelForDrain() override { context_->TryCancel(); }
   void Leave() override;
+  void End(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Messages are sent by the current thread, or on `writer`.
   void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose message could not be made.

@@ -27,14 +27,14 @@ class CancellableUnary final : public RequestCall {
         executor_(executor),
         handler_(handler) {}
 
-  void OnCancel() override { End(); }
+  void OnCancel() override { EndSoon(); }
 
  private:
   using Response = typename std::invoke_result_t<const Handler&, const Request&,
                                                  const CancellationToken&>::value_type;
 
   void Begin() override {
-    // May run when the call has gone.
+    // May run when the call has gone. What it throws ends the call, as nobody else can have ended it before has_begun_.
     executor_.Post([this, taken = taken_] {
       if (!taken->exchange(true)) {
         Work();
@@ -42,13 +42,13 @@ class CancellableUnary final : public RequestCall {
     });
     has_begun_ = true;
     if (cancellation_.cancelled()) {
-      End();
+      EndSoon();
     }
   }
 
-  void EndForDrain() override { End(); }
+  void EndForDrain() override { EndSoon(); }
 
-  void End() {
+  void EndSoon() {
     cancellation_.Cancel();
     if (has_begun_ && !taken_->exchange(true)) {
       Work();  // ends at once now

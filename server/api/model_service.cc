@@ -29,19 +29,19 @@ class ExportCall final : public RequestCall {
 
   void OnWriteDone(bool ok) override {
     if (!ok) {
-      Finish(call_.End(absl::CancelledError("the client has gone")));
+      End(absl::CancelledError("the client has gone"));
     } else if (sent_ == export_.file->contents().size()) {
-      Finish(call_.End(absl::OkStatus()));
+      End(absl::OkStatus());
     } else if (environment_.calls->draining()) {
-      Finish(call_.End(DrainingError()));
+      End(DrainingError());
     } else {
-      environment_.io->Post([this] { Step(&ExportCall::FillChunk); });
+      PostOrEnd(*environment_.io, [this] { Step(&ExportCall::FillChunk); });
     }
   }
 
  private:
   void Begin() override {
-    environment_.io->Post([this] { Step(&ExportCall::Open); });
+    PostOrEnd(*environment_.io, [this] { Step(&ExportCall::Open); });
   }
   void CancelForDrain() override { context_->TryCancel(); }
 
@@ -55,7 +55,7 @@ class ExportCall final : public RequestCall {
     if (status.ok()) {
       StartWrite(&bytes_);
     } else {
-      Finish(call_.End(status));
+      End(status);
     }
   }
 

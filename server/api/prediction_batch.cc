@@ -97,6 +97,12 @@ absl::StatusOr<Prediction> PredictTogether(const LoadedModel& model,
 
 }  // namespace
 
+void EndBatch(PredictionBatch& batch, const absl::Status& status) {
+  while (!batch.empty()) {
+    EndFirst(batch, status);
+  }
+}
+
 void AnswerBatch(const LoadedModel& model, PredictionBatch& batch, int64_t max_message_bytes) {
   const std::list<PreparedData> prepared = Prepare(model, batch, max_message_bytes);
   absl::StatusOr<Prediction> together = absl::CancelledError();

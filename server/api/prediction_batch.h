@@ -3,11 +3,16 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
+
 #include "server/api/prediction_queue.h"
 
 namespace mercer::server {
 
 struct LoadedModel;
+
+// Ends every call of `batch` with `status` and empties it.
+void EndBatch(PredictionBatch& batch, const absl::Status& status);
 
 // Ends every call of `batch` and empties it. Each gets the bits that it would get alone, and its own
 // error, which no other call sees. `max_message_bytes` bounds each answer.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/process/run_safely.h"
 #include "server/api/prediction_batch.h"
 #include "server/api/prediction_work.h"
 
@@ -37,15 +38,24 @@ void PredictionRunner::Run(std::shared_ptr<const LoadedModel> model, PredictionB
 }
 
 void PredictionRunner::RunInPool(std::shared_ptr<const LoadedModel> model, PredictionBatch batch) {
-  if (batch.empty()) {
-    return;
+  while (!batch.empty()) {
+    // Shared, so that calls which cannot be posted are still here to be ended.
+    std::shared_ptr<PredictionBatch> shared;
+    const absl::Status posted = RunNeeded("a prediction", [&] {
+      shared = std::make_shared<PredictionBatch>();
+      shared->swap(batch);
+      // One batch, then the end of the pool's queue, so that other models have their turn.
+      pool_.Post([this, model, shared] {
+        AnswerBatch(*model, *shared, max_message_bytes_);
+        RunInPool(model, model->queue->Next());
+      });
+    });
+    if (posted.ok()) {
+      return;
+    }
+    EndBatch(shared != nullptr ? *shared : batch, posted);
+    batch = model->queue->Next();
   }
-  // One batch, then the end of the pool's queue, so that other models have their turn.
-  pool_.Post([this, model = std::move(model), batch = std::move(batch)]() mutable {
-    AnswerBatch(*model, batch, max_message_bytes_);
-    PredictionBatch next = model->queue->Next();
-    RunInPool(std::move(model), std::move(next));
-  });
 }
 
 }  // namespace mercer::server

@@ -51,7 +51,7 @@ class PredictCall final : public RequestCall {
   void Begin() override {
     model_ = handlers_.Find(request_);
     if (model_ == nullptr) {
-      environment_.io->Post([this] { Open(); });
+      PostOrEnd(*environment_.io, [this] { Open(); });
     } else {
       Route();
     }
@@ -72,7 +72,7 @@ class PredictCall final : public RequestCall {
 
   void Route() {
     if (!PredictionHandlers::MayJoin(*model_, request_)) {
-      environment_.predictions->Post([this] { Answer(); });
+      PostOrEnd(*environment_.predictions, [this] { Answer(); });
       return;
     }
     PredictionBatch call;
@@ -99,7 +99,7 @@ class PredictCall final : public RequestCall {
     }));
   }
 
-  void End(const absl::Status& answer) {
+  void End(const absl::Status& answer) override {
     const absl::Status status = answer.ok() ? call_.CheckSize(response_) : answer;
     if (model_ != nullptr) {
       model_->statistics->RecordCall(status.code(), response_.decision_values().rows(),
@@ -142,7 +142,7 @@ class PredictStreamCall final : public ServerCall {
     }
     // The header is a matter of files, the rows one of work.
     Executor& executor = model_ == nullptr ? *environment_.io : *environment_.predictions;
-    executor.Post([this] { Step(&PredictStreamCall::HandleMessage); });
+    PostOrEnd(executor, [this] { Step(&PredictStreamCall::HandleMessage); });
   }
 
   void OnWriteDone(bool ok) override {
@@ -151,7 +151,7 @@ class PredictStreamCall final : public ServerCall {
       End(absl::CancelledError("the client has gone"));
     } else if (dataset_ != nullptr) {
       arrival_ = absl::Now();
-      environment_.predictions->Post([this] { Step(&PredictStreamCall::PredictBatch); });
+      PostOrEnd(*environment_.predictions, [this] { Step(&PredictStreamCall::PredictBatch); });
     } else {
       Read();
     }
@@ -166,7 +166,7 @@ class PredictStreamCall final : public ServerCall {
     return WithReason(absl::InvalidArgumentError(message), "BAD_STREAM_ORDER");
   }
 
-  void End(const absl::Status& status) { Finish(call_.End(status)); }
+  void End(const absl::Status& status) override { Finish(call_.End(status)); }
 
   void Read() {
     if (!steps_.Wait([this] { StartRead(&bytes_); })) {
@@ -205,7 +205,7 @@ class PredictStreamCall final : public ServerCall {
         StartWrite(&bytes_);
         return;
       case Next::kPredictBatch:
-        environment_.predictions->Post([this] { Step(&PredictStreamCall::PredictBatch); });
+        PostOrEnd(*environment_.predictions, [this] { Step(&PredictStreamCall::PredictBatch); });
         return;
       case Next::kEnd:
         End(absl::OkStatus());

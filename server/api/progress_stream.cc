@@ -53,7 +53,7 @@ absl::StatusOr<std::string> CheckStreamRequest(const v1::StreamProgressRequest& 
 void ProgressStream::Begin() {
   const absl::StatusOr<std::string> id = CheckStreamRequest(request_);
   if (!id.ok()) {
-    Finish(call_.End(id.status()));
+    End(id.status());
     return;
   }
   job_id_ = *id;
@@ -123,22 +123,17 @@ void ProgressStream::Pump(Executor* writer) {
       PostOrEnd(*environment_.io, [this] { FetchJob(); });
       return;
     case Action::kFinish:
-      Finish(call_.End(end));
+      End(end);
       return;
   }
 }
 
-// What is not posted would be waited for for ever.
-void ProgressStream::PostOrEnd(Executor& executor, absl::AnyInvocable<void()> work) {
-  const absl::Status posted = RunNeeded(call_.method(), [&] { executor.Post(std::move(work)); });
-  if (posted.ok()) {
-    return;
-  }
+void ProgressStream::End(const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     finished_ = true;
   }
-  Finish(call_.End(posted));
+  RequestCall::End(status);
 }
 
 ProgressStream::Action ProgressStream::DecideSafely() {
@@ -220,13 +215,9 @@ void ProgressStream::FetchJob() {
   });
   if (status.ok()) {
     StartWrite(&bytes_);
-    return;
+  } else {
+    End(EndOfStream(status, job_id_));
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    finished_ = true;
-  }
-  Finish(call_.End(EndOfStream(status, job_id_)));
 }
 
 }  // namespace mercer::server

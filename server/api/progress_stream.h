@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 
 #include "mercer/v1/training_service.pb.h"
@@ -39,7 +38,7 @@ class ProgressStream final : public RequestCall {
   void Leave() override;
   // Messages are sent by the current thread, or on `writer`.
   void Pump(Executor* writer = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
-  void PostOrEnd(Executor& executor, absl::AnyInvocable<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
+  void End(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Decide(), or the end of a stream whose event could not be made.
   Action DecideSafely() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Action Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -5,6 +5,7 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include "core/base/memory/memory_reserve.h"
+#include "core/base/process/run_safely.h"
 #include "core/base/status/errors.h"
 
 namespace mercer::server {
@@ -53,6 +54,14 @@ void ServerCall::OnDone() {
   delete this;
 }
 
+void ServerCall::PostOrEnd(Executor& executor, absl::AnyInvocable<void()> work) {
+  const absl::Status posted =
+      RunNeeded("handing a call over", [&] { executor.Post(std::move(work)); });
+  if (!posted.ok()) {
+    End(posted);
+  }
+}
+
 void ServerCall::StartRead(grpc::ByteBuffer* bytes) {
   const ScopedAllocations scope(Allocations::kNeeded);
   ServerBidiReactor::StartRead(bytes);
@@ -88,14 +97,13 @@ void RequestCall::OnReadDone(bool ok) {
     return;
   }
   if (ok && bytes_.Length() > kQuickBytes) {
-    environment_.io->Post([this] { Take(); });
+    PostOrEnd(*environment_.io, [this] { Take(); });
   } else if (ok) {
     Take();
   } else {
-    Finish(call_.End(context_->IsCancelled()
-                         ? CallCancelledError()
-                         : WithReason(absl::InvalidArgumentError("the call has no request"),
-                                      "MALFORMED_MESSAGE")));
+    End(context_->IsCancelled() ? CallCancelledError()
+                                : WithReason(absl::InvalidArgumentError("the call has no request"),
+                                             "MALFORMED_MESSAGE"));
   }
 }
 
@@ -107,14 +115,14 @@ void RequestCall::Take() {
     return absl::OkStatus();
   });
   if (!status.ok()) {
-    Finish(call_.End(status));
+    End(status);
   }
 }
 
 // A request that is on its way when the drain begins is still answered.
 void RequestCall::EndLate() {
   if (reading_.Interrupt()) {
-    Finish(call_.End(DrainingError()));
+    End(DrainingError());
   } else {
     CancelForDrain();
   }

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -12,6 +14,7 @@
 #include "server/api/connection_load.h"
 #include "server/api/request_intake.h"
 #include "server/api/rpc.h"
+#include "server/jobs/executor.h"
 
 namespace mercer::server {
 
@@ -34,6 +37,11 @@ class ServerCall : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBu
   }
   // The last that is called; hooks may run still.
   virtual void Leave() {}
+  // Ends the call, once.
+  virtual void End(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
+  // Runs `work` on `executor`. What finds no memory to be posted, or throws, would never come back to the call: End is told why,
+  // and this object may be gone when the function returns.
+  void PostOrEnd(Executor& executor, absl::AnyInvocable<void()> work);
 
   // As gRPC's own, with memory from the reserve: nothing of a call that gRPC has begun can be taken back.
   void StartRead(grpc::ByteBuffer* bytes);
@@ -84,6 +92,7 @@ class RequestCall : public ServerCall {
   virtual void EndForDrain() {}
   // It has not ended in time.
   virtual void CancelForDrain() {}
+  void End(const absl::Status& status) override { Finish(call_.End(status)); }
 
   CallRecord call_;
 

@@ -34,7 +34,7 @@ class ShortUnary final : public RequestCall {
                                std::declval<const Handler&>()))::value_type;
 
   void Begin() override {
-    executor_.Post([this] {
+    PostOrEnd(executor_, [this] {
       FinishWith(*this, response_, AnswerUnary(call_, *context_, request_, &response_, handler_),
                  bytes_);
     });

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -71,6 +73,12 @@ class FaultyStorage final : public Storage {
   }
   absl::StatusOr<std::vector<BlobDigest>> ReferencedBlobs() override {
     return inner_.ReferencedBlobs();
+  }
+  // Some pieces of a backup.
+  absl::StatusOr<std::vector<BlobDigest>> WriteSnapshot(
+      const std::string& path, const std::function<bool()>& /*is_cancelled*/) override {
+    std::ofstream(path) << std::string(size_t{3} << 20, 'x');
+    return std::vector<BlobDigest>();
   }
 
   std::atomic<bool> no_datasets{false};

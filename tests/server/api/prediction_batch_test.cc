@@ -10,6 +10,7 @@
 #include "server/api/prediction_runner.h"
 #include "server/api/prediction_work.h"
 #include "tests/server/api/api_fixture.h"
+#include "tests/support/server/failing_executor.h"
 
 namespace mercer::server {
 namespace {
@@ -222,6 +223,34 @@ TEST_F(PredictionBatchTest, LargeCallRunsInThePoolAndTheNextWhereItCameIn) {
     EXPECT_TRUE(call->status->ok()) << *call->status;
     EXPECT_EQ(call->response.SerializeAsString(), Alone(call->request).SerializeAsString());
   }
+  ExpectFree(*model_->queue);
+}
+
+TEST_F(PredictionBatchTest, CallsThatCannotBePostedEnd) {
+  Load();
+  HeldExecutor held;
+  FailingExecutor pool(held);
+  PredictionRunner runner(pool, context_.limits.message_bytes);
+  std::vector<Call> calls(4);
+  for (Call& call : calls) {
+    call.request = Rows(static_cast<int>(
+        kMillisecondOfWork / WorkPerRow(model_->predictor->model(), /*contributions=*/false) + 1));
+  }
+  pool.FailAfter(0);
+  runner.Run(model_, Pending(calls[0]));
+  ASSERT_TRUE(calls[0].status.has_value());
+  EXPECT_EQ(GetReason(*calls[0].status), "OUT_OF_MEMORY");
+  // Two may run, the third waits for one of them and cannot be posted then.
+  for (size_t i = 1; i < calls.size(); ++i) {
+    runner.Run(model_, Pending(calls[i]));
+  }
+  pool.FailAfter(0);
+  held.RunAll();
+  for (size_t i = 1; i < calls.size(); ++i) {
+    ASSERT_TRUE(calls[i].status.has_value()) << i;
+  }
+  EXPECT_TRUE(calls[1].status->ok() && calls[2].status->ok());
+  EXPECT_EQ(GetReason(*calls[3].status), "OUT_OF_MEMORY");
   ExpectFree(*model_->queue);
 }
 
