@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <Eigen/Cholesky>
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kPathAccuracy = 1e-10;  // of a model whose energies have dual norm 1
 constexpr int kMaxPathSteps = 100;
+constexpr double kNegligibleWeight = 1e-9;  // at p = 1, against the largest weight
 
 // The model in units where the energies have the dual norm 1, so that accuracies mean the same for
 // all problems.
@@ -234,6 +236,66 @@ absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& mod
   const Vector moved = minimiser - scaled.start;
   const double change = scaled.slope.dot(moved) + 0.5 * moved.dot(scaled.hessian * moved);
   return change <= kPathAccuracy ? std::optional<Vector>(std::move(minimiser)) : std::nullopt;
+}
+
+double LpBall::HalfSquaredNorm(ConstVectorRef norms) const {
+  return HalfSquaredBlockNorm(norms, p_);
+}
+
+double LpBall::Support(ConstVectorRef energies) const { return LpNorm(energies, DualExponent(p_)); }
+
+bool LpBall::AreFixed(Index num_kernels) const { return std::isinf(p_) || num_kernels == 1; }
+
+Vector LpBall::Normalized(const Vector& weights) const {
+  const double norm = LpNorm(weights, p_);
+  return norm > 0 ? Vector(weights / norm) : weights;
+}
+
+Vector LpBall::ClosedForm(const Vector& weights, const Vector& energies) const {
+  return WeightsFromNorms(weights.array() * energies.array().sqrt(), p_, weights);
+}
+
+Vector LpBall::OverRelaxed(const Vector& weights, const Vector& energies) const {
+  Vector next = OverRelaxedWeights(weights, energies, p_);
+  if (!is_sparse()) {
+    return next;
+  }
+  const double largest = next.maxCoeff();
+  for (const Index k : Candidates(weights, energies)) {
+    if (weights(k) == 0) {
+      next(k) = 1e-2 * largest;
+    } else if (next(k) < 1e-8 * largest && energies(k) < 0.9 * energies.maxCoeff()) {
+      next(k) = 0;
+    }
+  }
+  return Normalized(next);
+}
+
+std::vector<Index> LpBall::Candidates(const Vector& weights, const Vector& energies) const {
+  double active_energy = 0;
+  for (Index k = 0; k < weights.size(); ++k) {
+    if (weights(k) > 0) {
+      active_energy = std::max(active_energy, energies(k));
+    }
+  }
+  std::vector<Index> candidates;
+  for (Index k = 0; k < weights.size(); ++k) {
+    if (!is_sparse() || weights(k) > 0 || energies(k) > active_energy) {
+      candidates.push_back(k);
+    }
+  }
+  return candidates;
+}
+
+absl::StatusOr<std::optional<Vector>> LpBall::SolveModel(const WeightModel& model,
+                                                         const std::vector<Index>& /*candidates*/,
+                                                         const RunContext& context) const {
+  MERCER_ASSIGN_OR_RETURN(std::optional<Vector> weights, MinimizeWeightModel(model, p_, context));
+  if (weights.has_value()) {
+    const double floor = is_sparse() ? kNegligibleWeight * weights->maxCoeff() : 0.0;
+    *weights = (weights->array() > floor).select(*weights, 0.0);
+  }
+  return weights;
 }
 
 }  // namespace mercer

@@ -12,11 +12,13 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
+#include "core/objectives/weight_regularizer.h"
 
 namespace mercer {
 
@@ -43,15 +45,6 @@ Vector OverRelaxedWeights(ConstVectorRef weights, ConstVectorRef energies, doubl
 // The scale >= 0, at most `largest`, that maximises scale * linear - scale^2 * curvature / 2.
 double BestRayScale(double linear, double curvature, double largest);
 
-// The second-order model of the optimum of an SVM as a function of its kernel weights d around
-// `start`: -1/2 energies'(d - start) + 1/2 (d - start)'hessian (d - start). `hessian` is positive
-// semidefinite.
-struct WeightModel {
-  Vector start;
-  Vector energies;
-  Matrix hessian;
-};
-
 // The minimiser of the model over d >= 0, |d|_p <= 1, scaled to |d|_p = 1; 1 <= p < inf. By a
 // primal-dual interior point method (Mehrotra's predictor and corrector) with a slack for the norm,
 // so that steps may leave its curved boundary and come back. Cost: 10 to 30 factorisations of order
@@ -59,5 +52,31 @@ struct WeightModel {
 // or the point that was reached is worse than `start`. Errors: kCancelled.
 absl::StatusOr<std::optional<Vector>> MinimizeWeightModel(const WeightModel& model, double p,
                                                           const RunContext& context);
+
+// All of this as the regulariser of a loop.
+class LpBall : public WeightRegularizer {
+ public:
+  explicit LpBall(double p) : p_(p) {}
+
+  double HalfSquaredNorm(ConstVectorRef norms) const override;
+  double Support(ConstVectorRef energies) const override;
+  // For p = inf all weights are 1, and so is that of a single kernel.
+  bool AreFixed(Index num_kernels) const override;
+  bool is_sparse() const override { return p_ == 1.0; }
+  Vector Normalized(const Vector& weights) const override;
+  Vector ClosedForm(const Vector& weights, const Vector& energies) const override;
+  // At p = 1 kernels of weight 0 come back when their energy exceeds that of every kernel with a
+  // weight, and those of hardly any weight leave when their energy is below 0.9 of the largest.
+  Vector OverRelaxed(const Vector& weights, const Vector& energies) const override;
+  double OverRelaxedRate() const override { return 1.0 / p_; }
+  // All, or at p = 1 those of weight > 0 and those whose energy exceeds theirs.
+  std::vector<Index> Candidates(const Vector& weights, const Vector& energies) const override;
+  absl::StatusOr<std::optional<Vector>> SolveModel(const WeightModel& model,
+                                                   const std::vector<Index>& candidates,
+                                                   const RunContext& context) const override;
+
+ private:
+  double p_;
+};
 
 }  // namespace mercer

@@ -49,9 +49,9 @@ CORE = {
     "core/objectives": ("core/kernels", "core/features"),
     "core/solvers/svm": ("core/objectives",),
     "core/solvers/factor": ("core/solvers/svm",),
-    "core/solvers/mkl": ("core/solvers/svm",),
+    "core/solvers/mkl": ("core/solvers/factor",),  # machines of fixed weights, of low rank too
     "core/solvers/group": ("core/objectives",),
-    "core/solvers": ("core/solvers/factor", "core/solvers/mkl", "core/solvers/group"),
+    "core/solvers": ("core/solvers/mkl", "core/solvers/group"),
     "core/training/encoding": ("core/solvers",),
     "core/training/targets": ("core/training/encoding",),
     "core/training/model": ("core/training/targets",),

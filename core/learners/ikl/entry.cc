@@ -5,6 +5,7 @@
 #include "core/base/status/status_macros.h"
 #include "core/learners/ikl/ikl.h"
 #include "core/learners/ikl/verify.h"
+#include "core/solvers/svm/smo.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
 

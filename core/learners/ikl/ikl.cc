@@ -8,8 +8,6 @@
 
 #include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
-#include "core/objectives/dual_ray.h"
-#include "core/solvers/mkl/weight_step.h"
 #include "core/training/contract/single_task.h"
 
 namespace mercer::ikl {
@@ -20,13 +18,8 @@ namespace {
 constexpr double kMedianRange = 10;
 constexpr double kSliceOperations = 3e8;  // of a step, about 0.2 s
 constexpr double kFirstInnerGap = 0.1;
-constexpr double kInnerGapShare = 0.1;        // of the gap of the list
-constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
-constexpr int64_t kOverRelaxedSteps = 2;
-constexpr int64_t kMaxReductions = 3;
-constexpr int64_t kMaxFruitless = 30;
-constexpr double kRetreat = 0.4;
-constexpr double kFirstWeight = 0.1;  // of a kernel that enters
+constexpr double kInnerGapShare = 0.1;  // of the violation: of the first SVM of a list
+constexpr double kFirstWeight = 0.1;    // of a kernel that enters
 constexpr double kSameKernel = 1e-3;  // difference in log bandwidth below which two kernels are one
 
 }  // namespace
@@ -42,12 +35,11 @@ absl::Status IklLearner::Begin(const WarmStart* /*warm_start*/) {
   TrainingProblem with_kernel = *problem_;
   with_kernel.kernels = {GaussianOf(1)};
   MERCER_ASSIGN_OR_RETURN(svm_, ReadSvmProblem(with_kernel, options_.C, 0));
-  state_.dual = Vector::Zero(svm_.targets.size());
+  state_.mkl.dual = Vector::Zero(svm_.targets.size());
+  loop_.emplace(ball_, svm_, MklLoopOptions{.inner_solver = InnerSolverChoice::kSmo}, state_.mkl);
   interval_ = {};
   family_bandwidths_.clear();
   family_ = nullptr;
-  kernel_ = nullptr;
-  solver_ = nullptr;
   return absl::OkStatus();
 }
 
@@ -86,183 +78,69 @@ absl::Status IklLearner::ResolveInterval(RunContext& context) {
   return absl::OkStatus();
 }
 
-// Kernels are functions of problem, bandwidths and weights, so they are no part of the state.
+// Kernels are functions of problem and bandwidths, so they are no part of the state.
 absl::Status IklLearner::Prepare(RunContext& context) {
   if (!(interval_.high > 0)) {
     MERCER_RETURN_IF_ERROR(ResolveInterval(context));
   }
   if (state_.bandwidths.empty()) {
     state_.bandwidths = {first_bandwidth_};
-    state_.weights = Vector::Ones(1);
+    loop_->Begin(Vector::Ones(1), kFirstInnerGap, target_);
   }
   if (family_ == nullptr || family_bandwidths_ != state_.bandwidths) {
     context.ReportStage("kernels");
-    kernel_ = nullptr;
+    loop_->SetKernels(nullptr);
     family_ = nullptr;
     MERCER_ASSIGN_OR_RETURN(family_, MakeFamily(problem_->tasks[0], state_.bandwidths, context));
     family_bandwidths_ = state_.bandwidths;
-  }
-  if (kernel_ == nullptr || kernel_weights_ != state_.weights) {
-    kernel_ = nullptr;
-    solver_ = nullptr;
-    MERCER_ASSIGN_OR_RETURN(kernel_, family_->CombineForSearch(state_.weights, context));
-    kernel_weights_ = state_.weights;
+    loop_->SetKernels(family_.get());
   }
   return absl::OkStatus();
 }
 
 bool IklLearner::IsAccurate() const {
-  return state_.end != SearchEnd::kSearching && state_.best.gap <= target_;
+  return state_.end != SearchEnd::kSearching && state_.mkl.best.gap <= target_;
 }
 
 // Works on SVMs, weights and searches until there was about 0.2 s of work or the solution is as
 // good as was asked for.
 absl::Status IklLearner::Advance(RunContext& context) {
-  MERCER_RETURN_IF_ERROR(Prepare(context));
-  if (state_.stop.has_value()) {
-    return absl::OkStatus();
-  }
   const auto rows = static_cast<double>(svm_.targets.size());
   double operations = 0;
   do {
     MERCER_RETURN_IF_ERROR(Prepare(context));
-    if (!state_.solving) {
-      MERCER_RETURN_IF_ERROR(StartSvm(context));
-      operations += 5 * rows * rows;
+    if (state_.stop.has_value()) {
+      break;
     }
-    if (!solver_->done()) {
-      context.ReportStage("solve");
-      const auto slice =
-          std::max<int64_t>(100, static_cast<int64_t>(kSliceOperations / (4 * rows)));
-      const int64_t before = solver_->iterations();
-      MERCER_RETURN_IF_ERROR(solver_->Step(slice, context));
-      operations += 4 * rows * static_cast<double>(solver_->iterations() - before);
-    }
-    if (solver_->done()) {
-      MERCER_RETURN_IF_ERROR(FinishSvm(context));
+    context.ReportStage("solve");
+    operations += state_.mkl.solving ? 0.0 : 5 * rows * rows;
+    const int64_t before = loop_->inner().iterations();
+    MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop_->Solve(context));
+    operations += 4 * rows * static_cast<double>(loop_->inner().iterations() - before);
+    if (progress != MklProgress::kSolving) {
+      MERCER_RETURN_IF_ERROR(FinishSvm(progress, context));
       operations += 20 * rows * rows;
     }
   } while (operations < kSliceOperations && !state_.stop.has_value() && !IsAccurate());
   return absl::OkStatus();
 }
 
-std::unique_ptr<SmoSolver> IklLearner::MakeSolver() const {
-  SmoOptions options;
-  options.relative_gap = state_.inner_gap;
-  return std::make_unique<SmoSolver>(*kernel_, options);
-}
-
-absl::Status IklLearner::StartSvm(RunContext& context) {
-  std::unique_ptr<SmoSolver> solver = MakeSolver();
-  MERCER_RETURN_IF_ERROR(solver->Start(svm_, {.dual = state_.dual}, context));
-  solver_ = std::move(solver);
-  state_.solving = true;
-  return absl::OkStatus();
-}
-
-absl::Status IklLearner::FinishSvm(RunContext& context) {
-  state_.solving = false;
-  state_.iterations += solver_->iterations();
-  state_.dual = solver_->dual();
-  const bool stuck = solver_->stop() != SvmStop::kRelativeGap;
-  Matrix energies(family_->num_kernels(), 1);
-  MERCER_RETURN_IF_ERROR(family_->QuadraticForms(state_.dual, {}, energies, context));
-  energies_ = energies.col(0).cwiseMax(0.0);
-  const SvmCertificate certificate = solver_->certificate();
-  MERCER_ASSIGN_OR_RETURN(
-      const PointBounds bounds,
-      BoundPoint({*svm_.loss, svm_.targets, svm_.costs, 1.0, state_.weights, state_.dual, energies_,
-                  solver_->scores(), certificate.primal_scale},
-                 context));
-  Remember(bounds);
-  state_.fruitless += stuck ? kMaxFruitless / 5 : 0;
-  if (state_.best.primal <= 1e-300) {
+absl::Status IklLearner::FinishSvm(MklProgress progress, RunContext& context) {
+  state_.primal = std::min(state_.primal, state_.mkl.best.primal);
+  if (progress == MklProgress::kObjectiveZero) {
     state_.end = SearchEnd::kNoViolation;  // nothing can be lower
     state_.stop = StopReason::kObjectiveZero;
     return absl::OkStatus();
   }
-  if (state_.best.gap <= target_ || state_.fruitless >= kMaxFruitless) {
-    if (state_.end == SearchEnd::kSearching) {
-      return Search(context);
-    }
-    if (state_.fruitless >= kMaxFruitless) {
-      state_.stop = StopReason::kNumericalLimit;
-      return absl::OkStatus();
-    }
+  const bool limit = progress == MklProgress::kNumericalLimit;
+  if (state_.end == SearchEnd::kSearching && (limit || state_.mkl.best.gap <= target_)) {
+    return Search(context);
   }
-  if (certificate.dual > state_.last.upper * (1.0 + 1e-12)) {
-    return RetreatWeights(context);
-  }
-  return AdvanceWeights(bounds, context);
-}
-
-void IklLearner::Remember(const PointBounds& bounds) {
-  IklPoint& best = state_.best;
-  ++state_.fruitless;
-  const double gap = bounds.RelativeGap();
-  if (gap < best.gap) {
-    state_.fruitless = gap < 0.98 * best.gap ? 0 : state_.fruitless;
-    best = {state_.bandwidths,
-            state_.weights,
-            bounds.function_scale * state_.dual,
-            bounds.bias,
-            bounds.primal,
-            bounds.dual,
-            gap};
-  }
-}
-
-// The last step of the weights raised the optimum: a shorter one is tried, and in the end the
-// closed form, which cannot raise it.
-absl::Status IklLearner::RetreatWeights(const RunContext& context) {
-  LastWeights& last = state_.last;
-  if (++last.reductions <= kMaxReductions) {
-    const Vector mixed = last.weights + kRetreat * (state_.weights - last.weights);
-    state_.weights = mixed / mixed.sum();
-  } else {
-    state_.weights = ClosedFormStep(
-        {*family_, *kernel_, 1.0, last.weights, last.dual, last.energies, CurvedSamples()});
-    last.upper = kInfinity;
-  }
-  state_.dual = last.dual;
-  return RescaleDual(state_.weights.dot(last.energies), context);
-}
-
-// Replaces the dual by its best multiple for the SVM of the new weights, whose quadratic form is
-// known.
-absl::Status IklLearner::RescaleDual(double quadratic, const RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(const DualRay ray, MaximizeOnDualRay(*svm_.loss, svm_.targets, svm_.costs,
-                                                               state_.dual, quadratic, context));
-  if (ray.scale > 0) {
-    state_.dual *= ray.scale;
-    svm_.loss->RepairDual(svm_.targets, svm_.costs, true, state_.dual);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status IklLearner::AdvanceWeights(const PointBounds& bounds, RunContext& context) {
-  const double weight_gap = bounds.weight_gap / std::max(std::abs(bounds.primal), 1e-300);
-  const double least = kLeastInnerGapShare * target_;
-  if (state_.weights.size() == 1 || weight_gap <= 0.1 * target_) {
-    state_.inner_gap = std::max(std::min(0.5 * target_, 0.5 * state_.inner_gap), least);
+  if (limit) {
+    state_.stop = StopReason::kNumericalLimit;
     return absl::OkStatus();
   }
-  state_.inner_gap = std::max(
-      std::min(state_.inner_gap, kInnerGapShare * std::min(weight_gap, bounds.RelativeGap())),
-      least);
-  const CurvedSamples curved = FreeSamples({*svm_.loss, svm_.targets, svm_.costs}, state_.dual);
-  const WeightStepInput input{*family_,    *kernel_,  1.0,   state_.weights,
-                              state_.dual, energies_, curved};
-  LastWeights last{state_.weights, state_.dual, energies_, solver_->certificate().primal, 0};
-  if (state_.outer < kOverRelaxedSteps) {
-    state_.weights = OverRelaxedStep(input);
-  } else {
-    MERCER_ASSIGN_OR_RETURN(state_.weights, NewtonStep(input, context));
-  }
-  state_.last = std::move(last);
-  MERCER_RETURN_IF_ERROR(RescaleDual(state_.weights.dot(energies_), context));
-  ++state_.outer;
-  return absl::OkStatus();
+  return loop_->MoveWeights(target_, context);
 }
 
 // The list is solved: is there a bandwidth outside that would lower the objective?
@@ -270,12 +148,12 @@ absl::Status IklLearner::Search(RunContext& context) {
   context.ReportStage("search");
   MERCER_ASSIGN_OR_RETURN(
       const std::vector<FoundBandwidth> found,
-      FindBandwidths(problem_->tasks[0], interval_, state_.bandwidths, state_.dual, context));
+      FindBandwidths(problem_->tasks[0], interval_, state_.bandwidths, state_.mkl.dual, context));
   ++state_.searches;
-  state_.fruitless = 0;
-  const double listed = energies_.maxCoeff();
+  state_.mkl.fruitless = 0;
+  const double listed = loop_->energies().maxCoeff();
   const double largest = std::max(found.front().energy, listed);
-  const double allowed = listed + 2 * options_.violation * state_.best.primal;
+  const double allowed = listed + 2 * options_.violation * state_.mkl.best.primal;
   const auto is_new = [&](const FoundBandwidth& one) {
     return one.energy > allowed &&
            std::none_of(state_.bandwidths.begin(), state_.bandwidths.end(), [&](double bandwidth) {
@@ -287,7 +165,7 @@ absl::Status IklLearner::Search(RunContext& context) {
     state_.end = SearchEnd::kNoViolation;
   } else if (best == found.end()) {
     state_.end = SearchEnd::kNoProgress;
-  } else if ((state_.weights.array() > 0).count() >= options_.max_kernels) {
+  } else if ((state_.mkl.weights.array() > 0).count() >= options_.max_kernels) {
     state_.end = SearchEnd::kMaxKernels;
   } else {
     Admit(best->bandwidth);
@@ -301,7 +179,7 @@ void IklLearner::Admit(double bandwidth) {
   std::vector<double> bandwidths;
   std::vector<double> weights;
   for (size_t k = 0; k < state_.bandwidths.size(); ++k) {
-    const double weight = state_.weights(static_cast<Index>(k));
+    const double weight = state_.mkl.weights(static_cast<Index>(k));
     if (weight > 0) {
       bandwidths.push_back(state_.bandwidths[k]);
       weights.push_back((1 - kFirstWeight) * weight);
@@ -310,38 +188,36 @@ void IklLearner::Admit(double bandwidth) {
   bandwidths.push_back(bandwidth);
   weights.push_back(kFirstWeight);
   state_.bandwidths = std::move(bandwidths);
-  state_.weights = Eigen::Map<const Vector>(weights.data(), static_cast<Index>(weights.size()));
-  state_.weights /= state_.weights.sum();
-  state_.last = {};
-  state_.outer = 0;
-  state_.inner_gap = std::max(kInnerGapShare * options_.violation, 0.5 * target_);
-  state_.best.gap = kInfinity;  // its primal value stays a bound, its lower one was for the list
+  const Eigen::Map<const Vector> start(weights.data(), static_cast<Index>(weights.size()));
+  loop_->Begin(start / start.sum(), std::max(kInnerGapShare * options_.violation, 0.5 * target_),
+               target_);
 }
 
 StepReport IklLearner::Report() const {
+  const BestPoint& best = state_.mkl.best;
   const bool searching = state_.end == SearchEnd::kSearching;
   StepReport report;
   report.stage = searching ? "search" : "certify";
-  report.primal = state_.best.primal;
+  report.primal = searching ? state_.primal : best.primal;
   if (!searching) {
-    report.dual = state_.best.lower;
-    report.accuracy = state_.best.gap;
+    report.dual = best.lower;
+    report.accuracy = best.gap;
   }
   report.fraction =
       searching ? 0.5 : 0.5 + 0.5 * FractionOfGap(report.accuracy, problem_->relative_gap);
-  report.active_kernels = (state_.weights.array() > 0).count();
-  report.support_vectors = (state_.dual.array() != 0).count();
-  report.inner_iterations = state_.iterations;
-  report.has_model = !searching && std::isfinite(state_.best.primal);
+  report.active_kernels = (state_.mkl.weights.array() > 0).count();
+  report.support_vectors = (state_.mkl.dual.array() != 0).count();
+  report.inner_iterations = loop_->inner().iterations();
+  report.has_model = !searching && std::isfinite(best.gap);
   report.stop = state_.stop;
   return report;
 }
 
 absl::StatusOr<TrainedPoint> IklLearner::CurrentModel(RunContext& /*context*/) const {
-  if (state_.end == SearchEnd::kSearching || !std::isfinite(state_.best.primal)) {
+  if (state_.end == SearchEnd::kSearching || !std::isfinite(state_.mkl.best.gap)) {
     return absl::FailedPreconditionError("the bandwidths have not been found yet");
   }
-  return MakePoint(state_.best);
+  return MakePoint(state_.bandwidths, state_.mkl.best);
 }
 
 // The best constant function, on one kernel, whose weight is 1 whatever the function.
@@ -349,21 +225,21 @@ absl::StatusOr<TrainedPoint> IklLearner::ConstantModel(RunContext& context) {
   if (!(interval_.high > 0)) {
     MERCER_RETURN_IF_ERROR(ResolveInterval(context));
   }
-  IklPoint constant;
-  constant.bandwidths = {first_bandwidth_};
+  BestPoint constant;
   constant.weights = Vector::Ones(1);
   constant.dual = Vector::Zero(svm_.targets.size());
   MERCER_ASSIGN_OR_RETURN(const BiasInterval bias,
                           svm_.loss->ExactBias(svm_.targets, svm_.costs, constant.dual, context));
   constant.bias = bias.chosen;
-  return MakePoint(constant);
+  return MakePoint({first_bandwidth_}, constant);
 }
 
-TrainedPoint IklLearner::MakePoint(const IklPoint& best) const {
+TrainedPoint IklLearner::MakePoint(const std::vector<double>& bandwidths,
+                                   const BestPoint& best) const {
   const TaskData& task = problem_->tasks[0];
   TrainedPoint point;
   std::vector<KernelSpec> kernels;
-  for (const double bandwidth : best.bandwidths) {
+  for (const double bandwidth : bandwidths) {
     kernels.push_back(GaussianOf(bandwidth));
     point.summary.kernel_names.push_back(KernelName(kernels.back()));
   }
@@ -372,8 +248,8 @@ TrainedPoint IklLearner::MakePoint(const IklPoint& best) const {
   point.witness.tasks.push_back({best.dual, Vector::Constant(1, best.bias)});
   point.witness.arrays = {
       {"weights", best.weights},
-      {"bandwidths", Eigen::Map<const Vector>(best.bandwidths.data(),
-                                              static_cast<Index>(best.bandwidths.size()))}};
+      {"bandwidths",
+       Eigen::Map<const Vector>(bandwidths.data(), static_cast<Index>(bandwidths.size()))}};
   point.witness.values = {{"min_bandwidth", interval_.low},
                           {"max_bandwidth", interval_.high},
                           {"searches", static_cast<double>(state_.searches)},
@@ -381,6 +257,21 @@ TrainedPoint IklLearner::MakePoint(const IklPoint& best) const {
   point.summary.kernel_weights = best.weights;
   point.summary.num_support_vectors = (best.dual.array() != 0).count();
   return point;
+}
+
+bool IklLearner::Fits(const IklState& state) const {
+  const auto is_bandwidth = [](double one) { return one > 0 && std::isfinite(one); };
+  return std::all_of(state.bandwidths.begin(), state.bandwidths.end(), is_bandwidth) &&
+         state.mkl.weights.allFinite();
+}
+
+void IklLearner::SaveParts(ByteWriter& writer) const { loop_->Save(writer); }
+
+absl::Status IklLearner::LoadParts(ByteReader& reader, RunContext& context) {
+  if (!state_.bandwidths.empty()) {
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+  }
+  return OfPart(loop_->Load(reader, context));
 }
 
 }  // namespace mercer::ikl

@@ -9,7 +9,8 @@
 #include "core/learners/lp_mkl/loss_choice.h"
 #include "core/learners/lp_mkl/lp_mkl.h"
 #include "core/learners/lp_mkl/verify.h"
-#include "core/solvers/mkl/weight_step.h"
+#include "core/solvers/mkl/mkl_loop.h"
+#include "core/solvers/svm/smo.h"
 #include "core/training/contract/learner_entry.h"
 #include "core/training/contract/single_task.h"
 

@@ -32,18 +32,13 @@ absl::Status InterleavedLpMklLearner::Begin(const WarmStart* warm_start) {
 
 double InterleavedLpMklLearner::InnerGap() const { return kInterleavedGapShare * target_; }
 
-absl::StatusOr<std::unique_ptr<KernelOperator>> InterleavedLpMklLearner::Combine(
-    const Vector& weights, RunContext& context) const {
-  return kernels_.family->CombineForSearch(weights, context);
-}
-
 absl::StatusOr<InterleavedLpMklLearner::Work> InterleavedLpMklLearner::MakeWork(
     RunContext& context) {
   if (kernels_.family == nullptr) {
     MERCER_ASSIGN_OR_RETURN(kernels_, MakeLpMklKernels(options_, *problem_, context));
   }
   Work work;
-  MERCER_ASSIGN_OR_RETURN(work.kernel, Combine(state_.weights, context));
+  MERCER_ASSIGN_OR_RETURN(work.kernel, kernels_.family->CombineForSearch(state_.weights, context));
   work.solver = std::make_unique<FactorSvmSolver>(*work.kernel->Factored(), InnerGap());
   return work;
 }
@@ -94,25 +89,17 @@ absl::Status InterleavedLpMklLearner::Certify(RunContext& context) {
   MERCER_RETURN_IF_ERROR(work_.kernel->Apply(dual, scores, context));
   MERCER_ASSIGN_OR_RETURN(
       const PointBounds bounds,
-      BoundPoint({*svm_.loss, svm_.targets, svm_.costs, options_.p, state_.weights, dual,
+      BoundPoint({*svm_.loss, svm_.targets, svm_.costs, LpBall(options_.p), state_.weights, dual,
                   energies.col(0).cwiseMax(0.0), scores.col(0)},
                  context));
-  BestPoint& best = state_.best;
-  best.primal = std::min(best.primal, bounds.primal);
-  best.lower = std::max(best.lower, bounds.dual);
   state_.fruitless += work_.solver->done() ? 1 : 0;
-  const double gap = bounds.RelativeGap();
-  if (gap < best.gap) {
-    state_.fruitless = gap < 0.98 * best.gap ? 0 : state_.fruitless;
-    best.gap = gap;
-    best.weights = state_.weights;
-    best.dual = dual;
-    best.bias = bounds.bias;
+  if (state_.best.Improve(bounds, state_.weights, dual)) {
+    state_.fruitless = 0;
   }
   if (work_.solver->stop() == SvmStop::kPrecision) {
     state_.fruitless += kMaxFruitlessPoints / 5;
   }
-  if (best.primal <= 1e-300) {
+  if (state_.best.primal <= 1e-300) {
     state_.stop = StopReason::kObjectiveZero;
   } else if (state_.fruitless >= kMaxFruitlessPoints) {
     state_.stop = StopReason::kNumericalLimit;
@@ -129,7 +116,7 @@ absl::Status InterleavedLpMklLearner::MoveWeights(RunContext& context) {
   Vector weights = WeightsFromNorms(norms, options_.p, state_.weights);
   if (weights.allFinite() && weights != state_.weights) {
     Work next;
-    MERCER_ASSIGN_OR_RETURN(next.kernel, Combine(weights, context));
+    MERCER_ASSIGN_OR_RETURN(next.kernel, kernels_.family->CombineForSearch(weights, context));
     MERCER_ASSIGN_OR_RETURN(next.solver,
                             work_.solver->OnKernel(*next.kernel->Factored(), InnerGap(), context));
     if (next.solver != nullptr) {

@@ -17,10 +17,10 @@
 #include <memory>
 #include <optional>
 
-#include "core/learners/lp_mkl/best_point.h"
 #include "core/learners/lp_mkl/kernels.h"
 #include "core/learners/lp_mkl/options.h"
 #include "core/solvers/factor/factor_svm.h"
+#include "core/solvers/mkl/best_point.h"
 #include "core/solvers/svm/svm_problem.h"
 #include "core/training/contract/resumable_learner.h"
 
@@ -36,7 +36,7 @@ struct InterleavedState {
 
   static void VisitFields(auto& visit, auto& self, const StateSizes& of) {
     visit(Sized(self.weights, of.kernels), SizedOrEmpty(self.start, of.rows));
-    self.best.VisitArrays(visit, self.best, of);
+    self.best.VisitArrays(visit, self.best, {of.rows, of.kernels});
     visit(FormerNumber());
     self.best.VisitNumbers(visit, self.best);
     visit(self.iterations, self.fruitless, UpTo(self.stop, StopReason::kObjectiveZero));
@@ -67,8 +67,6 @@ class InterleavedLpMklLearner : public ResumableLearner<InterleavedState> {
   absl::Status LoadParts(ByteReader& reader, RunContext& context) override;
   absl::Status Prepare(RunContext& context);
   absl::StatusOr<Work> MakeWork(RunContext& context);
-  absl::StatusOr<std::unique_ptr<KernelOperator>> Combine(const Vector& weights,
-                                                          RunContext& context) const;
   double InnerGap() const;
   absl::Status Certify(RunContext& context);
   absl::Status MoveWeights(RunContext& context);

@@ -15,7 +15,6 @@
 #include "core/base/status/status_macros.h"
 #include "core/kernels/gram/kernel_source.h"
 #include "core/kernels/lowrank/kernel_landmarks.h"
-#include "core/learners/lp_mkl/inner_solver.h"
 #include "core/objectives/lp_weights.h"
 #include "core/training/contract/single_task.h"
 #include "core/training/model/basis.h"
@@ -266,7 +265,8 @@ ByteCount LowRankBytes(const LpMklOptions& options, const ProblemShape& shape) {
   const ByteCount selection(by_kernels ? KernelLandmarkBytes(shape.rows, options.landmarks) : 0);
   return ByteCount(LowRankFamilyKeptBytes(low_rank)) +
          std::max(ByteCount(LowRankFamilyBytes(low_rank)), selection) +
-         InnerSolverBytes(options, shape, low_rank.max_columns) + inputs;
+         InnerSolverBytes(options.inner_solver, shape.rows, shape.kernels, low_rank.max_columns) +
+         inputs;
 }
 
 std::optional<Index> BasisRows(const LpMklOptions& options, const ProblemShape& shape) {

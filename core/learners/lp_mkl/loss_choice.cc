@@ -80,7 +80,11 @@ bool IsCurved(LossChoice choice) {
 }
 
 absl::Status CheckLossAndSolver(const LpMklOptions& options) {
+  const bool for_all_kernels = options.inner_solver <= InnerSolverChoice::kSmo;
   FieldViolations violations;
+  violations.Check(for_all_kernels || options.approximation != Approximation::kNone, "inner_solver",
+                   "must be auto, newton or smo when approximation is none: the others are for "
+                   "kernels of low rank");
   violations.Check(!IsCurved(options.loss) || options.inner_solver == InnerSolverChoice::kAuto ||
                        options.inner_solver == InnerSolverChoice::kNewton,
                    "inner_solver",

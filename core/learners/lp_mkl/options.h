@@ -5,18 +5,10 @@
 
 #include "core/base/status/options.h"
 #include "core/kernels/lowrank/landmarks.h"
+#include "core/solvers/mkl/inner_solver.h"
 
 namespace mercer::lp_mkl {
 
-enum class InnerSolverChoice : uint8_t {
-  kAuto,
-  kNewton,
-  kSmo,
-  kInteriorPoint,
-  kGfb,
-  kGfbMerged,
-  kCoordinateDescent
-};
 enum class LossChoice : uint8_t {
   kAuto,
   kHinge,

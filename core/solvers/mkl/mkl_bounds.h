@@ -1,5 +1,5 @@
-// Bounds of the optimum of lp-norm multiple kernel learning at one point:
-// docs/mathematics/lp_mkl.md, section 6.
+// Bounds of the optimum of multiple kernel learning at one point: docs/mathematics/lp_mkl.md,
+// section 6.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -7,6 +7,7 @@
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
+#include "core/objectives/weight_regularizer.h"
 
 namespace mercer {
 
@@ -15,7 +16,7 @@ struct PointView {
   const Loss& loss;
   const Vector& targets;
   const Vector& costs;
-  double p;
+  const WeightRegularizer& regularizer;
   const Vector& weights;
   const Vector& dual;
   const Vector& energies;     // dual'K_k dual of every kernel, also of those with weight 0
@@ -30,15 +31,17 @@ struct PointBounds {
   // The multiple of the function that attains the upper bound: 1 or PointView::function_scale.
   double function_scale = 1;
   double bias = 0;  // for that function
-  // 1/2 (|energies|_q - weights'energies) >= 0: the part of the gap that is due to the weights.
+  // 1/2 (support - weights'energies) >= 0: the part of the gap that is due to the weights; and
+  // where some of them maximise 1/2 (|f|^2 - weights'energies), if that is above 0.
   double weight_gap = 0;
 
+  // (primal - dual) / max(|primal|, |dual|, 1e-300).
   double RelativeGap() const;
 };
 
-// Upper bound, of the better of two multiples of the function: 1/2 (sum_k |w_k|^r)^(2/r) + risk at
-// the best bias, |w_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray
-// through `dual`. Errors: kCancelled.
+// Upper bound, of the better of two multiples of the function: 1/2 |f|^2 + risk at the best bias,
+// |f_k| = weights(k) sqrt(energies(k)). Lower bound: that of the dual on the ray through `dual`.
+// Errors: kCancelled.
 absl::StatusOr<PointBounds> BoundPoint(const PointView& point, const RunContext& context);
 
 }  // namespace mercer

@@ -1,4 +1,5 @@
-// Formed Gram matrices as a family of kernels, and problems on them, for the tests of SmoMklSolver.
+// Formed Gram matrices as a family of kernels, and problems on them, for the tests of solvers of
+// multiple kernel learning.
 #pragma once
 
 #include <functional>
@@ -35,13 +36,16 @@ class GramFamily final : public KernelFamily {
     }
     return context.CheckCancelled();
   }
-  absl::Status Products(ConstVectorRef a, absl::Span<const Index>, absl::Span<const Index>,
-                        MatrixRef out, RunContext& context) const override {
+  absl::Status Products(ConstVectorRef a, absl::Span<const Index> kernels,
+                        absl::Span<const Index> rows, MatrixRef out,
+                        RunContext& context) const override {
     if (before_products_) {
       before_products_();
     }
-    for (Index k = 0; k < num_kernels(); ++k) {
-      out.col(k) = gram(k) * a;
+    const std::vector<Index> of_rows(rows.begin(), rows.end());
+    for (Index j = 0; j < out.cols(); ++j) {
+      const Vector product = gram(kernels.empty() ? j : kernels[static_cast<size_t>(j)]) * a;
+      out.col(j) = rows.empty() ? product : Vector(product(of_rows));
     }
     return context.CheckCancelled();
   }

@@ -148,7 +148,8 @@ TEST(LpMklFixtureTest, CertificateFormulasMatchAtInfeasiblePoint) {
   }
   ExpectClose(energies, FixtureVector(expected["s"]), fixture["tolerance"]["abs"], "energies");
   const PointBounds bounds =
-      BoundPoint({*loss, labels, costs, p, weights, dual, energies, scores}, RunContext()).value();
+      BoundPoint({*loss, labels, costs, LpBall(p), weights, dual, energies, scores}, RunContext())
+          .value();
   EXPECT_NEAR(bounds.dual, expected["dual_best_scaled"].get<double>(), slack);
   EXPECT_NEAR(bounds.dual_scale, expected["best_scale"].get<double>(), slack);
   EXPECT_NEAR(bounds.primal, expected["primal_block_norm"].get<double>(), slack);

@@ -52,7 +52,7 @@ TEST(LpMklPropertyTest, BoundsBracketEachOtherAtRandomPoints) {
           scores += weights(k) * product;
         }
         const PointBounds bounds =
-            BoundPoint({*loss, cloud.labels, costs, p, weights, dual, energies, scores},
+            BoundPoint({*loss, cloud.labels, costs, LpBall(p), weights, dual, energies, scores},
                        RunContext())
                 .value();
         best_dual = std::max(best_dual, bounds.dual);

@@ -1,11 +1,11 @@
-#include "core/learners/lp_mkl/inner_solver.h"
+#include "core/solvers/mkl/inner_solver.h"
 
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "core/base/numeric/step_count.h"
-#include "core/base/status/errors.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/factor/coordinate_descent_svm.h"
 #include "core/solvers/factor/factor_svm.h"
@@ -15,7 +15,7 @@
 #include "core/solvers/svm/smo.h"
 #include "core/solvers/svm/svm_newton.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 namespace {
 
 constexpr double kSliceOperations = 4e9;     // about 0.2 s of matrix products on one core
@@ -23,29 +23,17 @@ constexpr double kSmoSliceOperations = 4e8;  // SMO is bound by memory
 
 }  // namespace
 
-absl::Status CheckInnerSolver(const LpMklOptions& options) {
-  const bool for_all_kernels = options.inner_solver == InnerSolverChoice::kAuto ||
-                               options.inner_solver == InnerSolverChoice::kNewton ||
-                               options.inner_solver == InnerSolverChoice::kSmo;
-  FieldViolations violations;
-  violations.Check(for_all_kernels || options.approximation != Approximation::kNone, "inner_solver",
-                   "must be auto, newton or smo when approximation is none: the others are for "
-                   "kernels of low rank");
-  return violations.ToStatus();
-}
-
-ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shape, Index rank) {
-  const ByteCount rows(shape.rows);
-  const ByteCount number(sizeof(double));
-  switch (options.inner_solver) {
+ByteCount InnerSolverBytes(InnerSolverChoice choice, Index rows, Index kernels, Index rank) {
+  switch (choice) {
     case InnerSolverChoice::kGfb:
       // The split form keeps a copy of the dual for each kernel, saved and before and after an
       // iteration, and the products of all kernels.
-      return ByteCount(7) * (ByteCount(shape.kernels) + ByteCount(2)) * rows * number;
+      return ByteCount(7) * (ByteCount(kernels) + ByteCount(2)) * ByteCount(rows) *
+             ByteCount(sizeof(double));
     case InnerSolverChoice::kCoordinateDescent:
-      return ByteCount(FactorRows::Bytes(shape.rows, rank));
+      return ByteCount(FactorRows::Bytes(rows, rank));
     case InnerSolverChoice::kSmo:
-      return SmoColumnBytes(shape.rows, SmoOptions());
+      return SmoColumnBytes(rows, SmoOptions());
     case InnerSolverChoice::kAuto:
     case InnerSolverChoice::kNewton:
     case InnerSolverChoice::kInteriorPoint:
@@ -56,7 +44,7 @@ ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shap
 }
 
 absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual,
-                                const Vector& scores, double relative_gap, RunContext& context) {
+                                double relative_gap, RunContext& context) {
   finished_iterations_ = iterations();
   kernel_ = &kernel;
   relative_gap_ = relative_gap;
@@ -66,7 +54,7 @@ absl::Status InnerSolver::Start(const KernelOperator& kernel, const Vector& dual
   const bool smo = choice_ == InnerSolverChoice::kSmo ||
                    (choice_ == InnerSolverChoice::kAuto && !prefers_newton_ &&
                     !kernel.Factored().has_value() && problem_.loss->is_piecewise_linear());
-  return StartSolver(smo, {.dual = dual, .scores = scores}, context);
+  return StartSolver(smo, {.dual = dual}, context);
 }
 
 std::unique_ptr<SvmSolver> InnerSolver::MakeSolver(bool smo) const {
@@ -182,4 +170,4 @@ absl::Status InnerSolver::Load(ByteReader& reader, const KernelOperator* kernel)
   return solver_->RestoreState(problem_, state);
 }
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

@@ -4,9 +4,9 @@
 // Newton's from the beginning.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -14,32 +14,36 @@
 #include "core/base/process/run_context.h"
 #include "core/base/status/byte_count.h"
 #include "core/kernels/gram/kernel_operator.h"
-#include "core/learners/lp_mkl/options.h"
 #include "core/solvers/svm/svm_certificate.h"
 #include "core/solvers/svm/svm_problem.h"
 #include "core/solvers/svm/svm_solver.h"
-#include "core/training/contract/learner.h"
 
-namespace mercer::lp_mkl {
+namespace mercer {
 
-// Interior points, forward-backward splitting and coordinate descent are for kernels of explicit
-// features; for which losses they are loss_choice.h knows. Errors: kInvalidArgument naming the
-// field "inner_solver".
-absl::Status CheckInnerSolver(const LpMklOptions& options);
+// Losses with a curvature are for kAuto and kNewton; what follows kSmo is for kernels of explicit
+// features.
+enum class InnerSolverChoice : uint8_t {
+  kAuto,
+  kNewton,
+  kSmo,
+  kInteriorPoint,
+  kGfb,
+  kGfbMerged,
+  kCoordinateDescent
+};
 
 // Upper bound on what the choice adds to the vectors of one number per row that every solver of
 // kernels of low rank has: a joint basis has up to `rank` columns.
-ByteCount InnerSolverBytes(const LpMklOptions& options, const ProblemShape& shape, Index rank);
+ByteCount InnerSolverBytes(InnerSolverChoice choice, Index rows, Index kernels, Index rank);
 
 class InnerSolver {
  public:
   InnerSolver(InnerSolverChoice choice, SvmProblem problem)
       : choice_(choice), problem_(std::move(problem)) {}
 
-  // Begins with the kernel, which must live until the next Start, from a dual whose products are
-  // `scores` (empty: unknown).
-  absl::Status Start(const KernelOperator& kernel, const Vector& dual, const Vector& scores,
-                     double relative_gap, RunContext& context);
+  // Begins with the kernel, which must live until the next Start, from a dual.
+  absl::Status Start(const KernelOperator& kernel, const Vector& dual, double relative_gap,
+                     RunContext& context);
   // Does about 0.2 s of work, measured in operations. A cancelled call leaves the solver in need of
   // Load, with a point that is still feasible.
   absl::Status Step(RunContext& context);
@@ -74,4 +78,4 @@ class InnerSolver {
   bool smo_ = false;                   // whether it is SMO, whose iterations are pairs of samples
 };
 
-}  // namespace mercer::lp_mkl
+}  // namespace mercer

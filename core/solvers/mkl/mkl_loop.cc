@@ -1,0 +1,251 @@
+#include "core/solvers/mkl/mkl_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/status/status_macros.h"
+#include "core/objectives/dual_ray.h"
+#include "core/solvers/mkl/weight_hessian.h"
+
+namespace mercer {
+namespace {
+
+// The gap that the next machine is solved to, as a share of the gap of the whole problem, or of its
+// part due to the weights (docs/mathematics/lp_mkl.md, section 3).
+constexpr double kInnerGapShare = 0.1;
+constexpr double kLeastInnerGapShare = 0.02;  // of the gap asked for
+// The least gap that a machine of a loss with a curvature is solved to. It is below rounding: a
+// start within a larger one would pass for the solution, and its energies with it.
+constexpr double kLeastCurvedGap = 1e-17;
+constexpr double kRetreat = 0.4;
+constexpr int64_t kMaxReductions = 3;
+constexpr int64_t kOverRelaxedSteps = 2;
+constexpr int64_t kMaxFruitless = 30;
+constexpr int64_t kSlow = 6;  // machines without a better gap, after which another step is tried
+constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well as Newton's for less
+
+}  // namespace
+
+void MklLoop::Begin(Vector weights, double inner_gap, double target) {
+  state_.weights = std::move(weights);
+  state_.inner_gap = HasFixedWeights() ? 0.5 * target : inner_gap;
+  state_.outer = 0;
+  state_.newton_from = kOverRelaxedSteps;
+  state_.last = {};
+  state_.best = {};
+}
+
+void MklLoop::SetKernels(const KernelFamily* family) {
+  kernel_ = nullptr;
+  family_ = family;
+}
+
+// Kernels are functions of problem and weights, so they are no part of the state.
+absl::Status MklLoop::Prepare(RunContext& context) {
+  if (kernel_ == nullptr || kernel_weights_ != state_.weights) {
+    kernel_ = nullptr;
+    MERCER_ASSIGN_OR_RETURN(kernel_, family_->CombineForSearch(state_.weights, context));
+    kernel_weights_ = state_.weights;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<MklProgress> MklLoop::Solve(RunContext& context) {
+  MERCER_RETURN_IF_ERROR(Prepare(context));
+  if (!state_.solving) {
+    MERCER_RETURN_IF_ERROR(inner_.Start(*kernel_, state_.dual, state_.inner_gap, context));
+    state_.solving = true;
+  }
+  if (!inner_.done()) {
+    MERCER_RETURN_IF_ERROR(inner_.Step(context));
+  }
+  if (!inner_.done()) {
+    return MklProgress::kSolving;
+  }
+  state_.solving = false;
+  MERCER_RETURN_IF_ERROR(BoundSolution(context));
+  if (state_.best.primal <= 1e-300) {
+    return MklProgress::kObjectiveZero;
+  }
+  const bool exhausted = state_.fruitless >= kMaxFruitless;
+  return exhausted || (HasFixedWeights() && inner_.stuck()) ? MklProgress::kNumericalLimit
+                                                            : MklProgress::kSolved;
+}
+
+absl::Status MklLoop::BoundSolution(RunContext& context) {
+  state_.dual = inner_.dual();
+  Matrix energies(family_->num_kernels(), 1);
+  MERCER_RETURN_IF_ERROR(family_->QuadraticFormsForSearch(state_.dual, {}, energies, context));
+  energies_ = energies.col(0).cwiseMax(0.0);
+  MERCER_ASSIGN_OR_RETURN(bounds_, BoundPoint({*problem_.loss, problem_.targets, problem_.costs,
+                                               regularizer_, state_.weights, state_.dual, energies_,
+                                               inner_.scores(), inner_.certificate().primal_scale},
+                                              context));
+  const bool improved = state_.best.Improve(bounds_, state_.weights, state_.dual);
+  state_.fruitless = improved ? 0 : state_.fruitless + 1;
+  if (inner_.stuck()) {
+    state_.fruitless += kMaxFruitless / 5;
+  }
+  return absl::OkStatus();
+}
+
+// The optimum of a machine is known between its bounds. Where some weights maximise it, it is the
+// gap that has to shrink.
+absl::Status MklLoop::MoveWeights(double target, RunContext& context) {
+  const double value =
+      regularizer_.has_maximisers() ? bounds_.RelativeGap() : inner_.certificate().dual;
+  return value > state_.last.upper * (1.0 + 1e-12) ? Retreat(context) : Advance(target, context);
+}
+
+// The last step of the weights raised the optimum. A step of Newton's method is shortened, three
+// times at the most; after that the closed form takes its place, which cannot raise it.
+absl::Status MklLoop::Retreat(const RunContext& context) {
+  LastWeights& last = state_.last;
+  if (last.newton && ++last.reductions <= kMaxReductions) {
+    state_.weights =
+        regularizer_.Normalized(last.weights + kRetreat * (state_.weights - last.weights));
+  } else {
+    if (last.newton) {
+      PostponeNewton();
+    }
+    state_.weights = regularizer_.ClosedForm(last.weights, last.energies);
+    last.upper = kInfinity;
+  }
+  state_.dual = last.dual;
+  return RescaleDual(last.energies, context);
+}
+
+// Newton's model is poor here: the method is tried again after as many steps as there were, so that
+// the others alone would hardly have been faster.
+void MklLoop::PostponeNewton() {
+  state_.newton_from = 2 * std::max(state_.outer, kOverRelaxedSteps);
+}
+
+// Replaces the dual by its best multiple for the machine of the new weights, whose quadratic form
+// is known from the energies.
+absl::Status MklLoop::RescaleDual(const Vector& energies, const RunContext& context) {
+  MERCER_ASSIGN_OR_RETURN(const DualRay ray,
+                          MaximizeOnDualRay(*problem_.loss, problem_.targets, problem_.costs,
+                                            state_.dual, state_.weights.dot(energies), context));
+  if (ray.scale > 0) {
+    state_.dual *= ray.scale;
+    problem_.loss->RepairDual(problem_.targets, problem_.costs, true, state_.dual);
+  }
+  return absl::OkStatus();
+}
+
+// The gap to which the next machine is solved. Energies are as exact as the square root of the
+// inner gap for a loss with a curvature. Where the bounds depend on their maximum, p near 1, a
+// start within a share of the gap would be taken for the solution, and the weights would follow
+// energies of the weights before. Newton's method squares its error with every step, so that the
+// square of the gap costs a step more.
+double MklLoop::NextInnerGap(double gap, double target) const {
+  if (problem_.loss->is_piecewise_linear()) {
+    return std::max(std::min(state_.inner_gap, kInnerGapShare * gap), kLeastInnerGapShare * target);
+  }
+  return std::max({std::min(state_.inner_gap, kInnerGapShare * gap * gap),
+                   kInnerGapShare * target * target, kLeastCurvedGap});
+}
+
+absl::Status MklLoop::Advance(double target, RunContext& context) {
+  const double weight_gap = bounds_.weight_gap / std::max(std::abs(bounds_.primal), 1e-300);
+  if (HasFixedWeights() || weight_gap <= 0.1 * target) {
+    state_.inner_gap =
+        std::max(std::min(0.5 * target, 0.5 * state_.inner_gap), kLeastInnerGapShare * target);
+    return absl::OkStatus();
+  }
+  state_.inner_gap = NextInnerGap(std::min(weight_gap, bounds_.RelativeGap()), target);
+  const double upper =
+      regularizer_.has_maximisers() ? bounds_.RelativeGap() : inner_.certificate().primal;
+  LastWeights from{state_.weights, state_.dual, energies_, upper, false, 0};
+  MERCER_ASSIGN_OR_RETURN(state_.weights, NextWeights(from, context));
+  state_.last = std::move(from);
+  ++state_.outer;
+  return RescaleDual(energies_, context);
+}
+
+// New weights from those of the last machine. A closed form cannot raise the optimum, whatever the
+// bounds say: nothing is asked of the point after it.
+absl::StatusOr<Vector> MklLoop::NextWeights(LastWeights& from, RunContext& context) {
+  const bool slow = state_.fruitless >= kSlow;
+  if (slow && state_.last.newton) {
+    PostponeNewton();
+  }
+  // Of sparse weights the closed form would leave those that are 0 where they are.
+  if (options_.steps == WeightSteps::kAlternation ||
+      (slow && !state_.last.newton && !regularizer_.is_sparse())) {
+    from.upper = kInfinity;
+    return regularizer_.ClosedForm(state_.weights, energies_);
+  }
+  from.newton = options_.steps == WeightSteps::kNewton && state_.outer >= state_.newton_from &&
+                regularizer_.OverRelaxedRate() >= kFastRate;
+  if (from.newton) {
+    MERCER_ASSIGN_OR_RETURN(std::optional<Vector> weights, NewtonWeights(context));
+    if (weights.has_value()) {
+      return *std::move(weights);
+    }
+  }
+  return regularizer_.OverRelaxed(state_.weights, energies_);
+}
+
+// The weights at which the second-order model of the optimum as a function of them is best, with
+// the Hessian that the curved samples give. Nothing where there is no model, for want of such
+// samples, for too many kernels or because the Hessian cannot be factored.
+absl::StatusOr<std::optional<Vector>> MklLoop::NewtonWeights(RunContext& context) const {
+  const std::vector<Index> kernels = regularizer_.Candidates(state_.weights, energies_);
+  const CurvedSamples curved = FindCurvedSamples();
+  if (curved.rows.size() < 2 || kernels.size() > kMaxModelKernels) {
+    return std::optional<Vector>();
+  }
+  Matrix products(static_cast<Index>(curved.rows.size()), static_cast<Index>(kernels.size()));
+  MERCER_RETURN_IF_ERROR(family_->Products(state_.dual, kernels, curved.rows, products, context));
+  MERCER_ASSIGN_OR_RETURN(std::optional<Matrix> hessian,
+                          WeightHessian(*kernel_, curved, products, context));
+  if (!hessian.has_value()) {
+    return std::optional<Vector>();
+  }
+  const WeightModel model{state_.weights(kernels), energies_(kernels), *std::move(hessian)};
+  MERCER_ASSIGN_OR_RETURN(const std::optional<Vector> solution,
+                          regularizer_.SolveModel(model, kernels, context));
+  if (!solution.has_value()) {
+    return std::optional<Vector>();
+  }
+  Vector weights = Vector::Zero(state_.weights.size());
+  weights(kernels) = *solution;
+  return std::optional<Vector>(regularizer_.Normalized(weights));
+}
+
+CurvedSamples MklLoop::FindCurvedSamples() const {
+  const LossView view{*problem_.loss, problem_.targets, problem_.costs};
+  return problem_.loss->is_piecewise_linear()
+             ? FreeSamples(view, state_.dual)
+             : SamplesWithCurvature(view, inner_.scores(), inner_.certificate().bias.chosen);
+}
+
+absl::StatusOr<double> MklLoop::BiasSoFar(RunContext& context) const {
+  if (kernel_ == nullptr || kernel_weights_ != state_.weights || !inner_.has_point()) {
+    return absl::FailedPreconditionError("no machine has been begun yet");
+  }
+  const Vector& dual = inner_.dual();
+  Matrix scores(dual.size(), 1);
+  MERCER_RETURN_IF_ERROR(kernel_->Apply(dual, scores, context));
+  MERCER_ASSIGN_OR_RETURN(
+      const BiasInterval bias,
+      problem_.loss->ExactBias(problem_.targets, problem_.costs, scores.col(0), context));
+  return bias.chosen;
+}
+
+absl::Status MklLoop::Load(ByteReader& reader, RunContext& context) {
+  if (family_ != nullptr) {
+    MERCER_RETURN_IF_ERROR(Prepare(context));
+  }
+  MERCER_RETURN_IF_ERROR(inner_.Load(reader, kernel_.get()));
+  return state_.solving && !inner_.has_point()
+             ? absl::InvalidArgumentError("not a state of the loop: no machine is being solved")
+             : absl::OkStatus();
+}
+
+}  // namespace mercer
