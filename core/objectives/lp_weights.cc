@@ -252,7 +252,7 @@ Vector LpBall::Normalized(const Vector& weights) const {
 }
 
 Vector LpBall::ClosedForm(const Vector& weights, const Vector& energies) const {
-  return WeightsFromNorms(weights.array() * energies.array().sqrt(), p_, weights);
+  return WeightsFromNorms(weights.array() * energies.array().max(0.0).sqrt(), p_, weights);
 }
 
 Vector LpBall::OverRelaxed(const Vector& weights, const Vector& energies) const {

@@ -4,6 +4,8 @@
 //   norm       |f|^2 = min over the set of  sum_k norms(k)^2 / weights(k),  norms(k) = |f_k|
 //   support    max over the set of          sum_k weights(k) energies(k),   energies(k) = a'K_k a
 //
+// where all weights minimise the optimum.
+//
 // The problem is min_f 1/2 |f|^2 + risk, its dual max_a linear(a) - 1/2 support. At a solution
 // norms(k) = weights(k) sqrt(energies(k)). For the lp ball: docs/mathematics/lp_mkl.md, sections 1
 // to 4.
@@ -11,7 +13,7 @@
 // Weights may have a part that maximises where the others minimise, as the groups of a mixed norm
 // do: with weights(k) = inner(k) / outer(group of k), inner and outer of sum 1 in a group and over
 // the groups, the optimum is convex in `inner` and concave in `outer`, and |f| is the largest sum
-// of the norms of a group. Such weights say so in has_maximisers(): what a step must not raise is
+// of the norms of a group; the support is the least over `outer` of the largest over `inner`. Such weights say so in has_maximisers(): what a step must not raise is
 // then the gap, since the optimum of a machine bounds nothing.
 #pragma once
 

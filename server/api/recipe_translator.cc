@@ -367,9 +367,9 @@ void WriteDecisions(const CompletedRecipe& completed, v1::TrainRequest& request)
     path.mutable_values()->Assign(recipe.path->values.begin(), recipe.path->values.end());
   }
   if (recipe.validation.kind == ValidationKind::kHoldOut && !request.has_validation()) {
-    request.mutable_validation()->mutable_hold_out();
+    Choose(*request.mutable_validation(), &v1::Validation::mutable_hold_out);
   } else if (recipe.validation.kind == ValidationKind::kFolds && !request.has_validation()) {
-    v1::Folds& folds = *request.mutable_validation()->mutable_folds();
+    v1::Folds& folds = Choose(*request.mutable_validation(), &v1::Validation::mutable_folds);
     if (recipe.validation.folds.has_value()) {
       folds.set_count(*recipe.validation.folds);
     }

@@ -17,7 +17,6 @@ namespace {
 // times this.
 constexpr double kMedianRange = 10;
 constexpr double kSliceOperations = 3e8;  // of a step, about 0.2 s
-constexpr double kFirstInnerGap = 0.1;
 constexpr double kInnerGapShare = 0.1;  // of the violation: of the first SVM of a list
 constexpr double kFirstWeight = 0.1;    // of a kernel that enters
 constexpr double kSameKernel = 1e-3;  // difference in log bandwidth below which two kernels are one
@@ -85,7 +84,7 @@ absl::Status IklLearner::Prepare(RunContext& context) {
   }
   if (state_.bandwidths.empty()) {
     state_.bandwidths = {first_bandwidth_};
-    loop_->Begin(Vector::Ones(1), kFirstInnerGap, target_);
+    loop_->Begin(Vector::Ones(1), 0.5 * target_, target_);
   }
   if (family_ == nullptr || family_bandwidths_ != state_.bandwidths) {
     context.ReportStage("kernels");
@@ -262,13 +261,17 @@ TrainedPoint IklLearner::MakePoint(const std::vector<double>& bandwidths,
 bool IklLearner::Fits(const IklState& state) const {
   const auto is_bandwidth = [](double one) { return one > 0 && std::isfinite(one); };
   return std::all_of(state.bandwidths.begin(), state.bandwidths.end(), is_bandwidth) &&
-         state.mkl.weights.allFinite();
+         state.mkl.weights.allFinite() && state.mkl.best.weights.allFinite() &&
+         state.mkl.best.dual.allFinite();
 }
 
 void IklLearner::SaveParts(ByteWriter& writer) const { loop_->Save(writer); }
 
 absl::Status IklLearner::LoadParts(ByteReader& reader, RunContext& context) {
-  if (!state_.bandwidths.empty()) {
+  if (state_.bandwidths.empty()) {  // no step was whole: what one had begun with is not of this state
+    loop_->SetKernels(nullptr);
+    family_ = nullptr;
+  } else {
     MERCER_RETURN_IF_ERROR(Prepare(context));
   }
   return OfPart(loop_->Load(reader, context));

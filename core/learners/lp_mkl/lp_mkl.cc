@@ -61,7 +61,8 @@ Vector LpMklLearner::StartWeights(const WarmStart* warm_start) const {
     return uniform;
   }
   const Vector mixed = 0.99 * weights->col(0) + 0.01 * uniform;
-  return mixed.minCoeff() >= 0 ? ball_.Normalized(mixed) : uniform;
+  const bool usable = mixed.minCoeff() >= 0 && mixed.maxCoeff() > 0;
+  return usable ? ball_.Normalized(mixed) : uniform;
 }
 
 absl::Status LpMklLearner::Prepare(RunContext& context) {
@@ -108,6 +109,9 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   const BestPoint& best = state_.mkl.best;
   if (std::isfinite(best.gap)) {
     return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
+  }
+  if (loop_ == nullptr) {
+    return absl::FailedPreconditionError("no machine has been begun yet");
   }
   MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
   return MakeLpMklPoint(kernels_, *problem_, {state_.mkl.weights, loop_->inner().dual(), bias},

@@ -32,7 +32,9 @@ constexpr double kFastRate = 1.0 / 8;  // below, over-relaxed steps do as well a
 void MklLoop::Begin(Vector weights, double inner_gap, double target) {
   state_.weights = std::move(weights);
   state_.inner_gap = HasFixedWeights() ? 0.5 * target : inner_gap;
+  state_.solving = false;
   state_.outer = 0;
+  state_.fruitless = 0;
   state_.newton_from = kOverRelaxedSteps;
   state_.last = {};
   state_.best = {};
@@ -45,7 +47,8 @@ void MklLoop::SetKernels(const KernelFamily* family) {
 
 // Kernels are functions of problem and weights, so they are no part of the state.
 absl::Status MklLoop::Prepare(RunContext& context) {
-  if (kernel_ == nullptr || kernel_weights_ != state_.weights) {
+  if (kernel_ == nullptr || kernel_weights_.size() != state_.weights.size() ||
+      kernel_weights_ != state_.weights) {
     kernel_ = nullptr;
     MERCER_ASSIGN_OR_RETURN(kernel_, family_->CombineForSearch(state_.weights, context));
     kernel_weights_ = state_.weights;
@@ -92,8 +95,8 @@ absl::Status MklLoop::BoundSolution(RunContext& context) {
   return absl::OkStatus();
 }
 
-// The optimum of a machine is known between its bounds. Where some weights maximise it, it is the
-// gap that has to shrink.
+// The optimum of a machine is known between its bounds. Where some weights maximise it, it bounds
+// nothing: there the gap has to shrink.
 absl::Status MklLoop::MoveWeights(double target, RunContext& context) {
   const double value =
       regularizer_.has_maximisers() ? bounds_.RelativeGap() : inner_.certificate().dual;
@@ -101,7 +104,8 @@ absl::Status MklLoop::MoveWeights(double target, RunContext& context) {
 }
 
 // The last step of the weights raised the optimum. A step of Newton's method is shortened, three
-// times at the most; after that the closed form takes its place, which cannot raise it.
+// times at the most; after that the closed form takes its place, which cannot raise an optimum that
+// all weights minimise.
 absl::Status MklLoop::Retreat(const RunContext& context) {
   LastWeights& last = state_.last;
   if (last.newton && ++last.reductions <= kMaxReductions) {

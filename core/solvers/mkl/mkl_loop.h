@@ -18,6 +18,8 @@
 //     MERCER_ASSIGN_OR_RETURN(const MklProgress progress, loop.Solve(context));
 //     if (progress == MklProgress::kSolved) {
 //       MERCER_RETURN_IF_ERROR(loop.MoveWeights(target, context));
+//     } else if (progress != MklProgress::kSolving) {
+//       break;
 //     }
 //   }
 #pragma once
@@ -100,7 +102,8 @@ enum class MklProgress : uint8_t {
   kNumericalLimit,  // the gap does not shrink any more
 };
 
-// Not thread-safe. Regularizer, state and kernels are the caller's and must outlive the loop.
+// Not thread-safe. Regularizer, state and kernels are the caller's and must outlive the loop. After
+// an error the state is half changed: the caller restores one that was saved, or begins anew.
 class MklLoop {
  public:
   MklLoop(const WeightRegularizer& regularizer, const SvmProblem& problem,
