@@ -11,6 +11,7 @@
 namespace mercer {
 namespace {
 
+constexpr uint64_t kSmoMklStateVersion = 1;
 constexpr int64_t kMklRoundIterations = 256;
 constexpr int64_t kMaxRoundsWithoutGrowth = 20;  // in which the dual did not grow
 constexpr double kMklRounding = 4e-15;           // of a score, against the largest
@@ -20,11 +21,6 @@ absl::Status NotFiniteError() {
 }
 
 }  // namespace
-
-double SmoMklCertificate::RelativeGap() const {
-  const double size = std::max({std::abs(primal), std::abs(dual), 1e-300});
-  return std::isfinite(size) ? (primal - dual) / size : kInfinity;
-}
 
 SmoMklSolver::SmoMklSolver(const KernelFamily& family, const SmoMklOptions& options)
     : family_(family),
@@ -108,7 +104,7 @@ absl::Status SmoMklSolver::RefreshProducts(RunContext& context) {
 // the run judged. A run ends by its gap only when the products are exact, that is recomputed from
 // the kernels.
 absl::Status SmoMklSolver::FinishRound(RunContext& context) {
-  MERCER_ASSIGN_OR_RETURN(SmoMklCertificate certificate, Certify(context));
+  MERCER_ASSIGN_OR_RETURN(PointBounds certificate, Certify(context));
   if (!state_.exact && certificate.RelativeGap() <= options_.relative_gap) {
     MERCER_RETURN_IF_ERROR(RefreshProducts(context));
     MERCER_ASSIGN_OR_RETURN(certificate, Certify(context));
@@ -118,7 +114,7 @@ absl::Status SmoMklSolver::FinishRound(RunContext& context) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<SmoMklCertificate> SmoMklSolver::Certify(const RunContext& context) {
+absl::StatusOr<PointBounds> SmoMklSolver::Certify(const RunContext& context) {
   state_.energies.resize(num_kernels());
   context.parallel().ForBlocks(num_kernels(), 1, [&](Index k, Index) {
     state_.energies(k) = std::max(0.0, state_.dual.dot(state_.products.col(k)));
@@ -128,7 +124,7 @@ absl::StatusOr<SmoMklCertificate> SmoMklSolver::Certify(const RunContext& contex
   if (!state_.energies.allFinite() || !state_.weights.allFinite() || !scores_.allFinite()) {
     return NotFiniteError();
   }
-  SmoMklCertificate certificate;
+  PointBounds certificate;
   MERCER_ASSIGN_OR_RETURN(
       const BiasInterval bias,
       problem_.loss->ExactBias(problem_.targets, problem_.costs, scores_, context));
@@ -145,7 +141,7 @@ absl::StatusOr<SmoMklCertificate> SmoMklSolver::Certify(const RunContext& contex
 
 // Keeps the best point and the best bounds, which may come from different points, and counts rounds
 // in which the dual has not grown: in exact arithmetic there are none.
-void SmoMklSolver::Judge(const SmoMklCertificate& certificate) {
+void SmoMklSolver::Judge(const PointBounds& certificate) {
   state_.upper_bound = std::min(state_.upper_bound, certificate.primal);
   state_.lower_bound = std::max(state_.lower_bound, certificate.dual);
   if (certificate.RelativeGap() < state_.best.certificate.RelativeGap()) {
@@ -354,6 +350,33 @@ absl::Status SmoMklSolver::Run(RunContext& context) {
   while (!done()) {
     MERCER_RETURN_IF_ERROR(Step(std::numeric_limits<int64_t>::max(), context));
   }
+  return absl::OkStatus();
+}
+
+// What an interrupted run needs to go on with the same bits. Products are part of it: recomputed
+// ones would lack the rounding of all steps so far.
+std::string SmoMklSolver::SaveState() const {
+  ByteWriter writer;
+  writer.WriteUint64(kSmoMklStateVersion);
+  WriteFields(state_, writer, Sizes{num_samples(), num_kernels()});
+  return std::move(writer).Take();
+}
+
+absl::Status SmoMklSolver::RestoreState(const SvmProblem& problem, std::string_view bytes,
+                                        RunContext& context) {
+  MERCER_RETURN_IF_ERROR(SetProblem(problem, context));
+  ByteReader reader(bytes);
+  State state;
+  const bool known = reader.ReadUint64() == kSmoMklStateVersion;
+  if (!known || !ReadFields(reader, state, Sizes{num_samples(), num_kernels()}) ||
+      !reader.AtEnd()) {
+    return absl::InvalidArgumentError("not a state of this solver for this problem");
+  }
+  state_ = std::move(state);
+  scores_.resize(num_samples());
+  combined_diagonal_.resize(num_samples());
+  combined_row_.resize(num_samples());
+  ForSamples(context, [&](Index first, Index size) { CombineBlock(first, size); });
   return absl::OkStatus();
 }
 

@@ -35,6 +35,7 @@
 #include "core/base/status/byte_count.h"
 #include "core/kernels/gram/kernel_family.h"
 #include "core/solvers/mkl/kernel_row_cache.h"
+#include "core/solvers/mkl/mkl_bounds.h"
 #include "core/solvers/mkl/weight_term.h"
 #include "core/solvers/svm/svm_newton_model.h"
 #include "core/solvers/svm/svm_solver.h"
@@ -56,22 +57,12 @@ enum class SmoMklStop : uint8_t {
   kPrecision = 3,  // no pair of samples improves the dual any more in double precision
 };
 
-// Bounds of the whole problem, all kernels included. The upper one is that of the function
+// A feasible dual with what belongs to it. The upper bound is that of the function
 // sum_k weights(k) K_k dual and the best bias, at the best weights for it.
-struct SmoMklCertificate {
-  double primal = kInfinity;
-  double dual = -kInfinity;
-  double bias = 0;
-
-  // (primal - dual) / max(|primal|, |dual|, 1e-300).
-  double RelativeGap() const;
-};
-
-// A feasible dual with what belongs to it.
 struct SmoMklPoint {
   Vector dual;
   Vector weights;
-  SmoMklCertificate certificate;
+  PointBounds certificate;
 };
 
 // One problem at a time; not thread-safe. The kernels must outlive the solver.
@@ -161,8 +152,8 @@ class SmoMklSolver {
 
   absl::Status RefreshProducts(RunContext& context);
   absl::Status FinishRound(RunContext& context);
-  absl::StatusOr<SmoMklCertificate> Certify(const RunContext& context);
-  void Judge(const SmoMklCertificate& certificate);
+  absl::StatusOr<PointBounds> Certify(const RunContext& context);
+  void Judge(const PointBounds& certificate);
 
   // What raising a dual variable gains per unit, and what lowering it costs.
   double Gain(Index i) const { return box_.targets(i) - scores_(i) - RaisedKink(i); }

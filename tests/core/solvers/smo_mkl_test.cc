@@ -19,8 +19,8 @@ double NormOf(const Vector& values, double p) {
 
 // The bounds of a point from the Gram matrices, by the formulas of docs/mathematics/lp_mkl.md,
 // section 6.
-SmoMklCertificate Recompute(const SmoMklCase& given, const SmoMklOptions& options,
-                            const SmoMklPoint& point) {
+PointBounds Recompute(const SmoMklCase& given, const SmoMklOptions& options,
+                      const SmoMklPoint& point) {
   const double q = options.p / (options.p - 1);
   const double r = 2 * options.p / (options.p + 1);
   const Index m = given.family.num_kernels();
@@ -36,7 +36,7 @@ SmoMklCertificate Recompute(const SmoMklCase& given, const SmoMklOptions& option
   const double lambda = options.weight_penalty;
   const double norm = NormOf(energies, q);
   const SvmProblem& problem = given.problem;
-  SmoMklCertificate found;
+  PointBounds found;
   found.bias = point.certificate.bias;
   found.primal = (lambda == 0 ? half : 1.5 * std::cbrt(lambda) * std::pow(half, 2.0 / 3)) +
                  problem.loss->TotalValue(problem.targets, problem.costs, scores, found.bias);
@@ -53,7 +53,7 @@ TEST(SmoMklTest, CertificateFollowsFromTheGramMatrices) {
         const SmoMklOptions options{.p = p, .weight_penalty = lambda, .relative_gap = 1e-6};
         const auto solver = SolveSmoMkl(given.family, given.problem, options);
         const SmoMklPoint& point = solver->best();
-        const SmoMklCertificate found = Recompute(given, options, point);
+        const PointBounds found = Recompute(given, options, point);
         EXPECT_EQ(solver->stop(), SmoMklStop::kRelativeGap) << p << ", " << lambda;
         EXPECT_LE(point.certificate.RelativeGap(), 1e-6);
         EXPECT_GE(point.certificate.primal, point.certificate.dual * (1 - 1e-12));
