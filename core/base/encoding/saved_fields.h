@@ -21,7 +21,9 @@
 // is there, its fields.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,6 +99,24 @@ inline CheckedField<double> Positive(double& value) {
 }
 inline CheckedField<const double> Positive(const double& value) { return {value, nullptr}; }
 
+// A square matrix, or none, of which the entries alone are saved, column by column.
+template <typename Square>
+struct EntriesField {
+  Square& value;
+  Index order;
+};
+template <typename Square>
+EntriesField<Square> EntriesOf(Square& value, Index order) {
+  return {value, order};
+}
+
+// Whether indices ascend strictly, each of 0 .. size - 1.
+inline bool AreAscending(const std::vector<Index>& indices, Index size) {
+  const bool ascend =
+      std::adjacent_find(indices.begin(), indices.end(), std::greater_equal<>()) == indices.end();
+  return ascend && (indices.empty() || (indices.front() >= 0 && indices.back() < size));
+}
+
 // A number of 64 bits that is no count of steps.
 template <typename Integer>
 struct IntegerField {
@@ -158,6 +178,10 @@ class FieldWriter {
   void Write(const RowMatrix& value) { writer_.WriteRowMatrix(value); }
 
   void Write(const FormerNumber& /*field*/) { writer_.WriteDouble(0); }
+  template <typename Square>
+  void Write(const EntriesField<Square>& field) {
+    writer_.WriteVector(Vector::Map(field.value.data(), field.value.size()));
+  }
   template <typename Array>
   void Write(const SizedField<Array>& field) {
     Write(field.value);
@@ -240,6 +264,14 @@ class FieldReader {
   void Read(RowMatrix& value) { value = reader_.ReadRowMatrix(); }
 
   void Read(FormerNumber& /*field*/) { reader_.ReadDouble(); }
+  template <typename Square>
+  void Read(EntriesField<Square>& field) {
+    const Vector entries = reader_.ReadVector();
+    Check(entries.size() == 0 || entries.size() == field.order * field.order);
+    if (reader_.ok() && entries.size() > 0) {
+      field.value = Square::Map(entries.data(), field.order, field.order);
+    }
+  }
   template <typename Array>
   void Read(SizedField<Array>& field) {
     Read(field.value);

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/encoding/bytes.h"
-#include "core/base/numeric/step_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/svm/svm_newton_model.h"
 
@@ -303,47 +301,14 @@ double CurvedSvmSolver::NextCost() const {
          500.0 * static_cast<double>(size_);
 }
 
-std::string CurvedSvmSolver::SaveState() const {
-  ByteWriter writer;
-  for (const Vector* vector : {&state_.eta, &state_.scores, &state_.dual, &state_.dual_scores,
-                               &state_.best_dual, &state_.best_scores}) {
-    writer.WriteVector(*vector);
-  }
-  for (const double value : {state_.bias, state_.primal, state_.slope, state_.best_gap}) {
-    writer.WriteDouble(value);
-  }
-  writer.WriteInt64(state_.iterations);
-  writer.WriteInt64(state_.stalls);
-  writer.WriteUint8(static_cast<uint8_t>(state_.stop));
-  return std::move(writer).Take();
-}
+std::string CurvedSvmSolver::SaveState() const { return SaveFields(state_, size_); }
 
 absl::Status CurvedSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
-  ByteReader reader(state);
   State read;
-  for (Vector* vector : {&read.eta, &read.scores, &read.dual, &read.dual_scores, &read.best_dual,
-                         &read.best_scores}) {
-    *vector = reader.ReadVector();
-    if (vector->size() != size_ || !vector->allFinite()) {
-      reader.Fail();
-    }
-  }
-  for (double* value : {&read.bias, &read.primal, &read.slope, &read.best_gap}) {
-    *value = reader.ReadDouble();
-  }
-  for (int64_t* count : {&read.iterations, &read.stalls}) {
-    *count = reader.ReadInt64();
-    if (!IsStepCount(*count)) {
-      reader.Fail();
-    }
-  }
-  const uint8_t stop = reader.ReadUint8();
-  if (!reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) ||
-      !std::isfinite(read.bias)) {
+  if (!LoadFields(state, read, size_)) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  read.stop = static_cast<SvmStop>(stop);
   return Take(std::move(read), RunContext());
 }
 

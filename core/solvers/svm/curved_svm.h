@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/kernels/gram/kernel_operator.h"
@@ -76,6 +77,18 @@ class CurvedSvmSolver : public SvmSolver {
     int64_t iterations = 0;
     int64_t stalls = 0;
     SvmStop stop = SvmStop::kRunning;
+
+    static void VisitFields(auto& visit, auto& self, Index n) {
+      visit(Sized(self.eta, n), Sized(self.scores, n), Sized(self.dual, n),
+            Sized(self.dual_scores, n), Sized(self.best_dual, n), Sized(self.best_scores, n),
+            Finite(self.bias), self.primal, self.slope, self.best_gap, self.iterations, self.stalls,
+            UpTo(self.stop, SvmStop::kPrecision));
+      visit.Require([&] {
+        return self.eta.allFinite() && self.scores.allFinite() && self.dual.allFinite() &&
+               self.dual_scores.allFinite() && self.best_dual.allFinite() &&
+               self.best_scores.allFinite();
+      });
+    }
   };
 
   absl::Status SetProblem(const SvmProblem& problem);

@@ -128,11 +128,12 @@ class SmoSolver : public SvmSolver {
             self.stalled_rounds, self.dual_value, self.round_violation, self.expected_gap,
             self.precision, self.single_precision, self.not_psd,
             UpTo(self.stop, SvmStop::kPrecision), self.certificate);
-      visit.Require([&] { return IsActiveSet(self.active, self.residual.size(), n); });
+      visit.Require([&] {
+        const auto active = static_cast<Index>(self.active.size());
+        return AreAscending(self.active, n) && self.residual.size() == active;
+      });
     }
   };
-  // `size` ascending samples of 0 .. n - 1.
-  static bool IsActiveSet(const std::vector<Index>& active, Index size, Index n);
   struct Pair;
 
   absl::Status SetProblem(const SvmProblem& problem);

@@ -7,15 +7,6 @@
 
 namespace mercer {
 
-bool SmoSolver::IsActiveSet(const std::vector<Index>& active, Index size, Index n) {
-  for (size_t t = 0; t < active.size(); ++t) {
-    if (active[t] < 0 || active[t] >= n || (t > 0 && active[t] <= active[t - 1])) {
-      return false;
-    }
-  }
-  return static_cast<Index>(active.size()) == size;
-}
-
 std::string SmoSolver::SaveState() const {
   ByteWriter writer;
   writer.WriteVector(diagonal_);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/encoding/bytes.h"
-#include "core/base/numeric/step_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
 
@@ -300,71 +298,14 @@ absl::Status SvmNewtonSolver::NewtonStep(State& next, double* progress, RunConte
   return absl::OkStatus();
 }
 
-std::string SvmNewtonSolver::SaveState() const {
-  ByteWriter writer;
-  writer.WriteVector(state_.center);
-  writer.WriteVector(state_.center_scores);
-  writer.WriteDouble(state_.step);
-  writer.WriteDouble(state_.pivot_scale);
-  writer.WriteVector(state_.eta);
-  writer.WriteVector(state_.scores);
-  writer.WriteDouble(state_.bias);
-  writer.WriteVector(state_.dual);
-  writer.WriteVector(state_.dual_scores);
-  writer.WriteVector(state_.best_dual);
-  writer.WriteVector(state_.best_scores);
-  writer.WriteInt64(state_.iterations);
-  writer.WriteInt64(state_.subproblem_iterations);
-  writer.WriteInt64(state_.since_refresh);
-  writer.WriteInt64(state_.stalls);
-  writer.WriteDouble(state_.best_gap);
-  writer.WriteUint8(static_cast<uint8_t>(state_.stop));
-  return std::move(writer).Take();
-}
+std::string SvmNewtonSolver::SaveState() const { return SaveFields(state_, kernel_.size()); }
 
 absl::Status SvmNewtonSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
-  ByteReader reader(state);
   State read;
-  read.center = reader.ReadVector();
-  read.center_scores = reader.ReadVector();
-  read.step = reader.ReadDouble();
-  read.pivot_scale = reader.ReadDouble();
-  read.eta = reader.ReadVector();
-  read.scores = reader.ReadVector();
-  read.bias = reader.ReadDouble();
-  read.dual = reader.ReadVector();
-  read.dual_scores = reader.ReadVector();
-  read.best_dual = reader.ReadVector();
-  read.best_scores = reader.ReadVector();
-  read.iterations = reader.ReadInt64();
-  read.subproblem_iterations = reader.ReadInt64();
-  read.since_refresh = reader.ReadInt64();
-  read.stalls = reader.ReadInt64();
-  read.best_gap = reader.ReadDouble();
-  const uint8_t stop = reader.ReadUint8();
-  const Index n = kernel_.size();
-  for (const Vector* vector : {&read.center, &read.center_scores, &read.eta, &read.scores,
-                               &read.dual, &read.dual_scores}) {
-    if (vector->size() != n || !vector->allFinite()) {
-      reader.Fail();
-    }
-  }
-  for (const Vector* vector : {&read.best_dual, &read.best_scores}) {
-    if (vector->size() != 0 && vector->size() != n) {
-      reader.Fail();
-    }
-  }
-  for (const int64_t count :
-       {read.iterations, read.subproblem_iterations, read.since_refresh, read.stalls}) {
-    if (!IsStepCount(count)) {
-      reader.Fail();
-    }
-  }
-  if (!reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) || !(read.step > 0)) {
+  if (!LoadFields(state, read, kernel_.size())) {
     return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   return Certify();
 }

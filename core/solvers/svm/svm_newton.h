@@ -24,6 +24,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/kernels/gram/kernel_operator.h"
@@ -77,6 +78,18 @@ class SvmNewtonSolver : public SvmSolver {
     Vector best_dual;
     Vector best_scores;
     SvmStop stop = SvmStop::kRunning;
+
+    static void VisitFields(auto& visit, auto& self, Index n) {
+      visit(Sized(self.center, n), Sized(self.center_scores, n), Positive(self.step),
+            self.pivot_scale, Sized(self.eta, n), Sized(self.scores, n), self.bias,
+            Sized(self.dual, n), Sized(self.dual_scores, n), SizedOrEmpty(self.best_dual, n),
+            SizedOrEmpty(self.best_scores, n), self.iterations, self.subproblem_iterations,
+            self.since_refresh, self.stalls, self.best_gap, UpTo(self.stop, SvmStop::kPrecision));
+      visit.Require([&] {
+        return self.center.allFinite() && self.center_scores.allFinite() && self.eta.allFinite() &&
+               self.scores.allFinite() && self.dual.allFinite() && self.dual_scores.allFinite();
+      });
+    }
   };
 
   absl::Status SetProblem(const SvmProblem& problem);
