@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/base/numeric/step_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/factor/factor_systems.h"
 
@@ -41,13 +40,13 @@ absl::StatusOr<CertifiedFactorSolver::Point> CertifiedFactorSolver::Certify(
 // only so many in succession.
 void CertifiedFactorSolver::Consider(Point point) {
   const double gap = point.certificate.RelativeGap();
-  const double best_gap = best_.certificate.RelativeGap();
-  stalls_ = gap < kProgress * best_gap ? 0 : stalls_ + 1;
+  const double best_gap = best().certificate.RelativeGap();
+  progress_.stalls = gap < kProgress * best_gap ? 0 : progress_.stalls + 1;
   if (gap < best_gap) {
-    best_ = std::move(point);
+    progress_.best = std::move(point);
   }
-  if (IsGoodEnough(best_)) {
-    stop_ = SvmStop::kRelativeGap;
+  if (IsGoodEnough(best())) {
+    progress_.stop = SvmStop::kRelativeGap;
   }
 }
 
@@ -59,10 +58,11 @@ absl::Status CertifiedFactorSolver::Start(const SvmProblem& problem, const SvmWa
     return absl::InvalidArgumentError("the dual of the start must have one entry per sample");
   }
   MERCER_ASSIGN_OR_RETURN(
-      best_, Certify(warm_start.dual.size() == 0 ? Vector::Zero(n) : warm_start.dual, context));
-  iterations_ = 0;
-  stalls_ = 0;
-  stop_ = IsGoodEnough(best_) ? SvmStop::kRelativeGap : SvmStop::kRunning;
+      progress_.best,
+      Certify(warm_start.dual.size() == 0 ? Vector::Zero(n) : warm_start.dual, context));
+  progress_.iterations = 0;
+  progress_.stalls = 0;
+  progress_.stop = IsGoodEnough(best()) ? SvmStop::kRelativeGap : SvmStop::kRunning;
   if (done()) {
     return absl::OkStatus();
   }
@@ -77,8 +77,9 @@ absl::Status CertifiedFactorSolver::Iterate(RunContext& context) {
     prepared_ = true;
   }
   MERCER_RETURN_IF_ERROR(Advance(context));
-  ++iterations_;
-  if (!done() && (iterations_ >= limits_.max_iterations || stalls_ >= limits_.max_stalls)) {
+  ++progress_.iterations;
+  if (!done() &&
+      (progress_.iterations >= limits_.max_iterations || progress_.stalls >= limits_.max_stalls)) {
     EndForPrecision();
   }
   return absl::OkStatus();
@@ -87,11 +88,7 @@ absl::Status CertifiedFactorSolver::Iterate(RunContext& context) {
 std::string CertifiedFactorSolver::SaveState() const {
   ByteWriter writer;
   writer.WriteString(name());
-  writer.WriteVector(best_.dual);
-  writer.WriteVector(best_.scores);
-  writer.WriteInt64(iterations_);
-  writer.WriteInt64(stalls_);
-  writer.WriteUint8(static_cast<uint8_t>(stop_));
+  WriteFields(progress_, writer, num_samples());
   if (!done()) {
     SaveIterate(writer);
   }
@@ -106,30 +103,18 @@ absl::Status CertifiedFactorSolver::RestoreState(const SvmProblem& problem,
       absl::InvalidArgumentError("not a state of this solver for this problem");
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
   ByteReader reader(state);
-  const bool known = reader.ReadString() == name();
-  Point point;
-  point.dual = reader.ReadVector();
-  point.scores = reader.ReadVector();
-  const int64_t iterations = reader.ReadInt64();
-  const int64_t stalls = reader.ReadInt64();
-  const uint8_t stop = reader.ReadUint8();
-  if (!reader.ok() || !known || !IsStepCount(iterations) || !IsStepCount(stalls) ||
-      stop > static_cast<uint8_t>(SvmStop::kPrecision) || point.dual.size() != num_samples() ||
-      point.scores.size() != num_samples()) {
+  Progress progress;
+  if (reader.ReadString() != name() || !ReadFields(reader, progress, num_samples())) {
     return damaged;
   }
-  const absl::StatusOr<SvmCertificate> certificate =
-      CertifySvm(*problem_.loss, problem_.targets, problem_.costs, point.dual, point.scores);
-  const auto ending = static_cast<SvmStop>(stop);
-  if (!certificate.ok() || (ending == SvmStop::kRunning && !LoadIterate(reader)) ||
-      !reader.AtEnd()) {
+  const absl::StatusOr<SvmCertificate> certificate = CertifySvm(
+      *problem_.loss, problem_.targets, problem_.costs, progress.best.dual, progress.best.scores);
+  const bool running = progress.stop == SvmStop::kRunning;
+  if (!certificate.ok() || (running && !LoadIterate(reader)) || !reader.AtEnd()) {
     return damaged;
   }
-  point.certificate = *certificate;
-  best_ = std::move(point);
-  iterations_ = iterations;
-  stalls_ = stalls;
-  stop_ = ending;
+  progress.best.certificate = *certificate;
+  progress_ = std::move(progress);
   return absl::OkStatus();
 }
 

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/kernels/gram/kernel_operator.h"
@@ -25,11 +25,11 @@ class CertifiedFactorSolver : public SvmSolver {
  public:
   absl::Status Start(const SvmProblem& problem, const SvmWarmStart& warm_start,
                      RunContext& context) override;
-  SvmStop stop() const override { return stop_; }
-  int64_t iterations() const override { return iterations_; }
-  const Vector& dual() const override { return best_.dual; }
-  const Vector& scores() const override { return best_.scores; }
-  const SvmCertificate& certificate() const override { return best_.certificate; }
+  SvmStop stop() const override { return progress_.stop; }
+  int64_t iterations() const override { return progress_.iterations; }
+  const Vector& dual() const override { return progress_.best.dual; }
+  const Vector& scores() const override { return progress_.best.scores; }
+  const SvmCertificate& certificate() const override { return progress_.best.certificate; }
   SvmWarmStart Successor() const override { return {}; }
   std::string SaveState() const override;
   absl::Status RestoreState(const SvmProblem& problem, std::string_view state) override;
@@ -71,16 +71,29 @@ class CertifiedFactorSolver : public SvmSolver {
   }
   // Keeps a point that is better than the best one.
   void Consider(Point point);
-  void EndForPrecision() { stop_ = SvmStop::kPrecision; }
+  void EndForPrecision() { progress_.stop = SvmStop::kPrecision; }
 
   const FactoredKernel& kernel() const { return kernel_; }
   const SvmProblem& problem() const { return problem_; }
   const SvmDualBox& box() const { return box_; }
-  const Point& best() const { return best_; }
+  const Point& best() const { return progress_.best; }
   Index num_samples() const { return kernel_.rows.rows(); }
   Index rank() const { return kernel_.rows.cols(); }
 
  private:
+  // All of the state but the iterate.
+  struct Progress {
+    Point best;
+    int64_t iterations = 0;
+    int64_t stalls = 0;
+    SvmStop stop = SvmStop::kRunning;
+
+    static void VisitFields(auto& visit, auto& self, Index n) {
+      visit(Sized(self.best.dual, n), Sized(self.best.scores, n), self.iterations, self.stalls,
+            UpTo(self.stop, SvmStop::kPrecision));
+    }
+  };
+
   absl::Status SetProblem(const SvmProblem& problem);
 
   const FactoredKernel kernel_;
@@ -88,11 +101,8 @@ class CertifiedFactorSolver : public SvmSolver {
   const Limits limits_;
   SvmProblem problem_;
   SvmDualBox box_;
-  Point best_;
   bool prepared_ = false;
-  int64_t iterations_ = 0;
-  int64_t stalls_ = 0;
-  SvmStop stop_ = SvmStop::kRunning;
+  Progress progress_;
 };
 
 }  // namespace mercer

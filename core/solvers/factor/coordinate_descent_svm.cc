@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <utility>
 
 #include "core/base/numeric/index_range.h"
@@ -132,31 +131,12 @@ double CoordinateDescentSvmSolver::NextCost() const {
 }
 
 void CoordinateDescentSvmSolver::SaveIterate(ByteWriter& writer) const {
-  writer.WriteVector(state_.dual);
-  writer.WriteVector(state_.coefficients);
-  for (const double value : {state_.sum, state_.bias, state_.last_violation}) {
-    writer.WriteDouble(value);
-  }
-  writer.WriteIndices(state_.active);
+  WriteFields(state_, writer, Sizes{box(), kernel().rows.stride()});
 }
 
 bool CoordinateDescentSvmSolver::LoadIterate(ByteReader& reader) {
   State read;
-  read.dual = reader.ReadVector();
-  read.coefficients = reader.ReadVector();
-  for (double* value : {&read.sum, &read.bias, &read.last_violation}) {
-    *value = reader.ReadDouble();
-  }
-  read.active = reader.ReadIndices();
-  const bool in_order = std::adjacent_find(read.active.begin(), read.active.end(),
-                                           std::greater_equal<>()) == read.active.end();
-  const bool in_range =
-      read.active.empty() || (read.active.front() >= 0 && read.active.back() < num_samples());
-  if (!reader.ok() || read.dual.size() != num_samples() ||
-      read.coefficients.size() != kernel().rows.stride() || !read.coefficients.allFinite() ||
-      !std::isfinite(read.sum) || !std::isfinite(read.bias) || !in_order || !in_range ||
-      !(read.last_violation >= 0) || !(read.dual.array() >= box().lower.array()).all() ||
-      !(read.dual.array() <= box().upper.array()).all()) {
+  if (!ReadFields(reader, read, Sizes{box(), kernel().rows.stride()})) {
     return false;
   }
   state_ = std::move(read);

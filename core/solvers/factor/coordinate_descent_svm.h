@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/kernels/gram/factor_rows.h"
 #include "core/solvers/factor/certified_factor_solver.h"
 
@@ -41,6 +42,10 @@ class CoordinateDescentSvmSolver : public CertifiedFactorSolver {
   std::string_view name() const override { return "coordinate descent"; }
 
  private:
+  struct Sizes {
+    const SvmDualBox& box;
+    Index stride;
+  };
   struct State {
     Vector dual;
     Vector coefficients;  // v, of stride() entries
@@ -48,6 +53,16 @@ class CoordinateDescentSvmSolver : public CertifiedFactorSolver {
     double bias = 0;
     std::vector<Index> active;
     double last_violation = kInfinity;  // the largest of the epoch before
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.dual, of.box.lower.size()), Sized(self.coefficients, of.stride),
+            Finite(self.sum), Finite(self.bias), NotNegative(self.last_violation), self.active);
+      visit.Require([&] {
+        return self.coefficients.allFinite() && AreAscending(self.active, self.dual.size()) &&
+               (self.dual.array() >= of.box.lower.array()).all() &&
+               (self.dual.array() <= of.box.upper.array()).all();
+      });
+    }
   };
 
   absl::Status RunEpoch(State& next, RunContext& context) const;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/encoding/bytes.h"
-#include "core/base/numeric/step_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/solvers/factor/factor_systems.h"
 
@@ -385,83 +383,15 @@ absl::Status FactorSvmSolver::Predict(State& next, std::vector<Index> free,
 }
 
 std::string FactorSvmSolver::SaveState() const {
-  ByteWriter writer;
-  for (const Vector* vector :
-       {&state_.center, &state_.center_reduced, &state_.coefficients, &state_.scores, &state_.dual,
-        &state_.dual_reduced, &state_.dual_scores}) {
-    writer.WriteVector(*vector);
-  }
-  writer.WriteDouble(state_.step);
-  writer.WriteDouble(state_.bias);
-  writer.WriteDouble(state_.best_gap);
-  writer.WriteUint64(state_.gram_rows.size());
-  for (const Index row : state_.gram_rows) {
-    writer.WriteInt64(row);
-  }
-  writer.WriteVector(Vector::Map(state_.gram.data(), state_.gram.size()));
-  for (const int64_t count :
-       {state_.gram_changes, state_.iterations, state_.subproblem_iterations, state_.stalls}) {
-    writer.WriteInt64(count);
-  }
-  writer.WriteBool(state_.keeps_step);
-  writer.WriteUint8(static_cast<uint8_t>(state_.stop));
-  return std::move(writer).Take();
+  return SaveFields(state_, Sizes{kernel_.rows.rows(), kernel_.rows.cols()});
 }
 
 absl::Status FactorSvmSolver::RestoreState(const SvmProblem& problem, std::string_view state) {
-  const absl::Status damaged =
-      absl::InvalidArgumentError("not a state of the Newton solver for this problem");
-  const Index n = kernel_.rows.rows();
-  const Index rank = kernel_.rows.cols();
   MERCER_RETURN_IF_ERROR(SetProblem(problem));
-  ByteReader reader(state);
   State read;
-  for (Vector* vector : {&read.center, &read.center_reduced, &read.coefficients, &read.scores,
-                         &read.dual, &read.dual_reduced, &read.dual_scores}) {
-    *vector = reader.ReadVector();
+  if (!LoadFields(state, read, Sizes{kernel_.rows.rows(), kernel_.rows.cols()})) {
+    return absl::InvalidArgumentError("not a state of the Newton solver for this problem");
   }
-  read.step = reader.ReadDouble();
-  read.bias = reader.ReadDouble();
-  read.best_gap = reader.ReadDouble();
-  const uint64_t free = reader.ReadUint64();
-  if (!reader.ok() || free > static_cast<uint64_t>(n)) {
-    return damaged;
-  }
-  read.gram_rows.resize(free);
-  Index last = -1;
-  for (Index& row : read.gram_rows) {
-    row = reader.ReadInt64();
-    if (row <= last || row >= n) {
-      return damaged;
-    }
-    last = row;
-  }
-  const Vector gram = reader.ReadVector();
-  if (gram.size() == rank * rank) {
-    read.gram = Matrix::Map(gram.data(), rank, rank);
-  }
-  for (int64_t* count :
-       {&read.gram_changes, &read.iterations, &read.subproblem_iterations, &read.stalls}) {
-    *count = reader.ReadInt64();
-    if (!IsStepCount(*count)) {
-      return damaged;
-    }
-  }
-  read.keeps_step = reader.ReadBool();
-  const uint8_t stop = reader.ReadUint8();
-  bool fits = gram.size() == 0 || gram.size() == rank * rank;
-  for (const Vector* vector : {&read.center, &read.scores, &read.dual}) {
-    fits = fits && vector->size() == n && vector->allFinite();
-  }
-  for (const Vector* vector : {&read.center_reduced, &read.coefficients, &read.dual_reduced}) {
-    fits = fits && vector->size() == rank && vector->allFinite();
-  }
-  fits = fits && read.dual_scores.size() == (stop == 0 ? 0 : n);
-  if (!fits || !reader.AtEnd() || stop > static_cast<uint8_t>(SvmStop::kPrecision) ||
-      !(read.step > 0)) {
-    return damaged;
-  }
-  read.stop = static_cast<SvmStop>(stop);
   state_ = std::move(read);
   if (done()) {
     MERCER_ASSIGN_OR_RETURN(

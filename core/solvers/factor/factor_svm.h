@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/kernels/gram/kernel_operator.h"
@@ -75,6 +76,10 @@ class FactorSvmSolver : public SvmSolver {
   absl::Status Iterate(RunContext& context) override;
 
  private:
+  struct Sizes {
+    Index samples;
+    Index rank;
+  };
   // The iterate: f = X v, and a = dual, the maximiser of the subproblem at (f, bias).
   struct State {
     Vector center;
@@ -95,6 +100,23 @@ class FactorSvmSolver : public SvmSolver {
     bool keeps_step = false;  // never shrinks it
     double best_gap = kInfinity;
     SvmStop stop = SvmStop::kRunning;
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.center, of.samples), Sized(self.center_reduced, of.rank),
+            Sized(self.coefficients, of.rank), Sized(self.scores, of.samples),
+            Sized(self.dual, of.samples), Sized(self.dual_reduced, of.rank), self.dual_scores,
+            Positive(self.step), self.bias, self.best_gap, self.gram_rows,
+            EntriesOf(self.gram, of.rank), self.gram_changes, self.iterations,
+            self.subproblem_iterations, self.stalls, self.keeps_step,
+            UpTo(self.stop, SvmStop::kPrecision));
+      visit.Require([&] {
+        const Index scores = self.stop == SvmStop::kRunning ? 0 : of.samples;
+        return self.center.allFinite() && self.center_reduced.allFinite() &&
+               self.coefficients.allFinite() && self.scores.allFinite() && self.dual.allFinite() &&
+               self.dual_reduced.allFinite() && self.dual_scores.size() == scores &&
+               AreAscending(self.gram_rows, of.samples);
+      });
+    }
   };
   struct Settings;
   struct NewtonDirection {

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/numeric/step_count.h"
 #include "core/base/status/byte_count.h"
 #include "core/base/status/status_macros.h"
 #include "core/linalg/blocked_cholesky.h"
@@ -34,22 +33,6 @@ absl::Status RidgeScores(const Matrix& features, const Vector& x, Vector& out,
 absl::StatusOr<Vector> RidgeProducts(const Matrix& features, const Vector& x, RunContext& context) {
   MERCER_ASSIGN_OR_RETURN(const Matrix product, ProductOverRows(features, x, context));
   return Vector(product.col(0));
-}
-
-void SaveRidgePoint(const FeatureRidge::Point& point, ByteWriter& writer) {
-  writer.WriteVector(point.weights);
-  writer.WriteDouble(point.bias);
-}
-
-FeatureRidge::Point LoadRidgePoint(ByteReader& reader) {
-  FeatureRidge::Point point;
-  point.weights = reader.ReadVector();
-  point.bias = reader.ReadDouble();
-  return point;
-}
-
-bool Fits(const FeatureRidge::Point& point, Index columns) {
-  return point.weights.size() == columns && point.weights.allFinite() && std::isfinite(point.bias);
 }
 
 }  // namespace
@@ -226,27 +209,12 @@ double FeatureRidge::StepOperations() const {
 }
 
 void FeatureRidge::Save(ByteWriter& writer) const {
-  SaveRidgePoint(state_.point, writer);
-  SaveRidgePoint(state_.dual_point, writer);
-  for (const double value : {state_.primal, state_.dual_scale, state_.dual_value}) {
-    writer.WriteDouble(value);
-  }
-  writer.WriteInt64(state_.iterations);
-  writer.WriteInt64(state_.stalls);
+  WriteFields(state_, writer, problem_.features->cols());
 }
 
 bool FeatureRidge::Load(FeatureRidgeProblem problem, ByteReader& reader) {
   State state;
-  state.point = LoadRidgePoint(reader);
-  state.dual_point = LoadRidgePoint(reader);
-  for (double* value : {&state.primal, &state.dual_scale, &state.dual_value}) {
-    *value = reader.ReadDouble();
-  }
-  state.iterations = reader.ReadInt64();
-  state.stalls = reader.ReadInt64();
-  const Index columns = problem.features->cols();
-  if (!reader.ok() || !Fits(state.point, columns) || !Fits(state.dual_point, columns) ||
-      !IsStepCount(state.iterations) || !IsStepCount(state.stalls)) {
+  if (!ReadFields(reader, state, problem.features->cols())) {
     return false;
   }
   problem_ = std::move(problem);

@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "core/base/encoding/bytes.h"
+#include "core/base/encoding/saved_fields.h"
 #include "core/base/numeric/types.h"
 #include "core/base/process/run_context.h"
 #include "core/objectives/loss.h"
@@ -39,6 +39,11 @@ class FeatureRidge {
   struct Point {
     Vector weights;
     double bias = 0;
+
+    static void VisitFields(auto& visit, auto& self, Index columns) {
+      visit(Sized(self.weights, columns), Finite(self.bias));
+      visit.Require([&] { return self.weights.allFinite(); });
+    }
   };
 
   // Takes the problem, at w = 0 with the best bias for that. When it is cancelled, only Start or
@@ -73,6 +78,11 @@ class FeatureRidge {
     double dual_value = -kInfinity;
     int64_t iterations = 0;
     int64_t stalls = 0;
+
+    static void VisitFields(auto& visit, auto& self, Index columns) {
+      visit(Nested(self.point, columns), Nested(self.dual_point, columns), self.primal,
+            self.dual_scale, self.dual_value, self.iterations, self.stalls);
+    }
   };
   struct Direction {
     Vector weights;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr double kGradientStep = 1.0;  // zeta, in (0, 2)
 constexpr double kRelaxation = 1.0;    // lambda, in (0, 3/2) for this gradient step
-constexpr int64_t kIterationsOfACheck = 50;
 
 }  // namespace
 
@@ -118,7 +117,6 @@ absl::Status GfbSvmSolver::Begin(RunContext& context) {
   next.other_features = next.features;
   next.dual_copies = next.dual.replicate(1, num_sets());
   state_ = std::move(next);
-  since_certificate_ = 0;
   return absl::OkStatus();
 }
 
@@ -194,14 +192,13 @@ absl::Status GfbSvmSolver::Advance(RunContext& context) {
   const auto sets = static_cast<double>(num_sets());
   next.features = (next.own_features + (sets - 1.0) * next.other_features) / sets;
   next.dual = next.dual_copies.rowwise().mean();
-  if (since_certificate_ + 1 < kIterationsOfACheck) {
+  if (++next.since_certificate < kIterationsOfACheck) {
     state_ = std::move(next);
-    ++since_certificate_;
     return absl::OkStatus();
   }
   MERCER_ASSIGN_OR_RETURN(Point point, Certify(dual_unit_ * next.dual, context));
+  next.since_certificate = 0;
   state_ = std::move(next);
-  since_certificate_ = 0;
   Consider(std::move(point));
   return absl::OkStatus();
 }
@@ -217,33 +214,16 @@ double GfbSvmSolver::NextCost() const {
 }
 
 void GfbSvmSolver::SaveIterate(ByteWriter& writer) const {
-  for (const Vector* vector :
-       {&state_.features, &state_.own_features, &state_.other_features, &state_.dual}) {
-    writer.WriteVector(*vector);
-  }
-  writer.WriteMatrix(state_.dual_copies);
-  writer.WriteInt64(since_certificate_);
+  WriteFields(state_, writer, StateSizes());
 }
 
 bool GfbSvmSolver::LoadIterate(ByteReader& reader) {
   State read;
-  for (Vector* vector : {&read.features, &read.own_features, &read.other_features, &read.dual}) {
-    *vector = reader.ReadVector();
+  if (!ReadFields(reader, read, StateSizes())) {
+    return false;
   }
-  read.dual_copies = reader.ReadMatrix();
-  const int64_t since = reader.ReadInt64();
-  bool fits = reader.ok() && since >= 0 && since < kIterationsOfACheck;
-  for (const Vector* vector : {&read.features, &read.own_features, &read.other_features}) {
-    fits = fits && vector->size() == num_features() && vector->allFinite();
-  }
-  fits = fits && read.dual.size() == num_samples() && read.dual.allFinite() &&
-         read.dual_copies.rows() == num_samples() && read.dual_copies.cols() == num_sets() &&
-         read.dual_copies.allFinite();
-  if (fits) {
-    state_ = std::move(read);
-    since_certificate_ = since;
-  }
-  return fits;
+  state_ = std::move(read);
+  return true;
 }
 
 }  // namespace mercer

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/solvers/factor/certified_factor_solver.h"
 
 namespace mercer {
@@ -53,6 +54,12 @@ class GfbSvmSolver : public CertifiedFactorSolver {
   }
 
  private:
+  static constexpr int64_t kIterationsOfACheck = 50;
+  struct Sizes {
+    Index features;
+    Index samples;
+    Index sets;
+  };
   // The iterate. The features of all kernels stand one below the other. Of the M copies of a
   // kernel's features only the one of the kernel's own set is moved by its projection; those of the
   // other sets stay equal to each other and are kept once.
@@ -62,11 +69,24 @@ class GfbSvmSolver : public CertifiedFactorSolver {
     Vector other_features;  // in every other copy
     Vector dual;            // in units of dual_unit_
     Matrix dual_copies;     // of the kernels' sets, of the sum's in the split form, and of the box
+    int64_t since_certificate = 0;
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.features, of.features), Sized(self.own_features, of.features),
+            Sized(self.other_features, of.features), Sized(self.dual, of.samples),
+            Sized(self.dual_copies, of.samples, of.sets), self.since_certificate);
+      visit.Require([&] {
+        return self.features.allFinite() && self.own_features.allFinite() &&
+               self.other_features.allFinite() && self.dual.allFinite() &&
+               self.dual_copies.allFinite() && self.since_certificate < kIterationsOfACheck;
+      });
+    }
   };
 
   bool has_blocks() const { return !options_.merged && kernel().blocks != nullptr; }
   Index num_kernels() const;
   Index num_features() const;
+  Sizes StateSizes() const { return {num_features(), num_samples(), num_sets()}; }
   Index num_sets() const { return num_kernels() + (options_.merged ? 1 : 2); }
   // X_k' (FeaturesOf) and X_k (OfRows), between the features of kernel k and the space of the
   // factor's columns, in the units of the iteration.
@@ -85,7 +105,6 @@ class GfbSvmSolver : public CertifiedFactorSolver {
   Vector column_sums_;           // merged: X'1
   Vector of_sums_;               // merged: (I + X'X)^-1 X'1
   State state_;
-  int64_t since_certificate_ = 0;
 };
 
 }  // namespace mercer

@@ -283,29 +283,18 @@ double InteriorPointSvmSolver::NextCost() const {
   return n * r * r + 2.0 * r * r * r + 40.0 * n * r + 500.0 * n;
 }
 
+InteriorPointSvmSolver::Sizes InteriorPointSvmSolver::StateSizes() const {
+  const Index samples = (problem().costs.array() > 0).count();
+  return {problem().loss->is_margin_loss() ? samples : 2 * samples, num_samples()};
+}
+
 void InteriorPointSvmSolver::SaveIterate(ByteWriter& writer) const {
-  for (const Vector* vector :
-       {&state_.parts.values, &state_.parts.lower, &state_.parts.upper, &state_.scores}) {
-    writer.WriteVector(*vector);
-  }
-  writer.WriteDouble(state_.bias);
+  WriteFields(state_, writer, StateSizes());
 }
 
 bool InteriorPointSvmSolver::LoadIterate(ByteReader& reader) {
   State read;
-  for (Vector* vector : {&read.parts.values, &read.parts.lower, &read.parts.upper, &read.scores}) {
-    *vector = reader.ReadVector();
-  }
-  read.bias = reader.ReadDouble();
-  const Index n = num_samples();
-  const Index count = problem().loss->is_margin_loss() ? (problem().costs.array() > 0).count()
-                                                       : 2 * (problem().costs.array() > 0).count();
-  const auto is_inside = [count](const Vector& values) {
-    return values.size() == count && values.allFinite() && values.minCoeff() > 0;
-  };
-  if (!reader.ok() || !is_inside(read.parts.values) || !is_inside(read.parts.lower) ||
-      !is_inside(read.parts.upper) || read.scores.size() != n || !read.scores.allFinite() ||
-      !std::isfinite(read.bias)) {
+  if (!ReadFields(reader, read, StateSizes())) {
     return false;
   }
   state_ = std::move(read);

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/encoding/saved_fields.h"
 #include "core/solvers/factor/certified_factor_solver.h"
 
 namespace mercer {
@@ -46,10 +47,24 @@ class InteriorPointSvmSolver : public CertifiedFactorSolver {
     Vector lower;   // z
     Vector upper;   // t
   };
+  struct Sizes {
+    Index parts;
+    Index samples;
+  };
+  static bool IsInside(const Vector& values) { return values.allFinite() && values.minCoeff() > 0; }
   struct State {
     Parts parts;
     double bias = 0;
     Vector scores;  // K dual
+
+    static void VisitFields(auto& visit, auto& self, const Sizes& of) {
+      visit(Sized(self.parts.values, of.parts), Sized(self.parts.lower, of.parts),
+            Sized(self.parts.upper, of.parts), Sized(self.scores, of.samples), Finite(self.bias));
+      visit.Require([&] {
+        return IsInside(self.parts.values) && IsInside(self.parts.lower) &&
+               IsInside(self.parts.upper) && self.scores.allFinite();
+      });
+    }
   };
   struct Direction {
     Parts parts;
@@ -57,6 +72,7 @@ class InteriorPointSvmSolver : public CertifiedFactorSolver {
   };
   struct System;
 
+  Sizes StateSizes() const;
   Vector DualOf(const Vector& values) const;
   void TakeDual(const Vector& dual, Vector& values) const;
   Vector Slope(const State& state) const;

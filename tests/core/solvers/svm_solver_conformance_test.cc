@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/strings/escaping.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -257,6 +258,20 @@ TEST_P(SvmSolverConformance, EveryStateLeadsToTheSameBits) {
   EXPECT_EQ(last->iterations(), whole->iterations());
   EXPECT_EQ(last->dual(), whole->dual());
   EXPECT_EQ(last->certificate().primal, whole->certificate().primal);
+}
+
+// Bytes that were written before states named their fields: they are read, written again as they are,
+// and lead to the optimum.
+TEST_P(SvmSolverConformance, StatesOfBeforeAreRead) {
+  const FactorInstance instance = MakeFactorInstance({.rows = 12, .rank = 4, .cost = 5.0});
+  const nlohmann::json fixture = ReadFixtureFile("../core/solvers/saved_states.json");
+  const std::string state = absl::HexStringToBytes(fixture[solver_case().name].get<std::string>());
+  const std::unique_ptr<SvmSolver> solver = Make(instance, 1e-6);
+  ASSERT_EQ(solver->RestoreState(instance.problem, state), absl::OkStatus());
+  EXPECT_TRUE(solver->SaveState() == state);
+  RunContext context;
+  ASSERT_EQ(solver->Run(context), absl::OkStatus());
+  EXPECT_LE(solver->certificate().RelativeGap(), 1e-6);
 }
 
 TEST_P(SvmSolverConformance, SolverThatIsDoneWhenItStartsIsRestored) {
