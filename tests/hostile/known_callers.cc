@@ -1,5 +1,6 @@
 #include "tests/hostile/known_callers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,15 @@ std::string Csv() {
 }
 
 }  // namespace
+
+double KnownCallers::Percentile99(std::vector<double> values) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto rank = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
+  std::nth_element(values.begin(), rank, values.end());
+  return *rank;
+}
 
 KnownCallers::KnownCallers(const HostileServer& server) : server_(server) {
   Prepare();
@@ -64,12 +74,7 @@ KnownCallers::KnownCallers(const HostileServer& server) : server_(server) {
         [this](const auto& channel) { return FollowToEnd(channel, followed_job_); });
 }
 
-KnownCallers::~KnownCallers() {
-  over_ = true;
-  for (std::thread& thread : threads_) {
-    thread.join();
-  }
-}
+KnownCallers::~KnownCallers() { Finish(); }
 
 void KnownCallers::Prepare() {
   const auto channel = server_.NewChannel();
@@ -168,6 +173,15 @@ bool KnownCallers::WaitForEachKind(absl::Duration patience) {
 KnownCallers::Figures KnownCallers::Take() {
   absl::MutexLock lock(&mutex_);
   return std::exchange(figures_, Figures());
+}
+
+KnownCallers::Figures KnownCallers::Finish() {
+  over_ = true;
+  for (std::thread& thread : threads_) {
+    thread.join();
+  }
+  threads_.clear();
+  return Take();
 }
 
 }  // namespace mercer::server

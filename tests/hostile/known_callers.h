@@ -27,6 +27,8 @@ class KnownCallers {
     std::map<std::string, std::vector<double>> milliseconds;
     std::vector<std::string> failures;
   };
+  // The value that 99 of 100 do not exceed; of fewer than 100 the greatest, of none 0.
+  static double Percentile99(std::vector<double> values);
 
   // Uploads a data set, trains a model, and begins to call, each kind on a connection of its own.
   // `server` outlives it.
@@ -39,6 +41,8 @@ class KnownCallers {
   bool WaitForEachKind(absl::Duration patience) ABSL_LOCKS_EXCLUDED(mutex_);
   // Since the last time.
   Figures Take() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same when the calls that run have ended; no others begin.
+  Figures Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   using CallOnce = std::function<grpc::Status(const std::shared_ptr<grpc::Channel>&)>;
