@@ -17,8 +17,8 @@ namespace {
 // times this.
 constexpr double kMedianRange = 10;
 constexpr double kSliceOperations = 3e8;  // of a step, about 0.2 s
-constexpr double kInnerGapShare = 0.1;  // of the violation: of the first SVM of a list
-constexpr double kFirstWeight = 0.1;    // of a kernel that enters
+constexpr double kInnerGapShare = 0.1;    // of the violation: of the first SVM of a list
+constexpr double kFirstWeight = 0.1;      // of a kernel that enters
 constexpr double kSameKernel = 1e-3;  // difference in log bandwidth below which two kernels are one
 
 }  // namespace
@@ -268,7 +268,8 @@ bool IklLearner::Fits(const IklState& state) const {
 void IklLearner::SaveParts(ByteWriter& writer) const { loop_->Save(writer); }
 
 absl::Status IklLearner::LoadParts(ByteReader& reader, RunContext& context) {
-  if (state_.bandwidths.empty()) {  // no step was whole: what one had begun with is not of this state
+  if (state_.bandwidths
+          .empty()) {  // no step was whole: what one had begun with is not of this state
     loop_->SetKernels(nullptr);
     family_ = nullptr;
   } else {
