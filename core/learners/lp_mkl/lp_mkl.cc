@@ -110,7 +110,7 @@ absl::StatusOr<TrainedPoint> LpMklLearner::CurrentModel(RunContext& context) con
   if (std::isfinite(best.gap)) {
     return MakeLpMklPoint(kernels_, *problem_, {best.weights, best.dual, best.bias}, context);
   }
-  if (loop_ == nullptr) {
+  if (!loop_.has_value()) {
     return absl::FailedPreconditionError("no machine has been begun yet");
   }
   MERCER_ASSIGN_OR_RETURN(const double bias, loop_->BiasSoFar(context));
