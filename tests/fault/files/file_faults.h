@@ -25,6 +25,9 @@
 
 namespace mercer::server {
 
+// Of the calls that change files, sweeps stop at one in so many (tests/support/thorough.h).
+inline constexpr int64_t kSweepStride = 5;
+
 // Changes are: a write, a truncation, a sync (of a file or folder), the making of a file or folder, a renaming, a removal.
 // Thread-safe. At most one at a time exists in a program.
 class FileFaults {

@@ -20,9 +20,6 @@
 namespace mercer::server {
 namespace {
 
-// Of the calls that change files.
-constexpr int64_t kStride = 5;
-
 class StoreFaultsTest : public testing::Test {
  protected:
   StoreFaultsTest() : folder_(FastFolder() / absl::StrCat("mercer-store-faults-", getpid())) {
@@ -92,7 +89,7 @@ void StoreFaultsTest::FailEach(int64_t count, int error) {
   const int64_t calls = CountCalls();
   ASSERT_GT(calls, 50);
   for (int64_t first = 1; first <= calls && !HasFailure(); ++first) {
-    if (!SweepStopsAt(first, kStride)) {
+    if (!SweepStopsAt(first, kSweepStride)) {
       continue;
     }
     SCOPED_TRACE(absl::StrCat("call ", first, " of ", calls, ", error ", error));
@@ -162,7 +159,7 @@ TEST_F(StoreFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
   {
     FileFaults faults(folder);
     faults.set_before_call([&](int64_t number, const std::string& what) {
-      if (!SweepStopsAt(number, kStride)) {
+      if (!SweepStopsAt(number, kSweepStride)) {
         return;
       }
       const auto add = [&](const std::string& end) {
@@ -183,7 +180,7 @@ TEST_F(StoreFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
       acknowledged = step;
     }
   }
-  EXPECT_GT(snapshots.size(), 3 * 50U / (IsThorough() ? 1 : kStride));
+  EXPECT_GT(snapshots.size(), 3 * 50U / (IsThorough() ? 1 : kSweepStride));
   for (const Snapshot& snapshot : snapshots) {
     SCOPED_TRACE(snapshot.what);
     FinishAll(snapshot.folder.string() + kStores, snapshot.acknowledged, snapshot.begun);

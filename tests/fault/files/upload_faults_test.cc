@@ -38,7 +38,6 @@ constexpr int64_t kChunkBytes = 40;
 // Where the streams of an upload end; the last one brings the rest. They end within each part and at the end of one.
 constexpr int64_t kStreamEnds[] = {20, kTableBytes, kTableBytes + 50, kTotalBytes - 30,
                                    kTotalBytes};
-constexpr int64_t kStride = 5;    // of the calls that change files
 constexpr int64_t kUnknown = -1;  // there need not be an upload
 
 const std::string& Content() {
@@ -257,14 +256,14 @@ TEST_F(UploadFaultsTest, EndBeforeAnyCallLosesNothingAcknowledged) {
     auto server = UploadServer::Open(folder);
     ASSERT_TRUE(server.ok()) << server.status();
     faults.set_before_call([&](int64_t number, const std::string& what) {
-      if (SweepStopsAt(number, kStride)) {
+      if (SweepStopsAt(number, kSweepStride)) {
         Keep(faults, folder, absl::StrCat("before call ", number, ": ", what));
       }
     });
     Insist(**server, [](const absl::Status& error) { FAIL() << error; });
     Keep(faults, folder, "at the end");
   }
-  EXPECT_GT(remains_.size(), 3 * 40U / (IsThorough() ? 1 : kStride));
+  EXPECT_GT(remains_.size(), 3 * 40U / (IsThorough() ? 1 : kSweepStride));
   ExpectAllGoOn();
 }
 
@@ -292,7 +291,7 @@ TEST_F(UploadFaultsTest, DroppedUploadIsThereOrNotAndNeverComesBack) {
 void UploadFaultsTest::FailEach(int64_t count, int error) {
   int64_t calls = 1;
   for (int64_t first = 1; first <= calls && !HasFailure(); ++first) {
-    if (!SweepStopsAt(first, kStride)) {
+    if (!SweepStopsAt(first, kSweepStride)) {
       continue;
     }
     const std::string folder = MakeFolder("data");
