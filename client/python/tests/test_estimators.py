@@ -59,7 +59,7 @@ MORE_EXPECTED_FAILURES = {
 }
 
 
-# A fit that leaves lambda open trains 16 times; test_an_option_that_is_left_open_is_chosen_as_on_the_command_line is about those.
+# A fit that leaves lambda open trains 16 times: a test below is about those.
 SETTINGS = {name: {"lambda_": 0.003} for name in ("InfiniteFeaturesClassifier", "InfiniteFeaturesRegressor")}
 
 
