@@ -47,11 +47,17 @@ void HostileTest::ExpectPeakWithin(int64_t bytes) const {
 
 void HostileTest::ExpectHealthy() const {
   const absl::Time begin = absl::Now();
-  const grpc::Status status =
-      CallRaw(NewChannel(), {.path = "/grpc.health.v1.Health/Check", .message = MessageOf("")});
-  EXPECT_TRUE(status.ok()) << status.error_message();
+  absl::Duration waited;
+  do {
+    const absl::Time asked = absl::Now();
+    const grpc::Status status =
+        CallRaw(NewChannel(), {.path = "/grpc.health.v1.Health/Check", .message = MessageOf("")});
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    waited = absl::Now() - asked;
+  } while (waited >= absl::Seconds(1) && !machine_is_busy_ &&
+           absl::Now() - begin < absl::Seconds(5));
   if (!machine_is_busy_) {
-    EXPECT_LT(absl::Now() - begin, absl::Seconds(1));
+    EXPECT_LT(waited, absl::Seconds(1));
   }
 }
 

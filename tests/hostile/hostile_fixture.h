@@ -25,7 +25,8 @@ class HostileTest : public testing::Test {
   const HostileServer& server() const { return server_; }
   // Expects that the server's memory has not grown beyond what it was after its start by more than `bytes`, at any moment.
   void ExpectPeakWithin(int64_t bytes) const;
-  // Expects that it answers a health check, within a second where nothing else keeps the processors busy.
+  // Expects that it answers a health check, and where nothing else keeps the processors busy, within a second: at once, or when five
+  // seconds at most have gone by, in which it works off what came before.
   void ExpectHealthy() const;
   // Whether something else did when the test began: then nobody can judge how soon a server answers.
   bool machine_is_busy() const { return machine_is_busy_; }
