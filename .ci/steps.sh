@@ -33,9 +33,39 @@ for seconds, preset, name in sorted(times, reverse=True)[: int(sys.argv[1])]:
 ' "$1"
 }
 
-# steps_end SECONDS: what was done, in figures. Fails when a step has failed, or when all took longer than SECONDS.
+# What the compilation of compile_milliseconds takes on a machine of usual speed, where a whole run may take its hour.
+readonly REFERENCE_MILLISECONDS=2600
+# However slow a machine is, a run that takes longer is of no use.
+readonly LONGEST_SECONDS=5100
+
+# compile_milliseconds: of a small program with large headers, the least of three.
+compile_milliseconds() {
+  local least=0 start took
+  for _ in 1 2 3; do
+    start=$(date +%s%N)
+    g++ -std=c++20 -O2 -x c++ -c -o /dev/null - <<<'
+#include <functional>
+#include <map>
+#include <regex>
+bool IsName(const std::string& s) { return std::regex_match(s, std::regex("[a-z]+[0-9]*")); }'
+    took=$((($(date +%s%N) - start) / 1000000))
+    if ((least == 0 || took < least)); then least=$took; fi
+  done
+  echo "$least"
+}
+
+# allowed_seconds SECONDS: as many, or on a machine that is slower than usual as many more as it is slower.
+allowed_seconds() {
+  local took allowed
+  took=$(compile_milliseconds)
+  allowed=$(($1 * (took > REFERENCE_MILLISECONDS ? took : REFERENCE_MILLISECONDS) / REFERENCE_MILLISECONDS))
+  echo $((allowed < LONGEST_SECONDS ? allowed : LONGEST_SECONDS))
+}
+
+# steps_end SECONDS: what was done, in figures. Fails when a step has failed, or when all took longer than allowed_seconds.
 steps_end() {
-  local most=$1 total=$((SECONDS - STEPS_START))
+  local most total=$((SECONDS - STEPS_START))
+  most=$(allowed_seconds "$1")
   printf '\n==== seconds of each step, and at most with an empty compiler cache\n%s' "$steps_table"
   printf '\n==== the slowest tests\n'
   slowest_tests 20
