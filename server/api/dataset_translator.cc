@@ -285,6 +285,7 @@ std::vector<ColumnSchema> ReadDenseSchemas(const v1::DenseFormat& format) {
 
 absl::StatusOr<v1::Dataset> DescribeDataset(const Dataset& dataset, const quality::Scan& scan,
                                             const std::function<bool()>& is_cancelled) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::Dataset description;
   description.set_rows(dataset.rows);
   size_t free_bytes = kMaxReplyBytes;
@@ -337,6 +338,7 @@ absl::StatusOr<DatasetInfo> DecodeDatasetInfo(std::string_view bytes) {
 }
 
 absl::StatusOr<v1::Dataset> WriteDataset(const DatasetRecord& record, v1::DatasetView view) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   absl::StatusOr<DatasetInfo> info = DecodeDatasetInfo(record.info);
   if (!info.ok()) {
     return info.status();

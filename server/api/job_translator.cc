@@ -91,6 +91,7 @@ void WriteOutcome(const JobRecord& record, v1::Job* job) {
 v1::JobState WriteJobState(JobState state) { return static_cast<v1::JobState>(state); }
 
 v1::ProgressEvent WriteEvent(const JobEvent& event) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::ProgressEvent message;
   message.set_sequence(event.sequence);
   SetTimestamp(event.time, message.mutable_time());
@@ -128,6 +129,7 @@ void CompleteTerminalEvent(const JobRecord& record, v1::ProgressEvent* event) {
 
 absl::StatusOr<v1::Job> WriteJob(const JobRecord& record,
                                  const std::vector<AttemptRecord>& attempts) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   absl::StatusOr<v1::TrainRequest> request = DecodeTrainRequest(record.request);
   if (!request.ok()) {
     return request.status();

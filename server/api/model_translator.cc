@@ -319,6 +319,7 @@ absl::StatusOr<v1::Model> WriteModel(const VersionRecord& record) {
 }
 
 absl::StatusOr<v1::Model> WriteModelAndHeldOut(const VersionRecord& record) {
+  const ScopedAllocations scope(Allocations::kNeeded);  // see whole_message.h
   v1::Model model;
   if (!ParseWhole(record.summary, model)) {
     return WithReason(absl::DataLossError("a stored model's summary cannot be read"),
