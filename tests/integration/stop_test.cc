@@ -9,10 +9,8 @@ namespace mercer::server {
 namespace {
 
 using grpc::StatusCode;
-using testing::Each;
-using testing::Not;
+using testing::Contains;
 using testing::Property;
-using testing::StartsWith;
 
 class StopTest : public ServerTest {
  protected:
@@ -81,7 +79,8 @@ TEST_F(StopTest, EndsTheWorkAtOnceAndKeepsTheModel) {
   EXPECT_EQ(StopOk(job.name()).state(), v1::JOB_STATE_SUCCEEDED) << "the call may be repeated";
 }
 
-TEST_F(StopTest, BetweenFoldsTheModelIsKeptWithoutTheirMetrics) {
+// Of folds that had ended by then there are metrics.
+TEST_F(StopTest, WithinFoldsTheModelIsKept) {
   StartServer();
   v1::Dataset dataset;
   ASSERT_TRUE(Upload(CloudsCsv(600, 3, 3), "clouds", &dataset).ok());
@@ -95,8 +94,8 @@ TEST_F(StopTest, BetweenFoldsTheModelIsKeptWithoutTheirMetrics) {
   StopOk(job.name());
   const v1::Job ended = WaitForEnd(job.name());
   EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED);
-  EXPECT_THAT(ModelOf(ended).metrics(),
-              Each(Property(&v1::Metric::name, Not(StartsWith("folds.")))));
+  EXPECT_THAT(ModelOf(ended).warnings(),
+              Contains(Property(&v1::Warning::code, v1::WARNING_CODE_VALIDATION_ENDED)));
 }
 
 TEST_F(StopTest, QueuedJobIsCancelledForWantOfAModel) {
