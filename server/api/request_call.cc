@@ -122,8 +122,8 @@ void RequestCall::Take() {
 // A request that is on its way when the drain begins is still answered.
 void RequestCall::EndLate() {
   if (reading_.Interrupt()) {
-    Finish(call_.End(
-        DrainingError()));  // what derives from this may not be there yet, and has begun nothing
+    // Not End: what derives from this may not be there yet, and has begun nothing.
+    Finish(call_.End(DrainingError()));
   } else {
     CancelForDrain();
   }
