@@ -33,7 +33,8 @@ for seconds, preset, name in sorted(times, reverse=True)[: int(sys.argv[1])]:
 ' "$1"
 }
 
-# What the compilation of compile_milliseconds takes on a machine of usual speed, where a whole run may take its hour.
+# What compile_milliseconds finds on the machine of CONTRIBUTING.md's table. It was not measured there but follows from another one, which
+# needed 90 s for './dev bench --build' instead of 32, and 5.0 to 6.1 s for this: 1.8 to 2.2 s, and more here, so that less is allowed.
 readonly REFERENCE_MILLISECONDS=2600
 # However slow a machine is, a run that takes longer is of no use.
 readonly LONGEST_SECONDS=5100
@@ -62,10 +63,11 @@ allowed_seconds() {
   echo $((allowed < LONGEST_SECONDS ? allowed : LONGEST_SECONDS))
 }
 
-# steps_end SECONDS: what was done, in figures. Fails when a step has failed, or when all took longer than allowed_seconds.
+# steps_end SECONDS: what was done, in figures; what grew, when all took longer than SECONDS. Fails when a step has failed, or when all
+# took longer than allowed_seconds.
 steps_end() {
-  local most total=$((SECONDS - STEPS_START))
-  most=$(allowed_seconds "$1")
+  local most=$1 allowed total=$((SECONDS - STEPS_START))
+  allowed=$(allowed_seconds "$most")
   printf '\n==== seconds of each step, and at most with an empty compiler cache\n%s' "$steps_table"
   printf '\n==== the slowest tests\n'
   slowest_tests 20
@@ -74,7 +76,7 @@ steps_end() {
     ccache --show-log-stats
   fi
   if [[ -n $steps_failed ]]; then printf '\n==== FAILED\n%s' "$steps_failed"; fi
-  if ((total > most)); then printf '\n==== TOO SLOW: %d s, where %d s are allowed; these steps grew:\n%s' "$total" "$most" "$steps_slower"; fi
-  [[ -z $steps_failed ]] && ((total <= most)) || return 1
+  if ((total > most)); then printf '\n==== TOO SLOW: %d s, where %d s are allowed, %d s at this speed; these steps grew:\n%s' "$total" "$most" "$allowed" "$steps_slower"; fi
+  [[ -z $steps_failed ]] && ((total <= allowed)) || return 1
   printf '\n==== everything passed after %d s\n' "$total"
 }
