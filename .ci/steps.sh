@@ -21,16 +21,10 @@ step() {
   ((seconds <= usual)) || steps_slower+="  $*: $seconds s, at most $usual s before"$'\n'
 }
 
-# slowest_tests NUMBER: of all runs of ctest that wrote build/*/tests.xml since the steps began.
-slowest_tests() {
+# report_tests slowest NUMBER | failed: of all runs of ctest that wrote build/*/tests.xml since the steps began.
+report_tests() {
   find build -maxdepth 2 -name tests.xml -newermt "@$(($(date +%s) - SECONDS + STEPS_START))" -print0 |
-    xargs -0 --no-run-if-empty /usr/bin/python3 -c '
-import sys, xml.etree.ElementTree as tree
-times = [(float(case.get("time")), path.split("/")[1], case.get("name"))
-         for path in sys.argv[2:] for case in tree.parse(path).iter("testcase")]
-for seconds, preset, name in sorted(times, reverse=True)[: int(sys.argv[1])]:
-    print(f"{seconds:8.1f} s  {preset:10s} {name}")
-' "$1"
+    xargs -0 --no-run-if-empty /usr/bin/python3 .ci/report_tests.py "$@"
 }
 
 # What compile_milliseconds finds on the machine of CONTRIBUTING.md's table. It was not measured there but follows from another one, which
@@ -70,12 +64,15 @@ steps_end() {
   allowed=$(allowed_seconds "$most")
   printf '\n==== seconds of each step, and at most with an empty compiler cache\n%s' "$steps_table"
   printf '\n==== the slowest tests\n'
-  slowest_tests 20
+  report_tests slowest 20
   if [[ -s ${CCACHE_STATSLOG:-} ]]; then
     printf '\n==== compiler cache\n'
     ccache --show-log-stats
   fi
-  if [[ -n $steps_failed ]]; then printf '\n==== FAILED\n%s' "$steps_failed"; fi
+  if [[ -n $steps_failed ]]; then
+    printf '\n==== FAILED\n%s' "$steps_failed"
+    report_tests failed
+  fi
   if ((total > most)); then printf '\n==== TOO SLOW: %d s, where %d s are allowed, %d s at this speed; these steps grew:\n%s' "$total" "$most" "$allowed" "$steps_slower"; fi
   [[ -z $steps_failed ]] && ((total <= allowed)) || return 1
   printf '\n==== everything passed after %d s\n' "$total"
