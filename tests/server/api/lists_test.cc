@@ -113,7 +113,7 @@ TEST_F(ListsTest, JobsOfLargeRequestsCutThePageAndAllOfThemCome) {
   v1::TrainRequest request = CloudsRequest();
   // Kernels, of which the request may have many; nobody expands them here.
   v1::LpMkl& learner = *request.mutable_learner()->mutable_lp_mkl();
-  for (int i = 0; i < 40'000; ++i) {
+  for (int i = 0; i < 8'000; ++i) {
     learner.add_kernels()->set_type(v1::KERNEL_TYPE_LINEAR);
   }
   const TrainingHandlers handlers(context_);
