@@ -161,7 +161,8 @@ endif()
 # support library first, then the libraries that its folder may use. What needs the server lies in tests/support/server/*.cc.
 mercer_library(mercer_test_support tests/support EXCLUDE "/mercer_solve[^/]*$"
                LINK ${core_packages} mercer_openblas TBB::tbb nlohmann_json::nlohmann_json GTest::gmock)
-target_compile_definitions(mercer_test_support INTERFACE MERCER_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/support/source_folder.cc PROPERTIES
+                            COMPILE_DEFINITIONS MERCER_SOURCE_FOLDER="${PROJECT_SOURCE_DIR}" SKIP_UNITY_BUILD_INCLUSION ON)
 if(MERCER_BUILD_SERVER)
   mercer_library(mercer_test_support_server tests/support/server HEADERS mercer_test_server_headers
                  LINK mercer_test_support mercer_proto Boost::headers OpenSSL::SSL OpenSSL::Crypto)

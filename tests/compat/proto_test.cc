@@ -17,6 +17,7 @@
 #include "mercer/v1/model_service.pb.h"
 #include "mercer/v1/prediction_service.pb.h"
 #include "mercer/v1/training_service.pb.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 namespace {
@@ -113,7 +114,7 @@ bool IsReserved(const std::string& line) {
 }
 
 std::set<std::string> Released() {
-  std::ifstream file(std::string(MERCER_SOURCE_DIR) + "/tests/compat/proto_fields.txt");
+  std::ifstream file(SourceFolder() / "tests/compat/proto_fields.txt");
   std::set<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     lines.insert(line);

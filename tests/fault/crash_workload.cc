@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "tests/support/source_folder.h"
+
 namespace mercer::server {
 namespace {
 
@@ -19,7 +21,7 @@ std::string BytesOf(const std::vector<double>& values) {
 
 // The lines of the data, the header first.
 std::vector<std::string> ReadLines() {
-  const std::string path = absl::StrCat(MERCER_SOURCE_DIR, "/demo/data/spambase.csv.gz");
+  const std::string path = SourceFolder() / "demo/data/spambase.csv.gz";
   std::vector<std::string> lines;
   const gzFile file = gzopen(path.c_str(), "rb");
   EXPECT_NE(file, nullptr) << "cannot read " << path;

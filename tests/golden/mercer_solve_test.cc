@@ -15,13 +15,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/golden/fixture_comparison.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 namespace {
 
 using nlohmann::json;
 
-constexpr char kFixtures[] = MERCER_SOURCE_DIR "/tests/fixtures";
+std::string Fixtures() { return SourceFolder() / "tests/fixtures"; }
 
 // Kinds that mercer-solve does not answer.
 const std::set<std::string>& UnsupportedKinds() {
@@ -38,9 +39,9 @@ const std::set<std::string>& UnsupportedKinds() {
 
 std::vector<std::string> FixtureFiles() {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(kFixtures)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(Fixtures())) {
     if (entry.path().extension() == ".json") {
-      files.push_back(std::filesystem::relative(entry.path(), kFixtures).string());
+      files.push_back(std::filesystem::relative(entry.path(), Fixtures()).string());
     }
   }
   std::sort(files.begin(), files.end());
@@ -111,7 +112,7 @@ TEST(MercerSolveTest, EveryFixtureAgreesWithItsReference) {
   ASSERT_GE(names.size(), 60u);
   std::vector<std::string> paths;
   for (const std::string& name : names) {
-    paths.push_back(std::string(kFixtures) + "/" + name);
+    paths.push_back(Fixtures() + "/" + name);
   }
   int exit_code = -1;
   const std::vector<std::string> lines = RunMercerSolve(paths, &exit_code);
@@ -126,7 +127,7 @@ TEST(MercerSolveTest, EveryFixtureAgreesWithItsReference) {
 }
 
 TEST(MercerSolveTest, AFileThatCannotBeReadIsAnErrorAndTheNextOneIsSolved) {
-  const std::string good = std::string(kFixtures) + "/lowrank-lp-mkl/weight_update.json";
+  const std::string good = Fixtures() + "/lowrank-lp-mkl/weight_update.json";
   int exit_code = 0;
   const std::vector<std::string> lines = RunMercerSolve({"no-such-file.json", good}, &exit_code);
   EXPECT_NE(exit_code, 0);

@@ -16,6 +16,7 @@
 #include "tests/integration/field_mutations.h"
 #include "tests/integration/field_walk_fixture.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/thorough.h"
 
 namespace mercer::server {
@@ -37,7 +38,7 @@ const MethodDescriptor& MethodOf(const std::string& name) {
 
 // The tables of docs/errors.md: code of each reason.
 std::map<std::string, std::string> DocumentedReasons() {
-  std::ifstream file(std::filesystem::path(MERCER_SOURCE_DIR) / "docs/errors.md");
+  std::ifstream file(SourceFolder() / "docs/errors.md");
   const std::regex row("\\| `([A-Z_]+)` \\| ([A-Z_]+) \\|.*");
   std::map<std::string, std::string> reasons;
   for (std::string line; std::getline(file, line);) {

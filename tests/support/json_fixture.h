@@ -9,11 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/numeric/types.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 
 inline nlohmann::json ReadFixtureFile(const std::string& name) {
-  std::ifstream file(std::string(MERCER_SOURCE_DIR) + "/tests/fixtures/" + name);
+  std::ifstream file(SourceFolder() / "tests/fixtures" / name);
   EXPECT_TRUE(file.good()) << name;
   return nlohmann::json::parse(file);
 }

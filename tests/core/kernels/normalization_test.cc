@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/status/errors.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 namespace {
@@ -29,8 +30,7 @@ void ExpectClose(const Matrix& actual, const Matrix& expected, const std::string
 class NormalizationTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream file(std::string(MERCER_SOURCE_DIR) +
-                       "/tests/fixtures/mixed-norm-mkl/normalisations.json");
+    std::ifstream file(SourceFolder() / "tests/fixtures/mixed-norm-mkl/normalisations.json");
     ASSERT_TRUE(file.is_open());
     fixture_ = nlohmann::json::parse(file);
     gram_ = ReadMatrix(fixture_["inputs"]["gram"]);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/numeric/random.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 namespace {
@@ -35,8 +36,7 @@ Vector RandomVector(RandomStream& random, Index size) {
 constexpr double kExponents[] = {1.0, 1.001, 1.5, 2.0, 7.0, 1000.0};
 
 TEST(LpWeightsTest, ClosedFormMatchesFixtureFromTinyToHugeNorms) {
-  std::ifstream file(std::string(MERCER_SOURCE_DIR) +
-                     "/tests/fixtures/lowrank-lp-mkl/weight_update.json");
+  std::ifstream file(SourceFolder() / "tests/fixtures/lowrank-lp-mkl/weight_update.json");
   const nlohmann::json fixture = nlohmann::json::parse(file);
   const double tolerance = fixture["tolerance"]["rel"].get<double>();
   const nlohmann::json& cases = fixture["input"]["cases"];

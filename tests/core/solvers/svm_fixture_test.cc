@@ -11,12 +11,13 @@
 #include "core/solvers/svm/smo.h"
 #include "core/solvers/svm/svm_certificate.h"
 #include "tests/core/solvers/svm_test_problems.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer {
 namespace {
 
 nlohmann::json ReadFixture(const std::string& name) {
-  std::ifstream file(std::string(MERCER_SOURCE_DIR) + "/tests/fixtures/" + name);
+  std::ifstream file(SourceFolder() / "tests/fixtures" / name);
   EXPECT_TRUE(file.good()) << name;
   return nlohmann::json::parse(file);
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/status/errors.h"
 #include "core/training/targets/label_names.h"
+#include "tests/support/source_folder.h"
 #include "tests/support/toy_data.h"
 
 namespace mercer {
@@ -125,7 +126,7 @@ TEST(OutputCodingTest, PairsCountAllOutputs) {
 }
 
 TEST(OutputCodingTest, AgreesWithTheReferenceVotesAndPredictions) {
-  std::ifstream file(MERCER_SOURCE_DIR "/tests/fixtures/lowrank-lp-mkl/multiclass.json");
+  std::ifstream file(SourceFolder() / "tests/fixtures/lowrank-lp-mkl/multiclass.json");
   ASSERT_TRUE(file.good());
   const nlohmann::json fixture = nlohmann::json::parse(file);
   const auto labels = fixture["input"]["label"].get<std::vector<double>>();

@@ -11,6 +11,7 @@
 
 #include "core/base/status/errors.h"
 #include "google/rpc/error_details.pb.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer::server {
 namespace {
@@ -174,8 +175,8 @@ std::set<std::string> WordsInSources() {
   const std::regex literal("\"([A-Z][A-Z0-9]*(_[A-Z0-9]+)+)\"");
   std::set<std::string> words = {"DRAINING"};
   for (const char* folder : {"core", "server"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(
-             std::filesystem::path(MERCER_SOURCE_DIR) / folder)) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(SourceFolder() / folder)) {
       if (entry.path().extension() != ".cc" && entry.path().extension() != ".h") {
         continue;
       }
@@ -193,8 +194,7 @@ std::set<std::string> WordsInSources() {
 }
 
 TEST(ErrorCatalogueTest, ListsEveryReason) {
-  const std::string catalogue =
-      ReadFile(std::filesystem::path(MERCER_SOURCE_DIR) / "docs/errors.md");
+  const std::string catalogue = ReadFile(SourceFolder() / "docs/errors.md");
   for (const std::string& word : WordsInSources()) {
     EXPECT_NE(catalogue.find("`" + word + "`"), std::string::npos)
         << "docs/errors.md does not explain " << word;

@@ -14,6 +14,7 @@
 
 #include "core/kernels/spec/kernel_formula.h"
 #include "server/api/kernel_translator.h"
+#include "tests/support/source_folder.h"
 
 namespace mercer::server {
 namespace {
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 using testing::UnorderedElementsAreArray;
 
 std::string ReadSource(const std::string& path) {
-  std::ifstream file(absl::StrCat(MERCER_SOURCE_DIR, "/", path));
+  std::ifstream file(SourceFolder() / path);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "tests/support/source_folder.h"
+
 namespace mercer::server {
 
 struct StoredSchema {
@@ -20,8 +22,7 @@ struct StoredSchema {
 // The empty database and every stored one, by version.
 inline std::vector<StoredSchema> StoredSchemas() {
   std::vector<StoredSchema> schemas = {{0, ""}};
-  const std::filesystem::path folder =
-      std::filesystem::path(MERCER_SOURCE_DIR) / "tests/fixtures/database";
+  const std::filesystem::path folder = SourceFolder() / "tests/fixtures/database";
   for (int64_t version = 1;; ++version) {
     std::ifstream file(folder / absl::StrCat("schema_", version, ".sql"));
     if (!file.is_open()) {
