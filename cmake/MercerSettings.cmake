@@ -49,6 +49,8 @@ target_compile_definitions(
 # Plain x86-64 (no -march); no fused multiply-add behind our back: the same bits from every compiler and optimisation level. -pthread is
 # what gRPC's targets ask for: precompiled headers want it everywhere.
 target_compile_options(mercer_settings INTERFACE -ffp-contract=off -pthread)
+# A file is called by its path within the project, wherever that lies: what two clones compile alike is alike.
+target_compile_options(mercer_settings INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 add_library(mercer_warnings INTERFACE)
 target_compile_options(
